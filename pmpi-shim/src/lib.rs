@@ -1,0 +1,1 @@
+//! libgammachi.so

@@ -1,0 +1,161 @@
+//! What a rank file says about itself: the header's payload and the definition records.
+//!
+//! All types are encoded as [`crate::encoding`] describes, fields in the order of declaration.
+
+use serde::{Deserialize, Serialize};
+
+/// The encoded payload of the header area: who recorded, what, where and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileHeader {
+    /// Version of the recorder, such as `0.1.0`.
+    pub recorder_version: String,
+    /// Absolute path of the program.
+    pub program: String,
+    /// Build id of the program (ELF note, hexadecimal), empty when it has none.
+    pub build_id: String,
+    /// Arguments, the program's name first; shortened to 16 KiB in all.
+    pub arguments: Vec<String>,
+    /// Working directory.
+    pub directory: String,
+    /// Host name.
+    pub host: String,
+    /// Boot id of the host's kernel: equal on two ranks only when they share a kernel.
+    pub boot_id: String,
+    /// MPI library's own version text (MPI_Get_library_version), first line.
+    pub mpi_library: String,
+    /// Which ABI the library was taken for: `openmpi`, `mpich`, `abi` or `unknown`.
+    pub mpi_family: String,
+    /// MPI standard version that the library reports.
+    pub mpi_version: (i32, i32),
+    /// Provided thread level: 0 single, 1 funneled, 2 serialized, 3 multiple; −1 unknown.
+    pub thread_level: i32,
+    /// Whether the counter runs at one constant rate and is shared by the host's cores.
+    pub counter_invariant: bool,
+    /// What counts as computation: `outside`, `blas` or `regions`.
+    pub compute: String,
+    /// `name=value` pairs that the user attached to the run.
+    pub parameters: Vec<(String, String)>,
+    /// Cores that the process may run on when recording began.
+    pub affinity: Vec<u32>,
+    /// NUMA node of the core that the process ran on when recording began, −1 unknown.
+    pub numa_node: i32,
+    /// Names of the functions numbered from [`crate::layout::FIRST_FUNCTION`], one a line.
+    pub function_names: String,
+}
+
+/// One record of a definition chunk. New kinds are appended; a reader skips what it does not know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Definition {
+    /// The counter beside the system's clocks.
+    ClockAnchor(ClockAnchor),
+    /// This rank's counter against another rank's.
+    ClockExchange(ClockExchange),
+    /// A region's name.
+    Region {
+        /// Id that REGION_BEGIN and REGION_END slots carry.
+        id: u32,
+        /// Name as the program gave it.
+        name: String,
+    },
+    /// What the operating system did to a thread so far.
+    ThreadUsage(ThreadUsage),
+    /// τ_i begins: MPI_Init returns to the program.
+    RankBegin {
+        /// Counter at that moment.
+        ticks: u64,
+    },
+    /// τ_i ends: the program enters MPI_Finalize.
+    RankEnd {
+        /// Counter at that moment.
+        ticks: u64,
+    },
+    /// Recording ended before the program did; later calls are missing.
+    Stopped {
+        /// Counter at that moment.
+        ticks: u64,
+        /// Why, as a sentence.
+        reason: String,
+    },
+    /// The rank's file is complete: MPI_Finalize returned.
+    Finalized {
+        /// Event slots that could not be written, over all threads.
+        lost_events: u64,
+    },
+    /// Environment variables that matter for performance, sorted by name.
+    Environment(Vec<(String, String)>),
+}
+
+/// The counter beside the system's clocks, read between two counter reads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClockAnchor {
+    /// Counter, middle of the two reads.
+    pub ticks: u64,
+    /// Ticks between the two reads: the reading's uncertainty.
+    pub width_ticks: u64,
+    /// CLOCK_MONOTONIC_RAW, nanoseconds.
+    pub monotonic_raw_ns: u64,
+    /// CLOCK_REALTIME, nanoseconds since 1970.
+    pub realtime_ns: u64,
+}
+
+/// When a clock exchange was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Before MPI_Init returned to the program.
+    Init,
+    /// After the program entered MPI_Finalize.
+    Finalize,
+}
+
+/// Two-way exchanges between this rank (the child) and another (the parent).
+///
+/// At the moment when the child's counter stood at `child_ticks`, the parent's stood at
+/// `parent_ticks`, within `bound_ticks` of the child's counter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ClockExchange {
+    /// When.
+    pub phase: Phase,
+    /// The parent's rank in the same world.
+    pub parent: u32,
+    /// Whether parent and child share host and an invariant counter.
+    pub same_host: bool,
+    /// Exchanges made.
+    pub rounds: u32,
+    /// Exchanges of lowest round trip that the estimate is the mean of.
+    pub kept: u32,
+    /// Child's counter.
+    pub child_ticks: u64,
+    /// Parent's counter at that moment, by the mean midpoint of the kept exchanges.
+    pub parent_ticks: u64,
+    /// Uncertainty of the estimate, child's ticks: every exchange allows only offsets within it.
+    pub bound_ticks: u64,
+    /// Lowest round trip, child's ticks.
+    pub min_round_trip_ticks: u64,
+    /// Median round trip, child's ticks.
+    pub median_round_trip_ticks: u64,
+}
+
+/// What the operating system did to a thread between its start and the reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadUsage {
+    /// Thread as event chunks number it; `u32::MAX` for a thread that called no MPI.
+    pub thread: u32,
+    /// Operating system's id of the thread.
+    pub thread_os_id: u32,
+    /// When.
+    pub phase: Phase,
+    /// Counter at the reading.
+    pub ticks: u64,
+    /// Time on a core, nanoseconds (schedstat).
+    pub on_cpu_ns: u64,
+    /// Time ready to run but waiting for a core, nanoseconds (schedstat).
+    pub run_queue_ns: u64,
+    /// Context switches that the thread asked for.
+    pub voluntary_switches: u64,
+    /// Context switches forced on it.
+    pub involuntary_switches: u64,
+    /// Page faults without input or output.
+    pub minor_faults: u64,
+    /// Core that it ran on.
+    pub core: u32,
+}

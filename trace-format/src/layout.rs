@@ -1,0 +1,294 @@
+//! Where each byte of a rank file stands: header area, chunks, event slots.
+//!
+//! In: nothing. Out: constants and plain-data types that writer and reader share.
+
+use std::path::PathBuf;
+
+/// First eight bytes of every rank file.
+pub const MAGIC: [u8; 8] = *b"GAMMACHI";
+/// Version of the whole format; a reader refuses another one by name.
+pub const FORMAT_VERSION: u16 = 1;
+/// Bytes of the header area; the first chunk follows it.
+pub const HEADER_BYTES: u64 = 64 * 1024;
+/// Every chunk starts at, and is as long as, a multiple of this.
+pub const CHUNK_GRANULE: u64 = 64 * 1024;
+/// Bytes of the fixed part at the start of the header area, before the encoded payload.
+pub const FIXED_HEADER_BYTES: usize = 64;
+/// First four bytes of every chunk.
+pub const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"GCHK");
+/// Bytes of a chunk's own header; slots or records follow it.
+pub const CHUNK_HEADER_BYTES: usize = 64;
+/// Bytes of an event slot.
+pub const SLOT_BYTES: usize = 32;
+/// Most ranks that share one subdirectory.
+pub const RANKS_PER_DIRECTORY: u32 = 1000;
+
+/// The fixed part of the header area, bytes 0 to 63.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixedHeader {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`FORMAT_VERSION`].
+    pub version: u16,
+    /// Detail level, 0, 1 or 2.
+    pub level: u8,
+    /// A [`CounterKind`] as its number.
+    pub counter: u8,
+    /// Rank in the initial world.
+    pub rank: u32,
+    /// Ranks of the initial world.
+    pub world_size: u32,
+    /// Which world of the run: 0 the initial one, others spawned.
+    pub world: u32,
+    /// Process id on its host.
+    pub pid: u32,
+    /// Bytes of the encoded [`crate::header::FileHeader`] that follows.
+    pub payload_bytes: u32,
+    /// CRC-32 (IEEE) of that payload.
+    pub payload_crc: u32,
+    /// CRC-32 of bytes 0 to 35 of this header.
+    pub fixed_crc: u32,
+    /// Zero.
+    pub reserved: [u8; 24],
+}
+
+/// Bytes of the fixed header that its own checksum covers.
+pub const FIXED_CRC_COVERS: usize = 36;
+
+/// Counters that event times are read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CounterKind {
+    /// x86-64 time-stamp counter, invariant.
+    Tsc = 1,
+    /// AArch64 virtual counter `cntvct_el0`.
+    Cntvct = 2,
+    /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
+    MonotonicRaw = 3,
+}
+
+impl CounterKind {
+    /// The kind that a stored number names, if any.
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Self::Tsc, Self::Cntvct, Self::MonotonicRaw].into_iter().find(|k| *k as u8 == number)
+    }
+
+    /// The counter's usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tsc => "rdtsc",
+            Self::Cntvct => "cntvct_el0",
+            Self::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
+        }
+    }
+}
+
+/// Kind of a chunk that holds event slots.
+pub const CHUNK_EVENTS: u16 = 1;
+/// Kind of a chunk that holds definition records.
+pub const CHUNK_DEFINITIONS: u16 = 2;
+
+/// A chunk's header, 64 bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// [`CHUNK_MAGIC`], written last: a chunk without it was being made when the process died.
+    pub magic: u32,
+    /// [`CHUNK_EVENTS`] or [`CHUNK_DEFINITIONS`].
+    pub kind: u16,
+    /// Zero.
+    pub reserved0: u16,
+    /// Thread that writes it, 0 the first that called MPI. Zero for definitions.
+    pub thread: u32,
+    /// Position among the chunks of that kind and thread, from 0.
+    pub sequence: u32,
+    /// Bytes of the chunk, this header included; a multiple of [`CHUNK_GRANULE`].
+    pub length: u64,
+    /// Counter when the chunk was opened.
+    pub opened_ticks: u64,
+    /// Operating system's id of the thread.
+    pub thread_os_id: u32,
+    /// CRC-32 of bytes 4 to 35, stored after them.
+    pub crc: u32,
+    /// Minor page faults of the thread while its previous chunk was open: an upper bound on what
+    /// the mapping itself cost. Not covered by the checksum.
+    pub previous_minor_faults: u64,
+    /// Zero.
+    pub reserved1: [u64; 2],
+}
+
+/// Bytes of a chunk header that its checksum covers: from, to.
+pub const CHUNK_CRC_COVERS: (usize, usize) = (4, 36);
+
+/// An event slot.
+///
+/// `word` is zero in an empty slot and is stored last, so that a reader sees the committed prefix
+/// after any death: bits 0–31 duration in ticks, 32–47 function, 48–63 communicator.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Slot {
+    /// Counter at the call's begin.
+    pub begin: u64,
+    /// Duration, function and communicator; see [`Slot::function`].
+    pub word: u64,
+    /// Peer rank, root, region, or reason; by the function's kind.
+    pub peer: i32,
+    /// Message tag.
+    pub tag: i32,
+    /// Bytes sent or moved.
+    pub bytes: u32,
+    /// Request handle, shortened.
+    pub request: u32,
+}
+
+/// Set in the function's number while the call has not returned.
+pub const FUNCTION_OPEN: u16 = 0x8000;
+/// Set in the function's number of a call that was left by longjmp or an exception.
+pub const FUNCTION_ABANDONED: u16 = 0x4000;
+/// The function's number without flags.
+pub const FUNCTION_MASK: u16 = 0x3fff;
+/// A duration that does not fit stands in a [`CONTINUATION`] slot right behind.
+pub const DURATION_ESCAPE: u32 = u32::MAX;
+
+/// Function number of time that the recorder itself spent outside the stamps of a call; `peer` is
+/// a [`ToolReason`].
+pub const TOOL: u16 = 1;
+/// Function number of a region's begin; `peer` is the region's id.
+pub const REGION_BEGIN: u16 = 2;
+/// Function number of a region's end; `peer` is the region's id.
+pub const REGION_END: u16 = 3;
+/// Function number of a slot that carries more of the event before it. The duration field says
+/// which value ([`CONTINUES_DURATION`] …).
+pub const CONTINUATION: u16 = 4;
+/// First function number of the table that the file header names.
+pub const FIRST_FUNCTION: u16 = 16;
+
+/// A continuation whose `begin` field is the event's full duration in ticks.
+pub const CONTINUES_DURATION: u32 = 1;
+
+/// Why the recorder spent time outside a call's stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum ToolReason {
+    /// Opening the trace and exchanging clocks after MPI_Init.
+    Start = 1,
+    /// Granting and mapping the next chunk.
+    Window = 2,
+    /// Exchanging clocks and closing the trace before MPI_Finalize.
+    Finish = 3,
+}
+
+impl ToolReason {
+    /// The reason that a stored number names, if any.
+    pub fn from_number(number: i32) -> Option<Self> {
+        [Self::Start, Self::Window, Self::Finish].into_iter().find(|r| *r as i32 == number)
+    }
+}
+
+impl Slot {
+    /// Function number with its flags.
+    pub fn function_and_flags(&self) -> u16 {
+        (self.word >> 32) as u16
+    }
+
+    /// Function number without flags.
+    pub fn function(&self) -> u16 {
+        self.function_and_flags() & FUNCTION_MASK
+    }
+
+    /// Duration in ticks, or [`DURATION_ESCAPE`].
+    pub fn duration(&self) -> u32 {
+        self.word as u32
+    }
+
+    /// Communicator's local id.
+    pub fn communicator(&self) -> u16 {
+        (self.word >> 48) as u16
+    }
+
+    /// Whether the call had not returned when the slot was last written.
+    pub fn is_open(&self) -> bool {
+        self.function_and_flags() & FUNCTION_OPEN != 0
+    }
+
+    /// Whether the call was left by longjmp or an exception.
+    pub fn is_abandoned(&self) -> bool {
+        self.function_and_flags() & FUNCTION_ABANDONED != 0
+    }
+}
+
+/// The word of a slot from its parts.
+pub const fn slot_word(duration: u32, function: u16, communicator: u16) -> u64 {
+    duration as u64 | (function as u64) << 32 | (communicator as u64) << 48
+}
+
+/// Path of a rank's file below the run directory.
+///
+/// At most [`RANKS_PER_DIRECTORY`] ranks share a directory; ranks of spawned worlds (`world` > 0)
+/// carry the world's number in the name.
+pub fn rank_file_path(world: u32, rank: u32) -> PathBuf {
+    let directory = format!("ranks-{:03}", rank / RANKS_PER_DIRECTORY);
+    let name = match world {
+        0 => format!("rank-{rank:06}.gmc"),
+        _ => format!("world-{world:03}-rank-{rank:06}.gmc"),
+    };
+    PathBuf::from(directory).join(name)
+}
+
+/// Views a plain header or slot as its bytes.
+pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: `Plain` promises that every byte of T is initialised; the slice borrows `value`.
+    unsafe { std::slice::from_raw_parts((value as *const T).cast(), size_of::<T>()) }
+}
+
+/// Reads a plain header or slot from bytes; `None` when there are too few.
+pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
+    if bytes.len() < size_of::<T>() {
+        return None;
+    }
+    // SAFETY: the length was checked, any bit pattern is a valid T (`Plain`), and the read does
+    // not need alignment.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// A `repr(C)` type without padding for which any bit pattern is valid.
+///
+/// # Safety
+/// The implementer answers for both.
+pub unsafe trait Plain: Copy {}
+// SAFETY: repr(C), integers only, sizes below show that there is no padding.
+unsafe impl Plain for FixedHeader {}
+// SAFETY: as above.
+unsafe impl Plain for ChunkHeader {}
+// SAFETY: as above.
+unsafe impl Plain for Slot {}
+
+const _: () = assert!(size_of::<FixedHeader>() == FIXED_HEADER_BYTES);
+const _: () = assert!(size_of::<ChunkHeader>() == CHUNK_HEADER_BYTES);
+const _: () = assert!(size_of::<Slot>() == SLOT_BYTES);
+const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endian");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn word_keeps_its_parts() {
+        let slot = Slot {
+            word: slot_word(7, 0x1234 & FUNCTION_MASK | FUNCTION_OPEN, 0xfffe),
+            ..Slot::default()
+        };
+        assert_eq!(slot.duration(), 7);
+        assert_eq!(slot.function(), 0x1234);
+        assert!(slot.is_open() && !slot.is_abandoned());
+        assert_eq!(slot.communicator(), 0xfffe);
+    }
+
+    #[test]
+    fn a_directory_never_holds_more_than_a_thousand_ranks() {
+        assert_eq!(rank_file_path(0, 999).to_str(), Some("ranks-000/rank-000999.gmc"));
+        assert_eq!(rank_file_path(0, 1000).to_str(), Some("ranks-001/rank-001000.gmc"));
+        assert_eq!(rank_file_path(2, 1).to_str(), Some("ranks-000/world-002-rank-000001.gmc"));
+    }
+}

@@ -1,0 +1,20 @@
+//! What a gammachi run directory holds.
+//!
+//! A run directory has one file a rank ([`layout::rank_file_path`]). A rank file is a header area
+//! ([`header::FileHeader`]), then chunks: *event chunks*, a header and 32-byte slots written in
+//! place by one thread, and *definition chunks*, checksummed records ([`header::Definition`]) that
+//! say what the numbers in the events mean. The recorder (`pmpi-shim`) writes, the analyzer reads;
+//! this crate is the only place that knows the bytes. `docs/trace-format.md` is the same in prose.
+//!
+//! Everything is little-endian. Nothing here knows an MPI library.
+//!
+//! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: a damaged
+//! file yields its valid prefix and a list of named diagnoses.
+
+pub mod encoding;
+pub mod functions;
+pub mod header;
+pub mod layout;
+pub mod procedures;
+#[cfg(feature = "reader")]
+pub mod reader;

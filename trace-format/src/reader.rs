@@ -1,0 +1,442 @@
+//! A rank file, mapped and checked.
+//!
+//! In: a path. Out: [`RankFile`]: header, definitions, one chain of event chunks a thread, and
+//! what was found wrong. Nothing in the file is trusted: every offset, length and id is checked
+//! before use, damage ends the stream it is found in, and every such end is a [`Diagnosis`].
+//!
+//! The file is mapped read-only. A writer that is still running may add to it (that is safe: slots
+//! are published last word first); one that *shortens* it while it is read would end the reader
+//! with SIGBUS, which is why the recorder only shortens a file that it has finished.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::Mmap;
+
+use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
+use crate::header::{Definition, FileHeader};
+use crate::layout::*;
+
+/// Something wrong in a file, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// What is wrong, as a sentence without the file's name.
+    pub what: String,
+}
+
+impl std::fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at byte {}: {}", self.offset, self.what)
+    }
+}
+
+/// Why a file could not be opened as a rank file at all.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The operating system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not a rank file, or its header is damaged.
+    #[error("{path}: {what}")]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        what: String,
+    },
+}
+
+/// Event chunks of one thread in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Number in the file, 0 the first that called MPI.
+    pub number: u32,
+    /// Operating system's id.
+    pub os_id: u32,
+    /// Minor page faults between its first and its last window change (upper bound of what the
+    /// mapping cost).
+    pub minor_faults: u64,
+    /// Each chunk: offset of its first slot, bytes of slots, counter when opened.
+    chunks: Vec<(usize, usize, u64)>,
+}
+
+/// One rank's file.
+#[derive(Debug)]
+pub struct RankFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Fixed part of the header.
+    pub fixed: FixedHeader,
+    /// Counter of the event times.
+    pub counter: CounterKind,
+    /// Encoded part of the header.
+    pub header: FileHeader,
+    /// All definition records in order.
+    pub definitions: Vec<Definition>,
+    /// Threads in order of their number.
+    pub threads: Vec<Thread>,
+    /// What is wrong with header, chunks and definitions. Damage inside event slots is found when
+    /// they are read: [`Events::damage`].
+    pub diagnoses: Vec<Diagnosis>,
+    functions: Vec<String>,
+    map: Mmap,
+}
+
+/// An event as the file holds it: a call or a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Function number: [`TOOL`], [`REGION_BEGIN`], [`REGION_END`] or an index into the names.
+    pub function: u16,
+    /// Communicator's local id.
+    pub communicator: u16,
+    /// Counter at the begin.
+    pub begin: u64,
+    /// Counter at the end; `None` when the call had not returned.
+    pub end: Option<u64>,
+    /// The call was left by longjmp or an exception; its end is not known.
+    pub abandoned: bool,
+    /// Peer, root, region or reason.
+    pub peer: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes.
+    pub bytes: u32,
+    /// Request, shortened.
+    pub request: u32,
+    /// Whole bits 16 to 31 of the slot, for events that use them as one: interposed compute
+    /// functions keep their floating-point operations (`f64`) and bytes (`u64`) there.
+    pub payload: [u64; 2],
+}
+
+impl RankFile {
+    /// Opens and checks a rank file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or its header is not that of a rank file of this version.
+    /// Damage behind the header is no error but in [`RankFile::diagnoses`].
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
+        let file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.len() < HEADER_BYTES {
+            return Err(bad("shorter than a rank file's header; it was cut off, or the process \
+                            died while starting to record"
+                .into()));
+        }
+        // SAFETY: the mapping is only read; the file's writers follow the rule in the module's
+        // text (they never shorten a file that is not finished).
+        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        let fixed: FixedHeader = read_plain(&map).ok_or_else(|| bad("too short".into()))?;
+        let header = check_header(&map, &fixed).map_err(bad)?;
+        let counter = CounterKind::from_number(fixed.counter)
+            .ok_or_else(|| bad(format!("unknown counter kind {}", fixed.counter)))?;
+        let functions = header.function_names.lines().map(str::to_owned).collect();
+        let mut rank_file = Self {
+            path: path.to_owned(),
+            fixed,
+            counter,
+            header,
+            definitions: Vec::new(),
+            threads: Vec::new(),
+            diagnoses: Vec::new(),
+            functions,
+            map,
+        };
+        rank_file.walk_chunks();
+        Ok(rank_file)
+    }
+
+    /// Name of a function; `None` for markers and unknown numbers.
+    pub fn function_name(&self, function: u16) -> Option<&str> {
+        let index = function.checked_sub(FIRST_FUNCTION)?;
+        self.functions.get(usize::from(index)).map(String::as_str)
+    }
+
+    /// Names of all functions in the order of their numbers from [`FIRST_FUNCTION`] on.
+    pub fn function_names(&self) -> &[String] {
+        &self.functions
+    }
+
+    /// Bytes of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// The events of a thread in order of their begin.
+    pub fn events<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
+        Events { file: self, thread, chunk: 0, at: 0, previous_begin: 0, damage: None }
+    }
+
+    fn diagnose(&mut self, offset: usize, what: impl Into<String>) {
+        self.diagnoses.push(Diagnosis { offset: offset as u64, what: what.into() });
+    }
+
+    fn walk_chunks(&mut self) {
+        let mut at = HEADER_BYTES as usize;
+        let granule = CHUNK_GRANULE as usize;
+        let mut event_chunks: Vec<(ChunkHeader, usize, usize)> = Vec::new();
+        while at < self.map.len() {
+            let Some(chunk) = read_plain::<ChunkHeader>(&self.map[at..]) else {
+                self.diagnose(at, "a chunk's header is cut off");
+                break;
+            };
+            if chunk.magic == 0 {
+                // Granted but never opened: normal at the end of a process that died.
+                at += granule;
+                continue;
+            }
+            let (from, to) = CHUNK_CRC_COVERS;
+            let sound = chunk.magic == CHUNK_MAGIC
+                && chunk.crc == checksum(&self.map[at + from..at + to])
+                && chunk.length >= CHUNK_GRANULE
+                && chunk.length.is_multiple_of(CHUNK_GRANULE);
+            if !sound {
+                self.diagnose(at, "a chunk's header is damaged; its chunk is left out");
+                at += granule;
+                continue;
+            }
+            let end = (at as u64).saturating_add(chunk.length).min(self.map.len() as u64) as usize;
+            match chunk.kind {
+                CHUNK_EVENTS => event_chunks.push((chunk, at, end)),
+                CHUNK_DEFINITIONS => self.read_definitions(at + CHUNK_HEADER_BYTES, end),
+                kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is left out")),
+            }
+            at = at.saturating_add(chunk.length as usize);
+        }
+        self.build_threads(event_chunks);
+    }
+
+    fn build_threads(&mut self, mut chunks: Vec<(ChunkHeader, usize, usize)>) {
+        chunks.sort_by_key(|(chunk, ..)| (chunk.thread, chunk.sequence));
+        for (chunk, at, end) in chunks {
+            let first = at + CHUNK_HEADER_BYTES;
+            let slots = (first, end.saturating_sub(first) / SLOT_BYTES * SLOT_BYTES);
+            let new = self.threads.last().is_none_or(|last| last.number != chunk.thread);
+            let expected =
+                if new { 0 } else { self.threads.last().map_or(0, |last| last.chunks.len()) };
+            if chunk.sequence as usize != expected {
+                // A later chunk may not be shown as if it followed: what is missing is unknown.
+                self.diagnose(
+                    at,
+                    format!(
+                        "chunk {} of thread {} follows chunk {expected} that is missing; the \
+                         thread's later events are left out",
+                        chunk.sequence, chunk.thread
+                    ),
+                );
+                continue;
+            }
+            if new {
+                self.threads.push(Thread {
+                    number: chunk.thread,
+                    os_id: chunk.thread_os_id,
+                    minor_faults: 0,
+                    chunks: Vec::new(),
+                });
+            }
+            if let Some(thread) = self.threads.last_mut() {
+                thread.minor_faults += chunk.previous_minor_faults;
+                thread.chunks.push((slots.0, slots.1, chunk.opened_ticks));
+            }
+        }
+    }
+
+    fn read_definitions(&mut self, mut at: usize, end: usize) {
+        while at + FRAME_BYTES <= end {
+            // The length is stored last by a process that may still run.
+            let length = self.load_u64(at) as u32 as usize;
+            if length == 0 {
+                return;
+            }
+            let payload = at + FRAME_BYTES;
+            if length > MAX_PAYLOAD_BYTES || payload + length > end {
+                self.diagnose(at, "a definition is longer than its chunk; the rest is left out");
+                return;
+            }
+            let crc = u32::from_le_bytes(self.map[at + 4..at + 8].try_into().unwrap_or_default());
+            let bytes = &self.map[payload..payload + length];
+            if checksum(bytes) != crc {
+                self.diagnose(at, "a definition is damaged (checksum); it is left out");
+            } else {
+                match decode::<Definition>(bytes) {
+                    Ok(definition) => self.definitions.push(definition),
+                    Err(error) => self.diagnose(
+                        at,
+                        format!("a definition of a kind this version does not know ({error})"),
+                    ),
+                }
+            }
+            at += framed_bytes(length);
+        }
+    }
+
+    /// A word that another process may be storing.
+    fn load_u64(&self, at: usize) -> u64 {
+        let bytes = &self.map[at..at + 8];
+        debug_assert!(at.is_multiple_of(8));
+        // SAFETY: in bounds (sliced above), 8-aligned because the map is page-aligned and every
+        // caller passes a multiple of 8, and an atomic may be read from shared memory.
+        unsafe { &*bytes.as_ptr().cast::<AtomicU64>() }.load(Ordering::Acquire)
+    }
+}
+
+fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {
+    if fixed.magic != MAGIC {
+        return Err("not a gammachi rank file (its first bytes are others)".into());
+    }
+    if fixed.version != FORMAT_VERSION {
+        return Err(format!(
+            "written in format version {}, this gammachi reads version {FORMAT_VERSION}; read it \
+             with the gammachi that recorded it",
+            fixed.version
+        ));
+    }
+    if checksum(&map[..FIXED_CRC_COVERS]) != fixed.fixed_crc {
+        return Err("the header is damaged (checksum of its fixed part)".into());
+    }
+    let payload = map
+        .get(FIXED_HEADER_BYTES..)
+        .and_then(|rest| rest.get(..fixed.payload_bytes as usize))
+        .filter(|_| fixed.payload_bytes as u64 <= HEADER_BYTES - FIXED_HEADER_BYTES as u64)
+        .ok_or("the header is damaged (its length)")?;
+    if checksum(payload) != fixed.payload_crc {
+        return Err("the header is damaged (checksum)".into());
+    }
+    decode(payload).map_err(|error| format!("the header cannot be decoded: {error}"))
+}
+
+/// Iterates over a thread's events; ends at the last committed slot or at damage.
+#[derive(Debug)]
+pub struct Events<'a> {
+    file: &'a RankFile,
+    thread: &'a Thread,
+    chunk: usize,
+    at: usize,
+    previous_begin: u64,
+    damage: Option<Diagnosis>,
+}
+
+impl Events<'_> {
+    /// What ended the iteration early, once it has ended.
+    pub fn damage(&self) -> Option<&Diagnosis> {
+        self.damage.as_ref()
+    }
+
+    /// The next committed slot and its offset, moving to the next chunk where one ends.
+    fn next_slot(&mut self) -> Option<(usize, Slot)> {
+        loop {
+            let &(first, bytes, _) = self.thread.chunks.get(self.chunk)?;
+            if self.at + SLOT_BYTES <= bytes {
+                let offset = first + self.at;
+                let word = self.file.load_u64(offset + 8);
+                if word != 0 {
+                    let mut slot: Slot = read_plain(&self.file.map[offset..])?;
+                    slot.word = word;
+                    return Some((offset, slot));
+                }
+                if let Some(stray) = self.stray_after(first + self.at, first + bytes) {
+                    self.damage = Some(Diagnosis {
+                        offset: offset as u64,
+                        what: format!("an empty slot before others (next at byte {stray})"),
+                    });
+                    return None;
+                }
+            }
+            self.chunk += 1;
+            self.at = 0;
+        }
+    }
+
+    fn stray_after(&self, from: usize, to: usize) -> Option<usize> {
+        // A running process may fill the slot while we look: only slots behind the next count.
+        let from = from + 2 * SLOT_BYTES;
+        let tail = self.file.map.get(from..to)?;
+        tail.iter().position(|byte| *byte != 0).map(|position| from + position)
+    }
+
+    fn check(&self, slot: &Slot) -> Option<String> {
+        let function = slot.function();
+        let known = matches!(function, TOOL | REGION_BEGIN | REGION_END | CONTINUATION)
+            || self.file.function_name(function).is_some();
+        let opened = self.thread.chunks.get(self.chunk).map_or(0, |chunk| chunk.2);
+        let closed = self.thread.chunks.get(self.chunk + 1).map_or(u64::MAX, |chunk| chunk.2);
+        if !known {
+            Some(format!("an event of unknown function {function}"))
+        } else if slot.begin < self.previous_begin || slot.begin < opened || slot.begin > closed {
+            Some("an event that begins out of order".into())
+        } else if slot.is_open() && slot.duration() != 0 {
+            Some("an open event with a duration".into())
+        } else {
+            None
+        }
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        if self.damage.is_some() {
+            return None;
+        }
+        loop {
+            let (offset, slot) = self.next_slot()?;
+            if slot.function() == CONTINUATION {
+                // Its event was left open (a continuation is stored before its event is closed).
+                self.at += SLOT_BYTES;
+                continue;
+            }
+            if let Some(what) = self.check(&slot) {
+                self.damage = Some(Diagnosis { offset: offset as u64, what });
+                return None;
+            }
+            self.previous_begin = slot.begin;
+            self.at += SLOT_BYTES;
+            let mut duration = u64::from(slot.duration());
+            if slot.duration() == DURATION_ESCAPE && !slot.is_open() {
+                match self.next_slot() {
+                    Some((_, more))
+                        if more.function() == CONTINUATION
+                            && more.duration() == CONTINUES_DURATION =>
+                    {
+                        duration = more.begin;
+                        self.at += SLOT_BYTES;
+                    }
+                    _ => {
+                        let what = "a long event without its continuation".to_owned();
+                        self.damage = Some(Diagnosis { offset: offset as u64, what });
+                        return None;
+                    }
+                }
+            }
+            let ended = !slot.is_open() && !slot.is_abandoned();
+            let Some(end) = slot.begin.checked_add(duration) else {
+                let what = "an event that ends beyond the counter's range".to_owned();
+                self.damage = Some(Diagnosis { offset: offset as u64, what });
+                return None;
+            };
+            let words = [slot.peer as u32, slot.tag as u32, slot.bytes, slot.request];
+            let join = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+            return Some(Event {
+                function: slot.function(),
+                communicator: slot.communicator(),
+                begin: slot.begin,
+                end: ended.then_some(end),
+                abandoned: slot.is_abandoned(),
+                peer: slot.peer,
+                tag: slot.tag,
+                bytes: slot.bytes,
+                request: slot.request,
+                payload: [join(words[0], words[1]), join(words[2], words[3])],
+            });
+        }
+    }
+}
