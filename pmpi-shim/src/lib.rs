@@ -1,1 +1,43 @@
-//! libgammachi.so
+//! `libgammachi.so`: records every MPI call of the program it is preloaded into.
+//!
+//! One binary for every MPI: the library never includes `mpi.h` and links to no MPI. Every argument
+//! is a machine word that goes on unchanged ([`entries`]), so C ints, 32-bit handles and 64-bit
+//! handles pass alike on System V x86-64 and AArch64.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `entries` | the exported wrappers, generated from the table of procedures |
+//! | `exceptions` | the entries that need a hand: init, finalize, Pcontrol, Wtime |
+//! | `compute` | interposed BLAS, and its work from its arguments |
+//! | `region` | what `gammachi.h` calls |
+//! | `path` | the hot path: one event a call |
+//! | `thread_block` | what a thread needs on that path |
+//! | `counter` | the cycle counter |
+//! | `window` | the thread's mapped piece of the trace |
+//! | `trace_file` | the rank's file: growth and definitions |
+//! | `life` | the recorder's states, start and finish |
+//! | `real_entry` | the way to the interposed functions |
+//! | `mpi_library` | which MPI is loaded, and its constants |
+//! | `clock_exchange` | this rank's counter against another's |
+//! | `machine` | what the operating system says about process and host |
+//! | `settings` | environment variables |
+//!
+//! Rules: no panic crosses the C boundary, no allocation, lock or system call on the path of a
+//! call, and whatever goes wrong with recording, the program goes on as without us.
+
+// An exported C symbol is no API of this crate's; its docs are generated with it.
+mod clock_exchange;
+mod compute;
+mod counter;
+mod entries;
+mod exceptions;
+mod life;
+mod machine;
+mod mpi_library;
+mod path;
+mod real_entry;
+mod region;
+mod settings;
+mod thread_block;
+mod trace_file;
+mod window;

@@ -1,0 +1,130 @@
+//! Generates the interposed entries from the table of MPI procedures.
+//!
+//! In: `trace_format::procedures`. Out: `$OUT_DIR/entries.rs`: for every procedure and its `_c`
+//! twin the exported wrappers `MPI_X` and `PMPI_X`, and [`Invoke`] for every number of arguments.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use trace_format::layout::FIRST_FUNCTION;
+use trace_format::procedures::{Parameter, Procedure, all};
+
+/// PyPI's mpi4py looks for these with dlopen(NULL) before any MPI is loaded and aborts when it
+/// finds them (DESIGN section 3): the library must not export them.
+const NOT_EXPORTED: &[&str] =
+    &["MPI_Get_version", "MPI_Get_library_version", "MPI_Abi_get_version"];
+
+/// Written by hand in `src/exceptions.rs`.
+const BY_HAND: &[&str] =
+    &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick"];
+
+/// Recorded by hand-written code, which needs their numbers.
+const NUMBERED: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"];
+
+/// Arguments of the longest interposed compute function (`dgemm_` with its hidden lengths).
+const MOST_COMPUTE_ARGUMENTS: usize = 15;
+
+/// Forwarded but never recorded: conversions and getters that bindings and macros call around
+/// every communication call.
+fn forwarded_only(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("MPI_") else { return false };
+    let endings = ["_f2c", "_c2f", "_toint", "_fromint", "_f082c", "_c2f08", "_f082f", "_f2f08"];
+    rest.starts_with("T_")
+        || rest.starts_with("Aint_")
+        || endings.iter().any(|ending| rest.ends_with(ending))
+        || rest.starts_with("Status_get_")
+        || rest.starts_with("Status_set_")
+        || matches!(rest, "Get_count" | "Get_elements" | "Get_elements_x" | "Test_cancelled")
+}
+
+fn arguments(count: usize) -> (String, String) {
+    let names: Vec<String> = (0..count).map(|i| format!("a{i}")).collect();
+    let typed: Vec<String> = names.iter().map(|name| format!("{name}: usize")).collect();
+    (typed.join(", "), names.join(", "))
+}
+
+fn entry(out: &mut String, symbol: &str, function: u16, parameters: &[Parameter], record: bool) {
+    let (typed, names) = arguments(parameters.len());
+    let how = if record { "recorded" } else { "forwarded" };
+    let number = if record { format!("{function}, ") } else { String::new() };
+    writeln!(
+        out,
+        "/// Interposes `{symbol}`.\n\
+         ///\n/// # Safety\n/// The caller answers for the arguments, as for `{symbol}` itself.\n\
+         #[unsafe(no_mangle)]\n\
+         pub unsafe extern \"C-unwind\" fn {symbol}({typed}) -> usize {{\n\
+         \x20   static REAL: RealEntry = RealEntry::new(c\"{symbol}\");\n\
+         \x20   // SAFETY: the words go on unchanged to the entry of this name.\n\
+         \x20   unsafe {{ {how}(&REAL, {number}[{names}]) }}\n\
+         }}"
+    )
+    .expect("writing to a string");
+}
+
+fn entries(procedures: &[Procedure]) -> String {
+    let mut out = format!(
+        "/// Number of the last procedure; compute functions follow it.\n\
+         pub const LAST_PROCEDURE: u16 = {};\n",
+        FIRST_FUNCTION + procedures.len() as u16 - 1
+    );
+    for (index, procedure) in procedures.iter().enumerate() {
+        let name = procedure.name.as_str();
+        let function = FIRST_FUNCTION + index as u16;
+        let short = name.trim_start_matches("MPI_").to_uppercase();
+        if NUMBERED.contains(&name) {
+            writeln!(
+                out,
+                "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};"
+            )
+            .expect("writing to a string");
+        }
+        if NOT_EXPORTED.contains(&name) || BY_HAND.contains(&name) {
+            continue;
+        }
+        let record = !forwarded_only(name);
+        let twin = procedure.large.as_ref().map(|parameters| (format!("{name}_c"), parameters));
+        let both = std::iter::once((name.to_owned(), &procedure.parameters)).chain(twin);
+        for (symbol, parameters) in both {
+            entry(&mut out, &symbol, function, parameters, record);
+            entry(&mut out, &format!("P{symbol}"), function, parameters, record);
+        }
+    }
+    out
+}
+
+fn invoke(most: usize) -> String {
+    let mut out = String::new();
+    for count in 0..=most {
+        let (_, names) = arguments(count);
+        let types = vec!["usize"; count].join(", ");
+        writeln!(
+            out,
+            "impl Invoke for [usize; {count}] {{\n\
+             \x20   #[inline(always)]\n\
+             \x20   unsafe fn invoke(self, entry: *const c_void) -> usize {{\n\
+             \x20       let [{names}] = self;\n\
+             \x20       // SAFETY: the caller answers for the entry taking {count} machine words.\n\
+             \x20       unsafe {{\n\
+             \x20           transmute::<*const c_void, unsafe extern \"C-unwind\" fn({types}) -> usize>(entry)({names})\n\
+             \x20       }}\n\
+             \x20   }}\n\
+             }}"
+        )
+        .expect("writing to a string");
+    }
+    out
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let procedures = all();
+    let most = procedures
+        .iter()
+        .flat_map(|p| [p.parameters.len(), p.large.as_ref().map_or(0, Vec::len)])
+        .max()
+        .unwrap_or(0)
+        .max(MOST_COMPUTE_ARGUMENTS);
+    let text = format!("{}\n{}", invoke(most), entries(&procedures));
+    let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    std::fs::write(Path::new(&folder).join("entries.rs"), text).expect("OUT_DIR is writable");
+}

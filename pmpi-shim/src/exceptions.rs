@@ -1,0 +1,194 @@
+//! The entries that the table cannot generate: those that begin and end recording, the ones that
+//! return floating point, and the variadic one.
+
+use std::ffi::{c_double, c_int, c_void};
+use std::mem::transmute;
+
+use trace_format::layout::{DURATION_ESCAPE, FUNCTION_OPEN, slot_word};
+
+use crate::counter;
+use crate::entries::{FINALIZE, INIT, INIT_THREAD, Invoke, PCONTROL};
+use crate::life;
+use crate::path::{forwarded, publish, publish_long, recorded, take_slot};
+use crate::real_entry::RealEntry;
+use crate::thread_block::{stack_address, thread_block};
+
+/// Calls MPI_Init or MPI_Init_thread and begins recording when it succeeded.
+///
+/// # Safety
+/// As [`recorded`].
+unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) -> usize {
+    let block = thread_block();
+    // SAFETY: the block is the thread's own; the arguments go on unchanged.
+    unsafe {
+        if (*block).outer_stack != 0 {
+            return arguments.invoke(entry.get());
+        }
+        let Some(early_anchor) = life::claim_start() else {
+            return recorded(entry, function, arguments);
+        };
+        (*block).outer_stack = stack_address();
+        let begin = counter::read(block);
+        let result = arguments.invoke(entry.get());
+        let end = counter::read(block);
+        if result as i32 == 0 {
+            life::start(block, function, begin, end, early_anchor);
+        } else {
+            life::give_back_start();
+        }
+        (*block).outer_stack = 0;
+        result
+    }
+}
+
+/// Calls MPI_Finalize between the two halves of the recorder's end.
+///
+/// # Safety
+/// As [`recorded`].
+unsafe fn finalise(entry: &RealEntry) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `recorded`, which this follows step by step.
+    unsafe {
+        if (*block).outer_stack != 0 || !life::is_recording() {
+            return forwarded(entry, []);
+        }
+        (*block).outer_stack = stack_address();
+        let slot = take_slot(block);
+        let begin = counter::read(block);
+        (&raw mut (*slot).begin).write_volatile(begin);
+        publish(slot, slot_word(0, FINALIZE | FUNCTION_OPEN, 0));
+        life::before_finalize(block, begin);
+        let result = [].invoke(entry.get());
+        let duration = counter::read(block).wrapping_sub(begin);
+        if duration < u64::from(DURATION_ESCAPE) {
+            publish(slot, slot_word(duration as u32, FINALIZE, 0));
+        } else {
+            publish_long(block, slot, FINALIZE, duration);
+        }
+        life::after_finalize(block);
+        (*block).outer_stack = 0;
+        result
+    }
+}
+
+macro_rules! initialisers {
+    ($($symbol:ident $name:literal $function:ident ($($argument:ident),*);)*) => {$(
+        /// Interposes the MPI procedure of this name.
+        ///
+        /// # Safety
+        /// The caller answers for the arguments.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $symbol($($argument: usize),*) -> usize {
+            static REAL: RealEntry = RealEntry::new($name);
+            // SAFETY: the words go on unchanged to the entry of this name.
+            unsafe { initialise(&REAL, $function, [$($argument),*]) }
+        }
+    )*};
+}
+
+initialisers! {
+    MPI_Init c"MPI_Init" INIT (argc, argv);
+    PMPI_Init c"PMPI_Init" INIT (argc, argv);
+    MPI_Init_thread c"MPI_Init_thread" INIT_THREAD (argc, argv, required, provided);
+    PMPI_Init_thread c"PMPI_Init_thread" INIT_THREAD (argc, argv, required, provided);
+}
+
+/// Interposes `MPI_Finalize`.
+///
+/// # Safety
+/// The caller answers for MPI being in a state to be finalized.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn MPI_Finalize() -> usize {
+    static REAL: RealEntry = RealEntry::new(c"MPI_Finalize");
+    // SAFETY: the entry of this name takes nothing.
+    unsafe { finalise(&REAL) }
+}
+
+/// Interposes `PMPI_Finalize`.
+///
+/// # Safety
+/// As `MPI_Finalize`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn PMPI_Finalize() -> usize {
+    static REAL: RealEntry = RealEntry::new(c"PMPI_Finalize");
+    // SAFETY: as above.
+    unsafe { finalise(&REAL) }
+}
+
+/// The arguments that may follow MPI_Pcontrol's level, as far as registers and a few stack words
+/// carry them.
+struct PcontrolArguments {
+    level: c_int,
+    words: [usize; 5],
+    doubles: [c_double; 8],
+}
+
+impl Invoke for PcontrolArguments {
+    #[inline(always)]
+    unsafe fn invoke(self, entry: *const c_void) -> usize {
+        let Self { level, words: [a, b, c, d, e], doubles: [s, t, u, v, w, x, y, z] } = self;
+        type Pcontrol = unsafe extern "C-unwind" fn(c_int, ...) -> c_int;
+        // SAFETY: the entry is MPI_Pcontrol. Integers and doubles travel in registers of their own,
+        // so each argument is where the program put it.
+        unsafe {
+            transmute::<*const c_void, Pcontrol>(entry)(
+                level, a, b, c, d, e, s, t, u, v, w, x, y, z,
+            ) as usize
+        }
+    }
+}
+
+macro_rules! pcontrols {
+    ($($symbol:ident $name:literal;)*) => {$(
+        /// Interposes the variadic MPI procedure of this name: stable Rust defines no variadic
+        /// functions, so a fixed signature takes what registers may hold.
+        ///
+        /// # Safety
+        /// The caller answers for the arguments.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments)] // As many as registers carry.
+        pub unsafe extern "C-unwind" fn $symbol(
+            level: c_int,
+            a: usize, b: usize, c: usize, d: usize, e: usize,
+            s: c_double, t: c_double, u: c_double, v: c_double,
+            w: c_double, x: c_double, y: c_double, z: c_double,
+        ) -> usize {
+            static REAL: RealEntry = RealEntry::new($name);
+            let arguments = PcontrolArguments {
+                level,
+                words: [a, b, c, d, e],
+                doubles: [s, t, u, v, w, x, y, z],
+            };
+            // SAFETY: the arguments go on as they came.
+            unsafe { recorded(&REAL, PCONTROL, arguments) }
+        }
+    )*};
+}
+
+pcontrols! {
+    MPI_Pcontrol c"MPI_Pcontrol";
+    PMPI_Pcontrol c"PMPI_Pcontrol";
+}
+
+macro_rules! clocks {
+    ($($symbol:ident $name:literal;)*) => {$(
+        /// Forwards the MPI procedure of this name, which returns seconds.
+        ///
+        /// # Safety
+        /// The caller answers for MPI being in a state to be asked.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $symbol() -> c_double {
+            static REAL: RealEntry = RealEntry::new($name);
+            type Clock = unsafe extern "C-unwind" fn() -> c_double;
+            // SAFETY: the entry of this name takes nothing and returns a double.
+            unsafe { transmute::<*const c_void, Clock>(REAL.get())() }
+        }
+    )*};
+}
+
+clocks! {
+    MPI_Wtime c"MPI_Wtime";
+    PMPI_Wtime c"PMPI_Wtime";
+    MPI_Wtick c"MPI_Wtick";
+    PMPI_Wtick c"PMPI_Wtick";
+}

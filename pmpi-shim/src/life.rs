@@ -1,0 +1,348 @@
+//! The recorder's life: one state, its start after MPI_Init and its end at MPI_Finalize.
+//!
+//! A process that never calls MPI_Init stays in the first state and touches nothing. What stops
+//! recording stops it for good; the program goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use trace_format::functions;
+use trace_format::header::{ClockAnchor, Definition, FileHeader, Phase};
+use trace_format::layout::*;
+
+use crate::clock_exchange::Exchanger;
+use crate::compute;
+use crate::counter;
+use crate::machine;
+use crate::mpi_library::MpiLibrary;
+use crate::path::publish;
+use crate::real_entry::ErrnoGuard;
+use crate::settings::Settings;
+use crate::thread_block::{ThreadBlock, thread_block};
+use crate::trace_file::{self, CreateError, define};
+use crate::window;
+
+const UNSTARTED: u8 = 0;
+const STARTING: u8 = 1;
+const RECORDING: u8 = 2;
+/// MPI_Finalize was entered, or recording could not begin or go on: nothing more is recorded.
+const OVER: u8 = 3;
+
+static STATE: AtomicU8 = AtomicU8::new(UNSTARTED);
+static EXCHANGER: Mutex<Option<Exchanger>> = Mutex::new(None);
+
+/// Longest path that rank 0 hands to the others.
+const MOST_PATH_BYTES: usize = 4096;
+/// Directories tried when the wanted one holds a run already.
+const MOST_DIRECTORIES: u32 = 1000;
+
+/// Whether events go to the trace.
+pub fn is_recording() -> bool {
+    STATE.load(Relaxed) == RECORDING
+}
+
+/// Claims the start for the first call of MPI_Init; gives the counter beside the system's clocks as
+/// it stood before that call.
+pub fn claim_start() -> Option<ClockAnchor> {
+    STATE.compare_exchange(UNSTARTED, STARTING, Relaxed, Relaxed).ok()?;
+    let _errno = ErrnoGuard::new();
+    catch_unwind(|| {
+        counter::choose(crate::settings::test_clock());
+        // SAFETY: the calling thread's own block.
+        unsafe { (*thread_block()).counter_slow = u32::from(counter::is_slow()) };
+        counter::anchor()
+    })
+    .ok()
+}
+
+/// MPI_Init failed: there is nothing to record, and a later call may succeed.
+pub fn give_back_start() {
+    let _ = STATE.compare_exchange(STARTING, UNSTARTED, Relaxed, Relaxed);
+}
+
+/// Ends recording for good and says why in one line.
+pub fn stop(ticks: u64, reason: &str) {
+    if STATE.swap(OVER, Relaxed) != RECORDING {
+        return;
+    }
+    eprintln!("gammachi: recording stopped, the program goes on: {reason}");
+    // The chunk of definitions may still have room where the file could not grow.
+    let _ = define(&Definition::Stopped { ticks, reason: reason.to_owned() });
+}
+
+extern "C" fn after_fork_in_child() {
+    // The child's copy of the thread's block points into the parent's trace.
+    STATE.store(OVER, Relaxed);
+    // SAFETY: the only thread of the child is the calling one.
+    unsafe { window::scratch(thread_block()) };
+}
+
+/// A run's place, decided by rank 0 for all.
+enum Place {
+    Directory(PathBuf),
+    Refused(String),
+}
+
+/// Begins recording; called once, after MPI_Init returned successfully.
+///
+/// # Safety
+/// `block` is the calling thread's; MPI is initialised and the program has not called it since.
+pub unsafe fn start(
+    block: *mut ThreadBlock,
+    function: u16,
+    begin: u64,
+    end: u64,
+    early_anchor: ClockAnchor,
+) {
+    let _errno = ErrnoGuard::new();
+    // SAFETY: the caller's promise.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
+        try_start(block, function, begin, end, early_anchor)
+    }));
+    let refusal = match outcome {
+        Ok(Ok(())) => return,
+        Ok(Err(refusal)) => refusal,
+        Err(_) => Some("an internal error".to_owned()),
+    };
+    STATE.store(OVER, Relaxed);
+    if let Some(reason) = refusal {
+        eprintln!("gammachi: nothing is recorded, the program goes on: {reason}");
+    }
+}
+
+/// As [`start`]; the error is what this rank should say, if anything.
+unsafe fn try_start(
+    block: *mut ThreadBlock,
+    function: u16,
+    begin: u64,
+    end: u64,
+    early_anchor: ClockAnchor,
+) -> Result<(), Option<String>> {
+    let settings = Settings::read();
+    let library = MpiLibrary::detect();
+    let (rank, size) = library.rank_and_size().ok_or_else(|| {
+        Some("this MPI library is unknown and its launcher does not tell the rank".to_owned())
+    })?;
+    if rank == 0 {
+        for complaint in &settings.complaints {
+            eprintln!("gammachi: {complaint}");
+        }
+    }
+    let (host, boot_id) = (machine::host(), machine::boot_id());
+    let number = machine::host_number(&host, &boot_id);
+    let exchanger = Exchanger::new(
+        &library,
+        rank,
+        size,
+        number,
+        settings.clock_rounds,
+        settings.clock_deadline_s,
+    );
+    let directory = match agree_on_place(&settings, rank, exchanger.as_ref()) {
+        Place::Directory(directory) => directory,
+        Place::Refused(reason) => return Err((rank == 0).then_some(reason)),
+    };
+    if rank != 0 {
+        create_rank_file(&directory, rank).map_err(|refused| {
+            Some(match refused {
+                CreateError::Exists => {
+                    format!("{} holds a trace of this rank already", directory.display())
+                }
+                CreateError::Failed(reason) => reason,
+            })
+        })?;
+    }
+    write_identity(&settings, &library, rank, size, host, boot_id).map_err(Some)?;
+    define(&Definition::ClockAnchor(early_anchor)).map_err(Some)?;
+    if rank == 0 {
+        define(&Definition::Environment(machine::environment())).map_err(Some)?;
+    }
+    // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
+    unsafe { window::open(block, begin) }.map_err(Some)?;
+    if let Some(measured) = exchanger.as_ref().and_then(|e| e.measure(Phase::Init)) {
+        define(&Definition::ClockExchange(measured)).map_err(Some)?;
+    }
+    *EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner) = exchanger;
+    for usage in machine::thread_usages(Phase::Init) {
+        define(&Definition::ThreadUsage(usage)).map_err(Some)?;
+    }
+    define(&Definition::ClockAnchor(counter::anchor())).map_err(Some)?;
+    // SAFETY: a handler without arguments.
+    unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+    compute::set_mode(&settings.compute);
+    // SAFETY: the calling thread's block, whose window was opened above.
+    unsafe {
+        let slot = crate::path::take_slot(block);
+        (&raw mut (*slot).begin).write_volatile(begin);
+        let duration = end.wrapping_sub(begin);
+        if duration < u64::from(DURATION_ESCAPE) {
+            publish(slot, slot_word(duration as u32, function, 0));
+        } else {
+            crate::path::publish_long(block, slot, function, duration);
+        }
+        window::tool_event(block, ToolReason::Start, end);
+    }
+    define(&Definition::RankBegin { ticks: counter::now() }).map_err(Some)?;
+    STATE.store(RECORDING, Relaxed);
+    Ok(())
+}
+
+/// Rank 0 makes directory and its own file and tells the others; where MPI's constants are not
+/// known, every rank takes the directory of the environment.
+fn agree_on_place(settings: &Settings, rank: u32, exchanger: Option<&Exchanger>) -> Place {
+    let Some(exchanger) = exchanger else {
+        let Some(out) = settings.out.clone() else {
+            let advice = "GAMMACHI_OUT must name the run directory under an MPI library that this \
+                          version does not know";
+            return Place::Refused(advice.to_owned());
+        };
+        return if rank == 0 { make_place(&out) } else { Place::Directory(out) };
+    };
+    let mut message = vec![0u8; MOST_PATH_BYTES];
+    let mut place = Place::Refused(String::new());
+    if rank == 0 {
+        place = make_place(&settings.out.clone().unwrap_or_else(default_directory));
+        if let Place::Directory(directory) = &place {
+            let bytes = directory.as_os_str().as_encoded_bytes();
+            if bytes.len() < MOST_PATH_BYTES {
+                message[..bytes.len()].copy_from_slice(bytes);
+            } else {
+                place = Place::Refused("the run directory's path is too long".to_owned());
+            }
+        }
+    }
+    if !exchanger.broadcast(&mut message) {
+        return Place::Refused("MPI refused the recorder's own broadcast".to_owned());
+    }
+    if rank == 0 {
+        return place;
+    }
+    let length = message.iter().position(|byte| *byte == 0).unwrap_or(MOST_PATH_BYTES);
+    match std::str::from_utf8(&message[..length]) {
+        Ok(path) if !path.is_empty() => Place::Directory(PathBuf::from(path)),
+        _ => Place::Refused("rank 0 cannot record".to_owned()),
+    }
+}
+
+fn default_directory() -> PathBuf {
+    let program = machine::program();
+    let name = Path::new(&program).file_name().map_or("run".into(), |n| n.to_string_lossy());
+    PathBuf::from(format!("{name}-{}.gammachi", machine::date_for_name()))
+}
+
+/// Makes the directory and rank 0's file in it; `DIR-2`, `DIR-3` … where it holds a run already.
+fn make_place(wanted: &Path) -> Place {
+    let wanted = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
+    for attempt in 1..=MOST_DIRECTORIES {
+        let mut directory = wanted.clone();
+        if attempt > 1 {
+            directory.as_mut_os_string().push(format!("-{attempt}"));
+        }
+        match create_rank_file(&directory, 0) {
+            Ok(()) => return Place::Directory(directory),
+            Err(CreateError::Exists) => {}
+            Err(CreateError::Failed(reason)) => return Place::Refused(reason),
+        }
+    }
+    Place::Refused(format!("{} and its successors hold runs already", wanted.display()))
+}
+
+fn create_rank_file(directory: &Path, rank: u32) -> Result<(), CreateError> {
+    let path = directory.join(rank_file_path(0, rank));
+    if let Some(folder) = path.parent() {
+        trace_file::make_directory(folder).map_err(CreateError::Failed)?;
+    }
+    trace_file::create(&path)
+}
+
+fn write_identity(
+    settings: &Settings,
+    library: &MpiLibrary,
+    rank: u32,
+    size: u32,
+    host: String,
+    boot_id: String,
+) -> Result<(), String> {
+    let header = FileHeader {
+        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
+        program: machine::program(),
+        build_id: machine::build_id(),
+        arguments: machine::arguments(),
+        directory: std::env::current_dir()
+            .map(|d| d.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        host,
+        boot_id,
+        mpi_library: library.version_text.clone(),
+        mpi_family: library.family.name().to_owned(),
+        mpi_version: library.standard,
+        thread_level: library.thread_level(),
+        counter_invariant: counter::is_invariant(),
+        compute: settings.compute.clone(),
+        parameters: settings.parameters.clone(),
+        affinity: machine::affinity(),
+        numa_node: machine::core_and_node().1,
+        function_names: functions::names().join("\n"),
+    };
+    let fixed = FixedHeader {
+        magic: MAGIC,
+        version: FORMAT_VERSION,
+        level: settings.level,
+        counter: counter::kind() as u8,
+        rank,
+        world_size: size,
+        world: 0,
+        pid: std::process::id(),
+        payload_bytes: 0,
+        payload_crc: 0,
+        fixed_crc: 0,
+        reserved: [0; 24],
+    };
+    trace_file::write_header(fixed, &header)
+}
+
+/// What must be done before MPI is finalized; `begin` is when the program entered MPI_Finalize.
+///
+/// # Safety
+/// `block` is the calling thread's; its slot for MPI_Finalize is open.
+pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
+    let _errno = ErrnoGuard::new();
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let work_begin = counter::now();
+        let exchanger = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = define(&Definition::RankEnd { ticks: begin });
+        for usage in machine::thread_usages(Phase::Finalize) {
+            let _ = define(&Definition::ThreadUsage(usage));
+        }
+        if let Some(measured) = exchanger.as_ref().and_then(|e| e.measure(Phase::Finalize)) {
+            let _ = define(&Definition::ClockExchange(measured));
+        }
+        let _ = define(&Definition::ClockAnchor(counter::anchor()));
+        // SAFETY: the caller's promise.
+        unsafe { window::tool_event(block, ToolReason::Finish, work_begin) };
+    }));
+}
+
+/// Completes the file after MPI_Finalize returned.
+///
+/// # Safety
+/// `block` is the calling thread's; its event of MPI_Finalize is complete.
+pub unsafe fn after_finalize(block: *mut ThreadBlock) {
+    let _errno = ErrnoGuard::new();
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let _ = define(&Definition::Finalized { lost_events: 0 });
+        if STATE.swap(OVER, Relaxed) != RECORDING {
+            return;
+        }
+        // SAFETY: the caller's promise; after this the thread has no window.
+        unsafe {
+            let (mapping, bytes) = ((*block).window, (*block).window_bytes);
+            let used = ((*block).cursor as usize).wrapping_sub(mapping as usize).min(bytes);
+            window::scratch(block);
+            (*block).window = std::ptr::null_mut();
+            trace_file::finish(mapping, bytes, used);
+        }
+    }));
+}

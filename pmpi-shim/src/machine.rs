@@ -1,0 +1,219 @@
+//! What the operating system says about process and host.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use trace_format::header::{Phase, ThreadUsage};
+
+use crate::counter;
+use crate::settings;
+use crate::window;
+
+/// Longest argument list that a header keeps, bytes.
+const MOST_ARGUMENT_BYTES: usize = 16 * 1024;
+/// Prefixes of environment variables that change how a program performs.
+const ENVIRONMENT_PREFIXES: &[&str] =
+    &["SLURM_", "OMPI_MCA_", "PMIX_", "MPICH_", "UCX_", "FI_", "I_MPI_", "OMP_"];
+/// Most bytes of one variable's value that are kept.
+const MOST_VALUE_BYTES: usize = 1024;
+
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+}
+
+/// Host name, or the one that a test pretends.
+pub fn host() -> String {
+    settings::test_host().unwrap_or_else(|| {
+        let mut name = [0u8; 256];
+        // SAFETY: the buffer is ours and stays terminated by its last zero.
+        unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+        CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned()
+    })
+}
+
+/// The running kernel's boot id.
+pub fn boot_id() -> String {
+    first_line("/proc/sys/kernel/random/boot_id")
+}
+
+/// A number that two ranks share only when host name and kernel are the same.
+pub fn host_number(host: &str, boot_id: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in host.bytes().chain([0]).chain(boot_id.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+/// Absolute path of the program.
+pub fn program() -> String {
+    fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The program's arguments, its name first; at most [`MOST_ARGUMENT_BYTES`] of them.
+pub fn arguments() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let mut left = MOST_ARGUMENT_BYTES;
+    bytes
+        .split(|byte| *byte == 0)
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .take_while(|argument| {
+            let fits = argument.len() < left;
+            left = left.saturating_sub(argument.len() + 1);
+            fits
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .skip_while(String::is_empty)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect()
+}
+
+/// Environment variables that matter, sorted by name.
+pub fn environment() -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let wanted = name.ends_with("_NUM_THREADS")
+                || ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+            let bytes = value.as_bytes();
+            let value = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_VALUE_BYTES)]);
+            wanted.then(|| (name, value.into_owned()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Cores that this process may run on.
+pub fn affinity() -> Vec<u32> {
+    // SAFETY: a zeroed set is valid; the call writes at most its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return Vec::new();
+        }
+        (0..libc::CPU_SETSIZE as usize)
+            .filter(|c| libc::CPU_ISSET(*c, &set))
+            .map(|c| c as u32)
+            .collect()
+    }
+}
+
+/// Core and NUMA node that the thread runs on now.
+pub fn core_and_node() -> (u32, i32) {
+    let (mut core, mut node) = (0u32, 0u32);
+    // SAFETY: both are ours to be written.
+    let known = unsafe {
+        libc::syscall(
+            libc::SYS_getcpu,
+            &raw mut core,
+            &raw mut node,
+            std::ptr::null_mut::<c_void>(),
+        )
+    } == 0;
+    if known { (core, node as i32) } else { (u32::MAX, -1) }
+}
+
+/// Build id of the program: hexadecimal, empty where it has none.
+pub fn build_id() -> String {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
+        // SAFETY: the loader passes the program itself first, with valid headers; its notes are
+        // mapped. `out` is the string below.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            for header in headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
+                let start = ((*info).dlpi_addr as usize + header.p_vaddr as usize) as *const u8;
+                let notes = std::slice::from_raw_parts(start, header.p_memsz as usize);
+                if let Some(id) = build_id_of_notes(notes) {
+                    *out.cast::<String>() = id;
+                }
+            }
+        }
+        1
+    }
+    let mut id = String::new();
+    // SAFETY: callback and argument fit each other.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut id).cast()) };
+    id
+}
+
+fn build_id_of_notes(mut notes: &[u8]) -> Option<String> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let word = |at: usize| Some(u32::from_le_bytes(notes.get(at..at + 4)?.try_into().ok()?));
+        let (name_bytes, id_bytes, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let id_at = 12 + name_bytes.next_multiple_of(4);
+        let id = notes.get(id_at..id_at.checked_add(id_bytes)?)?;
+        if kind == NT_GNU_BUILD_ID && notes.get(12..12 + name_bytes)? == b"GNU\0" {
+            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        notes = notes.get(id_at + id_bytes.next_multiple_of(4)..)?;
+    }
+}
+
+/// What the system did so far to every thread of the process.
+pub fn thread_usages(phase: Phase) -> Vec<ThreadUsage> {
+    let numbers = window::thread_os_ids();
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|os_id| {
+            let number = numbers.iter().position(|id| *id == os_id);
+            thread_usage(os_id, number.map_or(u32::MAX, |n| n as u32), phase)
+        })
+        .collect()
+}
+
+fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
+    let folder = format!("/proc/self/task/{os_id}");
+    let ticks = counter::now();
+    let schedule = first_line(&format!("{folder}/schedstat"));
+    let mut times = schedule.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let on_cpu_ns = times.next()??;
+    let run_queue_ns = times.next()??;
+    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+    let switches = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().parse::<u64>().ok()
+    };
+    // Behind the command's closing parenthesis: state is field 3, minflt 10, processor 39.
+    let stat = first_line(&format!("{folder}/stat"));
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    Some(ThreadUsage {
+        thread,
+        thread_os_id: os_id,
+        phase,
+        ticks,
+        on_cpu_ns,
+        run_queue_ns,
+        voluntary_switches: switches("voluntary_ctxt_switches")?,
+        involuntary_switches: switches("nonvoluntary_ctxt_switches")?,
+        minor_faults: fields.get(7)?.parse().ok()?,
+        core: fields.get(36)?.parse().ok()?,
+    })
+}
+
+/// Date and time for a directory's name: `20091231-235959`, local.
+pub fn date_for_name() -> String {
+    let now = (counter::clock_ns(libc::CLOCK_REALTIME) / 1_000_000_000) as libc::time_t;
+    // SAFETY: a zeroed tm is valid to be written over.
+    let time = unsafe {
+        let mut time: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&now, &mut time);
+        time
+    };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        time.tm_year + 1900,
+        time.tm_mon + 1,
+        time.tm_mday,
+        time.tm_hour,
+        time.tm_min,
+        time.tm_sec
+    )
+}

@@ -1,0 +1,152 @@
+//! The way to the functions that ours stand in front of.
+//!
+//! `MPI_X` goes to the next `MPI_X` in load order, so that another tool sees the call too; `PMPI_X`
+//! to the MPI library. Where the library was loaded with RTLD_LOCAL (Python), the next in load order
+//! does not exist: then the loaded objects are asked one by one, by handle.
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// An interposed name and the function behind it, resolved at the first call.
+pub struct RealEntry {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl RealEntry {
+    /// An entry that is not resolved yet.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self { name, address: AtomicPtr::new(null_mut()) }
+    }
+
+    /// The function; ends the process with a clear message when no loaded library has it, as the
+    /// dynamic loader would have done without us.
+    #[inline(always)]
+    pub fn get(&self) -> *const c_void {
+        let address = self.address.load(Relaxed);
+        if address.is_null() { self.resolve() } else { address }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn resolve(&self) -> *const c_void {
+        let _errno = ErrnoGuard::new();
+        let Some(address) = find(self.name) else {
+            let name = self.name.to_string_lossy();
+            eprintln!("gammachi: the program calls {name}, which no loaded library has");
+            // SAFETY: ends the process at once, as the loader does for a missing symbol.
+            unsafe { libc::_exit(127) }
+        };
+        self.address.store(address.cast_mut(), Relaxed);
+        address
+    }
+}
+
+/// Keeps `errno` as the program left it.
+pub struct ErrnoGuard(c_int);
+
+impl ErrnoGuard {
+    /// Remembers the value until dropped.
+    pub fn new() -> Self {
+        // SAFETY: the location is the calling thread's own.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for ErrnoGuard {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}
+
+/// The function of that name behind ours in load order or in any loaded object.
+pub fn find(name: &CStr) -> Option<*const c_void> {
+    // SAFETY: a C string; RTLD_NEXT means behind the object that this code lies in.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return Some(next);
+    }
+    find_in_loaded_objects(name)
+}
+
+/// A data symbol such as `ompi_mpi_comm_world`: first where the executable has a copy of it.
+pub fn find_data(name: &CStr) -> Option<*const c_void> {
+    // SAFETY: a C string.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if global.is_null() { find_in_loaded_objects(name) } else { Some(global) }
+}
+
+/// Names of the loaded shared objects, as the loader knows them.
+fn loaded_objects() -> Vec<CString> {
+    unsafe extern "C" fn keep(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        names: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid record, and `names` is the vector handed over below.
+        let (name, names) =
+            unsafe { ((*info).dlpi_name, &*names.cast::<UnsafeCell<Vec<CString>>>()) };
+        if !name.is_null() {
+            // SAFETY: a C string of the loader; the vector is used by this thread alone.
+            unsafe {
+                let name = CStr::from_ptr(name);
+                if !name.is_empty() {
+                    (*names.get()).push(name.to_owned());
+                }
+            }
+        }
+        0
+    }
+    let names = UnsafeCell::new(Vec::new());
+    // SAFETY: the callback and its argument fit each other.
+    unsafe { libc::dl_iterate_phdr(Some(keep), (&raw const names).cast_mut().cast()) };
+    names.into_inner()
+}
+
+fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
+    let ours = base_of(find_in_loaded_objects as *const c_void);
+    loaded_objects().into_iter().find_map(|object| {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: C strings; NOLOAD only takes a reference to what is loaded, given back below.
+        let address = unsafe {
+            let handle = libc::dlopen(object.as_ptr(), flags);
+            if handle.is_null() {
+                return None;
+            }
+            let address = libc::dlsym(handle, name.as_ptr());
+            libc::dlclose(handle);
+            address
+        };
+        let foreign = !address.is_null() && base_of(address) != ours;
+        foreign.then_some(address.cast_const())
+    })
+}
+
+/// Path of the object that an address lies in, as the loader knows it.
+pub fn object_of(address: *const c_void) -> Option<String> {
+    let info = address_info(address)?;
+    let name: *const c_char = info.dli_fname;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: a C string that the loader keeps while the object is loaded.
+    Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
+fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info = libc::Dl_info {
+        dli_fname: null(),
+        dli_fbase: null_mut(),
+        dli_sname: null(),
+        dli_saddr: null_mut(),
+    };
+    // SAFETY: `info` is ours to be written; any address may be asked.
+    (unsafe { libc::dladdr(address, &mut info) } != 0).then_some(info)
+}
+
+fn base_of(address: *const c_void) -> *const c_void {
+    address_info(address).map_or(null(), |info| info.dli_fbase)
+}

@@ -1,0 +1,118 @@
+//! Regions: named stretches of a rank's time, marked by the program through `gammachi.h`.
+
+use std::ffi::{CStr, c_char};
+use std::panic::catch_unwind;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use trace_format::header::Definition;
+use trace_format::layout::{REGION_BEGIN, REGION_END, slot_word};
+
+use crate::counter;
+use crate::life;
+use crate::path::{publish, take_slot};
+use crate::real_entry::ErrnoGuard;
+use crate::thread_block::thread_block;
+use crate::trace_file::define;
+
+/// Places for names; a program with more regions has the rest under one name.
+const MOST_REGIONS: usize = 1024;
+/// Name of the regions that found no place; its id is the table's last.
+const MORE_REGIONS: &CStr = c"(more regions)";
+
+/// One name: its hash, 0 in a free place, stored after the name.
+struct Name {
+    hash: AtomicU64,
+    name: AtomicPtr<c_char>,
+}
+
+static NAMES: [Name; MOST_REGIONS] =
+    [const { Name { hash: AtomicU64::new(0), name: AtomicPtr::new(null_mut()) } }; MOST_REGIONS];
+static INSERTING: Mutex<()> = Mutex::new(());
+
+fn hash_of(name: &CStr) -> u64 {
+    let hash = name.to_bytes().iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash | 1
+}
+
+/// The place of a name, or the first free one on its way; the last place is never given.
+fn place_of(name: &CStr, hash: u64) -> Option<(usize, bool)> {
+    let places = MOST_REGIONS - 1;
+    (0..places).map(|step| (hash as usize).wrapping_add(step) % places).find_map(|place| {
+        let held = NAMES[place].hash.load(Ordering::Acquire);
+        if held == 0 {
+            return Some((place, false));
+        }
+        let there = NAMES[place].name.load(Ordering::Relaxed);
+        // SAFETY: a stored hash means a stored name, a leaked C string.
+        (held == hash && unsafe { CStr::from_ptr(there) } == name).then_some((place, true))
+    })
+}
+
+/// Id of a region by its name; defines it in the trace when it is new.
+fn id_of(name: &CStr) -> u32 {
+    let hash = hash_of(name);
+    match place_of(name, hash) {
+        Some((place, true)) => place as u32,
+        found => insert(name, hash, found.is_none()),
+    }
+}
+
+#[cold]
+fn insert(name: &CStr, hash: u64, full: bool) -> u32 {
+    let _errno = ErrnoGuard::new();
+    let _guard = INSERTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (place, name) = match place_of(name, hash) {
+        Some((place, true)) => return place as u32,
+        Some((place, false)) if !full => (place, name),
+        _ => (MOST_REGIONS - 1, MORE_REGIONS),
+    };
+    let entry = &NAMES[place];
+    if entry.hash.load(Ordering::Acquire) == 0 {
+        entry.name.store(name.to_owned().into_raw(), Ordering::Relaxed);
+        entry.hash.store(hash, Ordering::Release);
+        let name = name.to_string_lossy().into_owned();
+        let _ = define(&Definition::Region { id: place as u32, name });
+    }
+    place as u32
+}
+
+unsafe fn mark(name: *const c_char, function: u16) {
+    let block = thread_block();
+    // SAFETY: the thread's own block; the program passes a C string.
+    unsafe {
+        // Inside an MPI call (a callback) the call's own slot is open: no marker may follow it.
+        if name.is_null() || !life::is_recording() || (*block).outer_stack != 0 {
+            return;
+        }
+        let Ok(id) = catch_unwind(|| id_of(CStr::from_ptr(name))) else { return };
+        let slot = take_slot(block);
+        let begin = counter::read(block);
+        (&raw mut (*slot).begin).write_volatile(begin);
+        (&raw mut (*slot).peer).write_volatile(id as i32);
+        publish(slot, slot_word(0, function, 0));
+    }
+}
+
+/// Begins a region; what `gammachi.h` calls when the recorder is present.
+///
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gammachi_recorder_region_begin(name: *const c_char) {
+    // SAFETY: the caller's promise.
+    unsafe { mark(name, REGION_BEGIN) };
+}
+
+/// Ends a region; what `gammachi.h` calls when the recorder is present.
+///
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gammachi_recorder_region_end(name: *const c_char) {
+    // SAFETY: the caller's promise.
+    unsafe { mark(name, REGION_END) };
+}

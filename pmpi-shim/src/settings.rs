@@ -1,0 +1,106 @@
+//! What the environment asks of the recorder.
+//!
+//! In: variables that `gammachi run` and `gammachi exec` set, or the user. Out: [`Settings`], and a
+//! sentence for every value that could not be used.
+
+use std::path::PathBuf;
+
+/// How the run is to be recorded.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `GAMMACHI_OUT`: run directory.
+    pub out: Option<PathBuf>,
+    /// `GAMMACHI_LEVEL`: 0, 1 or 2.
+    pub level: u8,
+    /// `GAMMACHI_COMPUTE`: `outside`, `blas` or `regions`.
+    pub compute: String,
+    /// `GAMMACHI_PARAMS`: `N=20000,NB=80`.
+    pub parameters: Vec<(String, String)>,
+    /// `GAMMACHI_CLOCK_ROUNDS`: two-way exchanges a pair.
+    pub clock_rounds: u32,
+    /// `GAMMACHI_CLOCK_DEADLINE`: seconds that an exchange waits for its partner.
+    pub clock_deadline_s: f64,
+    /// What could not be used, and what was used instead.
+    pub complaints: Vec<String>,
+}
+
+/// A test's skew of this process's counter.
+#[derive(Debug, Clone, Copy)]
+pub struct TestClock {
+    /// Added to every reading, nanoseconds.
+    pub offset_ns: f64,
+    /// Rate error, parts per million.
+    pub ppm: f64,
+}
+
+/// Highest detail level that this recorder has.
+const HIGHEST_LEVEL: u8 = 0;
+const DEFAULT_CLOCK_ROUNDS: u32 = 100;
+const DEFAULT_CLOCK_DEADLINE_S: f64 = 30.0;
+
+impl Settings {
+    /// Reads the environment.
+    pub fn read() -> Self {
+        let mut complaints = Vec::new();
+        let mut number = |name: &str, default: f64, valid: &dyn Fn(f64) -> bool| match text(name) {
+            None => default,
+            Some(value) => match value.parse::<f64>() {
+                Ok(number) if valid(number) => number,
+                _ => {
+                    complaints.push(format!("{name}={value} is no valid value; using {default}"));
+                    default
+                }
+            },
+        };
+        let level =
+            number("GAMMACHI_LEVEL", f64::from(HIGHEST_LEVEL), &|v| [0.0, 1.0, 2.0].contains(&v))
+                as u8;
+        let clock_rounds = number("GAMMACHI_CLOCK_ROUNDS", f64::from(DEFAULT_CLOCK_ROUNDS), &|v| {
+            (1.0..=1e6).contains(&v) && v.fract() == 0.0
+        }) as u32;
+        let clock_deadline_s =
+            number("GAMMACHI_CLOCK_DEADLINE", DEFAULT_CLOCK_DEADLINE_S, &|v| v > 0.0 && v < 1e6);
+        let compute = match text("GAMMACHI_COMPUTE") {
+            None => "outside".to_owned(),
+            Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
+            Some(value) => {
+                complaints.push(format!(
+                    "GAMMACHI_COMPUTE={value} is none of outside, blas, regions; using outside"
+                ));
+                "outside".to_owned()
+            }
+        };
+        Self {
+            out: text("GAMMACHI_OUT").map(PathBuf::from),
+            level: level.min(HIGHEST_LEVEL),
+            compute,
+            parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
+            clock_rounds,
+            clock_deadline_s,
+            complaints,
+        }
+    }
+}
+
+fn text(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn parameters(all: &str) -> Vec<(String, String)> {
+    all.split(',')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// `GAMMACHI_TEST_CLOCK=offset_ns,ppm`: skews this process's counter, for tests that know the truth.
+pub fn test_clock() -> Option<TestClock> {
+    let value = text("GAMMACHI_TEST_CLOCK")?;
+    let (offset, ppm) = value.split_once(',')?;
+    Some(TestClock { offset_ns: offset.trim().parse().ok()?, ppm: ppm.trim().parse().ok()? })
+}
+
+/// `GAMMACHI_TEST_HOST`: host name to pretend, for tests that make many hosts of one.
+pub fn test_host() -> Option<String> {
+    text("GAMMACHI_TEST_HOST")
+}

@@ -1,0 +1,108 @@
+//! What a thread needs on the path of a call, found with two instructions.
+//!
+//! The block is defined in assembly as a `.tbss` object and read by its offset in the global offset
+//! table (initial-exec), because stable Rust's `thread_local!` calls `__tls_get_addr` in a shared
+//! library, which costs as much as a third of the whole path.
+
+use std::arch::{asm, global_asm};
+
+use trace_format::layout::Slot;
+
+/// Bytes reserved for the block in assembly.
+const BLOCK_BYTES: usize = 256;
+
+/// A thread's state. All zero when the thread starts.
+#[repr(C, align(64))]
+pub struct ThreadBlock {
+    /// Next free slot of the window; equal to `end` when there is none.
+    pub cursor: *mut Slot,
+    /// End of the window's slots.
+    pub end: *mut Slot,
+    /// Stack address of the outermost call in progress, 0 outside MPI.
+    pub outer_stack: usize,
+    /// 0: read the time-stamp counter; else [`crate::counter::read_slow`].
+    pub counter_slow: u32,
+    /// Nesting inside interposed compute functions.
+    pub inside_compute: u32,
+    /// Mapping of the current window, null before the first.
+    pub window: *mut u8,
+    /// Bytes of that mapping.
+    pub window_bytes: usize,
+    /// Mapping of the window before it, kept until the next change: a long call's slot may still
+    /// be completed there.
+    pub previous_window: *mut u8,
+    /// Number of the thread in the trace.
+    pub thread: u32,
+    /// Sequence of the next window.
+    pub sequence: u32,
+    /// Minor faults of the thread when the current window was opened.
+    pub minor_faults: u64,
+    /// Where events go that are not recorded.
+    pub scratch: [Slot; 2],
+}
+
+const _: () = assert!(size_of::<ThreadBlock>() <= BLOCK_BYTES);
+
+global_asm!(
+    ".section .tbss.gammachi_thread_block,\"awT\",@nobits",
+    ".p2align 6",
+    ".hidden gammachi_thread_block",
+    ".globl gammachi_thread_block",
+    ".type gammachi_thread_block,@object",
+    ".size gammachi_thread_block, {bytes}",
+    "gammachi_thread_block:",
+    ".zero {bytes}",
+    ".text",
+    bytes = const BLOCK_BYTES,
+);
+
+/// The calling thread's block.
+#[inline(always)]
+pub fn thread_block() -> *mut ThreadBlock {
+    let block: *mut ThreadBlock;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the thread pointer and a constant of the global offset table; both are set up
+    // by the dynamic loader before any code of this library runs.
+    unsafe {
+        asm!(
+            "mov {block}, qword ptr fs:[0]",
+            "add {block}, qword ptr [rip + gammachi_thread_block@GOTTPOFF]",
+            block = out(reg) block,
+            options(pure, nomem, nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above. Written with care, not yet run on such a machine.
+    unsafe {
+        asm!(
+            "mrs {block}, tpidr_el0",
+            "adrp {offset}, :gottprel:gammachi_thread_block",
+            "ldr {offset}, [{offset}, :gottprel_lo12:gammachi_thread_block]",
+            "add {block}, {block}, {offset}",
+            block = out(reg) block,
+            offset = out(reg) _,
+            options(pure, nomem, nostack),
+        );
+    }
+    block
+}
+
+/// The stack pointer, as an address to compare calls by.
+#[inline(always)]
+pub fn stack_address() -> usize {
+    let address: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: copies a register.
+    unsafe {
+        asm!("mov {address}, rsp", address = out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: copies a register.
+    unsafe {
+        asm!("mov {address}, sp", address = out(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    address
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("the recorder knows x86-64 and AArch64");
