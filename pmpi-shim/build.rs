@@ -3,6 +3,8 @@
 //! In: `trace_format::procedures`. Out: `$OUT_DIR/entries.rs`: for every procedure and its `_c`
 //! twin the exported wrappers `MPI_X` and `PMPI_X`, and [`Invoke`] for every number of arguments.
 
+mod build_plan;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -43,10 +45,8 @@ fn arguments(count: usize) -> (String, String) {
     (typed.join(", "), names.join(", "))
 }
 
-fn entry(out: &mut String, symbol: &str, function: u16, parameters: &[Parameter], record: bool) {
+fn entry(out: &mut String, symbol: &str, parameters: &[Parameter], how: &str) {
     let (typed, names) = arguments(parameters.len());
-    let how = if record { "recorded" } else { "forwarded" };
-    let number = if record { format!("{function}, ") } else { String::new() };
     writeln!(
         out,
         "/// Interposes `{symbol}`.\n\
@@ -55,10 +55,31 @@ fn entry(out: &mut String, symbol: &str, function: u16, parameters: &[Parameter]
          pub unsafe extern \"C-unwind\" fn {symbol}({typed}) -> usize {{\n\
          \x20   static REAL: RealEntry = RealEntry::new(c\"{symbol}\");\n\
          \x20   // SAFETY: the words go on unchanged to the entry of this name.\n\
-         \x20   unsafe {{ {how}(&REAL, {number}[{names}]) }}\n\
+         \x20   unsafe {{ {how}[{names}]) }}\n\
          }}"
     )
     .expect("writing to a string");
+}
+
+/// How a procedure's wrapper records; defines the plan's type where it has one.
+fn recording(out: &mut String, name: &str, symbol: &str, function: u16, parameters: &[Parameter]) -> String {
+    if forwarded_only(name) {
+        return "forwarded(&REAL, ".to_owned();
+    }
+    let large = symbol.ends_with("_c");
+    match build_plan::plan(name, parameters).expression(function, large) {
+        None => format!("recorded_plain(&REAL, {function}, "),
+        Some(expression) => {
+            let kind = format!("Plan{}", symbol.trim_start_matches("MPI_").replace('_', ""));
+            writeln!(
+                out,
+                "enum {kind} {{}}\nimpl Procedure for {kind} {{\n\
+                 \x20   const PLAN: Plan = {expression};\n}}"
+            )
+            .expect("writing to a string");
+            format!("recorded::<{kind}, {}>(&REAL, ", parameters.len())
+        }
+    }
 }
 
 fn entries(procedures: &[Procedure]) -> String {
@@ -72,21 +93,18 @@ fn entries(procedures: &[Procedure]) -> String {
         let function = FIRST_FUNCTION + index as u16;
         let short = name.trim_start_matches("MPI_").to_uppercase();
         if NUMBERED.contains(&name) {
-            writeln!(
-                out,
-                "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};"
-            )
-            .expect("writing to a string");
+            writeln!(out, "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};")
+                .expect("writing to a string");
         }
         if NOT_EXPORTED.contains(&name) || BY_HAND.contains(&name) {
             continue;
         }
-        let record = !forwarded_only(name);
         let twin = procedure.large.as_ref().map(|parameters| (format!("{name}_c"), parameters));
         let both = std::iter::once((name.to_owned(), &procedure.parameters)).chain(twin);
         for (symbol, parameters) in both {
-            entry(&mut out, &symbol, function, parameters, record);
-            entry(&mut out, &format!("P{symbol}"), function, parameters, record);
+            let how = recording(&mut out, name, &symbol, function, parameters);
+            entry(&mut out, &symbol, parameters, &how);
+            entry(&mut out, &format!("P{symbol}"), parameters, &how);
         }
     }
     out
@@ -117,6 +135,7 @@ fn invoke(most: usize) -> String {
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build_plan.rs");
     let procedures = all();
     let most = procedures
         .iter()

@@ -10,12 +10,12 @@ use std::mem::transmute;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use trace_format::functions::COMPUTE;
-use trace_format::layout::{DURATION_ESCAPE, FIRST_FUNCTION, FUNCTION_OPEN, slot_word};
+use trace_format::layout::FIRST_FUNCTION;
 
 use crate::counter;
 use crate::entries::{Invoke, LAST_PROCEDURE};
 use crate::life;
-use crate::path::{publish, publish_long, take_slot};
+use crate::path::{close, open, take_slot};
 use crate::real_entry::RealEntry;
 use crate::thread_block::thread_block;
 
@@ -107,17 +107,12 @@ unsafe fn computed<A: Invoke>(
         (*block).inside_compute = 1;
         let slot = take_slot(block);
         let begin = counter::read(block);
-        (&raw mut (*slot).begin).write_volatile(begin);
         (&raw mut (*slot).peer).cast::<f64>().write_volatile(flops);
         (&raw mut (*slot).bytes).cast::<u64>().write_volatile(bytes);
-        publish(slot, slot_word(0, function | FUNCTION_OPEN, 0));
+        open(slot, begin, function, 0);
         let result = arguments.invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
-        if duration < u64::from(DURATION_ESCAPE) {
-            publish(slot, slot_word(duration as u32, function, 0));
-        } else {
-            publish_long(block, slot, function, duration);
-        }
+        close(block, slot, duration, function, 0);
         (*block).inside_compute = 0;
         result
     }

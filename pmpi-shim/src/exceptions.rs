@@ -4,19 +4,21 @@
 use std::ffi::{c_double, c_int, c_void};
 use std::mem::transmute;
 
-use trace_format::layout::{DURATION_ESCAPE, FUNCTION_OPEN, slot_word};
+use trace_format::layout::{
+    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Slot, slot_word,
+};
 
 use crate::counter;
 use crate::entries::{FINALIZE, INIT, INIT_THREAD, Invoke, PCONTROL};
 use crate::life;
-use crate::path::{forwarded, publish, publish_long, recorded, take_slot};
+use crate::path::{forwarded, open, publish, recorded_plain, take_slot};
 use crate::real_entry::RealEntry;
 use crate::thread_block::{stack_address, thread_block};
 
 /// Calls MPI_Init or MPI_Init_thread and begins recording when it succeeded.
 ///
 /// # Safety
-/// As [`recorded`].
+/// As [`recorded_plain`].
 unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) -> usize {
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments go on unchanged.
@@ -25,7 +27,7 @@ unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) 
             return arguments.invoke(entry.get());
         }
         let Some(early_anchor) = life::claim_start() else {
-            return recorded(entry, function, arguments);
+            return recorded_plain(entry, function, arguments);
         };
         (*block).outer_stack = stack_address();
         let begin = counter::read(block);
@@ -44,10 +46,10 @@ unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) 
 /// Calls MPI_Finalize between the two halves of the recorder's end.
 ///
 /// # Safety
-/// As [`recorded`].
+/// As [`recorded_plain`].
 unsafe fn finalise(entry: &RealEntry) -> usize {
     let block = thread_block();
-    // SAFETY: as in `recorded`, which this follows step by step.
+    // SAFETY: as in `recorded_plain`, which this follows step by step.
     unsafe {
         if (*block).outer_stack != 0 || !life::is_recording() {
             return forwarded(entry, []);
@@ -55,16 +57,17 @@ unsafe fn finalise(entry: &RealEntry) -> usize {
         (*block).outer_stack = stack_address();
         let slot = take_slot(block);
         let begin = counter::read(block);
-        (&raw mut (*slot).begin).write_volatile(begin);
-        publish(slot, slot_word(0, FINALIZE | FUNCTION_OPEN, 0));
+        open(slot, begin, FINALIZE, 0);
+        // The tool's own event comes before this one is closed, so the place of its duration, which
+        // is seldom short, is taken now.
+        let more = (*block).cursor;
+        more.write(Slot::default());
+        publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
+        (*block).cursor = more.add(1);
         life::before_finalize(block, begin);
         let result = [].invoke(entry.get());
-        let duration = counter::read(block).wrapping_sub(begin);
-        if duration < u64::from(DURATION_ESCAPE) {
-            publish(slot, slot_word(duration as u32, FINALIZE, 0));
-        } else {
-            publish_long(block, slot, FINALIZE, duration);
-        }
+        (&raw mut (*more).begin).write_volatile(counter::read(block).wrapping_sub(begin));
+        publish(slot, slot_word(DURATION_ESCAPE, FINALIZE, 0));
         life::after_finalize(block);
         (*block).outer_stack = 0;
         result
@@ -160,7 +163,7 @@ macro_rules! pcontrols {
                 doubles: [s, t, u, v, w, x, y, z],
             };
             // SAFETY: the arguments go on as they came.
-            unsafe { recorded(&REAL, PCONTROL, arguments) }
+            unsafe { recorded_plain(&REAL, PCONTROL, arguments) }
         }
     )*};
 }

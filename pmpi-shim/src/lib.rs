@@ -11,6 +11,13 @@
 //! | `compute` | interposed BLAS, and its work from its arguments |
 //! | `region` | what `gammachi.h` calls |
 //! | `path` | the hot path: one event a call |
+//! | `polls` | runs of tests and probes that found nothing, merged |
+//! | `plan` | what a procedure's arguments mean for its event |
+//! | `attributes` | peer, tag, bytes, requests and statuses of a call |
+//! | `completions` | what a wait or test on several requests completed |
+//! | `collective_bytes` | what a collective sends and receives |
+//! | `communicators` | identity of communicators, windows and files |
+//! | `abi` | where the loaded MPI keeps what a status says |
 //! | `thread_block` | what a thread needs on that path |
 //! | `counter` | the cycle counter |
 //! | `window` | the thread's mapped piece of the trace |
@@ -26,7 +33,12 @@
 //! call, and whatever goes wrong with recording, the program goes on as without us.
 
 // An exported C symbol is no API of this crate's; its docs are generated with it.
+mod abi;
+mod attributes;
 mod clock_exchange;
+mod collective_bytes;
+mod communicators;
+mod completions;
 mod compute;
 mod counter;
 mod entries;
@@ -35,6 +47,8 @@ mod life;
 mod machine;
 mod mpi_library;
 mod path;
+mod plan;
+mod polls;
 mod real_entry;
 mod region;
 mod settings;

@@ -13,11 +13,13 @@ use trace_format::header::{ClockAnchor, Definition, FileHeader, Phase};
 use trace_format::layout::*;
 
 use crate::clock_exchange::Exchanger;
+use crate::abi;
+use crate::communicators;
 use crate::compute;
 use crate::counter;
 use crate::machine;
 use crate::mpi_library::MpiLibrary;
-use crate::path::publish;
+use crate::path::close;
 use crate::real_entry::ErrnoGuard;
 use crate::settings::Settings;
 use crate::thread_block::{ThreadBlock, thread_block};
@@ -159,8 +161,11 @@ unsafe fn try_start(
     if rank == 0 {
         define(&Definition::Environment(machine::environment())).map_err(Some)?;
     }
+    abi::set(library.family, library.request_null());
+    communicators::begin(&library);
+    window::set_level(if abi::is_known() { settings.level } else { 0 });
     // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
-    unsafe { window::open(block, begin) }.map_err(Some)?;
+    unsafe { window::open(block, begin, 0) }.map_err(Some)?;
     if let Some(measured) = exchanger.as_ref().and_then(|e| e.measure(Phase::Init)) {
         define(&Definition::ClockExchange(measured)).map_err(Some)?;
     }
@@ -176,12 +181,7 @@ unsafe fn try_start(
     unsafe {
         let slot = crate::path::take_slot(block);
         (&raw mut (*slot).begin).write_volatile(begin);
-        let duration = end.wrapping_sub(begin);
-        if duration < u64::from(DURATION_ESCAPE) {
-            publish(slot, slot_word(duration as u32, function, 0));
-        } else {
-            crate::path::publish_long(block, slot, function, duration);
-        }
+        close(block, slot, end.wrapping_sub(begin), function, 0);
         window::tool_event(block, ToolReason::Start, end);
     }
     define(&Definition::RankBegin { ticks: counter::now() }).map_err(Some)?;

@@ -43,6 +43,9 @@ pub struct MpiLibrary {
     /// MPI standard that it reports.
     pub standard: (i32, i32),
     comm_world: usize,
+    comm_self: usize,
+    comm_null: usize,
+    request_null: usize,
     byte: usize,
     errors_return: usize,
 }
@@ -92,20 +95,32 @@ impl MpiLibrary {
             version_text,
             standard,
             comm_world: 0,
+            comm_self: 0,
+            comm_null: 0,
+            request_null: 0,
             byte: 0,
             errors_return: 0,
         };
         if world != 0 {
             library.family = Family::OpenMpi;
             library.comm_world = world;
+            library.comm_self = data(c"ompi_mpi_comm_self");
+            library.comm_null = data(c"ompi_mpi_comm_null");
+            library.request_null = data(c"ompi_request_null");
             library.byte = data(c"ompi_mpi_byte");
             library.errors_return = data(c"ompi_mpi_errors_return");
         } else if abi_version() == Some((1, 0)) {
             library.family = Family::Abi;
             library.comm_world = 0x101;
+            library.comm_self = 0x102;
+            library.comm_null = 0x100;
+            library.request_null = 0x180;
         } else if library.looks_like_mpich() {
             library.family = Family::Mpich;
             library.comm_world = 0x4400_0000;
+            library.comm_self = 0x4400_0001;
+            library.comm_null = 0x0400_0000;
+            library.request_null = 0x2c00_0000;
             library.byte = 0x4c00_010d;
             library.errors_return = 0x5400_0001;
         }
@@ -122,6 +137,21 @@ impl MpiLibrary {
     /// Handle of MPI_COMM_WORLD, where it is known.
     pub fn comm_world(&self) -> Option<usize> {
         (self.comm_world != 0).then_some(self.comm_world)
+    }
+
+    /// Handle of MPI_COMM_SELF, where it is known.
+    pub fn comm_self(&self) -> Option<usize> {
+        (self.comm_self != 0).then_some(self.comm_self)
+    }
+
+    /// Handle of MPI_COMM_NULL, where it is known.
+    pub fn comm_null(&self) -> Option<usize> {
+        (self.comm_null != 0).then_some(self.comm_null)
+    }
+
+    /// Handle of MPI_REQUEST_NULL, 0 where it is not known.
+    pub fn request_null(&self) -> usize {
+        self.request_null
     }
 
     /// Handle of MPI_BYTE, where it is known.

@@ -34,7 +34,7 @@ pub struct TestClock {
 }
 
 /// Highest detail level that this recorder has.
-const HIGHEST_LEVEL: u8 = 0;
+const HIGHEST_LEVEL: u8 = 1;
 const DEFAULT_CLOCK_ROUNDS: u32 = 100;
 const DEFAULT_CLOCK_DEADLINE_S: f64 = 30.0;
 

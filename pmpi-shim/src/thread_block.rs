@@ -8,8 +8,15 @@ use std::arch::{asm, global_asm};
 
 use trace_format::layout::Slot;
 
+use crate::communicators::CommunicatorFacts;
+
 /// Bytes reserved for the block in assembly.
-const BLOCK_BYTES: usize = 256;
+const BLOCK_BYTES: usize = 512;
+
+/// Datatypes whose sizes a thread remembers.
+pub const SIZE_PLACES: usize = 8;
+/// Communicators that a thread remembers.
+pub const COMMUNICATOR_PLACES: usize = 4;
 
 /// A thread's state. All zero when the thread starts.
 #[repr(C, align(64))]
@@ -31,12 +38,30 @@ pub struct ThreadBlock {
     /// Mapping of the window before it, kept until the next change: a long call's slot may still
     /// be completed there.
     pub previous_window: *mut u8,
+    /// Bytes of that mapping.
+    pub previous_bytes: usize,
     /// Number of the thread in the trace.
     pub thread: u32,
     /// Sequence of the next window.
     pub sequence: u32,
     /// Minor faults of the thread when the current window was opened.
     pub minor_faults: u64,
+    /// Detail level: 0 function and times, 1 and above attributes.
+    pub level: u32,
+    /// Generation of handles that the two caches below belong to.
+    pub generation: u32,
+    /// Record of empty polls that may still grow, null without one.
+    pub poll: *mut Slot,
+    /// Handles copied before a call that overwrites them; grown by mmap.
+    pub handles: *mut usize,
+    /// Places in `handles`.
+    pub handle_places: usize,
+    /// Datatype handle and size, by hash.
+    pub sizes: [(usize, u64); SIZE_PLACES],
+    /// Communicator handle and what is known of it, by hash.
+    pub communicators: [(usize, *const CommunicatorFacts); COMMUNICATOR_PLACES],
+    /// Last window or file by handle and whether it is a window; its id, its communicator's id.
+    pub object: ((usize, bool), (u32, u16)),
     /// Where events go that are not recorded.
     pub scratch: [Slot; 2],
 }

@@ -3,34 +3,46 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use trace_format::layout::{CHUNK_HEADER_BYTES, SLOT_BYTES, TOOL, ToolReason, slot_word};
+use trace_format::layout::{
+    CHUNK_GRANULE, CHUNK_HEADER_BYTES, RESERVED_SLOTS, SLOT_BYTES, TOOL, ToolReason,
+};
 
 use crate::counter;
 use crate::life;
-use crate::path::{publish, take_slot};
+use crate::path::{close, take_slot};
 use crate::real_entry::ErrnoGuard;
 use crate::thread_block::ThreadBlock;
 use crate::trace_file;
 
-/// Bytes of a window: 32,766 events, populated in one go.
+/// Bytes of a window unless one event needs more: 32,758 slots and the reserved ones, populated in one
+/// go.
 pub const WINDOW_BYTES: usize = 1 << 20;
 
 static THREADS: AtomicU32 = AtomicU32::new(0);
 /// Operating system's ids of the threads that have windows, in order of their numbers.
 static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
+/// Detail level of the run.
+static LEVEL: AtomicU32 = AtomicU32::new(0);
+
+/// Chooses the detail level; called once, before the first window is opened.
+pub fn set_level(level: u8) {
+    LEVEL.store(u32::from(level), Relaxed);
+}
+
 /// Operating system's ids of the recorded threads; the index is the thread's number.
 pub fn thread_os_ids() -> Vec<u32> {
     THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Gives the thread slots to write to: its next window, or scratch when nothing is recorded.
+/// Gives the thread slots to write to, at least `slots` beside the reserved ones: its next window, or
+/// scratch when nothing is recorded.
 ///
 /// # Safety
 /// `block` is the calling thread's, and its window is full or it has none.
 #[cold]
 #[inline(never)]
-pub unsafe fn next(block: *mut ThreadBlock) {
+pub unsafe fn next(block: *mut ThreadBlock, slots: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         if !life::is_recording() {
@@ -40,7 +52,7 @@ pub unsafe fn next(block: *mut ThreadBlock) {
         let _errno = ErrnoGuard::new();
         (*block).counter_slow = u32::from(counter::is_slow());
         let begin = counter::read(block);
-        match open(block, begin) {
+        match open(block, begin, slots) {
             Ok(()) => tool_event(block, ToolReason::Window, begin),
             Err(reason) => {
                 scratch(block);
@@ -57,6 +69,8 @@ pub unsafe fn next(block: *mut ThreadBlock) {
 pub unsafe fn scratch(block: *mut ThreadBlock) {
     // SAFETY: two slots inside the block; the cursor meets the end after each event.
     unsafe {
+        (*block).level = 0;
+        (*block).poll = std::ptr::null_mut();
         (*block).cursor = &raw mut (*block).scratch[0];
         (*block).end = &raw mut (*block).scratch[1];
     }
@@ -66,7 +80,11 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
 ///
 /// # Safety
 /// `block` is the calling thread's.
-pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64) -> Result<(), String> {
+pub unsafe fn open(
+    block: *mut ThreadBlock,
+    opened_ticks: u64,
+    slots: usize,
+) -> Result<(), String> {
     // SAFETY: the caller's promise; the mappings are the thread's own.
     unsafe {
         if (*block).window.is_null() && (*block).sequence == 0 {
@@ -81,19 +99,25 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64) -> Result<(), Str
         let faults = minor_faults();
         let since = if (*block).sequence == 0 { 0 } else { faults - (*block).minor_faults };
         let (thread, sequence) = ((*block).thread, (*block).sequence);
+        // The tool's own event comes first.
+        let needed = CHUNK_HEADER_BYTES + (slots + 2 + RESERVED_SLOTS) * SLOT_BYTES;
+        let bytes = needed.next_multiple_of(CHUNK_GRANULE as usize).max(WINDOW_BYTES);
         let chunk =
-            trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, WINDOW_BYTES)?;
+            trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, bytes)?;
         if !(*block).previous_window.is_null() {
-            libc::munmap((*block).previous_window.cast(), WINDOW_BYTES);
+            libc::munmap((*block).previous_window.cast(), (*block).previous_bytes);
         }
         (*block).previous_window = (*block).window;
+        (*block).previous_bytes = (*block).window_bytes;
         (*block).window = chunk.mapping;
         (*block).window_bytes = chunk.bytes;
         (*block).sequence += 1;
         (*block).minor_faults = minor_faults();
         let slots = (chunk.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         (*block).cursor = chunk.mapping.add(CHUNK_HEADER_BYTES).cast();
-        (*block).end = (*block).cursor.add(slots);
+        (*block).end = (*block).cursor.add(slots - RESERVED_SLOTS);
+        (*block).poll = std::ptr::null_mut();
+        (*block).level = LEVEL.load(Relaxed);
     }
     Ok(())
 }
@@ -109,11 +133,7 @@ pub unsafe fn tool_event(block: *mut ThreadBlock, reason: ToolReason, begin: u64
         (&raw mut (*slot).begin).write_volatile(begin);
         (&raw mut (*slot).peer).write_volatile(reason as i32);
         let duration = counter::read(block).wrapping_sub(begin);
-        if duration < u64::from(u32::MAX) {
-            publish(slot, slot_word(duration as u32, TOOL, 0));
-        } else {
-            crate::path::publish_long(block, slot, TOOL, duration);
-        }
+        close(block, slot, duration, TOOL, 0);
     }
 }
 

@@ -83,6 +83,73 @@ pub enum Definition {
     },
     /// Environment variables that matter for performance, sorted by name.
     Environment(Vec<(String, String)>),
+    /// A communicator; valid from `ticks` on, until another takes its id.
+    Communicator(Communicator),
+    /// A communicator was named.
+    CommunicatorName {
+        /// Its local id.
+        id: u16,
+        /// Counter at that moment.
+        ticks: u64,
+        /// The name.
+        name: String,
+    },
+    /// A window for remote memory access, or a file; valid from `ticks` on.
+    Object {
+        /// Window or file.
+        kind: ObjectKind,
+        /// Its local id.
+        id: u32,
+        /// Counter when it was made.
+        ticks: u64,
+        /// Local id of the communicator that it was made on.
+        communicator: u16,
+        /// A file's name; empty for a window.
+        name: String,
+    },
+}
+
+/// What an [`Definition::Object`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ObjectKind {
+    /// A window.
+    Window,
+    /// A file.
+    File,
+}
+
+/// A communicator as one rank knows it.
+///
+/// It is identified without communication: `hash` is of the world ranks of its members in order (and
+/// of the tag or string tag that it was made with), `instance` counts the earlier ones on the same
+/// members. Equal (`hash`, `instance`) on two ranks is the same communicator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Communicator {
+    /// Local id, as events carry it.
+    pub id: u16,
+    /// Counter when it was made.
+    pub ticks: u64,
+    /// Hash of the ordered members.
+    pub hash: u64,
+    /// Count of earlier communicators with this hash.
+    pub instance: u32,
+    /// Number of ranks (of the local group, for an intercommunicator).
+    pub size: u32,
+    /// This process's rank in it.
+    pub rank: u32,
+    /// Whether it is an intercommunicator.
+    pub inter: bool,
+    /// World ranks of the members in order, written by rank 0 only: runs of (first, stride, count);
+    /// a first of −1 with stride 0 is a process outside the initial world.
+    pub members: Vec<(i64, i64, u32)>,
+    /// Ranks of an intercommunicator's remote group, coded alike; on rank 0 only.
+    pub remote_members: Vec<(i64, i64, u32)>,
+    /// Size of the remote group, 0 for an intracommunicator.
+    pub remote_size: u32,
+    /// Local id of the communicator that it was made from, 0 unknown.
+    pub parent: u16,
+    /// Number of the function that made it, 0 for the predefined ones.
+    pub made_by: u16,
 }
 
 /// The counter beside the system's clocks, read between two counter reads.

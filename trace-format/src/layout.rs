@@ -166,6 +166,38 @@ pub const FIRST_FUNCTION: u16 = 16;
 
 /// A continuation whose `begin` field is the event's full duration in ticks.
 pub const CONTINUES_DURATION: u32 = 1;
+/// A continuation that carries byte counts that do not fit the event's slot: `begin` the bytes sent,
+/// `peer` (low half) and `tag` (high half) the bytes received.
+pub const CONTINUES_BYTES: u32 = 2;
+/// A continuation that carries the receiving half of a call that sends and receives: `peer`, `tag`,
+/// and the bytes as a `u64` in `begin`.
+pub const CONTINUES_RECEIVE: u32 = 3;
+/// A continuation for one request of a call on several: `request`, and, where the request was
+/// completed ([`COMPLETED`] in the communicator's field), `peer`, `tag` and, as a `u64` in `begin`,
+/// bytes from its status.
+pub const CONTINUES_REQUEST: u32 = 4;
+/// A continuation that makes its event a run of empty polls: `begin` the ticks inside the calls,
+/// `peer` and `tag` (low, high) their number, `bytes` and `request` (low, high) the ticks from the
+/// first begin to the last end. The event's own duration is [`DURATION_ESCAPE`].
+pub const CONTINUES_POLLS: u32 = 5;
+/// A continuation whose `request` field is the message handle of a matched probe or receive.
+pub const CONTINUES_MESSAGE: u32 = 6;
+
+/// In the communicator's field of a [`CONTINUES_REQUEST`] slot, and of a call that completes one
+/// request: the request was completed by this call.
+pub const COMPLETED: u16 = 1;
+/// Beside [`COMPLETED`]: the operation was cancelled.
+pub const CANCELLED: u16 = 2;
+/// Bytes that do not fit: a [`CONTINUES_BYTES`] slot has them.
+pub const BYTES_ESCAPE: u32 = u32::MAX;
+/// Slots that are free behind every event's own, for continuations that are written after the call.
+pub const RESERVED_SLOTS: usize = 8;
+/// Communicator id of a handle that could not be identified.
+pub const COMMUNICATOR_UNKNOWN: u16 = 0;
+/// Communicator id of MPI_COMM_WORLD.
+pub const COMMUNICATOR_WORLD: u16 = 1;
+/// Communicator id of MPI_COMM_SELF.
+pub const COMMUNICATOR_SELF: u16 = 2;
 
 /// Why the recorder spent time outside a call's stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,12 +209,16 @@ pub enum ToolReason {
     Window = 2,
     /// Exchanging clocks and closing the trace before MPI_Finalize.
     Finish = 3,
+    /// Writing down what a call made: a communicator, a window, a file.
+    Definitions = 4,
 }
 
 impl ToolReason {
     /// The reason that a stored number names, if any.
     pub fn from_number(number: i32) -> Option<Self> {
-        [Self::Start, Self::Window, Self::Finish].into_iter().find(|r| *r as i32 == number)
+        [Self::Start, Self::Window, Self::Finish, Self::Definitions]
+            .into_iter()
+            .find(|r| *r as i32 == number)
     }
 }
 

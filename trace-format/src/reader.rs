@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::Mmap;
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
+use crate::functions::{Class, class_of};
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
 
@@ -87,15 +88,18 @@ pub struct RankFile {
     /// they are read: [`Events::damage`].
     pub diagnoses: Vec<Diagnosis>,
     functions: Vec<String>,
+    /// For each function, whether its slot's tag field holds the bytes received.
+    collectives: Vec<bool>,
     map: Mmap,
 }
 
-/// An event as the file holds it: a call or a marker.
+/// An event as the file holds it: a call, a run of empty polls, or a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Function number: [`TOOL`], [`REGION_BEGIN`], [`REGION_END`] or an index into the names.
     pub function: u16,
-    /// Communicator's local id.
+    /// Communicator's local id; for calls that complete one request [`COMPLETED`] and
+    /// [`CANCELLED`].
     pub communicator: u16,
     /// Counter at the begin.
     pub begin: u64,
@@ -105,15 +109,55 @@ pub struct Event {
     pub abandoned: bool,
     /// Peer, root, region or reason.
     pub peer: i32,
-    /// Tag.
+    /// Tag; for collectives the slot's bytes received (see [`Event::received`]); for windows and files
+    /// their id.
     pub tag: i32,
-    /// Bytes.
-    pub bytes: u32,
-    /// Request, shortened.
+    /// Bytes sent or moved.
+    pub sent: u64,
+    /// Bytes received, of a collective operation or one that fetches; 0 elsewhere.
+    pub received: u64,
+    /// Request or message, shortened; 0 none.
     pub request: u32,
+    /// Receiving half of a call that sends and receives.
+    pub receive: Option<Half>,
+    /// A run of polls that found nothing: their number and the ticks inside them. The event then
+    /// spans the whole run.
+    pub polls: Option<(u64, u64)>,
     /// Whole bits 16 to 31 of the slot, for events that use them as one: interposed compute
     /// functions keep their floating-point operations (`f64`) and bytes (`u64`) there.
     pub payload: [u64; 2],
+    /// Offset of the slot in the file.
+    pub offset: usize,
+    /// Continuation slots behind it.
+    pub continuations: usize,
+}
+
+/// The receiving half of a call that sends and receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Half {
+    /// Source.
+    pub peer: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// One request of a call on several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestState {
+    /// The request, shortened; 0 for MPI_REQUEST_NULL.
+    pub request: u32,
+    /// Whether this call completed it.
+    pub completed: bool,
+    /// Whether the operation was cancelled.
+    pub cancelled: bool,
+    /// Source from its status.
+    pub peer: i32,
+    /// Tag from its status.
+    pub tag: i32,
+    /// Bytes from its status.
+    pub bytes: u64,
 }
 
 impl RankFile {
@@ -138,7 +182,8 @@ impl RankFile {
         let header = check_header(&map, &fixed).map_err(bad)?;
         let counter = CounterKind::from_number(fixed.counter)
             .ok_or_else(|| bad(format!("unknown counter kind {}", fixed.counter)))?;
-        let functions = header.function_names.lines().map(str::to_owned).collect();
+        let functions: Vec<String> = header.function_names.lines().map(str::to_owned).collect();
+        let collectives = functions.iter().map(|name| class_of(name) == Class::Collective).collect();
         let mut rank_file = Self {
             path: path.to_owned(),
             fixed,
@@ -148,6 +193,7 @@ impl RankFile {
             threads: Vec::new(),
             diagnoses: Vec::new(),
             functions,
+            collectives,
             map,
         };
         rank_file.walk_chunks();
@@ -165,6 +211,11 @@ impl RankFile {
         &self.functions
     }
 
+    fn holds_received(&self, function: u16) -> bool {
+        let index = usize::from(function).wrapping_sub(usize::from(FIRST_FUNCTION));
+        self.fixed.level > 0 && self.collectives.get(index).copied().unwrap_or(false)
+    }
+
     /// Bytes of the file.
     pub fn file_bytes(&self) -> u64 {
         self.map.len() as u64
@@ -173,6 +224,34 @@ impl RankFile {
     /// The events of a thread in order of their begin.
     pub fn events<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
         Events { file: self, thread, chunk: 0, at: 0, previous_begin: 0, damage: None }
+    }
+
+    /// Requests of a call on several (MPI_Waitall and kin), in the order of its array.
+    pub fn requests<'a>(&'a self, event: &Event) -> impl Iterator<Item = RequestState> + use<'a> {
+        self.continuations(event)
+            .filter(|slot| slot.duration() == CONTINUES_REQUEST)
+            .map(|slot| RequestState {
+                request: slot.request,
+                completed: slot.communicator() & COMPLETED != 0,
+                cancelled: slot.communicator() & CANCELLED != 0,
+                peer: slot.peer,
+                tag: slot.tag,
+                bytes: slot.begin,
+            })
+    }
+
+    /// Message handle of a non-blocking matched receive, shortened.
+    pub fn message(&self, event: &Event) -> Option<u32> {
+        self.continuations(event)
+            .find(|slot| slot.duration() == CONTINUES_MESSAGE)
+            .map(|slot| slot.request)
+    }
+
+    fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
+        let first = event.offset + SLOT_BYTES;
+        (0..event.continuations)
+            .filter_map(move |index| self.map.get(first + index * SLOT_BYTES..))
+            .filter_map(read_plain::<Slot>)
     }
 
     fn diagnose(&mut self, offset: usize, what: impl Into<String>) {
@@ -370,6 +449,8 @@ impl Events<'_> {
         let closed = self.thread.chunks.get(self.chunk + 1).map_or(u64::MAX, |chunk| chunk.2);
         if !known {
             Some(format!("an event of unknown function {function}"))
+        } else if function == CONTINUATION {
+            Some("a continuation without its event".into())
         } else if slot.begin < self.previous_begin || slot.begin < opened || slot.begin > closed {
             Some("an event that begins out of order".into())
         } else if slot.is_open() && slot.duration() != 0 {
@@ -380,6 +461,70 @@ impl Events<'_> {
     }
 }
 
+/// What the continuation slots of an event say together.
+#[derive(Debug, Default)]
+struct More {
+    slots: usize,
+    duration: Option<u64>,
+    bytes: Option<(u64, u64)>,
+    receive: Option<Half>,
+    polls: Option<(u64, u64)>,
+}
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+impl More {
+    fn add(&mut self, slot: &Slot) -> bool {
+        self.slots += 1;
+        let peer_and_tag = join(slot.peer as u32, slot.tag as u32);
+        match slot.duration() {
+            CONTINUES_DURATION => self.duration = Some(slot.begin),
+            CONTINUES_BYTES => self.bytes = Some((slot.begin, peer_and_tag)),
+            CONTINUES_RECEIVE => {
+                self.receive = Some(Half { peer: slot.peer, tag: slot.tag, bytes: slot.begin });
+            }
+            CONTINUES_POLLS => {
+                self.polls = Some((peer_and_tag, slot.begin));
+                self.duration = Some(join(slot.bytes, slot.request));
+            }
+            CONTINUES_REQUEST | CONTINUES_MESSAGE => {}
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Events<'_> {
+    fn end_here(&mut self, offset: usize, what: &str) {
+        self.damage = Some(Diagnosis { offset: offset as u64, what: what.to_owned() });
+    }
+
+    /// The continuation slots behind an event's own; they lie in the same chunk.
+    fn more(&mut self) -> Option<More> {
+        let mut more = More::default();
+        while let Some(&(first, bytes, _)) = self.thread.chunks.get(self.chunk) {
+            if self.at + SLOT_BYTES > bytes {
+                break;
+            }
+            let offset = first + self.at;
+            let word = self.file.load_u64(offset + 8);
+            let Some(mut slot) = read_plain::<Slot>(&self.file.map[offset..]) else { break };
+            slot.word = word;
+            if word == 0 || slot.function() != CONTINUATION {
+                break;
+            }
+            if !more.add(&slot) {
+                self.end_here(offset, "a continuation of unknown kind");
+                return None;
+            }
+            self.at += SLOT_BYTES;
+        }
+        Some(more)
+    }
+}
+
 impl Iterator for Events<'_> {
     type Item = Event;
 
@@ -387,56 +532,52 @@ impl Iterator for Events<'_> {
         if self.damage.is_some() {
             return None;
         }
-        loop {
-            let (offset, slot) = self.next_slot()?;
-            if slot.function() == CONTINUATION {
-                // Its event was left open (a continuation is stored before its event is closed).
-                self.at += SLOT_BYTES;
-                continue;
-            }
-            if let Some(what) = self.check(&slot) {
-                self.damage = Some(Diagnosis { offset: offset as u64, what });
-                return None;
-            }
-            self.previous_begin = slot.begin;
-            self.at += SLOT_BYTES;
-            let mut duration = u64::from(slot.duration());
-            if slot.duration() == DURATION_ESCAPE && !slot.is_open() {
-                match self.next_slot() {
-                    Some((_, more))
-                        if more.function() == CONTINUATION
-                            && more.duration() == CONTINUES_DURATION =>
-                    {
-                        duration = more.begin;
-                        self.at += SLOT_BYTES;
-                    }
-                    _ => {
-                        let what = "a long event without its continuation".to_owned();
-                        self.damage = Some(Diagnosis { offset: offset as u64, what });
-                        return None;
-                    }
-                }
-            }
-            let ended = !slot.is_open() && !slot.is_abandoned();
-            let Some(end) = slot.begin.checked_add(duration) else {
-                let what = "an event that ends beyond the counter's range".to_owned();
-                self.damage = Some(Diagnosis { offset: offset as u64, what });
-                return None;
-            };
-            let words = [slot.peer as u32, slot.tag as u32, slot.bytes, slot.request];
-            let join = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-            return Some(Event {
-                function: slot.function(),
-                communicator: slot.communicator(),
-                begin: slot.begin,
-                end: ended.then_some(end),
-                abandoned: slot.is_abandoned(),
-                peer: slot.peer,
-                tag: slot.tag,
-                bytes: slot.bytes,
-                request: slot.request,
-                payload: [join(words[0], words[1]), join(words[2], words[3])],
-            });
+        let (offset, slot) = self.next_slot()?;
+        if let Some(what) = self.check(&slot) {
+            self.end_here(offset, &what);
+            return None;
         }
+        self.previous_begin = slot.begin;
+        self.at += SLOT_BYTES;
+        let more = self.more()?;
+        let ended = !slot.is_open() && !slot.is_abandoned();
+        let escaped = slot.duration() == DURATION_ESCAPE && ended;
+        let duration = match (escaped, more.duration) {
+            (false, _) => u64::from(slot.duration()),
+            (true, Some(duration)) => duration,
+            (true, None) => {
+                self.end_here(offset, "a long event without its continuation");
+                return None;
+            }
+        };
+        let Some(end) = slot.begin.checked_add(duration) else {
+            self.end_here(offset, "an event that ends beyond the counter's range");
+            return None;
+        };
+        let (sent, received) = match (slot.bytes, more.bytes) {
+            (BYTES_ESCAPE, Some(both)) => both,
+            (small, _) => (u64::from(small), 0),
+        };
+        let payload = [join(slot.peer as u32, slot.tag as u32), join(slot.bytes, slot.request)];
+        Some(Event {
+            function: slot.function(),
+            communicator: slot.communicator(),
+            begin: slot.begin,
+            end: ended.then_some(end),
+            abandoned: slot.is_abandoned(),
+            peer: slot.peer,
+            tag: slot.tag,
+            sent,
+            received: match more.bytes {
+                None if self.file.holds_received(slot.function()) => u64::from(slot.tag as u32),
+                _ => received,
+            },
+            request: slot.request,
+            receive: more.receive,
+            polls: more.polls,
+            payload,
+            offset,
+            continuations: more.slots,
+        })
     }
 }

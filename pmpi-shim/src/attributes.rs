@@ -1,0 +1,486 @@
+//! Peer, tag, bytes, requests and statuses of a call, by its plan.
+//!
+//! [`before`] writes what the arguments say, so that a call in which a rank hangs shows it; [`after`]
+//! adds what the call gave back. Both are specialised for each procedure: what its plan does not
+//! have costs nothing. A status that the program does not want goes to memory of ours in its place.
+
+use std::ffi::{CStr, c_char};
+
+use trace_format::layout::{
+    BYTES_ESCAPE, COMPLETED, CONTINUATION, CONTINUES_BYTES, CONTINUES_MESSAGE, CONTINUES_RECEIVE,
+    Slot, ToolReason, slot_word,
+};
+
+use crate::abi;
+use crate::collective_bytes::{self, count};
+use crate::communicators::{self, CommunicatorFacts};
+use crate::completions;
+use crate::counter;
+use crate::path::publish;
+use crate::plan::{NONE, Plan, Procedure, Shape, Side};
+use crate::thread_block::ThreadBlock;
+use crate::window;
+
+/// Statuses that fit the caller's frame; longer arrays take the thread's buffer.
+pub const FRAME_STATUSES: usize = 16;
+/// Words of the largest MPI_Status.
+const STATUS_WORDS: usize = 4;
+/// Memory for statuses that the program does not want.
+pub type OwnStatuses = [u64; FRAME_STATUSES * STATUS_WORDS];
+
+/// What [`after`] needs of [`before`].
+pub struct Call {
+    /// What the event's communicator field shall hold.
+    pub communicator: u16,
+    /// Status or statuses that the call writes, the program's or ours; 0 none.
+    status: usize,
+    /// Requests of an array.
+    requests: usize,
+    /// First continuation slot that `before` wrote.
+    first: *mut Slot,
+}
+
+/// Continuation slots that a call may need beyond the reserved ones.
+#[inline(always)]
+pub fn room<P: Procedure>(arguments: &[usize]) -> usize {
+    let plan = &P::PLAN;
+    if plan.request_count == NONE || matches!(plan.shape, Shape::Any) {
+        return 0;
+    }
+    (arguments[plan.request_count as usize] as i32).max(0) as usize
+}
+
+#[inline(always)]
+unsafe fn simple_bytes(block: *mut ThreadBlock, plan: &Plan, arguments: &[usize], side: &Side) -> u64 {
+    if side.datatype == NONE {
+        return 0;
+    }
+    let elements = if side.count == NONE { 1 } else { count(plan, arguments[side.count as usize]) };
+    // SAFETY: the block is the calling thread's, refreshed by `before`.
+    let size =
+        unsafe { communicators::datatype_size(block, abi::handle(arguments[side.datatype as usize])) };
+    elements.wrapping_mul(size)
+}
+
+/// Writes bytes sent and received that do not fit the event's slot into a continuation.
+#[cold]
+#[inline(never)]
+unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
+    // SAFETY: the block is the calling thread's; reserved slots are free behind every event.
+    unsafe {
+        let slot = (*block).cursor;
+        slot.write(Slot {
+            begin: sent,
+            word: 0,
+            peer: received as u32 as i32,
+            tag: (received >> 32) as u32 as i32,
+            ..Slot::default()
+        });
+        publish(slot, slot_word(CONTINUES_BYTES, CONTINUATION, 0));
+        (*block).cursor = slot.add(1);
+    }
+}
+
+/// Writes what the arguments say into the slot, and puts memory of ours where the program ignores a
+/// status.
+///
+/// # Safety
+/// `block` is the calling thread's, `slot` its slot with room behind it; the arguments are the
+/// program's own; `own` lives until the call has returned.
+#[inline(always)]
+pub unsafe fn before<P: Procedure>(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    arguments: &mut [usize],
+    own: *mut OwnStatuses,
+) -> Call {
+    let plan = &P::PLAN;
+    let mut call =
+        Call { communicator: 0, status: 0, requests: 0, first: std::ptr::null_mut() };
+    let (mut peer, mut tag, mut sent, mut received, mut request) = (0i32, 0i32, 0u64, 0u64, 0u32);
+    // SAFETY: the caller's promise; positions are those of the procedure's table row.
+    unsafe {
+        communicators::refresh(block);
+        let mut facts: Option<&CommunicatorFacts> = None;
+        if plan.communicator != NONE {
+            let handle = abi::handle(arguments[plan.communicator as usize]);
+            facts = Some(communicators::facts(block, handle));
+        } else if plan.freed_communicator != NONE {
+            let handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
+            facts = Some(communicators::facts(block, handle));
+        }
+        if let Some(facts) = facts {
+            call.communicator = facts.id;
+        }
+        if plan.peer != NONE {
+            peer = arguments[plan.peer as usize] as i32;
+        }
+        if plan.tag != NONE {
+            tag = arguments[plan.tag as usize] as i32;
+        }
+        let collective =
+            matches!(plan.shape, Shape::Collective | Shape::Broadcast | Shape::ReduceScatter);
+        if collective {
+            if (plan.send.datatype != NONE || plan.receive.datatype != NONE)
+                && let Some(facts) = facts
+            {
+                (sent, received) = collective_bytes::of(block, plan, arguments, facts);
+            }
+        } else if plan.send.datatype != NONE {
+            sent = simple_bytes(block, plan, arguments, &plan.send);
+            if plan.receive.datatype != NONE && !matches!(plan.shape, Shape::SendReceive) {
+                received = simple_bytes(block, plan, arguments, &plan.receive);
+            }
+        } else {
+            sent = simple_bytes(block, plan, arguments, &plan.receive);
+        }
+        if plan.partitions != NONE {
+            sent = sent.wrapping_mul((arguments[plan.partitions as usize] as i32).max(0) as u64);
+        }
+        if plan.object != NONE || plan.freed_object != NONE {
+            let handle = if plan.object != NONE {
+                abi::handle_of_object(plan.window, arguments[plan.object as usize])
+            } else {
+                abi::object_at(plan.window, arguments[plan.freed_object as usize])
+            };
+            let (id, communicator) = communicators::object(block, plan.window, handle);
+            tag = id as i32;
+            call.communicator = communicator;
+        }
+        if plan.request != NONE && plan.request_count == NONE {
+            let word = arguments[plan.request as usize];
+            let handle =
+                if plan.request_by_value { abi::handle(word) } else { abi::handle_at(word) };
+            request = abi::request_key(handle);
+        }
+        if plan.message != NONE && plan.receive.datatype != NONE {
+            let message = abi::request_key(abi::handle_at(arguments[plan.message as usize]));
+            if plan.request_out == NONE {
+                request = message;
+            } else {
+                let more = (*block).cursor;
+                more.write(Slot { request: message, ..Slot::default() });
+                publish(more, slot_word(CONTINUES_MESSAGE, CONTINUATION, 0));
+                (*block).cursor = more.add(1);
+            }
+        }
+        // A collective's tag field holds the bytes received; elsewhere both need a continuation.
+        let small = if collective { i32::MAX as u64 } else { 0 };
+        let fits = sent < u64::from(BYTES_ESCAPE) && received <= small;
+        if collective && fits {
+            tag = received as i32;
+        }
+        let bytes = if fits { sent as u32 } else { BYTES_ESCAPE };
+        (*slot).peer = peer;
+        (*slot).tag = tag;
+        (*slot).bytes = bytes;
+        (*slot).request = request;
+        if !fits {
+            write_bytes(block, sent, received);
+        }
+        if matches!(plan.shape, Shape::SendReceive) {
+            call.first = (*block).cursor;
+            call.first.write(Slot {
+                begin: simple_bytes(block, plan, arguments, &plan.receive),
+                word: 0,
+                peer: arguments[plan.source as usize] as i32,
+                tag: arguments[plan.receive_tag as usize] as i32,
+                ..Slot::default()
+            });
+            publish(call.first, slot_word(CONTINUES_RECEIVE, CONTINUATION, 0));
+            (*block).cursor = call.first.add(1);
+        }
+        if plan.request_count != NONE {
+            before_several(block, plan, arguments, &mut call, own);
+        } else if plan.status != NONE {
+            let status = &mut arguments[plan.status as usize];
+            if abi::is_ignored(*status) {
+                *status = own as usize;
+            }
+            call.status = *status;
+        }
+    }
+    call
+}
+
+/// [`before`] for calls on arrays of requests.
+#[inline(never)]
+unsafe fn before_several(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    arguments: &mut [usize],
+    call: &mut Call,
+    own: *mut OwnStatuses,
+) {
+    // SAFETY: the promises of `before`; `room` slots are free.
+    unsafe {
+        let requests = (arguments[plan.request_count as usize] as i32).max(0) as usize;
+        let array = arguments[plan.request as usize];
+        call.requests = requests;
+        call.first = (*block).cursor;
+        let mut statuses = 0;
+        if plan.status != NONE && abi::is_ignored(arguments[plan.status as usize]) {
+            let single = matches!(plan.shape, Shape::Any);
+            if single || requests <= FRAME_STATUSES {
+                arguments[plan.status as usize] = own as usize;
+            } else {
+                statuses = requests * STATUS_WORDS;
+            }
+        }
+        let prewritten =
+            matches!(plan.shape, Shape::Requests) || matches!(plan.shape, Shape::All) && !plan.polls;
+        if prewritten {
+            completions::write_requests(block, array, requests);
+        } else {
+            completions::copy_handles(block, array, requests, requests + statuses);
+        }
+        if statuses > 0 {
+            let buffer = completions::buffer(block, requests + statuses);
+            if !buffer.is_null() {
+                arguments[plan.status as usize] = buffer.add(requests) as usize;
+            }
+        }
+        if plan.status != NONE {
+            let status = arguments[plan.status as usize];
+            call.status = if abi::is_ignored(status) { 0 } else { status };
+        }
+    }
+}
+
+/// Whether a test or probe found nothing.
+///
+/// # Safety
+/// The call has returned; the arguments are the program's own.
+#[inline(always)]
+pub unsafe fn found_nothing<P: Procedure>(arguments: &[usize], result: usize) -> bool {
+    let plan = &P::PLAN;
+    let position = if plan.flag != NONE { plan.flag } else { plan.completed };
+    // SAFETY: the caller's promise; both are pointers to ints.
+    plan.polls
+        && position != NONE
+        && result as i32 == 0
+        && unsafe { *(arguments[position as usize] as *const i32) } == 0
+}
+
+/// Adds what the call gave back.
+///
+/// # Safety
+/// As [`before`], whose result `call` is; the call has returned `result`.
+#[inline(always)]
+pub unsafe fn after<P: Procedure>(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    arguments: &[usize],
+    call: &mut Call,
+    result: usize,
+) {
+    let plan = &P::PLAN;
+    let success = result as i32 == 0;
+    // SAFETY: the caller's promise; on success MPI has written what the procedure returns.
+    unsafe {
+        if plan.request_out != NONE && success {
+            let request = abi::handle_at(arguments[plan.request_out as usize]);
+            (*slot).request = abi::request_key(request);
+        }
+        if plan.message != NONE && plan.receive.datatype == NONE && success {
+            let message = abi::handle_at(arguments[plan.message as usize]);
+            (*slot).request = abi::request_key(message);
+        }
+        match plan.shape {
+            Shape::One => {
+                if success && call.status != 0 {
+                    let said = abi::read_status(call.status);
+                    write_said(slot, said);
+                    if !plan.request_by_value {
+                        call.communicator = COMPLETED | said.cancelled;
+                    }
+                }
+            }
+            Shape::All | Shape::Any | Shape::Some => {
+                after_several(block, plan, slot, arguments, call, success);
+            }
+            Shape::SendReceive => {
+                if success && call.status != 0 {
+                    let said = abi::read_status(call.status);
+                    (*call.first).begin = said.bytes;
+                    (*call.first).peer = said.source;
+                    (*call.first).tag = said.tag;
+                }
+            }
+            _ => {
+                if plan.receives && plan.status != NONE && success && call.status != 0 {
+                    let said = abi::read_status(call.status);
+                    if plan.object != NONE {
+                        (*slot).bytes = said.bytes.min(u64::from(BYTES_ESCAPE) - 1) as u32;
+                    } else {
+                        write_said(slot, said);
+                        if said.bytes >= u64::from(BYTES_ESCAPE) {
+                            (*slot).bytes = BYTES_ESCAPE;
+                            write_bytes(block, said.bytes, 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn write_said(slot: *mut Slot, said: abi::Said) {
+    // SAFETY: the caller's slot.
+    unsafe {
+        (*slot).peer = said.source;
+        (*slot).tag = said.tag;
+        (*slot).bytes = said.bytes.min(u64::from(BYTES_ESCAPE)) as u32;
+    }
+}
+
+/// [`after`] for calls on arrays of requests.
+#[inline(never)]
+unsafe fn after_several(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    slot: *mut Slot,
+    arguments: &[usize],
+    call: &mut Call,
+    success: bool,
+) {
+    let stride = abi::status_bytes();
+    // SAFETY: the promises of `after`: statuses and indices are written as far as MPI says; the
+    // handles were copied before the call.
+    unsafe {
+        if call.status == 0 {
+            return;
+        }
+        let status = |index: usize| call.status + index * stride;
+        if matches!(plan.shape, Shape::All) && !plan.polls {
+            for index in 0..call.requests {
+                if success || abi::status_error(status(index)) == 0 {
+                    completions::complete(call.first.add(index), abi::read_status(status(index)));
+                }
+            }
+            return;
+        }
+        let handles = (*block).handles;
+        if handles.is_null() || !success {
+            return;
+        }
+        match plan.shape {
+            Shape::All => {
+                for index in 0..call.requests {
+                    let said = abi::read_status(status(index));
+                    completions::write_completed(block, *handles.add(index), said);
+                }
+            }
+            Shape::Any => {
+                let index = *(arguments[plan.index as usize] as *const i32);
+                if index >= 0 && (index as usize) < call.requests {
+                    let said = abi::read_status(call.status);
+                    write_said(slot, said);
+                    (*slot).request = abi::request_key(*handles.add(index as usize));
+                    call.communicator = COMPLETED | said.cancelled;
+                }
+            }
+            _ => {
+                let completed = *(arguments[plan.completed as usize] as *const i32);
+                let indices = arguments[plan.index as usize] as *const i32;
+                for order in 0..(completed.max(0) as usize).min(call.requests) {
+                    let index = *indices.add(order);
+                    if index >= 0 && (index as usize) < call.requests {
+                        let said = abi::read_status(status(order));
+                        completions::write_completed(block, *handles.add(index as usize), said);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the call makes, frees or names something.
+#[inline(always)]
+pub fn defines<P: Procedure>() -> bool {
+    let plan = &P::PLAN;
+    plan.new_communicator != NONE
+        || plan.freed_communicator != NONE
+        || plan.new_object != NONE
+        || plan.freed_object != NONE
+        || plan.frees_datatype
+        || plan.text != NONE
+}
+
+/// Handles that a call may free, read before it overwrites them.
+///
+/// # Safety
+/// The arguments are the program's own.
+#[inline(always)]
+pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> usize {
+    let plan = &P::PLAN;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if plan.freed_communicator != NONE {
+            abi::handle_at(arguments[plan.freed_communicator as usize])
+        } else if plan.freed_object != NONE {
+            abi::object_at(plan.window, arguments[plan.freed_object as usize])
+        } else {
+            0
+        }
+    }
+}
+
+/// Registers what a successful call made, freed or named; its time is the tool's.
+///
+/// # Safety
+/// As [`after`]; `doomed` is what [`doomed`] gave before the call.
+#[cold]
+#[inline(never)]
+pub unsafe fn define(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    plan: &Plan,
+    arguments: &[usize],
+    communicator: u16,
+    doomed: usize,
+) {
+    let begin = counter::now();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let text = if plan.text != NONE && arguments[plan.text as usize] != 0 {
+            CStr::from_ptr(arguments[plan.text as usize] as *const c_char)
+        } else {
+            c""
+        };
+        let made_id = if plan.new_communicator != NONE {
+            let handle = abi::handle_at(arguments[plan.new_communicator as usize]);
+            let seed = text.to_bytes().iter().fold(u64::from((*slot).tag as u32), |seed, byte| {
+                (seed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+            if plan.request_out != NONE && plan.communicator != NONE {
+                let parent = abi::handle(arguments[plan.communicator as usize]);
+                Some(u32::from(communicators::made_like(handle, parent, communicator, plan.function)))
+            } else {
+                let made = communicators::made(handle, communicator, plan.function, seed);
+                Some(u32::from(made))
+            }
+        } else if plan.new_object != NONE {
+            let handle = abi::object_at(plan.window, arguments[plan.new_object as usize]);
+            Some(communicators::object_made(plan.window, handle, communicator, text))
+        } else {
+            None
+        };
+        if let Some(id) = made_id {
+            (*slot).bytes = id;
+        } else if plan.freed_communicator != NONE {
+            communicators::freed(doomed);
+        } else if plan.freed_object != NONE {
+            communicators::object_freed(plan.window, doomed);
+        } else if plan.frees_datatype {
+            communicators::forget_handles();
+            return;
+        } else if plan.text != NONE && plan.communicator != NONE {
+            communicators::named(communicator, text);
+        } else {
+            return;
+        }
+        window::tool_event(block, ToolReason::Definitions, begin);
+    }
+}

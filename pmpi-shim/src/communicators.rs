@@ -1,0 +1,476 @@
+//! Identity of communicators, windows and files, and sizes of datatypes.
+//!
+//! A communicator is registered when the call that makes it returns, so that the count of earlier
+//! ones on the same members is alike on all of them, without communication (DESIGN section 4). What
+//! the path needs is cached per thread by handle; freeing a handle anywhere moves a generation on,
+//! which empties these caches. Only registering takes a lock.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ptr::null;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_format::header::{Communicator, Definition, ObjectKind};
+use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
+
+use crate::abi;
+use crate::counter;
+use crate::mpi_library::{Entry, MpiLibrary};
+use crate::real_entry::ErrnoGuard;
+use crate::thread_block::{COMMUNICATOR_PLACES, SIZE_PLACES, ThreadBlock};
+use crate::trace_file::define;
+
+/// What the path needs to know of a communicator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CommunicatorFacts {
+    /// Local id.
+    pub id: u16,
+    /// Whether it is an intercommunicator.
+    pub inter: bool,
+    /// This process's rank in it.
+    pub rank: i32,
+    /// Ranks that a collective exchanges with: its size, or the remote group's.
+    pub peers: i32,
+    /// Neighbours that are received from.
+    pub in_neighbours: i32,
+    /// Neighbours that are sent to.
+    pub out_neighbours: i32,
+}
+
+static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
+    id: COMMUNICATOR_UNKNOWN,
+    inter: false,
+    rank: -1,
+    peers: 0,
+    in_neighbours: 0,
+    out_neighbours: 0,
+};
+
+/// Moves on whenever a handle is freed.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Default)]
+struct Registry {
+    library: Option<Constants>,
+    world_group: usize,
+    /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
+    communicators: HashMap<usize, &'static CommunicatorFacts>,
+    free: Vec<&'static CommunicatorFacts>,
+    next_id: u16,
+    /// Earlier communicators by hash of their members.
+    instances: HashMap<u64, u32>,
+    objects: HashMap<(bool, usize), (u32, u16)>,
+    next_object: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Constants {
+    world: usize,
+    comm_self: usize,
+    null: usize,
+}
+
+static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+
+fn registry() -> MutexGuard<'static, Option<Registry>> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers the predefined communicators; called once, before recording begins.
+pub fn begin(library: &MpiLibrary) {
+    let (Some(world), Some(comm_self), Some(null)) =
+        (library.comm_world(), library.comm_self(), library.comm_null())
+    else {
+        return;
+    };
+    let mut world_group = 0usize;
+    if let Some(entry) = Entry::of(c"PMPI_Comm_group") {
+        // SAFETY: the arguments of MPI_Comm_group.
+        unsafe { entry.call([world, &raw mut world_group as usize]) };
+    }
+    let mut new = Registry {
+        library: Some(Constants { world, comm_self, null }),
+        world_group: abi::handle(world_group),
+        next_id: COMMUNICATOR_WORLD,
+        ..Registry::default()
+    };
+    new.register(world, COMMUNICATOR_UNKNOWN, 0, 0);
+    new.register(comm_self, COMMUNICATOR_UNKNOWN, 0, 0);
+    debug_assert_eq!(new.next_id, COMMUNICATOR_SELF + 1);
+    *registry() = Some(new);
+}
+
+/// Ranks of a group in the world, coded as runs of (first, stride, count).
+fn runs(ranks: &[i64]) -> Vec<(i64, i64, u32)> {
+    let mut runs: Vec<(i64, i64, u32)> = Vec::new();
+    for &rank in ranks {
+        if let Some((first, stride, count)) = runs.last_mut() {
+            let next = *first + *stride * i64::from(*count);
+            if *count == 1 && *first >= 0 && rank >= 0 {
+                *stride = rank - *first;
+                *count = 2;
+                continue;
+            }
+            if next == rank && (*first >= 0) == (rank >= 0) {
+                *count += 1;
+                continue;
+            }
+        }
+        runs.push((rank, 0, 1));
+    }
+    runs
+}
+
+fn hash_of(ranks: &[i64], seed: u64) -> u64 {
+    ranks.iter().fold(0xcbf2_9ce4_8422_2325u64 ^ seed, |hash, rank| {
+        (hash ^ *rank as u64).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
+    })
+}
+
+fn ask(name: &CStr, handle: usize) -> Option<i32> {
+    let mut value = 0i32;
+    // SAFETY: an inquiry that takes a communicator and an int to write.
+    unsafe { Entry::of(name)?.call([handle, &raw mut value as usize]) }.then_some(value)
+}
+
+impl Registry {
+    /// World ranks of a communicator's local or remote group; −1 outside the world.
+    fn world_ranks(&self, handle: usize, group_of: &CStr, size: i32) -> Option<Vec<i64>> {
+        let mut group = 0usize;
+        let ranks: Vec<i32> = (0..size).collect();
+        let mut world = vec![0i32; size as usize];
+        // SAFETY: arguments of the inquiries; the arrays hold `size` ints.
+        let known = unsafe {
+            Entry::of(group_of)?.call([handle, &raw mut group as usize])
+                && Entry::of(c"PMPI_Group_translate_ranks")?.call([
+                    abi::handle(group),
+                    size as usize,
+                    ranks.as_ptr() as usize,
+                    self.world_group,
+                    world.as_mut_ptr() as usize,
+                ])
+                && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
+        };
+        known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
+    }
+
+    fn register(
+        &mut self,
+        handle: usize,
+        parent: u16,
+        made_by: u16,
+        seed: u64,
+    ) -> Option<&'static CommunicatorFacts> {
+        let inter = ask(c"PMPI_Comm_test_inter", handle)? != 0;
+        let size = ask(c"PMPI_Comm_size", handle)?;
+        let rank = ask(c"PMPI_Comm_rank", handle)?;
+        let members = self.world_ranks(handle, c"PMPI_Comm_group", size)?;
+        let remote_size = if inter { ask(c"PMPI_Comm_remote_size", handle)? } else { 0 };
+        let remote = if inter {
+            self.world_ranks(handle, c"PMPI_Comm_remote_group", remote_size)?
+        } else {
+            Vec::new()
+        };
+        // Both sides of an intercommunicator must find the same hash: order the two groups.
+        let (own, other) = (hash_of(&members, seed), hash_of(&remote, seed));
+        let hash = if inter { own.min(other) ^ own.max(other).rotate_left(17) } else { own };
+        let instance = {
+            let count = self.instances.entry(hash).or_insert(0);
+            *count += 1;
+            *count - 1
+        };
+        let (in_neighbours, out_neighbours) = neighbours(handle).unwrap_or((0, 0));
+        let recycled = self.free.pop();
+        let id = match recycled {
+            Some(old) => old.id,
+            None if self.next_id == u16::MAX => COMMUNICATOR_UNKNOWN,
+            None => {
+                self.next_id += 1;
+                self.next_id - 1
+            }
+        };
+        let peers = if inter { remote_size } else { size };
+        let facts = CommunicatorFacts { id, inter, rank, peers, in_neighbours, out_neighbours };
+        // A place that another thread may still hold a pointer to is never written again: what is
+        // recycled is the id. A few bytes stay behind for each freed communicator.
+        let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+        self.communicators.insert(handle, kept);
+        let _ = define(&Definition::Communicator(Communicator {
+            id,
+            ticks: counter::now(),
+            hash,
+            instance,
+            size: size as u32,
+            rank: rank.max(0) as u32,
+            inter,
+            members: if rank == 0 { runs(&members) } else { Vec::new() },
+            remote_members: if rank == 0 { runs(&remote) } else { Vec::new() },
+            remote_size: remote_size as u32,
+            parent,
+            made_by,
+        }));
+        Some(kept)
+    }
+
+    fn is_null(&self, handle: usize) -> bool {
+        self.library.is_none_or(|constants| constants.null == handle) || handle == 0
+    }
+
+    fn is_predefined(&self, handle: usize) -> bool {
+        self.library.is_some_and(|c| c.world == handle || c.comm_self == handle)
+    }
+}
+
+/// Neighbours (in, out) of a communicator with a topology.
+fn neighbours(handle: usize) -> Option<(i32, i32)> {
+    let topology = ask(c"PMPI_Topo_test", handle)?;
+    let (mut inward, mut outward, mut weighted) = (0i32, 0i32, 0i32);
+    match abi::topology(topology)? {
+        abi::Topology::Cartesian => {
+            let dimensions = ask(c"PMPI_Cartdim_get", handle)?;
+            Some((2 * dimensions, 2 * dimensions))
+        }
+        abi::Topology::Graph => {
+            let rank = ask(c"PMPI_Comm_rank", handle)?;
+            // SAFETY: arguments of MPI_Graph_neighbors_count.
+            let known = unsafe {
+                Entry::of(c"PMPI_Graph_neighbors_count")?.call([
+                    handle,
+                    rank as usize,
+                    &raw mut inward as usize,
+                ])
+            };
+            known.then_some((inward, inward))
+        }
+        abi::Topology::DistributedGraph => {
+            // SAFETY: arguments of MPI_Dist_graph_neighbors_count.
+            let known = unsafe {
+                Entry::of(c"PMPI_Dist_graph_neighbors_count")?.call([
+                    handle,
+                    &raw mut inward as usize,
+                    &raw mut outward as usize,
+                    &raw mut weighted as usize,
+                ])
+            };
+            known.then_some((inward, outward))
+        }
+    }
+}
+
+/// Empties the thread's caches where a handle was freed since they were filled.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+pub unsafe fn refresh(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let generation = GENERATION.load(Relaxed);
+        if (*block).generation != generation {
+            empty_caches(block, generation);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn empty_caches(block: *mut ThreadBlock, generation: u32) {
+    // SAFETY: the calling thread's block.
+    unsafe {
+        (*block).sizes = [(0, 0); SIZE_PLACES];
+        (*block).communicators = [(0, null()); COMMUNICATOR_PLACES];
+        (*block).object = ((0, false), (0, COMMUNICATOR_UNKNOWN));
+        (*block).generation = generation;
+    }
+}
+
+/// A handle was freed: no cache may know it any more.
+pub fn forget_handles() {
+    GENERATION.fetch_add(1, Relaxed);
+}
+
+#[inline(always)]
+fn place(handle: usize, places: usize) -> usize {
+    ((handle as u32).wrapping_mul(0x9e37_79b1) >> 16) as usize & (places - 1)
+}
+
+/// What is known of a communicator.
+///
+/// # Safety
+/// `block` is the calling thread's, refreshed in this call.
+#[inline(always)]
+pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static CommunicatorFacts {
+    // SAFETY: the caller's promise; cached pointers are to leaked facts.
+    unsafe {
+        let cached = &raw mut (*block).communicators[place(handle, COMMUNICATOR_PLACES)];
+        if (*cached).0 == handle && !(*cached).1.is_null() {
+            return &*(*cached).1;
+        }
+        let facts = look_up(handle);
+        *cached = (handle, facts);
+        facts
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_up(handle: usize) -> &'static CommunicatorFacts {
+    let _errno = ErrnoGuard::new();
+    registry().as_ref().and_then(|r| r.communicators.get(&handle).copied()).unwrap_or(&UNKNOWN)
+}
+
+/// Bytes of one element of a datatype.
+///
+/// # Safety
+/// `block` is the calling thread's, refreshed in this call; the program passed this datatype to MPI.
+#[inline(always)]
+pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let cached = &raw mut (*block).sizes[place(handle, SIZE_PLACES)];
+        if (*cached).0 != handle {
+            *cached = (handle, ask_size(handle));
+        }
+        (*cached).1
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn ask_size(handle: usize) -> u64 {
+    let _errno = ErrnoGuard::new();
+    let mut size = 0i64;
+    let entry = Entry::of(c"PMPI_Type_size_x");
+    // SAFETY: arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.
+    if entry.is_some_and(|entry| unsafe { entry.call([handle, &raw mut size as usize]) }) {
+        return size.max(0) as u64;
+    }
+    ask(c"PMPI_Type_size", handle).map_or(0, |size| size.max(0) as u64)
+}
+
+/// Registers a communicator that a call has just made.
+#[cold]
+#[inline(never)]
+pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64) -> u16 {
+    let _errno = ErrnoGuard::new();
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
+    if registry.is_null(handle) {
+        return COMMUNICATOR_UNKNOWN;
+    }
+    if let Some(known) = registry.communicators.get(&handle) {
+        // Asked again (MPI_Comm_get_parent).
+        return known.id;
+    }
+    let facts = registry.register(handle, parent, made_by, seed);
+    drop(guard);
+    forget_handles();
+    facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
+}
+
+/// Registers a duplicate that is still being made: it has its parent's members, and must not be
+/// asked before its request completes.
+#[cold]
+#[inline(never)]
+pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16) -> u16 {
+    let _errno = ErrnoGuard::new();
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
+    if registry.is_null(handle) {
+        return COMMUNICATOR_UNKNOWN;
+    }
+    // Registering the parent's handle anew gives the definition that the duplicate needs.
+    let kept = registry.communicators.get(&parent_handle).copied();
+    let facts = registry.register(parent_handle, parent, made_by, 0);
+    if let Some(kept) = kept {
+        registry.communicators.insert(parent_handle, kept);
+    }
+    if let Some(facts) = facts {
+        registry.communicators.insert(handle, facts);
+    }
+    drop(guard);
+    forget_handles();
+    facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
+}
+
+/// Forgets a communicator that the program has freed.
+#[cold]
+#[inline(never)]
+pub fn freed(handle: usize) {
+    let _errno = ErrnoGuard::new();
+    let mut guard = registry();
+    if let Some(registry) = guard.as_mut()
+        && !registry.is_predefined(handle)
+        && let Some(facts) = registry.communicators.remove(&handle)
+        && facts.id != COMMUNICATOR_UNKNOWN
+    {
+        registry.free.push(facts);
+    }
+    drop(guard);
+    forget_handles();
+}
+
+/// Writes a communicator's name into the trace.
+#[cold]
+#[inline(never)]
+pub fn named(id: u16, name: &CStr) {
+    let _errno = ErrnoGuard::new();
+    let name = name.to_string_lossy().into_owned();
+    let _ = define(&Definition::CommunicatorName { id, ticks: counter::now(), name });
+}
+
+/// Registers a window or file that a call has just made.
+#[cold]
+#[inline(never)]
+pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) -> u32 {
+    let _errno = ErrnoGuard::new();
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return 0 };
+    registry.next_object += 1;
+    let id = registry.next_object;
+    registry.objects.insert((window, handle), (id, communicator));
+    drop(guard);
+    let _ = define(&Definition::Object {
+        kind: if window { ObjectKind::Window } else { ObjectKind::File },
+        id,
+        ticks: counter::now(),
+        communicator,
+        name: name.to_string_lossy().into_owned(),
+    });
+    id
+}
+
+/// Local id of a window or file and of its communicator; zeros where it is not known.
+///
+/// # Safety
+/// `block` is the calling thread's, refreshed in this call.
+#[inline(always)]
+pub unsafe fn object(block: *mut ThreadBlock, window: bool, handle: usize) -> (u32, u16) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let key = (handle, window);
+        if (*block).object.0 != key {
+            (*block).object = (key, look_up_object(window, handle));
+        }
+        (*block).object.1
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
+    let _errno = ErrnoGuard::new();
+    let found = registry().as_ref().and_then(|r| r.objects.get(&(window, handle)).copied());
+    found.unwrap_or((0, COMMUNICATOR_UNKNOWN))
+}
+
+/// Forgets a window or file that the program has freed.
+#[cold]
+pub fn object_freed(window: bool, handle: usize) {
+    let _errno = ErrnoGuard::new();
+    if let Some(registry) = registry().as_mut() {
+        registry.objects.remove(&(window, handle));
+    }
+    forget_handles();
+}
