@@ -62,7 +62,13 @@ fn entry(out: &mut String, symbol: &str, parameters: &[Parameter], how: &str) {
 }
 
 /// How a procedure's wrapper records; defines the plan's type where it has one.
-fn recording(out: &mut String, name: &str, symbol: &str, function: u16, parameters: &[Parameter]) -> String {
+fn recording(
+    out: &mut String,
+    name: &str,
+    symbol: &str,
+    function: u16,
+    parameters: &[Parameter],
+) -> String {
     if forwarded_only(name) {
         return "forwarded(&REAL, ".to_owned();
     }
@@ -93,8 +99,11 @@ fn entries(procedures: &[Procedure]) -> String {
         let function = FIRST_FUNCTION + index as u16;
         let short = name.trim_start_matches("MPI_").to_uppercase();
         if NUMBERED.contains(&name) {
-            writeln!(out, "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};")
-                .expect("writing to a string");
+            writeln!(
+                out,
+                "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};"
+            )
+            .expect("writing to a string");
         }
         if NOT_EXPORTED.contains(&name) || BY_HAND.contains(&name) {
             continue;

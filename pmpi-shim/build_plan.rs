@@ -221,10 +221,7 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
         text.set_position("completed", named(&["outcount"]));
     }
     text.set_position("new_communicator", of("COMMUNICATOR", Direction::Out, false));
-    text.set_position(
-        "freed_communicator",
-        of("COMMUNICATOR", Direction::InOut, false),
-    );
+    text.set_position("freed_communicator", of("COMMUNICATOR", Direction::InOut, false));
     if name == "MPI_Type_free" {
         text.set("frees_datatype", true);
     }

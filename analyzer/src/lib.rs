@@ -1,1 +1,27 @@
-//! The analyzer.
+//! Explains where the time of a recorded MPI program went.
+//!
+//! A run directory goes through stages. Each stage hands on one plain data type, and none calls a
+//! later one:
+//!
+//! | stage | in | out |
+//! |---|---|---|
+//! | [`trace`] | a run directory | [`trace::Run`]: rank files, opened and validated, and what is wrong with them |
+//! | [`timeline`] | a run | [`timeline::GlobalTimeline`]: every rank's counter on one clock, with an error bound |
+//! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls |
+//! | [`present`] | all of these | the terminal's screen, the JSON document |
+//!
+//! [`cli`] calls them in that order. Words and symbols: τ elapsed time, γ computation time, χ
+//! overhead time, ε_p parallel efficiency Σγ/(p·τ).
+//!
+//! Times across ranks are only as good as the clock bound that every report states, and a trace
+//! that was damaged is reported as far as it is valid: look at the diagnoses before trusting a
+//! figure.
+
+pub mod cli;
+pub mod metrics;
+pub mod present;
+pub mod timeline;
+pub mod trace;
+
+#[cfg(test)]
+mod synthetic_trace;

@@ -1,2 +1,7 @@
-//! The command.
-fn main() {}
+//! The command `gammachi`; everything is in the library's `cli`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gammachi_analyzer::cli::run_command()
+}

@@ -80,12 +80,15 @@ pub fn handle(word: usize) -> usize {
     if WIDE_HANDLES.load(Relaxed) { word } else { word & 0xffff_ffff }
 }
 
-/// The handle that a pointer argument points to.
+/// The handle that a pointer argument points to; 0 for a null pointer, which MPI will refuse.
 ///
 /// # Safety
-/// The program passed a valid pointer to a handle there.
+/// The program passed null or a valid pointer to a handle there.
 #[inline(always)]
 pub unsafe fn handle_at(pointer: usize) -> usize {
+    if pointer == 0 {
+        return 0;
+    }
     // SAFETY: the caller's promise.
     unsafe {
         if WIDE_HANDLES.load(Relaxed) {
@@ -109,7 +112,13 @@ pub fn handle_of_object(window: bool, word: usize) -> usize {
 #[inline(always)]
 pub unsafe fn object_at(window: bool, pointer: usize) -> usize {
     // SAFETY: the caller's promise.
-    unsafe { if window { handle_at(pointer) } else { *(pointer as *const usize) } }
+    unsafe {
+        match (window, pointer) {
+            (_, 0) => 0,
+            (true, _) => handle_at(pointer),
+            (false, _) => *(pointer as *const usize),
+        }
+    }
 }
 
 /// Bytes between the handles of an array.

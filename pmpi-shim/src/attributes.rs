@@ -12,8 +12,8 @@ use trace_format::layout::{
 };
 
 use crate::abi;
-use crate::collective_bytes::{self, count};
-use crate::communicators::{self, CommunicatorFacts};
+use crate::collective_bytes::{self, Around, count};
+use crate::communicators::{self, CommunicatorFacts, Sizes};
 use crate::completions;
 use crate::counter;
 use crate::path::publish;
@@ -32,6 +32,10 @@ pub type OwnStatuses = [u64; FRAME_STATUSES * STATUS_WORDS];
 pub struct Call {
     /// What the event's communicator field shall hold.
     pub communicator: u16,
+    /// Whether the bytes are not written yet: a datatype's size has to be asked.
+    unresolved: bool,
+    /// Communicator of a collective.
+    facts: Option<&'static CommunicatorFacts>,
     /// Status or statuses that the call writes, the program's or ours; 0 none.
     status: usize,
     /// Requests of an array.
@@ -40,26 +44,109 @@ pub struct Call {
     first: *mut Slot,
 }
 
-/// Continuation slots that a call may need beyond the reserved ones.
+/// Continuation slots that a call writes before it runs, beyond the reserved ones.
 #[inline(always)]
 pub fn room<P: Procedure>(arguments: &[usize]) -> usize {
     let plan = &P::PLAN;
-    if plan.request_count == NONE || matches!(plan.shape, Shape::Any) {
+    if plan.request_count == NONE || !writes_requests_before(plan) {
         return 0;
     }
     (arguments[plan.request_count as usize] as i32).max(0) as usize
 }
 
+/// Whether a call's requests are written before it: it completes or starts them all.
 #[inline(always)]
-unsafe fn simple_bytes(block: *mut ThreadBlock, plan: &Plan, arguments: &[usize], side: &Side) -> u64 {
+fn writes_requests_before(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::Requests) || matches!(plan.shape, Shape::All) && !plan.polls
+}
+
+#[inline(always)]
+unsafe fn simple_bytes(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    arguments: &[usize],
+    side: &Side,
+    sizes: Sizes,
+) -> Option<u64> {
     if side.datatype == NONE {
-        return 0;
+        return Some(0);
     }
     let elements = if side.count == NONE { 1 } else { count(plan, arguments[side.count as usize]) };
+    if elements == 0 {
+        return Some(0);
+    }
+    let datatype = abi::handle(arguments[side.datatype as usize]);
     // SAFETY: the block is the calling thread's, refreshed by `before`.
-    let size =
-        unsafe { communicators::datatype_size(block, abi::handle(arguments[side.datatype as usize])) };
-    elements.wrapping_mul(size)
+    let size = unsafe { communicators::datatype_size(block, datatype, sizes) }?;
+    Some(elements.wrapping_mul(size))
+}
+
+#[inline(always)]
+const fn is_collective(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::Collective | Shape::Broadcast | Shape::ReduceScatter)
+}
+
+/// Bytes sent (or moved) and received; `None` where a datatype's size is not known yet.
+#[inline(always)]
+unsafe fn bytes<P: Procedure>(
+    block: *mut ThreadBlock,
+    arguments: &[usize],
+    facts: Option<&CommunicatorFacts>,
+    sizes: Sizes,
+) -> Option<(u64, u64)> {
+    let plan = &P::PLAN;
+    if plan.send.datatype == NONE && plan.receive.datatype == NONE {
+        return Some((0, 0));
+    }
+    // SAFETY: the promises of `before` and `after`.
+    unsafe {
+        if is_collective(plan) {
+            let Some(facts) = facts else { return Some((0, 0)) };
+            let around = Around { block, facts, sizes };
+            return collective_bytes::of(around, plan, arguments);
+        }
+        let (first, second) = if plan.send.datatype == NONE {
+            (simple_bytes(block, plan, arguments, &plan.receive, sizes)?, 0)
+        } else {
+            let sent = simple_bytes(block, plan, arguments, &plan.send, sizes)?;
+            (sent, simple_bytes(block, plan, arguments, &plan.receive, sizes)?)
+        };
+        if plan.partitions == NONE {
+            return Some((first, second));
+        }
+        let partitions = (arguments[plan.partitions as usize] as i32).max(0) as u64;
+        Some((first.wrapping_mul(partitions), second))
+    }
+}
+
+/// Stores bytes into the event's slot, or into a continuation where they do not fit. A collective's
+/// tag field holds the bytes received; a call that sends and receives has a continuation for them.
+#[inline(always)]
+unsafe fn store_bytes<P: Procedure>(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    first: *mut Slot,
+    (sent, received): (u64, u64),
+) {
+    let plan = &P::PLAN;
+    // SAFETY: the caller's slots; reserved slots are free behind every event.
+    unsafe {
+        let mut beside = received;
+        if matches!(plan.shape, Shape::SendReceive) {
+            (*first).begin = received;
+            beside = 0;
+        }
+        let small = if is_collective(plan) { i32::MAX as u64 } else { 0 };
+        if sent < u64::from(BYTES_ESCAPE) && beside <= small {
+            (*slot).bytes = sent as u32;
+            if is_collective(plan) {
+                (*slot).tag = beside as i32;
+            }
+        } else {
+            (*slot).bytes = BYTES_ESCAPE;
+            write_bytes(block, sent, beside);
+        }
+    }
 }
 
 /// Writes bytes sent and received that do not fit the event's slot into a continuation.
@@ -95,21 +182,26 @@ pub unsafe fn before<P: Procedure>(
     own: *mut OwnStatuses,
 ) -> Call {
     let plan = &P::PLAN;
-    let mut call =
-        Call { communicator: 0, status: 0, requests: 0, first: std::ptr::null_mut() };
-    let (mut peer, mut tag, mut sent, mut received, mut request) = (0i32, 0i32, 0u64, 0u64, 0u32);
+    let mut call = Call {
+        communicator: 0,
+        unresolved: false,
+        facts: None,
+        status: 0,
+        requests: 0,
+        first: std::ptr::null_mut(),
+    };
+    let (mut peer, mut tag, mut request) = (0i32, 0i32, 0u32);
     // SAFETY: the caller's promise; positions are those of the procedure's table row.
     unsafe {
         communicators::refresh(block);
-        let mut facts: Option<&CommunicatorFacts> = None;
         if plan.communicator != NONE {
             let handle = abi::handle(arguments[plan.communicator as usize]);
-            facts = Some(communicators::facts(block, handle));
+            call.facts = Some(communicators::facts(block, handle));
         } else if plan.freed_communicator != NONE {
             let handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
-            facts = Some(communicators::facts(block, handle));
+            call.facts = Some(communicators::facts(block, handle));
         }
-        if let Some(facts) = facts {
+        if let Some(facts) = call.facts {
             call.communicator = facts.id;
         }
         if plan.peer != NONE {
@@ -117,25 +209,6 @@ pub unsafe fn before<P: Procedure>(
         }
         if plan.tag != NONE {
             tag = arguments[plan.tag as usize] as i32;
-        }
-        let collective =
-            matches!(plan.shape, Shape::Collective | Shape::Broadcast | Shape::ReduceScatter);
-        if collective {
-            if (plan.send.datatype != NONE || plan.receive.datatype != NONE)
-                && let Some(facts) = facts
-            {
-                (sent, received) = collective_bytes::of(block, plan, arguments, facts);
-            }
-        } else if plan.send.datatype != NONE {
-            sent = simple_bytes(block, plan, arguments, &plan.send);
-            if plan.receive.datatype != NONE && !matches!(plan.shape, Shape::SendReceive) {
-                received = simple_bytes(block, plan, arguments, &plan.receive);
-            }
-        } else {
-            sent = simple_bytes(block, plan, arguments, &plan.receive);
-        }
-        if plan.partitions != NONE {
-            sent = sent.wrapping_mul((arguments[plan.partitions as usize] as i32).max(0) as u64);
         }
         if plan.object != NONE || plan.freed_object != NONE {
             let handle = if plan.object != NONE {
@@ -164,24 +237,14 @@ pub unsafe fn before<P: Procedure>(
                 (*block).cursor = more.add(1);
             }
         }
-        // A collective's tag field holds the bytes received; elsewhere both need a continuation.
-        let small = if collective { i32::MAX as u64 } else { 0 };
-        let fits = sent < u64::from(BYTES_ESCAPE) && received <= small;
-        if collective && fits {
-            tag = received as i32;
-        }
-        let bytes = if fits { sent as u32 } else { BYTES_ESCAPE };
         (*slot).peer = peer;
         (*slot).tag = tag;
-        (*slot).bytes = bytes;
+        (*slot).bytes = 0;
         (*slot).request = request;
-        if !fits {
-            write_bytes(block, sent, received);
-        }
         if matches!(plan.shape, Shape::SendReceive) {
             call.first = (*block).cursor;
             call.first.write(Slot {
-                begin: simple_bytes(block, plan, arguments, &plan.receive),
+                begin: 0,
                 word: 0,
                 peer: arguments[plan.source as usize] as i32,
                 tag: arguments[plan.receive_tag as usize] as i32,
@@ -189,6 +252,10 @@ pub unsafe fn before<P: Procedure>(
             });
             publish(call.first, slot_word(CONTINUES_RECEIVE, CONTINUATION, 0));
             (*block).cursor = call.first.add(1);
+        }
+        match bytes::<P>(block, arguments, call.facts, Sizes::Remembered) {
+            Some(both) => store_bytes::<P>(block, slot, call.first, both),
+            None => call.unresolved = true,
         }
         if plan.request_count != NONE {
             before_several(block, plan, arguments, &mut call, own);
@@ -214,8 +281,11 @@ unsafe fn before_several(
 ) {
     // SAFETY: the promises of `before`; `room` slots are free.
     unsafe {
-        let requests = (arguments[plan.request_count as usize] as i32).max(0) as usize;
         let array = arguments[plan.request as usize];
+        if array == 0 {
+            return;
+        }
+        let requests = (arguments[plan.request_count as usize] as i32).max(0) as usize;
         call.requests = requests;
         call.first = (*block).cursor;
         let mut statuses = 0;
@@ -227,9 +297,7 @@ unsafe fn before_several(
                 statuses = requests * STATUS_WORDS;
             }
         }
-        let prewritten =
-            matches!(plan.shape, Shape::Requests) || matches!(plan.shape, Shape::All) && !plan.polls;
-        if prewritten {
+        if writes_requests_before(plan) {
             completions::write_requests(block, array, requests);
         } else {
             completions::copy_handles(block, array, requests, requests + statuses);
@@ -262,7 +330,7 @@ pub unsafe fn found_nothing<P: Procedure>(arguments: &[usize], result: usize) ->
         && unsafe { *(arguments[position as usize] as *const i32) } == 0
 }
 
-/// Adds what the call gave back.
+/// Adds what the call gave back; the event's slot, which may have moved to a window with more room.
 ///
 /// # Safety
 /// As [`before`], whose result `call` is; the call has returned `result`.
@@ -273,11 +341,18 @@ pub unsafe fn after<P: Procedure>(
     arguments: &[usize],
     call: &mut Call,
     result: usize,
-) {
+) -> *mut Slot {
     let plan = &P::PLAN;
     let success = result as i32 == 0;
-    // SAFETY: the caller's promise; on success MPI has written what the procedure returns.
+    // SAFETY: the caller's promise; on success MPI has written what the procedure returns, and has
+    // accepted its datatypes.
     unsafe {
+        if call.unresolved
+            && success
+            && let Some(both) = bytes::<P>(block, arguments, call.facts, Sizes::Asked)
+        {
+            store_bytes::<P>(block, slot, call.first, both);
+        }
         if plan.request_out != NONE && success {
             let request = abi::handle_at(arguments[plan.request_out as usize]);
             (*slot).request = abi::request_key(request);
@@ -297,7 +372,7 @@ pub unsafe fn after<P: Procedure>(
                 }
             }
             Shape::All | Shape::Any | Shape::Some => {
-                after_several(block, plan, slot, arguments, call, success);
+                return after_several(block, plan, slot, arguments, call, success);
             }
             Shape::SendReceive => {
                 if success && call.status != 0 {
@@ -310,18 +385,14 @@ pub unsafe fn after<P: Procedure>(
             _ => {
                 if plan.receives && plan.status != NONE && success && call.status != 0 {
                     let said = abi::read_status(call.status);
-                    if plan.object != NONE {
-                        (*slot).bytes = said.bytes.min(u64::from(BYTES_ESCAPE) - 1) as u32;
-                    } else {
+                    if plan.object == NONE {
                         write_said(slot, said);
-                        if said.bytes >= u64::from(BYTES_ESCAPE) {
-                            (*slot).bytes = BYTES_ESCAPE;
-                            write_bytes(block, said.bytes, 0);
-                        }
                     }
+                    store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
                 }
             }
         }
+        slot
     }
 }
 
@@ -331,7 +402,7 @@ unsafe fn write_said(slot: *mut Slot, said: abi::Said) {
     unsafe {
         (*slot).peer = said.source;
         (*slot).tag = said.tag;
-        (*slot).bytes = said.bytes.min(u64::from(BYTES_ESCAPE)) as u32;
+        (*slot).bytes = said.bytes.min(u64::from(BYTES_ESCAPE) - 1) as u32;
     }
 }
 
@@ -344,55 +415,54 @@ unsafe fn after_several(
     arguments: &[usize],
     call: &mut Call,
     success: bool,
-) {
+) -> *mut Slot {
     let stride = abi::status_bytes();
     // SAFETY: the promises of `after`: statuses and indices are written as far as MPI says; the
     // handles were copied before the call.
     unsafe {
         if call.status == 0 {
-            return;
+            return slot;
         }
         let status = |index: usize| call.status + index * stride;
-        if matches!(plan.shape, Shape::All) && !plan.polls {
+        if writes_requests_before(plan) {
             for index in 0..call.requests {
                 if success || abi::status_error(status(index)) == 0 {
                     completions::complete(call.first.add(index), abi::read_status(status(index)));
                 }
             }
-            return;
+            return slot;
         }
         let handles = (*block).handles;
         if handles.is_null() || !success {
-            return;
+            return slot;
         }
-        match plan.shape {
-            Shape::All => {
-                for index in 0..call.requests {
-                    let said = abi::read_status(status(index));
-                    completions::write_completed(block, *handles.add(index), said);
-                }
+        if matches!(plan.shape, Shape::Any) {
+            let index = *(arguments[plan.index as usize] as *const i32);
+            if index >= 0 && (index as usize) < call.requests {
+                let said = abi::read_status(call.status);
+                write_said(slot, said);
+                (*slot).request = abi::request_key(*handles.add(index as usize));
+                call.communicator = COMPLETED | said.cancelled;
             }
-            Shape::Any => {
-                let index = *(arguments[plan.index as usize] as *const i32);
-                if index >= 0 && (index as usize) < call.requests {
-                    let said = abi::read_status(call.status);
-                    write_said(slot, said);
-                    (*slot).request = abi::request_key(*handles.add(index as usize));
-                    call.communicator = COMPLETED | said.cancelled;
-                }
-            }
-            _ => {
-                let completed = *(arguments[plan.completed as usize] as *const i32);
-                let indices = arguments[plan.index as usize] as *const i32;
-                for order in 0..(completed.max(0) as usize).min(call.requests) {
-                    let index = *indices.add(order);
-                    if index >= 0 && (index as usize) < call.requests {
-                        let said = abi::read_status(status(order));
-                        completions::write_completed(block, *handles.add(index as usize), said);
-                    }
-                }
+            return slot;
+        }
+        // All of them, or those that the indices name.
+        let (completed, indices) = if matches!(plan.shape, Shape::All) {
+            (call.requests, std::ptr::null())
+        } else {
+            let completed = *(arguments[plan.completed as usize] as *const i32);
+            let indices = arguments[plan.index as usize] as *const i32;
+            ((completed.max(0) as usize).min(call.requests), indices)
+        };
+        let Some(slot) = window::with_room(block, slot, completed) else { return slot };
+        for order in 0..completed {
+            let index = if indices.is_null() { order } else { *indices.add(order) as usize };
+            if index < call.requests {
+                let said = abi::read_status(status(order));
+                completions::write_completed(block, *handles.add(index), said);
             }
         }
+        slot
     }
 }
 
@@ -456,7 +526,12 @@ pub unsafe fn define(
             });
             if plan.request_out != NONE && plan.communicator != NONE {
                 let parent = abi::handle(arguments[plan.communicator as usize]);
-                Some(u32::from(communicators::made_like(handle, parent, communicator, plan.function)))
+                Some(u32::from(communicators::made_like(
+                    handle,
+                    parent,
+                    communicator,
+                    plan.function,
+                )))
             } else {
                 let made = communicators::made(handle, communicator, plan.function, seed);
                 Some(u32::from(made))

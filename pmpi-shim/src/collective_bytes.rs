@@ -5,7 +5,7 @@
 //! these are the bytes that the rank puts in and gets out.
 
 use crate::abi;
-use crate::communicators::{CommunicatorFacts, datatype_size};
+use crate::communicators::{CommunicatorFacts, Sizes, datatype_size};
 use crate::plan::{NONE, Per, Plan, Shape, Side};
 use crate::thread_block::ThreadBlock;
 
@@ -15,11 +15,14 @@ pub fn count(plan: &Plan, word: usize) -> u64 {
     if plan.large { (word as i64).max(0) as u64 } else { (word as u32 as i32).max(0) as u64 }
 }
 
-/// Element of an array of counts.
+/// Element of an array of counts; 0 where there is no array.
 ///
 /// # Safety
-/// The program passed an array with that many counts.
+/// The program passed null or an array with that many counts.
 unsafe fn count_at(plan: &Plan, array: usize, index: usize) -> u64 {
+    if array == 0 {
+        return 0;
+    }
     // SAFETY: the caller's promise.
     unsafe {
         if plan.large {
@@ -30,56 +33,75 @@ unsafe fn count_at(plan: &Plan, array: usize, index: usize) -> u64 {
     }
 }
 
-/// Element of an array of handles.
+/// Element of an array of handles; 0 where there is no array.
 ///
 /// # Safety
-/// The program passed an array with that many handles.
+/// The program passed null or an array with that many handles.
 unsafe fn handle_at(array: usize, index: usize) -> usize {
+    let element = if array == 0 { 0 } else { array + index * abi::handle_stride() };
     // SAFETY: the caller's promise.
-    unsafe { abi::handle_at(array + index * abi::handle_stride()) }
+    unsafe { abi::handle_at(element) }
+}
+
+/// Where sizes come from, and whom the call is between.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// The calling thread's block.
+    pub block: *mut ThreadBlock,
+    /// The communicator.
+    pub facts: &'a CommunicatorFacts,
+    /// How a datatype's size may be found.
+    pub sizes: Sizes,
 }
 
 /// Bytes of one side: all of it, or one rank's part of an array of counts.
 unsafe fn side_bytes(
-    block: *mut ThreadBlock,
+    around: Around,
     plan: &Plan,
     arguments: &[usize],
     side: &Side,
-    facts: &CommunicatorFacts,
     only: Option<usize>,
-) -> u64 {
+) -> Option<u64> {
     if side.datatype == NONE || side.count == NONE {
-        return 0;
+        return Some(0);
     }
+    let facts = around.facts;
     let peers = match side.per {
         Per::Buffer => 1,
+        // An intercommunicator's blocks are scattered within the local group.
+        Per::Rank if plan.shape == Shape::ReduceScatter => facts.size,
         Per::Rank => facts.peers,
         Per::InNeighbour => facts.in_neighbours,
         Per::OutNeighbour => facts.out_neighbours,
     }
     .max(0) as usize;
     let (counts, types) = (arguments[side.count as usize], arguments[side.datatype as usize]);
-    // SAFETY: the arguments are the program's; arrays have an element for each peer.
+    // SAFETY: the arguments are the program's; arrays that are significant have an element for each
+    // peer.
     unsafe {
-        let size = |index: usize| {
+        let part = |index: usize| {
+            let elements =
+                if side.counts { count_at(plan, counts, index) } else { count(plan, counts) };
+            if elements == 0 {
+                // Nothing is moved, and the datatype may be none.
+                return Some(0);
+            }
             let handle = if side.datatypes { handle_at(types, index) } else { abi::handle(types) };
-            datatype_size(block, handle)
+            Some(elements.wrapping_mul(datatype_size(around.block, handle, around.sizes)?))
         };
-        if !side.counts {
-            let parts = if only.is_some() { 1 } else { peers as u64 };
-            return count(plan, counts).wrapping_mul(size(0)).wrapping_mul(parts);
-        }
-        let part = |index: usize| count_at(plan, counts, index).wrapping_mul(size(index));
         match only {
+            _ if !side.counts => {
+                Some(part(0)?.wrapping_mul(if only.is_some() { 1 } else { peers as u64 }))
+            }
             Some(index) if index < peers => part(index),
-            Some(_) => 0,
+            Some(_) => Some(0),
             None => (0..peers).map(part).sum(),
         }
     }
 }
 
-/// Whether this rank is the root, or takes no part in what is rooted (an intercommunicator's
-/// MPI_PROC_NULL).
+/// Whether this rank is the root, and whether it takes part in what is rooted (an
+/// intercommunicator's MPI_PROC_NULL does not).
 fn root_role(plan: &Plan, arguments: &[usize], facts: &CommunicatorFacts) -> (bool, bool) {
     if !plan.rooted {
         return (false, true);
@@ -92,57 +114,54 @@ fn root_role(plan: &Plan, arguments: &[usize], facts: &CommunicatorFacts) -> (bo
     }
 }
 
-/// Bytes sent and received by this rank.
+/// Bytes sent and received by this rank; `None` where a datatype's size is not known yet.
 ///
 /// # Safety
-/// `block` is the calling thread's, refreshed; the arguments are the program's own.
+/// `around.block` is the calling thread's, refreshed; the arguments are the program's own.
 #[inline(never)]
-pub unsafe fn of(
-    block: *mut ThreadBlock,
-    plan: &Plan,
-    arguments: &[usize],
-    facts: &CommunicatorFacts,
-) -> (u64, u64) {
+pub unsafe fn of(around: Around, plan: &Plan, arguments: &[usize]) -> Option<(u64, u64)> {
+    let facts = around.facts;
     let (is_root, takes_part) = root_role(plan, arguments, facts);
     if !takes_part {
-        return (0, 0);
+        return Some((0, 0));
     }
+    let shared = plan.send.count == plan.receive.count;
+    // Where both buffers share count and datatype, MPI_IN_PLACE changes nothing in the bytes.
     let in_place = |side: &Side| {
-        side.buffer != NONE && abi::is_in_place(arguments[side.buffer as usize])
+        !shared && side.buffer != NONE && abi::is_in_place(arguments[side.buffer as usize])
     };
     let mine = facts.rank.max(0) as usize;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; a side whose buffer is MPI_IN_PLACE, or that is significant at
+    // another rank, is not looked at.
     unsafe {
-        let bytes =
-            |side: &Side, only: Option<usize>| side_bytes(block, plan, arguments, side, facts, only);
+        let bytes = |side: &Side, only| side_bytes(around, plan, arguments, side, only);
         match plan.shape {
             Shape::Broadcast => {
-                let all = bytes(&plan.send, None);
-                return if is_root { (all, 0) } else { (0, all) };
+                let all = bytes(&plan.send, None)?;
+                return Some(if is_root { (all, 0) } else { (0, all) });
             }
             Shape::ReduceScatter => {
-                return (bytes(&plan.receive, None), bytes(&plan.receive, Some(mine)));
+                return Some((bytes(&plan.receive, None)?, bytes(&plan.receive, Some(mine))?));
             }
             _ => {}
         }
-        let significant = |side: &Side| !side.root_only || is_root;
-        // Towards the root of an intercommunicator, the root itself only receives, and so on.
-        let sends = significant(&plan.send) && !(facts.inter && is_root && !plan.send.root_only);
-        let receives =
-            significant(&plan.receive) && !(facts.inter && is_root && !plan.receive.root_only);
-        let mut sent = if sends { bytes(&plan.send, None) } else { 0 };
-        let mut received = if receives { bytes(&plan.receive, None) } else { 0 };
-        let shared = plan.send.count == plan.receive.count;
-        if in_place(&plan.send) && !shared {
+        // The root of an intercommunicator's collective only does what is significant at roots.
+        let takes = |side: &Side| {
+            if side.root_only { is_root } else { !(facts.inter && is_root) }
+        };
+        let received = match (takes(&plan.receive), in_place(&plan.receive)) {
+            (false, _) => 0,
+            (true, false) => bytes(&plan.receive, None)?,
+            // The rank's own part stays in the send buffer.
+            (true, true) => bytes(&plan.send, Some(mine))?,
+        };
+        let sent = match (takes(&plan.send), in_place(&plan.send)) {
+            (false, _) => 0,
+            (true, false) => bytes(&plan.send, None)?,
             // The rank's own part stands in the receive buffer already.
-            sent = match plan.send.per {
-                Per::Buffer => bytes(&plan.receive, Some(mine)),
-                _ => received,
-            };
-        }
-        if in_place(&plan.receive) && !shared {
-            received = bytes(&plan.send, Some(mine));
-        }
-        (sent, received)
+            (true, true) if plan.send.per == Per::Buffer => bytes(&plan.receive, Some(mine))?,
+            (true, true) => received,
+        };
+        Some((sent, received))
     }
 }

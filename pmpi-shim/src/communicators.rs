@@ -32,6 +32,8 @@ pub struct CommunicatorFacts {
     pub rank: i32,
     /// Ranks that a collective exchanges with: its size, or the remote group's.
     pub peers: i32,
+    /// Ranks of the local group.
+    pub size: i32,
     /// Neighbours that are received from.
     pub in_neighbours: i32,
     /// Neighbours that are sent to.
@@ -43,6 +45,7 @@ static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
     inter: false,
     rank: -1,
     peers: 0,
+    size: 0,
     in_neighbours: 0,
     out_neighbours: 0,
 };
@@ -54,6 +57,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 struct Registry {
     library: Option<Constants>,
     world_group: usize,
+    datatype_null: usize,
     /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
     communicators: HashMap<usize, &'static CommunicatorFacts>,
     free: Vec<&'static CommunicatorFacts>,
@@ -92,6 +96,7 @@ pub fn begin(library: &MpiLibrary) {
     let mut new = Registry {
         library: Some(Constants { world, comm_self, null }),
         world_group: abi::handle(world_group),
+        datatype_null: library.datatype_null(),
         next_id: COMMUNICATOR_WORLD,
         ..Registry::default()
     };
@@ -191,7 +196,8 @@ impl Registry {
             }
         };
         let peers = if inter { remote_size } else { size };
-        let facts = CommunicatorFacts { id, inter, rank, peers, in_neighbours, out_neighbours };
+        let facts =
+            CommunicatorFacts { id, inter, rank, peers, size, in_neighbours, out_neighbours };
         // A place that another thread may still hold a pointer to is never written again: what is
         // recycled is the id. A few bytes stay behind for each freed communicator.
         let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
@@ -320,19 +326,33 @@ fn look_up(handle: usize) -> &'static CommunicatorFacts {
     registry().as_ref().and_then(|r| r.communicators.get(&handle).copied()).unwrap_or(&UNKNOWN)
 }
 
-/// Bytes of one element of a datatype.
+/// How a datatype's size may be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// Only what the thread remembers: before a call MPI may not be asked, for a handle that is not
+    /// a datatype would call the program's error handler.
+    Remembered,
+    /// MPI too: the call with that datatype has succeeded.
+    Asked,
+}
+
+/// Bytes of one element of a datatype; `None` where only MPI could tell and may not be asked.
 ///
 /// # Safety
-/// `block` is the calling thread's, refreshed in this call; the program passed this datatype to MPI.
+/// `block` is the calling thread's, refreshed in this call; with [`Sizes::Asked`] MPI has accepted
+/// the datatype.
 #[inline(always)]
-pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize) -> u64 {
+pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize, sizes: Sizes) -> Option<u64> {
     // SAFETY: the caller's promise.
     unsafe {
         let cached = &raw mut (*block).sizes[place(handle, SIZE_PLACES)];
-        if (*cached).0 != handle {
+        if (*cached).0 != handle || handle == 0 {
+            if sizes == Sizes::Remembered {
+                return None;
+            }
             *cached = (handle, ask_size(handle));
         }
-        (*cached).1
+        Some((*cached).1)
     }
 }
 
@@ -340,6 +360,9 @@ pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize) -> u64 {
 #[inline(never)]
 fn ask_size(handle: usize) -> u64 {
     let _errno = ErrnoGuard::new();
+    if handle == 0 || registry().as_ref().is_none_or(|r| r.datatype_null == handle) {
+        return 0;
+    }
     let mut size = 0i64;
     let entry = Entry::of(c"PMPI_Type_size_x");
     // SAFETY: arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.

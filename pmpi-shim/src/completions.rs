@@ -6,9 +6,7 @@
 
 use std::ptr::null_mut;
 
-use trace_format::layout::{
-    COMPLETED, CONTINUATION, CONTINUES_REQUEST, Slot, slot_word,
-};
+use trace_format::layout::{COMPLETED, CONTINUATION, CONTINUES_REQUEST, Slot, slot_word};
 
 use crate::abi::{self, Said};
 use crate::path::publish;
@@ -45,8 +43,7 @@ unsafe fn grow(block: *mut ThreadBlock, words: usize) {
         if !(*block).handles.is_null() {
             libc::munmap((*block).handles.cast(), (*block).handle_places * size_of::<usize>());
         }
-        let made =
-            libc::mmap(null_mut(), places * size_of::<usize>(), protection, flags, -1, 0);
+        let made = libc::mmap(null_mut(), places * size_of::<usize>(), protection, flags, -1, 0);
         let failed = made == libc::MAP_FAILED;
         (*block).handles = if failed { null_mut() } else { made.cast() };
         (*block).handle_places = if failed { 0 } else { places };

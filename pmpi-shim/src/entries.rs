@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::mem::transmute;
 
 use crate::path::{forwarded, recorded, recorded_plain};
-use crate::plan::{NONE, NO_PLAN, Per, Plan, Procedure, Shape, Side};
+use crate::plan::{NO_PLAN, NONE, Per, Plan, Procedure, Shape, Side};
 use crate::real_entry::RealEntry;
 
 /// Calls a C function with this many machine words.

@@ -4,16 +4,31 @@
 use std::ffi::{c_double, c_int, c_void};
 use std::mem::transmute;
 
-use trace_format::layout::{
-    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Slot, slot_word,
-};
+use trace_format::layout::{CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Slot, slot_word};
 
 use crate::counter;
 use crate::entries::{FINALIZE, INIT, INIT_THREAD, Invoke, PCONTROL};
 use crate::life;
-use crate::path::{forwarded, open, publish, recorded_plain, take_slot};
+use crate::path::{forwarded, heal, open, publish, recorded_plain, take_slot};
 use crate::real_entry::RealEntry;
-use crate::thread_block::{stack_address, thread_block};
+use crate::thread_block::{ThreadBlock, stack_address, thread_block};
+
+/// Whether the thread is inside an outermost call; heals what a longjmp left behind.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+unsafe fn is_inside(block: *mut ThreadBlock) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let outer = (*block).outer_stack;
+        if outer != 0 && stack_address() >= outer {
+            heal(block);
+            return false;
+        }
+        outer != 0
+    }
+}
 
 /// Calls MPI_Init or MPI_Init_thread and begins recording when it succeeded.
 ///
@@ -23,7 +38,7 @@ unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) 
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments go on unchanged.
     unsafe {
-        if (*block).outer_stack != 0 {
+        if is_inside(block) {
             return arguments.invoke(entry.get());
         }
         let Some(early_anchor) = life::claim_start() else {
@@ -51,7 +66,7 @@ unsafe fn finalise(entry: &RealEntry) -> usize {
     let block = thread_block();
     // SAFETY: as in `recorded_plain`, which this follows step by step.
     unsafe {
-        if (*block).outer_stack != 0 || !life::is_recording() {
+        if is_inside(block) || !life::has_trace() {
             return forwarded(entry, []);
         }
         (*block).outer_stack = stack_address();

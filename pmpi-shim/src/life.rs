@@ -5,15 +5,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use trace_format::functions;
 use trace_format::header::{ClockAnchor, Definition, FileHeader, Phase};
 use trace_format::layout::*;
 
-use crate::clock_exchange::Exchanger;
 use crate::abi;
+use crate::clock_exchange::Exchanger;
 use crate::communicators;
 use crate::compute;
 use crate::counter;
@@ -29,10 +29,15 @@ use crate::window;
 const UNSTARTED: u8 = 0;
 const STARTING: u8 = 1;
 const RECORDING: u8 = 2;
-/// MPI_Finalize was entered, or recording could not begin or go on: nothing more is recorded.
-const OVER: u8 = 3;
+/// Recording could not go on: events are only counted, but the rank still takes part in what ranks do
+/// together at MPI_Finalize.
+const STOPPED: u8 = 3;
+/// MPI_Finalize was entered, or recording could not begin: nothing is recorded or counted.
+const OVER: u8 = 4;
 
 static STATE: AtomicU8 = AtomicU8::new(UNSTARTED);
+/// Events that found no space after recording stopped.
+static LOST_EVENTS: AtomicU64 = AtomicU64::new(0);
 static EXCHANGER: Mutex<Option<Exchanger>> = Mutex::new(None);
 
 /// Longest path that rank 0 hands to the others.
@@ -43,6 +48,18 @@ const MOST_DIRECTORIES: u32 = 1000;
 /// Whether events go to the trace.
 pub fn is_recording() -> bool {
     STATE.load(Relaxed) == RECORDING
+}
+
+/// Whether MPI_Finalize has something to complete.
+pub fn has_trace() -> bool {
+    matches!(STATE.load(Relaxed), RECORDING | STOPPED)
+}
+
+/// Counts an event that goes nowhere, where that is a loss.
+pub fn count_lost_event() {
+    if STATE.load(Relaxed) == STOPPED {
+        LOST_EVENTS.fetch_add(1, Relaxed);
+    }
 }
 
 /// Claims the start for the first call of MPI_Init; gives the counter beside the system's clocks as
@@ -66,7 +83,7 @@ pub fn give_back_start() {
 
 /// Ends recording for good and says why in one line.
 pub fn stop(ticks: u64, reason: &str) {
-    if STATE.swap(OVER, Relaxed) != RECORDING {
+    if STATE.compare_exchange(RECORDING, STOPPED, Relaxed, Relaxed).is_err() {
         return;
     }
     eprintln!("gammachi: recording stopped, the program goes on: {reason}");
@@ -156,14 +173,16 @@ unsafe fn try_start(
             })
         })?;
     }
-    write_identity(&settings, &library, rank, size, host, boot_id).map_err(Some)?;
+    abi::set(library.family, library.request_null());
+    let level = if abi::is_known() { settings.level } else { 0 };
+    write_identity(&settings, &library, (rank, size, level), host, boot_id).map_err(Some)?;
     define(&Definition::ClockAnchor(early_anchor)).map_err(Some)?;
     if rank == 0 {
         define(&Definition::Environment(machine::environment())).map_err(Some)?;
     }
-    abi::set(library.family, library.request_null());
     communicators::begin(&library);
-    window::set_level(if abi::is_known() { settings.level } else { 0 });
+    window::watch_threads();
+    window::set_level(level);
     // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
     unsafe { window::open(block, begin, 0) }.map_err(Some)?;
     if let Some(measured) = exchanger.as_ref().and_then(|e| e.measure(Phase::Init)) {
@@ -260,8 +279,7 @@ fn create_rank_file(directory: &Path, rank: u32) -> Result<(), CreateError> {
 fn write_identity(
     settings: &Settings,
     library: &MpiLibrary,
-    rank: u32,
-    size: u32,
+    (rank, size, level): (u32, u32, u8),
     host: String,
     boot_id: String,
 ) -> Result<(), String> {
@@ -289,7 +307,7 @@ fn write_identity(
     let fixed = FixedHeader {
         magic: MAGIC,
         version: FORMAT_VERSION,
-        level: settings.level,
+        level,
         counter: counter::kind() as u8,
         rank,
         world_size: size,
@@ -332,14 +350,17 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
 pub unsafe fn after_finalize(block: *mut ThreadBlock) {
     let _errno = ErrnoGuard::new();
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        let _ = define(&Definition::Finalized { lost_events: 0 });
-        if STATE.swap(OVER, Relaxed) != RECORDING {
-            return;
-        }
+        let _ = define(&Definition::Finalized { lost_events: LOST_EVENTS.load(Relaxed) });
+        STATE.store(OVER, Relaxed);
         // SAFETY: the caller's promise; after this the thread has no window.
         unsafe {
+            if (*block).window.is_null() {
+                return;
+            }
             let (mapping, bytes) = ((*block).window, (*block).window_bytes);
-            let used = ((*block).cursor as usize).wrapping_sub(mapping as usize).min(bytes);
+            let used = ((*block).cursor as usize).wrapping_sub(mapping as usize);
+            // A thread that stopped recording has its cursor elsewhere: its window is kept whole.
+            let used = if used <= bytes { used } else { bytes };
             window::scratch(block);
             (*block).window = std::ptr::null_mut();
             trace_file::finish(mapping, bytes, used);

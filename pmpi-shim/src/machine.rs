@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
+use trace_format::environment::is_kept;
 use trace_format::header::{Phase, ThreadUsage};
 
 use crate::counter;
@@ -12,9 +13,6 @@ use crate::window;
 
 /// Longest argument list that a header keeps, bytes.
 const MOST_ARGUMENT_BYTES: usize = 16 * 1024;
-/// Prefixes of environment variables that change how a program performs.
-const ENVIRONMENT_PREFIXES: &[&str] =
-    &["SLURM_", "OMPI_MCA_", "PMIX_", "MPICH_", "UCX_", "FI_", "I_MPI_", "OMP_"];
 /// Most bytes of one variable's value that are kept.
 const MOST_VALUE_BYTES: usize = 1024;
 
@@ -78,11 +76,9 @@ pub fn environment() -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
-            let wanted = name.ends_with("_NUM_THREADS")
-                || ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
             let bytes = value.as_bytes();
             let value = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_VALUE_BYTES)]);
-            wanted.then(|| (name, value.into_owned()))
+            is_kept(&name).then(|| (name, value.into_owned()))
         })
         .collect();
     found.sort();
@@ -169,7 +165,8 @@ pub fn thread_usages(phase: Phase) -> Vec<ThreadUsage> {
         .collect()
 }
 
-fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
+/// What the system did so far to one thread of the process.
+pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
     let folder = format!("/proc/self/task/{os_id}");
     let ticks = counter::now();
     let schedule = first_line(&format!("{folder}/schedstat"));

@@ -46,6 +46,7 @@ pub struct MpiLibrary {
     comm_self: usize,
     comm_null: usize,
     request_null: usize,
+    datatype_null: usize,
     byte: usize,
     errors_return: usize,
 }
@@ -98,6 +99,7 @@ impl MpiLibrary {
             comm_self: 0,
             comm_null: 0,
             request_null: 0,
+            datatype_null: 0,
             byte: 0,
             errors_return: 0,
         };
@@ -107,6 +109,7 @@ impl MpiLibrary {
             library.comm_self = data(c"ompi_mpi_comm_self");
             library.comm_null = data(c"ompi_mpi_comm_null");
             library.request_null = data(c"ompi_request_null");
+            library.datatype_null = data(c"ompi_mpi_datatype_null");
             library.byte = data(c"ompi_mpi_byte");
             library.errors_return = data(c"ompi_mpi_errors_return");
         } else if abi_version() == Some((1, 0)) {
@@ -115,12 +118,14 @@ impl MpiLibrary {
             library.comm_self = 0x102;
             library.comm_null = 0x100;
             library.request_null = 0x180;
+            library.datatype_null = 0x200;
         } else if library.looks_like_mpich() {
             library.family = Family::Mpich;
             library.comm_world = 0x4400_0000;
             library.comm_self = 0x4400_0001;
             library.comm_null = 0x0400_0000;
             library.request_null = 0x2c00_0000;
+            library.datatype_null = 0x0c00_0000;
             library.byte = 0x4c00_010d;
             library.errors_return = 0x5400_0001;
         }
@@ -152,6 +157,11 @@ impl MpiLibrary {
     /// Handle of MPI_REQUEST_NULL, 0 where it is not known.
     pub fn request_null(&self) -> usize {
         self.request_null
+    }
+
+    /// Handle of MPI_DATATYPE_NULL, 0 where it is not known.
+    pub fn datatype_null(&self) -> usize {
+        self.datatype_null
     }
 
     /// Handle of MPI_BYTE, where it is known.

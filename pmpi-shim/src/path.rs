@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use trace_format::layout::{
-    CHUNK_HEADER_BYTES, CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_ABANDONED, FUNCTION_OPEN, Slot,
-    slot_word,
+    CHUNK_HEADER_BYTES, CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_ABANDONED,
+    FUNCTION_OPEN, Slot, slot_word,
 };
 
 use crate::attributes::{self, OwnStatuses};
@@ -109,7 +109,7 @@ where
         (*block).outer_stack = here;
         let real = entry.get();
         let needed = attributes::room::<P>(&arguments);
-        if needed > 0 && (*block).level > 0 {
+        if needed > 0 && ((*block).level > 0 || (*block).window.is_null()) {
             make_room(block, needed);
         }
         let slot = take_slot(block);
@@ -139,7 +139,7 @@ where
         if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
             polls::merge(block, slot, begin, duration, function, call.communicator);
         } else {
-            attributes::after::<P>(block, slot, &arguments, &mut call, result);
+            let slot = attributes::after::<P>(block, slot, &arguments, &mut call, result);
             close(block, slot, duration, function, call.communicator);
             if attributes::defines::<P>() && result as i32 == 0 {
                 attributes::define(block, slot, &P::PLAN, &arguments, call.communicator, doomed);
@@ -254,7 +254,8 @@ pub unsafe fn heal(block: *mut ThreadBlock) {
         (*block).outer_stack = 0;
         let first = (*block).window as usize + CHUNK_HEADER_BYTES;
         let mut slot = (*block).cursor;
-        if (*block).window.is_null() || !(first..=(*block).end as usize).contains(&(slot as usize)) {
+        if (*block).window.is_null() || !(first..=(*block).end as usize).contains(&(slot as usize))
+        {
             return;
         }
         while slot as usize > first {
@@ -264,7 +265,8 @@ pub unsafe fn heal(block: *mut ThreadBlock) {
             }
         }
         if (*slot).is_open() {
-            let word = slot_word(0, (*slot).function() | FUNCTION_ABANDONED, (*slot).communicator());
+            let word =
+                slot_word(0, (*slot).function() | FUNCTION_ABANDONED, (*slot).communicator());
             publish(slot, word);
         }
     }

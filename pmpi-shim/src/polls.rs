@@ -3,9 +3,7 @@
 //! A run is of one function with no other event of the thread between. Its record is the first poll's
 //! slot and a continuation with number, time inside and span; further polls only add to it.
 
-use trace_format::layout::{
-    CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word,
-};
+use trace_format::layout::{CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word};
 
 use crate::path::publish;
 use crate::thread_block::ThreadBlock;

@@ -1,23 +1,36 @@
 //! A thread's window: the mapped chunk that its events go to.
 
+use std::ffi::c_void;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use trace_format::header::{Definition, Phase};
 use trace_format::layout::{
-    CHUNK_GRANULE, CHUNK_HEADER_BYTES, RESERVED_SLOTS, SLOT_BYTES, TOOL, ToolReason,
+    CHUNK_GRANULE, CHUNK_HEADER_BYTES, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL, ToolReason,
 };
 
 use crate::counter;
 use crate::life;
-use crate::path::{close, take_slot};
+use crate::machine;
+use crate::path::{close, publish, take_slot};
 use crate::real_entry::ErrnoGuard;
 use crate::thread_block::ThreadBlock;
-use crate::trace_file;
+use crate::trace_file::{self, define};
 
-/// Bytes of a window unless one event needs more: 32,758 slots and the reserved ones, populated in one
-/// go.
-pub const WINDOW_BYTES: usize = 1 << 20;
+/// Bytes of a thread's next window, unless one event needs more: the first is small, for many
+/// threads make few calls; the first thread's later ones are large, for a change then costs the least
+/// an event (docs/overhead.md). Two stay mapped, 8 MiB at most for the first thread.
+fn window_bytes(thread: u32, sequence: u32) -> usize {
+    match (thread, sequence) {
+        (0, 0) => 256 << 10,
+        (0, _) => 4 << 20,
+        (_, 0) => 64 << 10,
+        (_, _) => 512 << 10,
+    }
+}
 
+static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
 static THREADS: AtomicU32 = AtomicU32::new(0);
 /// Operating system's ids of the threads that have windows, in order of their numbers.
 static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -46,6 +59,7 @@ pub unsafe fn next(block: *mut ThreadBlock, slots: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         if !life::is_recording() {
+            life::count_lost_event();
             scratch(block);
             return;
         }
@@ -55,8 +69,9 @@ pub unsafe fn next(block: *mut ThreadBlock, slots: usize) {
         match open(block, begin, slots) {
             Ok(()) => tool_event(block, ToolReason::Window, begin),
             Err(reason) => {
-                scratch(block);
                 life::stop(begin, &reason);
+                life::count_lost_event();
+                scratch(block);
             }
         }
     }
@@ -70,7 +85,7 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
     // SAFETY: two slots inside the block; the cursor meets the end after each event.
     unsafe {
         (*block).level = 0;
-        (*block).poll = std::ptr::null_mut();
+        (*block).poll = null_mut();
         (*block).cursor = &raw mut (*block).scratch[0];
         (*block).end = &raw mut (*block).scratch[1];
     }
@@ -80,11 +95,7 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
 ///
 /// # Safety
 /// `block` is the calling thread's.
-pub unsafe fn open(
-    block: *mut ThreadBlock,
-    opened_ticks: u64,
-    slots: usize,
-) -> Result<(), String> {
+pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
     // SAFETY: the caller's promise; the mappings are the thread's own.
     unsafe {
         if (*block).window.is_null() && (*block).sequence == 0 {
@@ -101,9 +112,9 @@ pub unsafe fn open(
         let (thread, sequence) = ((*block).thread, (*block).sequence);
         // The tool's own event comes first.
         let needed = CHUNK_HEADER_BYTES + (slots + 2 + RESERVED_SLOTS) * SLOT_BYTES;
-        let bytes = needed.next_multiple_of(CHUNK_GRANULE as usize).max(WINDOW_BYTES);
-        let chunk =
-            trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, bytes)?;
+        let usual = window_bytes(thread, sequence);
+        let bytes = needed.next_multiple_of(CHUNK_GRANULE as usize).max(usual);
+        let chunk = trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, bytes)?;
         if !(*block).previous_window.is_null() {
             libc::munmap((*block).previous_window.cast(), (*block).previous_bytes);
         }
@@ -116,10 +127,91 @@ pub unsafe fn open(
         let slots = (chunk.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         (*block).cursor = chunk.mapping.add(CHUNK_HEADER_BYTES).cast();
         (*block).end = (*block).cursor.add(slots - RESERVED_SLOTS);
-        (*block).poll = std::ptr::null_mut();
+        (*block).poll = null_mut();
         (*block).level = LEVEL.load(Relaxed);
+        if let Some(key) = THREAD_END.get() {
+            libc::pthread_setspecific(*key, block.cast());
+        }
     }
     Ok(())
+}
+
+/// Runs when a thread ends: gives its windows back to the system, and writes down what the system did
+/// to the thread. The events stay in the file.
+unsafe extern "C" fn thread_ended(block: *mut c_void) {
+    let block: *mut ThreadBlock = block.cast();
+    // SAFETY: the C library passes what the ending thread itself stored: its block, which lives as
+    // long as the thread. Nothing is open any more; a later destructor that calls MPI gets a new
+    // window.
+    unsafe {
+        let (window, previous) = ((*block).window, (*block).previous_window);
+        let (thread, handles) = ((*block).thread, (*block).handles);
+        // A later destructor that calls MPI finds neither slots nor window, and asks for new ones.
+        (*block).cursor = null_mut();
+        (*block).end = null_mut();
+        (*block).poll = null_mut();
+        (*block).level = 0;
+        (*block).window = null_mut();
+        (*block).previous_window = null_mut();
+        (*block).handles = null_mut();
+        if !window.is_null() {
+            libc::munmap(window.cast(), (*block).window_bytes);
+        }
+        if !previous.is_null() {
+            libc::munmap(previous.cast(), (*block).previous_bytes);
+        }
+        if !handles.is_null() {
+            libc::munmap(handles.cast(), (*block).handle_places * size_of::<usize>());
+        }
+        (*block).handle_places = 0;
+        if life::is_recording() {
+            let _ = std::panic::catch_unwind(|| {
+                if let Some(usage) = machine::thread_usage(os_id(), thread, Phase::Finalize) {
+                    let _ = define(&Definition::ThreadUsage(usage));
+                }
+            });
+        }
+    }
+}
+
+/// Asks to be told when threads end; called once, before the first window is opened.
+pub fn watch_threads() {
+    let mut key = 0;
+    // SAFETY: `key` is ours to be written; the destructor fits what `open` stores.
+    if unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } == 0 {
+        let _ = THREAD_END.set(key);
+    }
+}
+
+/// Room for `slots` continuations behind the event that the thread is completing: where its window has
+/// too little, the event moves to a new one, which begins when the event began. `None` where there is
+/// no space for one: recording ends with this event.
+///
+/// # Safety
+/// `block` is the calling thread's, `slot` the last event's that it took, without continuations.
+pub unsafe fn with_room(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    slots: usize,
+) -> Option<*mut Slot> {
+    // SAFETY: the caller's promise. The old window stays mapped as the previous one.
+    unsafe {
+        let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
+        if left >= slots * SLOT_BYTES {
+            return Some(slot);
+        }
+        let _errno = ErrnoGuard::new();
+        let event = slot.read();
+        if let Err(reason) = open(block, event.begin, slots) {
+            life::stop(event.begin, &reason);
+            return None;
+        }
+        let moved = take_slot(block);
+        moved.write(Slot { word: 0, ..event });
+        publish(moved, event.word);
+        publish(slot, 0);
+        Some(moved)
+    }
 }
 
 /// Records time that the recorder spent since `begin`.

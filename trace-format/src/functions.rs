@@ -155,8 +155,15 @@ pub fn class_of(name: &str) -> Class {
         Class::Io
     } else if starts(&["type_", "pack", "unpack"]) {
         Class::Datatypes
-    } else if starts(&["comm_", "group_", "cart_", "graph_", "dist_graph_", "intercomm_", "session_"])
-    {
+    } else if starts(&[
+        "comm_",
+        "group_",
+        "cart_",
+        "graph_",
+        "dist_graph_",
+        "intercomm_",
+        "session_",
+    ]) {
         Class::Communicators
     } else {
         Class::Other

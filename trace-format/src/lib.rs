@@ -12,6 +12,7 @@
 //! file yields its valid prefix and a list of named diagnoses.
 
 pub mod encoding;
+pub mod environment;
 pub mod functions;
 pub mod header;
 pub mod layout;

@@ -183,7 +183,8 @@ impl RankFile {
         let counter = CounterKind::from_number(fixed.counter)
             .ok_or_else(|| bad(format!("unknown counter kind {}", fixed.counter)))?;
         let functions: Vec<String> = header.function_names.lines().map(str::to_owned).collect();
-        let collectives = functions.iter().map(|name| class_of(name) == Class::Collective).collect();
+        let collectives =
+            functions.iter().map(|name| class_of(name) == Class::Collective).collect();
         let mut rank_file = Self {
             path: path.to_owned(),
             fixed,
@@ -228,16 +229,16 @@ impl RankFile {
 
     /// Requests of a call on several (MPI_Waitall and kin), in the order of its array.
     pub fn requests<'a>(&'a self, event: &Event) -> impl Iterator<Item = RequestState> + use<'a> {
-        self.continuations(event)
-            .filter(|slot| slot.duration() == CONTINUES_REQUEST)
-            .map(|slot| RequestState {
+        self.continuations(event).filter(|slot| slot.duration() == CONTINUES_REQUEST).map(|slot| {
+            RequestState {
                 request: slot.request,
                 completed: slot.communicator() & COMPLETED != 0,
                 cancelled: slot.communicator() & CANCELLED != 0,
                 peer: slot.peer,
                 tag: slot.tag,
                 bytes: slot.begin,
-            })
+            }
+        })
     }
 
     /// Message handle of a non-blocking matched receive, shortened.
@@ -330,31 +331,43 @@ impl RankFile {
 
     fn read_definitions(&mut self, mut at: usize, end: usize) {
         while at + FRAME_BYTES <= end {
-            // The length is stored last by a process that may still run.
-            let length = self.load_u64(at) as u32 as usize;
-            if length == 0 {
+            if self.load_u64(at) as u32 == 0 {
                 return;
             }
-            let payload = at + FRAME_BYTES;
-            if length > MAX_PAYLOAD_BYTES || payload + length > end {
-                self.diagnose(at, "a definition is longer than its chunk; the rest is left out");
-                return;
-            }
-            let crc = u32::from_le_bytes(self.map[at + 4..at + 8].try_into().unwrap_or_default());
-            let bytes = &self.map[payload..payload + length];
-            if checksum(bytes) != crc {
+            let Some(payload) = self.sound_definition(at, end) else {
                 self.diagnose(at, "a definition is damaged (checksum); it is left out");
-            } else {
-                match decode::<Definition>(bytes) {
-                    Ok(definition) => self.definitions.push(definition),
-                    Err(error) => self.diagnose(
-                        at,
-                        format!("a definition of a kind this version does not know ({error})"),
-                    ),
+                // Its length may be what is damaged: look for the next sound one.
+                let next =
+                    (at + 8..end).step_by(8).find(|at| self.sound_definition(*at, end).is_some());
+                match next {
+                    Some(next) => at = next,
+                    None => return,
                 }
+                continue;
+            };
+            let length = payload.len();
+            match decode::<Definition>(&self.map[payload]) {
+                Ok(definition) => self.definitions.push(definition),
+                Err(error) => self.diagnose(
+                    at,
+                    format!("a definition of a kind this version does not know ({error})"),
+                ),
             }
             at += framed_bytes(length);
         }
+    }
+
+    /// Where the payload of the definition at `at` lies, if its frame and checksum are right.
+    fn sound_definition(&self, at: usize, end: usize) -> Option<std::ops::Range<usize>> {
+        if at + FRAME_BYTES > end {
+            return None;
+        }
+        // The frame is stored last by a process that may still run.
+        let frame = self.load_u64(at);
+        let (length, crc) = (frame as u32 as usize, (frame >> 32) as u32);
+        let payload = at + FRAME_BYTES..(at + FRAME_BYTES).checked_add(length)?;
+        let fits = length > 0 && length <= MAX_PAYLOAD_BYTES && payload.end <= end;
+        (fits && checksum(&self.map[payload.clone()]) == crc).then_some(payload)
     }
 
     /// A word that another process may be storing.
@@ -435,8 +448,15 @@ impl Events<'_> {
     }
 
     fn stray_after(&self, from: usize, to: usize) -> Option<usize> {
-        // A running process may fill the slot while we look: only slots behind the next count.
-        let from = from + 2 * SLOT_BYTES;
+        // An event's continuations may be there before it is begun, and a running process may fill
+        // slots while we look: what counts stands behind the next empty slot.
+        let mut from = from + SLOT_BYTES;
+        while let Some(slot) = self.file.map.get(from..to).and_then(read_plain::<Slot>) {
+            from += SLOT_BYTES;
+            if slot.function() != CONTINUATION {
+                break;
+            }
+        }
         let tail = self.file.map.get(from..to)?;
         tail.iter().position(|byte| *byte != 0).map(|position| from + position)
     }

@@ -1,0 +1,223 @@
+//! `gammachi doctor`: nothing comes in but the machine; what it can and cannot measure goes out,
+//! every line with what it means for a measurement.
+//!
+//! Each file here looks at one thing and gives [`Finding`]s; `docs/doctor.md` explains every one.
+
+use std::io::{self, IsTerminal};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::CommandError;
+use super::error::print;
+use super::run::host_name;
+
+mod clocks;
+mod host;
+mod mpi;
+mod recorder;
+mod storage;
+
+/// Says what this machine can and cannot measure.
+///
+/// Takes about a second. Writes two temporary files of 4 MiB, in the current directory and in
+/// /dev/shm, and removes them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi doctor\n  srun -N 16 --ntasks-per-node=1 gammachi \
+    doctor --json > nodes.json")]
+pub struct DoctorArguments {
+    /// One JSON document on standard output, on one line; docs/doctor.md explains its keys
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mark {
+    /// As good as it can be.
+    Ok,
+    /// Worth knowing when a measurement is read.
+    Note,
+    /// Something cannot be measured, or not well.
+    Limit,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it belongs to: `recorder`, `mpi`, `counter`, `storage`, `host`.
+    pub group: &'static str,
+    /// What was looked at; together with the group it names the line in `docs/doctor.md`.
+    pub name: &'static str,
+    /// How much it matters.
+    pub mark: Mark,
+    /// What was found, for people.
+    pub value: String,
+    /// What that means for a measurement.
+    pub meaning: String,
+    /// What was found, for machines.
+    pub data: Map<String, Value>,
+}
+
+impl Finding {
+    fn new(
+        group: &'static str,
+        name: &'static str,
+        mark: Mark,
+        value: impl Into<String>,
+        meaning: impl Into<String>,
+    ) -> Self {
+        let (value, meaning) = (value.into(), meaning.into());
+        Self { group, name, mark, value, meaning, data: Map::new() }
+    }
+
+    fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.data.insert(key.to_owned(), value.into());
+        self
+    }
+}
+
+/// Looks at the machine and prints what it found.
+///
+/// # Errors
+/// Standard output cannot be written to. A limit is no failure: it is what was asked for.
+pub fn doctor(arguments: &DoctorArguments) -> Result<(), CommandError> {
+    let mut findings = recorder::findings();
+    findings.extend(mpi::findings());
+    findings.extend(clocks::findings());
+    findings.extend(storage::findings());
+    findings.extend(host::findings());
+    let text = if arguments.json {
+        format!("{}\n", document(&findings))
+    } else {
+        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let title = format!("gammachi {} on {}", env!("CARGO_PKG_VERSION"), host_name());
+        screen(&title, &findings, colour)
+    };
+    print(&text)
+}
+
+fn document(findings: &[Finding]) -> Value {
+    json!({
+        "format": "gammachi-doctor",
+        "format_version": 1,
+        "gammachi_version": env!("CARGO_PKG_VERSION"),
+        "host": host_name(),
+        "limits": count(findings, Mark::Limit),
+        "notes": count(findings, Mark::Note),
+        "findings": findings,
+    })
+}
+
+fn count(findings: &[Finding], mark: Mark) -> usize {
+    findings.iter().filter(|finding| finding.mark == mark).count()
+}
+
+/// Columns of the screen.
+const WIDTH: usize = 98;
+
+fn screen(title: &str, findings: &[Finding], colour: bool) -> String {
+    let name_width = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
+    let indent = 2 + "limit".len() + 2 + name_width + 2;
+    let mut text = format!("{title}: what this machine can and cannot measure\n");
+    let mut group = "";
+    for finding in findings {
+        if finding.group != group {
+            group = finding.group;
+            text += &format!("\n{}\n", group.to_uppercase());
+        }
+        let mark = painted(finding.mark, colour);
+        let mut lines = wrapped(&finding.value, WIDTH - indent);
+        lines.extend(wrapped(&finding.meaning, WIDTH - indent));
+        let first = lines.remove(0);
+        text += &format!("  {mark}  {:name_width$}  {first}\n", finding.name);
+        for line in lines {
+            text += &format!("{:indent$}{line}\n", "");
+        }
+    }
+    let (limits, notes) = (count(findings, Mark::Limit), count(findings, Mark::Note));
+    text += &format!(
+        "\n{limits} limit{} (something cannot be measured, or not well), {notes} note{} (worth \
+         knowing)\n",
+        plural(limits),
+        plural(notes)
+    );
+    text
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn painted(mark: Mark, colour: bool) -> String {
+    let (word, paint) = match mark {
+        Mark::Ok => ("ok   ", "32"),
+        Mark::Note => ("note ", "33"),
+        Mark::Limit => ("limit", "31"),
+    };
+    if colour { format!("\x1b[{paint}m{word}\x1b[0m") } else { word.to_owned() }
+}
+
+/// Breaks at blanks into lines of at most `width` characters; a longer word stands alone.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one from the start");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_screen_is_aligned() {
+        let findings = [
+            Finding::new("recorder", "library", Mark::Ok, "/lib/x.so", "It loads."),
+            Finding::new(
+                "counter",
+                "tsc",
+                Mark::Limit,
+                "not invariant",
+                "Times may jump. ".repeat(8),
+            ),
+        ];
+        assert_eq!(
+            screen("gammachi 1 on n1", &findings, false),
+            "\
+gammachi 1 on n1: what this machine can and cannot measure
+
+RECORDER
+  ok     library  /lib/x.so
+                  It loads.
+
+COUNTER
+  limit  tsc      not invariant
+                  Times may jump. Times may jump. Times may jump. Times may jump. Times may jump.
+                  Times may jump. Times may jump. Times may jump.
+
+1 limit (something cannot be measured, or not well), 0 notes (worth knowing)
+"
+        );
+    }
+
+    #[test]
+    fn the_document_counts_and_keeps_numbers() {
+        let finding = Finding::new("counter", "cost", Mark::Note, "7 ns", "").with("ns", 7.5);
+        let document = document(&[finding]);
+        assert_eq!(document["notes"], 1);
+        assert_eq!(document["findings"][0]["mark"], "note");
+        assert_eq!(document["findings"][0]["data"]["ns"], 7.5);
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether the recorder is there and programs can load it.
+
+use std::env;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use super::super::library_path::library_path;
+use super::super::recorder_environment::{LD_PRELOAD, preload};
+use super::{Finding, Mark};
+
+const GROUP: &str = "recorder";
+
+pub(super) fn findings() -> Vec<Finding> {
+    let finding = |mark, value: String, meaning: &str| {
+        vec![Finding::new(GROUP, "library", mark, value, meaning)]
+    };
+    let path = match library_path() {
+        Ok(path) => path,
+        Err(error) => {
+            let meaning = "Nothing can be recorded on this machine; traces can be read.";
+            return finding(Mark::Limit, error.to_string(), meaning);
+        }
+    };
+    let shown = path.display().to_string();
+    let trial = preload(&path, None).and_then(|preload| {
+        // The real mechanism, with a program that does nothing: this one.
+        let program = env::current_exe().map_err(|error| error.to_string())?;
+        let output = Command::new(program)
+            .arg("--version")
+            .env(LD_PRELOAD, preload)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| error.to_string())?;
+        let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        if output.status.success() && complaint.is_empty() { Ok(()) } else { Err(complaint) }
+    });
+    let findings = match trial {
+        _ if !interposes(&fs::read(&path).unwrap_or_default()) => finding(
+            Mark::Limit,
+            format!("{shown} holds no MPI_Init"),
+            "It is some other library (GAMMACHI_LIBRARY?); programs would run with it and nothing \
+             would be recorded.",
+        ),
+        Ok(()) => finding(Mark::Ok, shown, "Programs load it; any MPI program can be recorded."),
+        Err(why) => finding(
+            Mark::Limit,
+            format!("{shown}: {why}"),
+            "Programs cannot load it, so nothing can be recorded: it was built for another \
+             processor or a newer system.",
+        ),
+    };
+    findings
+        .into_iter()
+        .map(|finding| finding.with("path", path.to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Whether a library's strings hold the name that every recorder exports.
+fn interposes(library: &[u8]) -> bool {
+    let name = b"\0MPI_Init\0";
+    library.windows(name.len()).any(|bytes| bytes == name)
+}

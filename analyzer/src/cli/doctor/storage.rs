@@ -1,0 +1,226 @@
+//! Whether the file systems here can take a trace, and what granting its pages costs.
+
+use std::ffi::CString;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Instant;
+
+use memmap2::{Advice, MmapMut};
+use trace_format::layout::SLOT_BYTES;
+
+use super::clocks::median;
+use super::{Finding, Mark};
+
+const GROUP: &str = "storage";
+const PAGE_BYTES: usize = 4096;
+/// Pages granted in one trial.
+const PAGES: usize = 1024;
+/// Trials of which the median is taken.
+const TRIALS: usize = 5;
+/// Event slots on a page.
+const EVENTS_PER_PAGE: f64 = (PAGE_BYTES / SLOT_BYTES) as f64;
+/// Less free space than this is said to be little.
+const LITTLE_BYTES: u64 = 1 << 30;
+
+pub(super) fn findings() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, path) in [("current directory", "."), ("/dev/shm", "/dev/shm")] {
+        findings.extend(examine(name, Path::new(path)));
+    }
+    findings
+}
+
+fn examine(name: &'static str, path: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match file_system(path) {
+        Ok(system) => findings.push(describe(name, &system)),
+        Err(error) => {
+            let meaning = "No trace can be written there.";
+            return vec![Finding::new(GROUP, name, Mark::Note, error.to_string(), meaning)];
+        }
+    }
+    findings.push(granting(name, path));
+    findings
+}
+
+struct FileSystem {
+    name: String,
+    /// Shared with other hosts over a network.
+    shared: bool,
+    free_bytes: u64,
+}
+
+fn describe(name: &'static str, system: &FileSystem) -> Finding {
+    let gib = system.free_bytes as f64 / (1u64 << 30) as f64;
+    let events = system.free_bytes as f64 / SLOT_BYTES as f64;
+    let room = format!("room for about {events:.1e} events");
+    let (mark, meaning) = if system.free_bytes < LITTLE_BYTES {
+        (
+            Mark::Limit,
+            format!("Little: {room}. When it is full, recording ends and the program goes on."),
+        )
+    } else if system.shared {
+        (
+            Mark::Note,
+            format!(
+                "Shared over a network, {room}: writing the trace may disturb the program's own \
+                 communication."
+            ),
+        )
+    } else {
+        (Mark::Ok, format!("Local, {room}."))
+    };
+    Finding::new(GROUP, name, mark, format!("{}, {gib:.1} GiB free", system.name), meaning)
+        .with("type", system.name.clone())
+        .with("shared", system.shared)
+        .with("free_bytes", system.free_bytes)
+}
+
+/// How a page is granted before the recorder stores to it.
+struct Grant {
+    /// Whether the kernel populates a mapping for writing (Linux 5.14).
+    populate: Result<(), io::Error>,
+    ns_per_page: f64,
+}
+
+fn granting(name: &'static str, path: &Path) -> Finding {
+    let line = if name == "/dev/shm" { "shm pages" } else { "pages" };
+    let grant = match grant_pages(path) {
+        Ok(grant) => grant,
+        Err(error) => {
+            let meaning = "A run recorded there would end its recording at once; choose another \
+                           place with --out.";
+            return Finding::new(GROUP, line, Mark::Limit, error, meaning).with("usable", false);
+        }
+    };
+    let ns = grant.ns_per_page;
+    let cost = format!("{ns:.0} ns a page");
+    let amortised = ns / EVENTS_PER_PAGE;
+    let (mark, value, meaning) = match &grant.populate {
+        Ok(()) => (
+            Mark::Ok,
+            format!("allocated, mapped and populated, {cost}"),
+            format!("Adds {amortised:.1} ns to an event on average, outside the events' times."),
+        ),
+        Err(error) => (
+            Mark::Note,
+            format!("allocated and mapped, {cost}; populating at once: {error}"),
+            format!(
+                "The recorder touches each page instead (Linux before 5.14, or this file \
+                 system), {amortised:.1} ns an event on average."
+            ),
+        ),
+    };
+    Finding::new(GROUP, line, mark, value, meaning)
+        .with("usable", true)
+        .with("populate", grant.populate.is_ok())
+        .with("ns_per_page", ns)
+        .with("ns_per_event", amortised)
+}
+
+/// Does what the recorder does, in a file without a name.
+fn grant_pages(folder: &Path) -> Result<Grant, String> {
+    let path = folder.join(format!(".gammachi-doctor-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|error| format!("no file can be made: {error}"))?;
+    // Unlinked while open: nothing is left behind, whatever happens from here on.
+    fs::remove_file(&path).map_err(|error| format!("a file cannot be removed: {error}"))?;
+
+    let bytes = PAGES * PAGE_BYTES;
+    let mut populate = Ok(());
+    let mut costs = Vec::new();
+    for _ in 0..TRIALS {
+        file.set_len(0).map_err(|error| format!("a file cannot be emptied: {error}"))?;
+        let began = Instant::now();
+        // SAFETY: the descriptor is open for the length of the call; no memory is involved.
+        let refused = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
+        if refused != 0 {
+            let error = io::Error::from_raw_os_error(refused);
+            return Err(format!("space cannot be allocated (posix_fallocate): {error}"));
+        }
+        // SAFETY: the file has no name, so no other process changes it or makes it shorter while
+        // the mapping lives, and this function does not either.
+        let mut map = unsafe { MmapMut::map_mut(&file) }
+            .map_err(|error| format!("a file cannot be mapped: {error}"))?;
+        if let Err(error) = map.advise(Advice::PopulateWrite) {
+            populate = Err(error);
+        }
+        for page in map.chunks_mut(PAGE_BYTES) {
+            page[0] = 1;
+        }
+        costs.push(began.elapsed().as_nanos() as f64 / PAGES as f64);
+    }
+    Ok(Grant { populate, ns_per_page: median(costs) })
+}
+
+fn file_system(path: &Path) -> io::Result<FileSystem> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut found = MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the path ends with a zero byte and `found` is writable; both outlive the call.
+    if unsafe { libc::statfs(path.as_ptr(), found.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: zeroed is a valid statfs, and so is what the call wrote.
+    let found = unsafe { found.assume_init() };
+    let (name, shared) = name_of(found.f_type as u64 & 0xffff_ffff);
+    #[allow(clippy::unnecessary_cast, reason = "the fields' types differ between systems")]
+    let free_bytes = (found.f_bavail as u64).saturating_mul(found.f_bsize as u64);
+    Ok(FileSystem { name, shared, free_bytes })
+}
+
+/// Name of a file system and whether hosts share it, by its magic number (statfs(2)).
+fn name_of(magic: u64) -> (String, bool) {
+    let (name, shared) = match magic {
+        0xef53 => ("ext4", false),
+        0x5846_5342 => ("xfs", false),
+        0x9123_683e => ("btrfs", false),
+        0x2fc1_2fc1 => ("zfs", false),
+        0xf2f5_2010 => ("f2fs", false),
+        0x0102_1994 => ("tmpfs", false),
+        0x8584_58f6 => ("ramfs", false),
+        0x794c_7630 => ("overlayfs", false),
+        0x0bd0_0bd0 => ("Lustre", true),
+        0x4750_4653 => ("GPFS", true),
+        0x1983_0326 => ("BeeGFS", true),
+        0xaad7_aaea => ("PanFS", true),
+        0x00c3_6400 => ("CephFS", true),
+        0x2003_0528 => ("OrangeFS", true),
+        0x7461_636f => ("OCFS2", true),
+        0x6969 => ("NFS", true),
+        0xff53_4d42 | 0xfe53_4d42 | 0x517b => ("SMB", true),
+        0x0102_1997 => ("9p", true),
+        0x6573_5546 => ("FUSE", true),
+        _ => return (format!("type 0x{magic:x}"), false),
+    };
+    (name.to_owned(), shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_have_names() {
+        assert_eq!(name_of(0x0bd0_0bd0), ("Lustre".into(), true));
+        assert_eq!(name_of(0xef53), ("ext4".into(), false));
+        assert_eq!(name_of(0x1234).0, "type 0x1234");
+    }
+
+    #[test]
+    fn a_place_that_takes_no_file_is_a_limit() {
+        let finding = granting("current directory", Path::new("/proc/self"));
+        assert_eq!(finding.mark, Mark::Limit);
+        assert_eq!(finding.data["usable"], false);
+    }
+}

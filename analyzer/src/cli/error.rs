@@ -1,0 +1,99 @@
+//! How a command fails: what went wrong comes in, one line on standard error and an exit code go
+//! out.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+/// Exit code of a program or data that failed.
+pub const EXIT_FAILED: u8 = 1;
+/// Exit code of wrong usage.
+pub const EXIT_USAGE: u8 = 2;
+
+/// Why a command did not do its job.
+///
+/// The message names the file or argument, what is wrong with it, and what to do.
+#[derive(Debug, Error)]
+pub enum CommandError {
+    /// The program or the data failed: exit code 1.
+    #[error("{0}")]
+    Failed(String),
+    /// The command was used wrongly: exit code 2.
+    #[error("{0}")]
+    Usage(String),
+    /// The message has been written already, or the measured program has spoken for itself; only
+    /// its exit code is left to pass on.
+    #[error("exit code {0}")]
+    Exit(u8),
+    /// The reader of standard output went away (`gammachi report RUN | head`): a quiet success.
+    #[error("standard output was closed")]
+    ClosedOutput,
+}
+
+impl CommandError {
+    /// The program or the data failed: exit code 1.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(message.into())
+    }
+
+    /// The command was used wrongly: exit code 2.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    /// A failure to write to standard output: quiet when its reader went away.
+    pub fn output(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ClosedOutput,
+            _ => Self::Failed(format!("cannot write to standard output: {error}")),
+        }
+    }
+
+    /// The exit code that belongs to it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Failed(_) => EXIT_FAILED,
+            Self::Usage(_) => EXIT_USAGE,
+            Self::Exit(code) => *code,
+            Self::ClosedOutput => 0,
+        }
+    }
+}
+
+/// Says the error on standard error, where it has something to say, and gives the exit code.
+pub fn report_error(error: &CommandError) -> ExitCode {
+    if matches!(error, CommandError::Failed(_) | CommandError::Usage(_)) {
+        say(&error.to_string());
+    }
+    ExitCode::from(error.exit_code())
+}
+
+/// Writes `gammachi: message` to standard error; one that is closed is no reason to fail.
+pub fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "gammachi: {message}");
+}
+
+/// Writes text to standard output.
+///
+/// # Errors
+/// [`CommandError::ClosedOutput`] when nobody reads it any more, which ends the command quietly;
+/// [`CommandError::Failed`] for every other failure (a full disk).
+pub fn print(text: &str) -> Result<(), CommandError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_the_policy() {
+        assert_eq!(CommandError::failed("x").exit_code(), 1);
+        assert_eq!(CommandError::usage("x").exit_code(), 2);
+        assert_eq!(CommandError::Exit(139).exit_code(), 139);
+        assert_eq!(CommandError::output(io::ErrorKind::BrokenPipe.into()).exit_code(), 0);
+        assert_eq!(CommandError::output(io::ErrorKind::StorageFull.into()).exit_code(), 1);
+    }
+}

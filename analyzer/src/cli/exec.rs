@@ -1,0 +1,55 @@
+//! `gammachi exec`: a program to become comes in; the recorder's environment is set, and this
+//! process becomes the program.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use clap::Args;
+
+use super::CommandError;
+use super::library_path::library_path;
+use super::recorder_environment::{GAMMACHI_OUT, LD_PRELOAD, preload};
+use super::recording_options::RecordingOptions;
+use super::run::cannot_start;
+
+/// Sets the recorder's environment and becomes the program.
+///
+/// For batch scripts, for launchers that clear the environment, and for hosts that `gammachi run`
+/// does not reach. What is not given stays as `gammachi run` or the environment has set it. With no
+/// --out anywhere, the recorder writes ./NAME-DATE.gammachi. There is no run.json: only `gammachi
+/// run` sees a run begin and end.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    mpirun -n 4 gammachi exec -- ./app input.dat\n  \
+    srun gammachi exec --out $SCRATCH/app-$SLURM_JOB_ID.gammachi -- ./app input.dat")]
+pub struct ExecArguments {
+    #[command(flatten)]
+    options: RecordingOptions,
+
+    /// Program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
+    command: Vec<OsString>,
+}
+
+/// Becomes the program; returns only when that fails.
+///
+/// # Errors
+/// Wrong usage; no recorder; a program that cannot be started (127 or 126).
+pub fn exec(arguments: &ExecArguments) -> Result<(), CommandError> {
+    let words = &arguments.command;
+    let given = arguments.options.given()?;
+    let library = library_path()?;
+    let preload =
+        preload(&library, env::var_os(LD_PRELOAD).as_deref()).map_err(CommandError::failed)?;
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).envs(given).env(LD_PRELOAD, preload);
+    if let Some(out) = &arguments.options.out {
+        let path = std::path::absolute(out)
+            .map_err(|error| CommandError::usage(format!("--out {}: {error}", out.display())))?;
+        command.env(GAMMACHI_OUT, path);
+    }
+    let error = command.exec();
+    Err(cannot_start(&words[0], &error))
+}

@@ -1,0 +1,87 @@
+//! Where the recorder is: the environment and the command's own place come in, the absolute path of
+//! `libgammachi.so` goes out.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::CommandError;
+use super::recorder_environment::GAMMACHI_LIBRARY;
+
+/// File name of the recorder.
+pub const LIBRARY: &str = "libgammachi.so";
+
+/// Finds the recorder: where `GAMMACHI_LIBRARY` says; else in the command's own folder; else in
+/// `../lib` from there.
+///
+/// # Errors
+/// Wrong usage when the variable names no file; failed, with all places looked at, when there is
+/// none anywhere.
+pub fn library_path() -> Result<PathBuf, CommandError> {
+    let named = env::var_os(GAMMACHI_LIBRARY).filter(|path| !path.is_empty()).map(PathBuf::from);
+    find(named.as_deref(), env::current_exe().ok().as_deref())
+}
+
+fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, CommandError> {
+    if let Some(named) = named {
+        let path = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+        if path.is_file() {
+            return Ok(path);
+        }
+        return Err(CommandError::usage(format!(
+            "{GAMMACHI_LIBRARY}={} is not a file; name {LIBRARY} there, or unset it",
+            named.display()
+        )));
+    }
+    let places = places_beside(executable);
+    if let Some(found) = places.iter().find(|place| place.is_file()) {
+        return Ok(found.clone());
+    }
+    let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
+    Err(CommandError::failed(format!(
+        "the recorder {LIBRARY} was not found; looked at\n{}\nset {GAMMACHI_LIBRARY} to its path, \
+         or install it beside the command",
+        places.join("\n")
+    )))
+}
+
+fn places_beside(executable: Option<&Path>) -> Vec<PathBuf> {
+    let Some(folder) = executable.and_then(Path::parent) else { return Vec::new() };
+    let mut places = vec![folder.join(LIBRARY)];
+    if let Some(above) = folder.parent() {
+        places.push(above.join("lib").join(LIBRARY));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn beside_the_command_or_in_lib() {
+        let root = env::temp_dir().join(format!("library-path-{}", std::process::id()));
+        let (bin, lib) = (root.join("bin"), root.join("lib"));
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&lib).unwrap();
+        let executable = bin.join("gammachi");
+
+        let error = find(None, Some(&executable)).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        let text = error.to_string();
+        for place in [bin.join(LIBRARY), lib.join(LIBRARY)] {
+            assert!(text.contains(place.to_str().unwrap()), "{text}");
+        }
+
+        fs::write(lib.join(LIBRARY), "").unwrap();
+        assert_eq!(find(None, Some(&executable)).unwrap(), lib.join(LIBRARY));
+        fs::write(bin.join(LIBRARY), "").unwrap();
+        assert_eq!(find(None, Some(&executable)).unwrap(), bin.join(LIBRARY));
+
+        let named = lib.join(LIBRARY);
+        assert_eq!(find(Some(&named), Some(&executable)).unwrap(), named);
+        assert_eq!(find(Some(&root), Some(&executable)).unwrap_err().exit_code(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,79 @@
+//! The command: arguments come in; the subcommands call the stages in order; an exit code goes out.
+//!
+//! One subcommand, one file. Exit codes: 0 success, 1 the program or the data failed, 2 wrong
+//! usage; `run` and `exec` pass on the exit code of the program that they start.
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+pub mod doctor;
+pub mod error;
+pub mod exec;
+pub mod recorder_environment;
+pub mod recording_options;
+pub mod report;
+pub mod run;
+
+mod child_signals;
+mod library_path;
+mod open_mpi_forwarding;
+mod program_search;
+mod run_directory;
+
+pub use error::CommandError;
+
+/// Measures MPI programs without recompiling them and explains their parallel performance.
+#[derive(Debug, Parser)]
+#[command(
+    name = "gammachi",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Example:\n  gammachi run -- mpirun -n 4 ./app input.dat\n  \
+                  gammachi report app-20260131-120000.gammachi"
+)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArguments),
+    Exec(exec::ExecArguments),
+    Report(report::ReportArguments),
+    Doctor(doctor::DoctorArguments),
+}
+
+/// Reads the command line, does what it asks for, and gives the exit code.
+pub fn run_command() -> ExitCode {
+    let result = match CommandLine::try_parse() {
+        Ok(line) => match &line.command {
+            Command::Run(arguments) => run::run(arguments),
+            Command::Exec(arguments) => exec::exec(arguments),
+            Command::Report(arguments) => report::report(arguments),
+            Command::Doctor(arguments) => doctor::doctor(arguments),
+        },
+        Err(error) => explain_usage(&error),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error::report_error(&error),
+    }
+}
+
+/// Help and version belong on standard output; every other parse failure is wrong usage.
+fn explain_usage(error: &clap::Error) -> Result<(), CommandError> {
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        return error::print(&text);
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Err(CommandError::usage(format!("no command was given\n\n{}", text.trim_end())));
+    }
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    Err(CommandError::usage(text.trim_end()))
+}

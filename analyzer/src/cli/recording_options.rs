@@ -1,0 +1,170 @@
+//! The options that say what is recorded, shared by `run` and `exec`.
+//!
+//! In: the command line and the environment as inherited. Out: [`RecordingOptions`], which `run`
+//! completes with defaults ([`Recording`]) and `exec` hands on as they are.
+
+use std::env;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::CommandError;
+use super::recorder_environment::{
+    GAMMACHI_COMPUTE, GAMMACHI_LEVEL, GAMMACHI_PARAMS, Variable, join_params, merge_params,
+    parse_param, split_params,
+};
+
+/// What may be counted as computation.
+pub const COMPUTE_KINDS: [&str; 3] = ["outside", "blas", "regions"];
+/// Level where none is given.
+pub const DEFAULT_LEVEL: u8 = 1;
+
+/// What to record.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RecordingOptions {
+    /// Run directory to write [default: ./NAME-DATE.gammachi]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Detail: 0 function and times, 1 also who, how much and which communicator, 2 also the call
+    /// site [default: 1]
+    #[arg(long, value_name = "0|1|2", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub level: Option<u8>,
+
+    /// What counts as computation: all time outside MPI, named BLAS calls, or regions that the
+    /// program marks [default: outside]
+    #[arg(long, value_name = "KIND", value_parser = COMPUTE_KINDS)]
+    pub compute: Option<String>,
+
+    /// A parameter of the run, such as N=20000; it is kept with the trace and names the run in
+    /// later comparisons. May be given many times.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
+    pub params: Vec<(String, String)>,
+}
+
+/// What to record, decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// Detail level.
+    pub level: u8,
+    /// One of [`COMPUTE_KINDS`].
+    pub compute: String,
+    /// Parameters of the run.
+    pub params: Vec<(String, String)>,
+}
+
+impl RecordingOptions {
+    /// Options, then what the environment says, then defaults.
+    ///
+    /// # Errors
+    /// Wrong usage: the environment says what the recorder does not understand.
+    pub fn decide(&self) -> Result<Recording, CommandError> {
+        self.decide_from(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    fn decide_from(
+        &self,
+        inherited: impl Fn(&str) -> Option<String>,
+    ) -> Result<Recording, CommandError> {
+        let level = match (self.level, inherited(GAMMACHI_LEVEL)) {
+            (Some(level), _) => level,
+            (None, None) => DEFAULT_LEVEL,
+            (None, Some(text)) => match text.parse() {
+                Ok(level @ 0..=2) => level,
+                _ => return Err(not_understood(GAMMACHI_LEVEL, &text, "0, 1 or 2")),
+            },
+        };
+        let compute = match (&self.compute, inherited(GAMMACHI_COMPUTE)) {
+            (Some(compute), _) => compute.clone(),
+            (None, None) => COMPUTE_KINDS[0].to_owned(),
+            (None, Some(text)) if COMPUTE_KINDS.contains(&text.as_str()) => text,
+            (None, Some(text)) => {
+                return Err(not_understood(GAMMACHI_COMPUTE, &text, "outside, blas or regions"));
+            }
+        };
+        let inherited = inherited(GAMMACHI_PARAMS).unwrap_or_default();
+        let inherited = split_params(&inherited)
+            .map_err(|_| not_understood(GAMMACHI_PARAMS, &inherited, "N=20000,NB=80"))?;
+        let params = merge_params(inherited, self.params.iter().cloned());
+        Ok(Recording { level, compute, params })
+    }
+
+    /// The variables that stand for the options given, and no others.
+    ///
+    /// # Errors
+    /// As [`RecordingOptions::decide`].
+    pub fn given(&self) -> Result<Vec<Variable>, CommandError> {
+        let Recording { level, compute, params } = self.decide()?;
+        let mut given: Vec<Variable> = Vec::new();
+        if self.level.is_some() {
+            given.push((GAMMACHI_LEVEL, level.to_string().into()));
+        }
+        if self.compute.is_some() {
+            given.push((GAMMACHI_COMPUTE, compute.into()));
+        }
+        if !self.params.is_empty() {
+            given.push((GAMMACHI_PARAMS, join_params(&params).into()));
+        }
+        Ok(given)
+    }
+}
+
+impl Recording {
+    /// The variables that stand for it.
+    pub fn variables(&self) -> Vec<Variable> {
+        let mut variables: Vec<Variable> = vec![
+            (GAMMACHI_LEVEL, self.level.to_string().into()),
+            (GAMMACHI_COMPUTE, self.compute.clone().into()),
+        ];
+        if !self.params.is_empty() {
+            variables.push((GAMMACHI_PARAMS, join_params(&self.params).into()));
+        }
+        variables
+    }
+}
+
+fn not_understood(name: &str, text: &str, wanted: &str) -> CommandError {
+    CommandError::usage(format!(
+        "the environment has {name}={text:?}, which is not understood; unset it or write {wanted}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(options: &RecordingOptions, environment: &[(&str, &str)]) -> Option<Recording> {
+        let inherited =
+            |name: &str| environment.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+        options.decide_from(inherited).ok()
+    }
+
+    #[test]
+    fn options_go_before_environment_and_environment_before_defaults() {
+        let none = RecordingOptions::default();
+        let decided = decide(&none, &[]).unwrap();
+        assert_eq!((decided.level, decided.compute.as_str()), (1, "outside"));
+        let environment =
+            [(GAMMACHI_LEVEL, "2"), (GAMMACHI_COMPUTE, "blas"), (GAMMACHI_PARAMS, "N=1,P=2")];
+        let decided = decide(&none, &environment).unwrap();
+        assert_eq!((decided.level, decided.compute.as_str()), (2, "blas"));
+        let options = RecordingOptions {
+            level: Some(0),
+            params: vec![("N".into(), "7".into())],
+            ..RecordingOptions::default()
+        };
+        let decided = decide(&options, &environment).unwrap();
+        assert_eq!((decided.level, decided.compute.as_str()), (0, "blas"));
+        assert_eq!(join_params(&decided.params), "N=7,P=2");
+    }
+
+    #[test]
+    fn an_environment_that_is_not_understood_is_wrong_usage() {
+        let none = RecordingOptions::default();
+        for (name, value) in
+            [(GAMMACHI_LEVEL, "3"), (GAMMACHI_COMPUTE, "all"), (GAMMACHI_PARAMS, "N")]
+        {
+            assert!(decide(&none, &[(name, value)]).is_none(), "{name}={value}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `gammachi report`: a run directory comes in, where its time went goes to standard output.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, print};
+use crate::metrics::{Metrics, Selection};
+use crate::present::{Report, json, terminal};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// Says what happened in a run, where the time went, and what to do.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi report hpl-20260131-120000.gammachi\n  \
+                  gammachi report hpl-20260131-120000.gammachi --region solve\n  \
+                  gammachi report hpl-20260131-120000.gammachi --window MPI_Barrier#3,MPI_Barrier#4 \
+                  --json\n\nThe keys of --json are explained in docs/report-json.md. The exit code \
+                  is 0 when a report\nwas printed, also of a damaged trace; the damage is named in \
+                  it.")]
+pub struct ReportArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Print a JSON document
+    #[arg(long)]
+    pub json: bool,
+
+    /// Restrict every figure to a region that the program marked with gammachi.h
+    #[arg(long, value_name = "NAME", conflicts_with = "window")]
+    pub region: Option<String>,
+
+    /// Restrict every figure to a stretch: seconds since the first rank left MPI_Init (`1.5,20`), or
+    /// from the end of a call to the begin of another on each rank (`MPI_Barrier#3,MPI_Barrier#4`)
+    #[arg(long, value_name = "FROM,TO")]
+    pub window: Option<String>,
+}
+
+/// Prints the report of a run.
+///
+/// # Errors
+/// Wrong usage for a window that cannot be read or a region that the run does not have; failure
+/// when nothing can be reported.
+pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
+    let selection = match (&arguments.region, &arguments.window) {
+        (Some(name), _) => Selection::Region(name.clone()),
+        (None, Some(window)) => Selection::parse_window(window).map_err(CommandError::usage)?,
+        (None, None) => Selection::Whole,
+    };
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &selection)
+        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let text = if arguments.json {
+        json::text(&report).map_err(|error| CommandError::failed(error.to_string()))?
+    } else {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        terminal::screen(&report, colour)
+    };
+    print(&text)
+}

@@ -1,0 +1,237 @@
+//! `gammachi run`: a command to start comes in; the program runs as it would without us, a run
+//! directory and the program's own exit code go out.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{self, ExitStatus, Stdio};
+
+use clap::Args;
+
+use super::CommandError;
+use super::child_signals::SignalGuard;
+use super::error::say;
+use super::library_path::library_path;
+use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
+use super::program_search::{Parts, base_name, find_executable, take_apart};
+use super::recorder_environment::{GAMMACHI_OUT, LD_PRELOAD, Variable, preload};
+use super::recording_options::{Recording, RecordingOptions};
+use super::run_directory::{self, RecordedJob, RunDirectory};
+use crate::trace::run_json::{
+    Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, environment_that_matters,
+};
+
+/// Runs a program and records its MPI calls.
+///
+/// Standard input, output and error, the exit code and signals pass through untouched; what
+/// gammachi has to say goes to standard error. A program killed by signal S gives 128 + S; 127
+/// means that the launcher was not found, 126 that it cannot be executed. If recording cannot
+/// start, the program runs all the same, and one line says why.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    gammachi run -- mpirun -n 4 ./app input.dat\n  \
+    gammachi run --out N20000.gammachi --param N=20000 --compute blas -- mpirun -n 4 ./xhpl\n\n\
+    Ranks on other hosts: the launchers of Open MPI, MPICH and Slurm hand on what is needed. In a \
+    batch\nscript, or where a launcher clears the environment, put `gammachi exec --` before the \
+    program.")]
+pub struct RunArguments {
+    #[command(flatten)]
+    options: RecordingOptions,
+
+    /// Launcher and its arguments, as they would be typed without gammachi
+    #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
+    command: Vec<OsString>,
+}
+
+/// Runs the program and passes its exit code on.
+///
+/// # Errors
+/// Wrong usage; no recorder; and every exit code of the program but 0, as [`CommandError::Exit`].
+pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
+    let words = &arguments.command;
+    let recording = arguments.options.decide()?;
+    let library = library_path()?;
+    let preload =
+        preload(&library, env::var_os(LD_PRELOAD).as_deref()).map_err(CommandError::failed)?;
+    find_executable(&words[0]).map_err(|error| cannot_start(&words[0], &error))?;
+    let parts = take_apart(words, |word| find_executable(word).is_ok());
+
+    let named_after = parts.program.or(parts.launcher).map_or(&words[0], |at| &words[at]);
+    let prepared =
+        run_directory::prepare(arguments.options.out.as_deref(), base_name(named_after))?;
+    let mut run_json = describe(words, parts, &library, &recording);
+    let recorded = prepared.and_then(|directory| match run_json.write(&directory.path) {
+        Ok(()) => Ok(directory),
+        Err(error) => {
+            directory.discard();
+            Err(format!("cannot write into {}: {error}", directory.shown.display()))
+        }
+    });
+
+    match recorded {
+        Ok(directory) => {
+            let mut variables = recording.variables();
+            variables.push((LD_PRELOAD, preload));
+            variables.push((GAMMACHI_OUT, directory.path.clone().into()));
+            run_recorded(words, parts, variables, &directory, &mut run_json)
+        }
+        Err(reason) => {
+            say(&format!("nothing will be recorded: {reason}; the program runs without it"));
+            let mut command = process::Command::new(&words[0]);
+            command.args(&words[1..]).env_remove(GAMMACHI_OUT);
+            pass_on(execute(&words[0], &mut command)?)
+        }
+    }
+}
+
+fn run_recorded(
+    words: &[OsString],
+    parts: Parts,
+    variables: Vec<Variable>,
+    directory: &RunDirectory,
+    run_json: &mut RunJson,
+) -> Result<(), CommandError> {
+    let forwarded = forwarded(&variables);
+    let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
+    let inherited = Inherited { env_list: env_list.as_deref(), delimiter: delimiter.as_deref() };
+    let told =
+        open_mpi_forwarding::forward(words, parts.launcher, &forwarded, inherited, is_open_mpi);
+    let mut command = process::Command::new(&told.words[0]);
+    command.args(&told.words[1..]).envs(variables);
+    if let Some(list) = told.env_list {
+        command.env(ENV_LIST, list);
+    }
+
+    let started = std::time::Instant::now();
+    let status = execute(&words[0], &mut command).inspect_err(|_| {
+        directory.discard();
+    })?;
+    let duration = started.elapsed();
+
+    run_json.state = RunState::Finished;
+    run_json.end = Some(Instant::now());
+    run_json.duration_s = Some(duration.as_secs_f64());
+    run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
+    conclude(directory, run_json);
+    pass_on(status)
+}
+
+/// What ranks on other hosts need: ours, and what else the user has set for the recorder.
+fn forwarded(variables: &[Variable]) -> Vec<(String, OsString)> {
+    let ours = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let theirs = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let theirs = theirs.filter(|(name, _)| {
+        name.starts_with("GAMMACHI_") && !variables.iter().any(|(ours, _)| ours == name)
+    });
+    ours.chain(theirs).collect()
+}
+
+/// Completes `run.json` wherever ranks were recorded and says where that is.
+fn conclude(directory: &RunDirectory, run_json: &RunJson) {
+    let jobs = directory.recorded_jobs();
+    if jobs.is_empty() {
+        let end = if directory.discard() { "removed" } else { "kept" };
+        let why = "is the program an MPI program, dynamically linked, not setuid, and does its \
+                   launcher keep the environment?";
+        say(&format!(
+            "nothing was recorded: no process completed MPI_Init ({why}); {} {end}",
+            directory.shown.display()
+        ));
+        return;
+    }
+    for job in &jobs {
+        if let Err(error) = run_json.write(&job.path) {
+            say(&format!("cannot write run.json in {}: {error}", job.shown.display()));
+        }
+    }
+    let places: Vec<String> = jobs.iter().map(place).collect();
+    let first = jobs[0].shown.display();
+    say(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+}
+
+fn place(job: &RecordedJob) -> String {
+    let ranks = if job.ranks == 1 { "1 rank".into() } else { format!("{} ranks", job.ranks) };
+    format!("{} ({ranks})", job.shown.display())
+}
+
+fn describe(words: &[OsString], parts: Parts, library: &Path, recording: &Recording) -> RunJson {
+    let text = |word: &OsStr| word.to_string_lossy().into_owned();
+    let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
+    let program = program.and_then(|path| std::path::absolute(path).ok());
+    let environment = env::vars_os().filter_map(|(name, value)| {
+        Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+    });
+    RunJson {
+        format: FORMAT.into(),
+        format_version: FORMAT_VERSION,
+        gammachi_version: env!("CARGO_PKG_VERSION").into(),
+        state: RunState::Running,
+        argv: words.iter().map(|word| text(word)).collect(),
+        program: program.map(|path| text(path.as_os_str())),
+        directory: env::current_dir().map(|path| text(path.as_os_str())).unwrap_or_default(),
+        host: host_name(),
+        library: text(library.as_os_str()),
+        level: recording.level,
+        compute: recording.compute.clone(),
+        params: Params(recording.params.clone()),
+        start: Instant::now(),
+        end: None,
+        duration_s: None,
+        exit: None,
+        environment: environment_that_matters(environment),
+    }
+}
+
+/// Name of this host.
+pub(super) fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
+/// Starts a program and waits for it; signals reach it as `child_signals` describes.
+fn execute(word: &OsStr, command: &mut process::Command) -> Result<ExitStatus, CommandError> {
+    let guard = SignalGuard::new();
+    let mut child = guard.start(command).map_err(|error| cannot_start(word, &error))?;
+    guard.wait(&mut child).map_err(|error| {
+        CommandError::failed(format!("{}: cannot wait for it: {error}", word.to_string_lossy()))
+    })
+}
+
+/// Says why a program cannot be started; 127 when there is none, else 126, as a shell would.
+pub(super) fn cannot_start(word: &OsStr, error: &io::Error) -> CommandError {
+    let word = word.to_string_lossy();
+    if error.kind() == io::ErrorKind::NotFound {
+        let place = if word.contains('/') { "no such file" } else { "not found in PATH" };
+        say(&format!("{word}: {place}; check the name, or load the module that brings it"));
+        return CommandError::Exit(127);
+    }
+    let reason = match error.kind() {
+        io::ErrorKind::PermissionDenied => "it is not an executable file".to_owned(),
+        _ => error.to_string(),
+    };
+    say(&format!("{word}: cannot be started: {reason}"));
+    CommandError::Exit(126)
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+fn pass_on(status: ExitStatus) -> Result<(), CommandError> {
+    match exit_code(status) {
+        0 => Ok(()),
+        code => Err(CommandError::Exit(code)),
+    }
+}
+
+/// Whether a launcher of an ambiguous name is Open MPI's, by what it says itself.
+fn is_open_mpi(launcher: &OsStr) -> bool {
+    let output = process::Command::new(launcher).arg("--version").stdin(Stdio::null()).output();
+    output.is_ok_and(|output| {
+        let text = String::from_utf8_lossy(&output.stdout);
+        ["Open MPI", "OpenRTE", "PRRTE", "PRTE"].iter().any(|name| text.contains(name))
+    })
+}

@@ -1,0 +1,282 @@
+//! Where a run is recorded: `--out` or the program's name comes in, a directory goes out; and at the
+//! end, what was recorded in it.
+//!
+//! One `gammachi run` may start several MPI jobs, one after another. The recorder puts the first
+//! into the directory and the others beside it, `DIR-2`, `DIR-3` …
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::CommandError;
+use crate::trace::run_json::RUN_JSON;
+
+/// A directory that is there and was empty.
+#[derive(Debug)]
+pub struct RunDirectory {
+    /// As the user writes it; for messages.
+    pub shown: PathBuf,
+    /// Absolute.
+    pub path: PathBuf,
+    created: bool,
+    /// `DIR-2` … that were there before the run.
+    foreign: Vec<PathBuf>,
+}
+
+/// Ranks recorded in one directory.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RecordedJob {
+    /// As the user would write it.
+    pub shown: PathBuf,
+    /// Absolute.
+    pub path: PathBuf,
+    /// Number of rank files, spawned worlds included.
+    pub ranks: usize,
+}
+
+/// Makes the directory, mode 0700, parents included.
+///
+/// The inner result is an error when the directory cannot be made, with the reason: no ground to
+/// keep the program from running.
+///
+/// # Errors
+/// Wrong usage: `out` is a file, or a directory that is not empty.
+pub fn prepare(
+    out: Option<&Path>,
+    program: &OsStr,
+) -> Result<Result<RunDirectory, String>, CommandError> {
+    match out {
+        Some(out) => prepare_named(out),
+        None => Ok(prepare_default(&default_name(program, &local_time()))),
+    }
+}
+
+fn prepare_named(out: &Path) -> Result<Result<RunDirectory, String>, CommandError> {
+    let shown: PathBuf = out.components().collect();
+    if shown.as_os_str().is_empty() {
+        return Err(CommandError::usage("--out: the path is empty; name a directory"));
+    }
+    let refused = |what: &str| {
+        CommandError::usage(format!(
+            "--out {}: {what}; name a new directory, or remove it first",
+            shown.display()
+        ))
+    };
+    let created = !fs::exists(&shown).unwrap_or(false);
+    if created && let Err(error) = make(&shown, true) {
+        return Ok(Err(cannot_make(&shown, &error)));
+    }
+    match fs::metadata(&shown) {
+        Ok(metadata) if !metadata.is_dir() => return Err(refused("it exists and is no directory")),
+        Ok(_) => {}
+        Err(error) => return Ok(Err(cannot_make(&shown, &error))),
+    }
+    match is_empty(&shown) {
+        Ok(true) => Ok(RunDirectory::new(shown, created)),
+        Ok(false) => Err(refused("the directory exists and is not empty")),
+        Err(error) => Ok(Err(cannot_make(&shown, &error))),
+    }
+}
+
+/// Makes `NAME-DATE.gammachi`, or with `-b`, `-c` … behind the date when two runs start in one
+/// second.
+fn prepare_default(stem: &str) -> Result<RunDirectory, String> {
+    let mut shown = PathBuf::new();
+    for suffix in std::iter::once(String::new()).chain(('b'..='z').map(|c| format!("-{c}"))) {
+        shown = PathBuf::from(format!("{stem}{suffix}.gammachi"));
+        match make(&shown, false) {
+            Ok(()) => return RunDirectory::new(shown, true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot_make(&shown, &error)),
+        }
+    }
+    Err(cannot_make(&shown, &io::ErrorKind::AlreadyExists.into()))
+}
+
+fn make(path: &Path, parents: bool) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).recursive(parents).create(path)
+}
+
+fn is_empty(path: &Path) -> io::Result<bool> {
+    Ok(fs::read_dir(path)?.next().is_none())
+}
+
+fn cannot_make(path: &Path, error: &io::Error) -> String {
+    format!("cannot make the run directory {}: {error}", path.display())
+}
+
+impl RunDirectory {
+    fn new(shown: PathBuf, created: bool) -> Result<Self, String> {
+        let path = std::path::absolute(&shown).map_err(|error| cannot_make(&shown, &error))?;
+        let mut directory = Self { shown, path, created, foreign: Vec::new() };
+        directory.foreign = directory.siblings().map(|(_, path)| path).collect();
+        Ok(directory)
+    }
+
+    /// `DIR-2`, `DIR-3` … as far as they exist: as shown and absolute.
+    fn siblings(&self) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+        (2..)
+            .map(|job| (numbered(&self.shown, job), numbered(&self.path, job)))
+            .take_while(|(_, path)| path.is_dir())
+    }
+
+    /// Directories in which this run has recorded ranks, its own first.
+    pub fn recorded_jobs(&self) -> Vec<RecordedJob> {
+        std::iter::once((self.shown.clone(), self.path.clone()))
+            .chain(self.siblings().filter(|(_, path)| !self.foreign.contains(path)))
+            .map(|(shown, path)| RecordedJob { ranks: count_ranks(&path), shown, path })
+            .filter(|job| job.ranks > 0)
+            .collect()
+    }
+
+    /// Removes what `gammachi run` itself has made, if there is nothing else in the directory.
+    /// Says whether the directory is gone.
+    pub fn discard(&self) -> bool {
+        let only_ours = fs::read_dir(&self.path).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == RUN_JSON))
+        });
+        if only_ours {
+            let _ = fs::remove_file(self.path.join(RUN_JSON));
+        }
+        only_ours && self.created && fs::remove_dir(&self.path).is_ok()
+    }
+}
+
+fn numbered(path: &Path, job: u32) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(format!("-{job}"));
+    name.into()
+}
+
+/// Rank files below a run directory, by their names (`ranks-000/rank-000000.gmc`).
+fn count_ranks(path: &Path) -> usize {
+    let names = |path: &Path| {
+        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name())
+    };
+    names(path)
+        .filter(|folder| folder.to_string_lossy().starts_with("ranks-"))
+        .flat_map(|folder| names(&path.join(folder)))
+        .filter(|file| file.to_string_lossy().ends_with(".gmc"))
+        .count()
+}
+
+/// `app-20260131-120000`; a name that would be hidden, or unpleasant in a shell, is made tame.
+fn default_name(program: &OsStr, local: &str) -> String {
+    let name: String = program
+        .to_string_lossy()
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "._+-".contains(c) { c } else { '_' })
+        .take(64)
+        .collect();
+    let name = name.trim_start_matches(['.', '-']);
+    format!("{}-{local}", if name.is_empty() { "run" } else { name })
+}
+
+/// The wall clock in the user's time zone, `YYYYmmdd-HHMMSS`.
+fn local_time() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs() as libc::time_t;
+    let mut parts = MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both pointers are valid for the call. localtime_r may read the environment (TZ);
+    // nothing changes it, for the command has one thread here.
+    unsafe { libc::localtime_r(&seconds, parts.as_mut_ptr()) };
+    // SAFETY: zeroed is a valid tm, and so is what the call wrote.
+    let t = unsafe { parts.assume_init() };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        t.tm_year + 1900,
+        t.tm_mon + 1,
+        t.tm_mday,
+        t.tm_hour,
+        t.tm_min,
+        t.tm_sec
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path =
+            std::env::temp_dir().join(format!("run-directory-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn names_say_program_and_date() {
+        let name = |program: &str| default_name(OsStr::new(program), "20260131-120000");
+        assert_eq!(name("ocean.x"), "ocean.x-20260131-120000");
+        assert_eq!(name("my app; rm"), "my_app__rm-20260131-120000");
+        assert_eq!(name("..."), "run-20260131-120000");
+        assert_eq!(name("-x"), "x-20260131-120000");
+        let now = local_time();
+        assert!(now.len() == 15 && now.as_bytes()[8] == b'-', "{now}");
+    }
+
+    #[test]
+    fn two_runs_of_one_second_do_not_share_a_directory() {
+        let stem = scratch("second").join("app-20260131-120000");
+        let stem = stem.to_str().unwrap();
+        let first = prepare_default(stem).unwrap();
+        let second = prepare_default(stem).unwrap();
+        assert!(first.path.ends_with("app-20260131-120000.gammachi"));
+        assert!(second.path.ends_with("app-20260131-120000-b.gammachi"));
+        fs::remove_dir_all(first.path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
+        let root = scratch("use");
+        let taken = prepare_named(&root.join("a/b/")).unwrap().unwrap();
+        assert!(taken.created && taken.path.ends_with("a/b"));
+        fs::write(taken.path.join("x"), "").unwrap();
+        assert_eq!(prepare_named(&taken.path).unwrap_err().exit_code(), 2);
+        assert_eq!(prepare_named(&taken.path.join("x")).unwrap_err().exit_code(), 2);
+        assert!(prepare_named(&taken.path.join("x/y")).unwrap().is_err(), "the parent is a file");
+        assert_eq!(prepare_named(Path::new("")).unwrap_err().exit_code(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn recorded_ranks_are_counted_job_by_job() {
+        let root = scratch("jobs");
+        fs::create_dir(root.join("run-3")).unwrap();
+        fs::create_dir(root.join("run-2")).unwrap();
+        let directory = prepare_named(&root.join("run")).unwrap().unwrap();
+        let record = |directory: &str, files: &[&str]| {
+            let folder = root.join(directory).join("ranks-000");
+            fs::create_dir_all(&folder).unwrap();
+            for file in files {
+                fs::write(folder.join(file), "").unwrap();
+            }
+        };
+        record("run", &["rank-000000.gmc", "rank-000001.gmc", "notes.txt"]);
+        record("run-2", &["rank-000000.gmc"]);
+        record("run-4", &["rank-000000.gmc", "world-001-rank-000000.gmc"]);
+        let jobs: Vec<(PathBuf, usize)> =
+            directory.recorded_jobs().into_iter().map(|job| (job.path, job.ranks)).collect();
+        assert_eq!(jobs, [(root.join("run"), 2), (root.join("run-4"), 2)]);
+        assert!(!directory.discard(), "there is something in it");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn only_what_we_made_is_removed() {
+        let root = scratch("discard");
+        let ours = prepare_named(&root.join("ours")).unwrap().unwrap();
+        fs::write(ours.path.join(RUN_JSON), "{}").unwrap();
+        assert!(ours.discard() && !ours.path.exists());
+        fs::create_dir(root.join("theirs")).unwrap();
+        let theirs = prepare_named(&root.join("theirs")).unwrap().unwrap();
+        fs::write(theirs.path.join(RUN_JSON), "{}").unwrap();
+        assert!(!theirs.discard() && is_empty(&theirs.path).unwrap());
+        fs::remove_dir_all(root).unwrap();
+    }
+}

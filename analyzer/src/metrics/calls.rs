@@ -1,0 +1,91 @@
+//! Calls by function: every rank's sums come in, one row a function goes out.
+
+use std::collections::BTreeMap;
+
+use trace_format::functions::{Class, class_of};
+
+use crate::timeline::{GlobalTimeline, RankTime};
+use crate::trace::{RankTrace, Run};
+
+use super::rank::RankPass;
+
+/// One function's calls over all ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallMetrics {
+    /// Name of the function.
+    pub function: String,
+    /// What it is for.
+    pub class: Class,
+    /// Calls that began in the selection, of all threads. For the whole run every recorded call,
+    /// MPI_Init and MPI_Finalize included.
+    pub count: u64,
+    /// Seconds in them, clipped to the selection. For the whole run they are not clipped, so that
+    /// MPI_Init and MPI_Finalize, which lie outside τ, have their time.
+    pub time_s: f64,
+    /// Seconds of the longest.
+    pub max_s: f64,
+    /// Rank of the longest.
+    pub max_rank: u32,
+    /// Bytes; of an interposed compute function those of its arguments. `None` at detail level 0.
+    pub bytes: Option<u64>,
+}
+
+impl CallMetrics {
+    /// Mean seconds a call.
+    pub fn mean_s(&self) -> f64 {
+        self.time_s / self.count as f64
+    }
+}
+
+/// One row a function, most time first.
+pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -> Vec<CallMetrics> {
+    let mut rows: BTreeMap<&str, CallMetrics> = BTreeMap::new();
+    for ((trace, time), pass) in run.ranks.iter().zip(&timeline.ranks).zip(passes) {
+        for sums in pass.calls.iter().filter(|sums| sums.count > 0) {
+            let Some(name) = trace.file.function_name(sums.function) else { continue };
+            let class = class_of(name);
+            let row = rows.entry(name).or_insert_with(|| CallMetrics {
+                function: name.to_owned(),
+                class,
+                count: 0,
+                time_s: 0.0,
+                max_s: -1.0,
+                max_rank: trace.rank,
+                bytes: None,
+            });
+            row.count = row.count.saturating_add(sums.count);
+            row.time_s += time.clock.duration_s(sums.ticks);
+            let max_s = time.clock.duration_s(sums.max_ticks);
+            if max_s > row.max_s {
+                (row.max_s, row.max_rank) = (max_s, trace.rank);
+            }
+            if class == Class::Compute || trace.file.fixed.level > 0 {
+                row.bytes = Some(row.bytes.unwrap_or(0).saturating_add(sums.bytes));
+            }
+        }
+    }
+    let mut rows: Vec<CallMetrics> = rows.into_values().collect();
+    rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
+    rows
+}
+
+/// The MPI functions in which a rank spends most of the selection, at most three.
+pub(super) fn top_of_rank(
+    trace: &RankTrace,
+    time: &RankTime,
+    pass: &RankPass,
+) -> Vec<(String, f64)> {
+    let mut tops: Vec<_> = pass
+        .calls
+        .iter()
+        .filter(|sums| sums.inside_ticks > 0)
+        .filter_map(|sums| {
+            let name = trace.file.function_name(sums.function)?;
+            let is_mpi = class_of(name) != Class::Compute;
+            is_mpi.then(|| (name.to_owned(), time.clock.duration_s(sums.inside_ticks)))
+        })
+        .collect();
+    tops.sort_by(|a, b| b.1.total_cmp(&a.1));
+    tops.truncate(3);
+    tops
+}

@@ -1,0 +1,316 @@
+//! Stage 3, where the time went: a [`Run`], its [`GlobalTimeline`] and a [`Selection`] come in,
+//! [`Metrics`] goes out.
+//!
+//! With τ_i the time that rank i spends in the selection, and τ the latest end less the earliest
+//! begin over the ranks:
+//!
+//! - γ_i, computation time: by mode, see [`ComputeMode`]; with several threads the union of their
+//!   useful intervals;
+//! - χ_i, overhead time: MPI + tool + other + outside, summed from these parts for one-threaded
+//!   ranks, so that p·τ = Σγ_i + Σχ_i is a check; τ − γ_i for ranks of several threads;
+//! - ε_p = Σγ_i/(p·τ) = load balance (mean γ / max γ) × communication efficiency (max γ / τ).
+//!
+//! Sums are kept in whole ticks of the rank's own counter and become seconds at the end. Memory is
+//! bounded by ranks (and by the occurrences of a selected region), not by events.
+
+mod calls;
+mod rank;
+mod resolve;
+mod segments;
+mod selection;
+mod spans;
+mod system;
+mod union;
+
+use rayon::prelude::*;
+
+use crate::timeline::{Ending, GlobalTimeline};
+use crate::trace::{FileDiagnosis, Run};
+
+pub use calls::CallMetrics;
+pub use resolve::SelectionError;
+use resolve::{RankSelection, Resolved};
+pub use selection::{Bound, Selection};
+pub use system::Oversubscription;
+
+/// What counts as computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComputeMode {
+    /// Time outside MPI calls and tool time.
+    Outside,
+    /// Time in interposed compute functions.
+    Blas,
+    /// Time in the program's regions, outside MPI calls and tool time.
+    Regions,
+}
+
+impl ComputeMode {
+    /// The name that the file header and the JSON report use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Outside => "outside",
+            Self::Blas => "blas",
+            Self::Regions => "regions",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Outside, Self::Blas, Self::Regions].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// Whether the rank came to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RankState {
+    /// MPI_Finalize returned.
+    Finalized,
+    /// It did not, in what was recorded.
+    Unfinished {
+        /// The last call that began.
+        last_call: Option<String>,
+        /// The call that had not returned, and its begin in global seconds.
+        inside: Option<(String, f64)>,
+    },
+}
+
+/// One rank's figures in the selection. Seconds unless said otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankMetrics {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Whether it takes part in the selection (a region that a rank never enters leaves it out).
+    pub takes_part: bool,
+    /// Threads that called MPI or an interposed function.
+    pub threads: usize,
+    /// When its τ_i ends, on the global timeline; whole run.
+    pub end_s: f64,
+    /// τ_i: its time in the selection.
+    pub elapsed_s: f64,
+    /// γ_i.
+    pub compute_s: f64,
+    /// χ_i.
+    pub overhead_s: f64,
+    /// In MPI calls; with several threads those of the thread that called MPI first.
+    pub mpi_s: f64,
+    /// The recorder's own time outside the stamps of calls; same thread.
+    pub tool_s: f64,
+    /// Neither MPI nor tool nor computation; same thread.
+    pub other_s: f64,
+    /// Before its begin and after its end, against the earliest begin and latest end.
+    pub outside_s: f64,
+    /// Ready to run but waiting for a core, whole run only.
+    pub off_cpu_s: Option<f64>,
+    /// Forced context switches, whole run only.
+    pub involuntary_switches: Option<u64>,
+    /// Core that its first thread was last seen on.
+    pub core: Option<u32>,
+    /// Calls that began in the selection.
+    pub events: u64,
+    /// Floating-point operations of interposed compute functions; `None` when there are none.
+    pub flops: Option<f64>,
+    /// Calls left by longjmp or an exception, whole run.
+    pub abandoned: u64,
+    /// Whether it came to its end.
+    pub state: RankState,
+    /// What ends its recorded stretch.
+    pub ending: Ending,
+    /// The MPI functions with most time in the selection, at most three, with their seconds.
+    pub top_calls: Vec<(String, f64)>,
+}
+
+/// ε_p and its factors; each between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Efficiency {
+    /// ε_p = Σγ/(p·τ).
+    pub parallel: f64,
+    /// Mean γ over largest γ; `None` when no rank computes.
+    pub load_balance: Option<f64>,
+    /// Largest γ over τ.
+    pub communication: f64,
+}
+
+/// Where the time of a selection went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metrics {
+    /// What was selected.
+    pub selection: Selection,
+    /// τ of the selection.
+    pub elapsed_s: f64,
+    /// τ of the whole run.
+    pub run_elapsed_s: f64,
+    /// Occurrences a rank, when all ranks that take part have equally many; 1 unless a region.
+    pub occurrences: Option<usize>,
+    /// All ranks with a file, also those that take no part.
+    pub ranks: Vec<RankMetrics>,
+    /// `None` when the selection has no length.
+    pub efficiency: Option<Efficiency>,
+    /// By function, most time first.
+    pub calls: Vec<CallMetrics>,
+    /// What counts as computation.
+    pub compute: ComputeMode,
+    /// Floating-point operations; `None` when no interposed compute function was called.
+    pub flops: Option<f64>,
+    /// Event slots that could not be written, over the finalized ranks.
+    pub lost_events: u64,
+    /// Ranks that shared cores.
+    pub oversubscription: Vec<Oversubscription>,
+    /// What is wrong with the events.
+    pub diagnoses: Vec<FileDiagnosis>,
+    /// What a reader should know about the figures.
+    pub notes: Vec<String>,
+}
+
+impl Metrics {
+    /// The ranks that take part in the selection: p of them.
+    pub fn participants(&self) -> impl Iterator<Item = &RankMetrics> {
+        self.ranks.iter().filter(|rank| rank.takes_part)
+    }
+
+    /// Derives the figures of a selection.
+    ///
+    /// # Errors
+    /// When the selection names what the run does not have.
+    pub fn new(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        selection: &Selection,
+    ) -> Result<Self, SelectionError> {
+        let mut notes = Vec::new();
+        let compute = compute_mode(run, &mut notes);
+        let resolved = Resolved::new(run, timeline, selection)?;
+        notes.extend(resolved.notes.iter().cloned());
+        let passes: Vec<rank::RankPass> = (0..run.ranks.len())
+            .into_par_iter()
+            .map(|index| {
+                let stretches = &resolved.ranks[index];
+                rank::RankPass::new(&run.ranks[index], &timeline.ranks[index], stretches, compute)
+            })
+            .collect();
+        let calls = calls::merge(run, timeline, &passes);
+        let mut diagnoses = Vec::new();
+        let mut ranks = Vec::with_capacity(passes.len());
+        for (index, pass) in passes.iter().enumerate() {
+            if pass.absurd_flops > 0 {
+                diagnoses.push(FileDiagnosis {
+                    file: run.ranks[index].name.clone(),
+                    what: format!(
+                        "{} compute calls have impossible numbers of operations; they are not \
+                         counted",
+                        pass.absurd_flops
+                    ),
+                });
+            }
+            ranks.push(rank_metrics(run, timeline, &resolved, index, pass));
+        }
+        if ranks.iter().any(|rank| rank.takes_part && rank.threads > 1) {
+            notes.push(
+                "ranks with several threads: MPI, tool and other time are those of the thread that \
+                 called MPI first; overhead is elapsed time less the union of the threads' useful \
+                 time"
+                    .into(),
+            );
+        }
+        let efficiency = efficiency(&ranks, resolved.elapsed_s);
+        if compute == ComputeMode::Blas && passes.iter().all(|pass| pass.flops.is_none()) {
+            notes.push(
+                "computation is BLAS, but no BLAS call was seen (linked statically, or none is \
+                 made): record with --compute outside"
+                    .into(),
+            );
+        }
+        let flops =
+            ranks.iter().filter(|r| r.takes_part).filter_map(|r| r.flops).reduce(|a, b| a + b);
+        let lost = run.ranks.iter().filter_map(|rank| rank.facts.lost_events);
+        Ok(Self {
+            selection: selection.clone(),
+            elapsed_s: resolved.elapsed_s,
+            run_elapsed_s: resolved.run_elapsed_s,
+            occurrences: resolved.occurrences,
+            ranks,
+            efficiency,
+            calls,
+            compute,
+            flops,
+            lost_events: lost.fold(0, u64::saturating_add),
+            oversubscription: system::oversubscription(run, timeline),
+            diagnoses,
+            notes,
+        })
+    }
+}
+
+fn compute_mode(run: &Run, notes: &mut Vec<String>) -> ComputeMode {
+    let mut names = run.ranks.iter().map(|rank| rank.file.header.compute.as_str());
+    let first = names.next().unwrap_or_default();
+    if let Some(other) = names.find(|name| *name != first) {
+        notes.push(format!(
+            "ranks were recorded with different --compute ({first}, {other}); {first} is used"
+        ));
+    }
+    ComputeMode::from_name(first).unwrap_or_else(|| {
+        notes.push(format!("--compute {first:?} is not known here; outside is used"));
+        ComputeMode::Outside
+    })
+}
+
+fn efficiency(ranks: &[RankMetrics], elapsed_s: f64) -> Option<Efficiency> {
+    let computes: Vec<f64> = ranks.iter().filter(|r| r.takes_part).map(|r| r.compute_s).collect();
+    let largest = computes.iter().copied().fold(0.0, f64::max);
+    let mean = computes.iter().sum::<f64>() / computes.len() as f64;
+    (elapsed_s > 0.0 && !computes.is_empty()).then(|| Efficiency {
+        parallel: mean / elapsed_s,
+        load_balance: (largest > 0.0).then(|| mean / largest),
+        communication: largest / elapsed_s,
+    })
+}
+
+fn rank_metrics(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    resolved: &Resolved,
+    index: usize,
+    pass: &rank::RankPass,
+) -> RankMetrics {
+    let (trace, time) = (&run.ranks[index], &timeline.ranks[index]);
+    let seconds = |ticks| time.clock.duration_s(ticks);
+    let RankSelection { takes_part, outside_s, .. } = &resolved.ranks[index];
+    let threads = trace.threads.len().max(1);
+    let compute_s = seconds(pass.compute_ticks);
+    let (mpi_s, tool_s, other_s) =
+        (seconds(pass.mpi_ticks), seconds(pass.tool_ticks), seconds(pass.other_ticks));
+    let overhead_s = match (takes_part, threads) {
+        (false, _) => 0.0,
+        (true, 1) => mpi_s + tool_s + other_s + outside_s,
+        (true, _) => resolved.elapsed_s - compute_s,
+    };
+    let system = system::SystemFacts::new(trace);
+    let whole = resolved.whole;
+    RankMetrics {
+        rank: trace.rank,
+        host: trace.file.header.host.clone(),
+        takes_part: *takes_part,
+        threads,
+        end_s: time.end_s(),
+        elapsed_s: seconds(pass.elapsed_ticks),
+        compute_s,
+        overhead_s,
+        mpi_s,
+        tool_s,
+        other_s,
+        outside_s: *outside_s,
+        off_cpu_s: system.off_cpu_s.filter(|_| whole),
+        involuntary_switches: system.involuntary_switches.filter(|_| whole),
+        core: system.core,
+        events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),
+        flops: pass.flops,
+        abandoned: trace.threads.iter().map(|thread| thread.abandoned).sum(),
+        state: rank::state(trace, time),
+        ending: time.ending,
+        top_calls: calls::top_of_rank(trace, time, pass),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! One rank's sums over a selection: its events come in, ticks by activity and calls by function
+//! go out.
+
+use trace_format::layout::FIRST_FUNCTION;
+
+use crate::timeline::RankTime;
+use crate::trace::RankTrace;
+
+use super::resolve::RankSelection;
+use super::segments::{Activity, Functions, Segment, Segmenter, Segments};
+use super::spans::{Span, SpanKind, Spans};
+use super::union::{Clipper, Union, merged};
+use super::{ComputeMode, RankState};
+
+/// A function's calls on one rank.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct CallSums {
+    /// Function number.
+    pub function: u16,
+    /// Calls that began in the selection.
+    pub count: u64,
+    /// Time of these calls; see [`super::CallMetrics::time_s`].
+    pub ticks: u64,
+    /// Time of the function inside the selection's stretches.
+    pub inside_ticks: u64,
+    /// The longest of these calls.
+    pub max_ticks: u64,
+    /// Bytes of these calls.
+    pub bytes: u64,
+}
+
+/// One rank's sums.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RankPass {
+    /// Length of the selection's stretches.
+    pub elapsed_ticks: u64,
+    /// Useful time, the union over the threads.
+    pub compute_ticks: u64,
+    /// The first thread's time in MPI.
+    pub mpi_ticks: u64,
+    /// The first thread's time in the recorder.
+    pub tool_ticks: u64,
+    /// The first thread's remaining time that is not useful.
+    pub other_ticks: u64,
+    /// Functions that were called, of all threads.
+    pub calls: Vec<CallSums>,
+    /// Operations of compute calls that began in the selection; `None` without such calls.
+    pub flops: Option<f64>,
+    /// Compute calls whose number of operations cannot be.
+    pub absurd_flops: u64,
+}
+
+/// More operations than a call can make: a day of an exaflop machine is 10²³.
+const MOST_FLOPS: f64 = 1e24;
+
+impl RankPass {
+    /// Reads a rank's events once (those of ranks with several threads twice).
+    pub fn new(
+        trace: &RankTrace,
+        time: &RankTime,
+        selection: &RankSelection,
+        mode: ComputeMode,
+    ) -> Self {
+        let stretches = &selection.stretches;
+        let functions = Functions::new(&trace.file);
+        let mut pass = Self {
+            elapsed_ticks: stretches.iter().map(|(begin, end)| end - begin).sum(),
+            ..Self::default()
+        };
+        let mut calls = vec![CallSums::default(); trace.file.function_names().len()];
+        let threads = &trace.file.threads;
+        for (thread, spans) in threads.iter().zip(Spans::of_threads(trace, time)) {
+            let mut call_clipper = Clipper::new(stretches);
+            let mut length_clipper = Clipper::new(stretches);
+            let mut main = (thread.number == 0).then(|| MainThread::new(stretches, mode));
+            let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
+            for span in spans {
+                let called = match span.kind {
+                    SpanKind::Call(function) => Some((function, 1, span.end_ticks)),
+                    SpanKind::Polls { function, count, inside_ticks } => {
+                        Some((function, count, span.begin_ticks + inside_ticks))
+                    }
+                    _ => None,
+                };
+                if let Some((function, count, end_ticks)) = called {
+                    let call = Call {
+                        count,
+                        counts: selection.every_call || call_clipper.contains(span.begin_ticks),
+                        ticks: end_ticks - span.begin_ticks,
+                        inside_ticks: length_clipper.common_ticks(span.begin_ticks, end_ticks),
+                        bytes: match functions.is_compute(function) {
+                            true => span.payload[1],
+                            false => span.bytes,
+                        },
+                    };
+                    if let Some(sums) = calls.get_mut(usize::from(function - FIRST_FUNCTION)) {
+                        sums.add(&call, selection.every_call);
+                    }
+                    if call.counts && functions.is_compute(function) {
+                        pass.add_flops(&span);
+                    }
+                }
+                if let Some(main) = &mut main {
+                    segmenter.push(&span).for_each(|segment| main.add(&segment));
+                }
+            }
+            if let Some(mut main) = main {
+                segmenter.finish().for_each(|segment| main.add(&segment));
+                pass.take_main(main);
+            }
+        }
+        if !threads.iter().any(|thread| thread.number == 0) {
+            // No event of the first thread: its whole stretch is the program's own.
+            let mut main = MainThread::new(stretches, mode);
+            let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
+            segmenter.finish().for_each(|segment| main.add(&segment));
+            pass.take_main(main);
+        }
+        if threads.iter().any(|thread| thread.number != 0) {
+            pass.compute_ticks = union_over_threads(trace, time, stretches, &functions, mode);
+        }
+        for (index, sums) in calls.into_iter().enumerate() {
+            if sums.count > 0 || sums.inside_ticks > 0 {
+                pass.calls.push(CallSums { function: FIRST_FUNCTION + index as u16, ..sums });
+            }
+        }
+        pass
+    }
+
+    fn add_flops(&mut self, span: &Span) {
+        let flops = f64::from_bits(span.payload[0]);
+        if (0.0..MOST_FLOPS).contains(&flops) {
+            *self.flops.get_or_insert(0.0) += flops;
+        } else {
+            self.absurd_flops += 1;
+        }
+    }
+
+    fn take_main(&mut self, main: MainThread) {
+        self.mpi_ticks = main.mpi_ticks;
+        self.tool_ticks = main.tool_ticks;
+        self.other_ticks = main.other_ticks;
+        self.compute_ticks = main.useful.finish();
+    }
+}
+
+/// One call, or one run of polls.
+struct Call {
+    count: u64,
+    /// Whether it counts in the selection.
+    counts: bool,
+    ticks: u64,
+    inside_ticks: u64,
+    bytes: u64,
+}
+
+impl CallSums {
+    fn add(&mut self, call: &Call, every_call: bool) {
+        self.inside_ticks = self.inside_ticks.saturating_add(call.inside_ticks);
+        if !call.counts {
+            return;
+        }
+        let ticks = if every_call { call.ticks } else { call.inside_ticks };
+        self.count = self.count.saturating_add(call.count);
+        self.ticks = self.ticks.saturating_add(ticks);
+        // Of a run of polls only the mean is known.
+        self.max_ticks = self.max_ticks.max(ticks / call.count.max(1));
+        self.bytes = self.bytes.saturating_add(call.bytes);
+    }
+}
+
+/// Sums of the thread that called MPI first.
+struct MainThread<'a> {
+    mode: ComputeMode,
+    clipper: Clipper<'a>,
+    useful: Union<'a>,
+    mpi_ticks: u64,
+    tool_ticks: u64,
+    other_ticks: u64,
+}
+
+impl<'a> MainThread<'a> {
+    fn new(stretches: &'a [(u64, u64)], mode: ComputeMode) -> Self {
+        Self {
+            mode,
+            clipper: Clipper::new(stretches),
+            useful: Union::new(stretches),
+            mpi_ticks: 0,
+            tool_ticks: 0,
+            other_ticks: 0,
+        }
+    }
+
+    fn add(&mut self, segment: &Segment) {
+        if segment.is_useful(self.mode) {
+            return self.useful.add(segment.begin_ticks, segment.end_ticks);
+        }
+        let ticks = self.clipper.common_ticks(segment.begin_ticks, segment.end_ticks);
+        match segment.activity {
+            Activity::Mpi => self.mpi_ticks += ticks,
+            Activity::Tool => self.tool_ticks += ticks,
+            Activity::Compute | Activity::Own => self.other_ticks += ticks,
+        }
+    }
+}
+
+/// Ticks in which at least one thread does useful work.
+///
+/// The first thread is taken to work from the rank's begin to its end, any other from its first to
+/// its last event: what it did before and after is not known.
+fn union_over_threads(
+    trace: &RankTrace,
+    time: &RankTime,
+    stretches: &[(u64, u64)],
+    functions: &Functions,
+    mode: ComputeMode,
+) -> u64 {
+    let mut sequences = Vec::new();
+    if !trace.file.threads.iter().any(|thread| thread.number == 0) {
+        let segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, functions);
+        sequences.push(Segments::new(None, segmenter));
+    }
+    for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
+        let (begin, end) = match (extent.number, extent.first_ticks, extent.last_ticks) {
+            (0, ..) => (time.begin_ticks, time.end_ticks),
+            (_, Some(first), Some(last)) => (first.max(time.begin_ticks), last.min(time.end_ticks)),
+            _ => continue,
+        };
+        let segmenter = Segmenter::new(begin, end, functions);
+        sequences.push(Segments::new(Some(spans), segmenter));
+    }
+    let useful = sequences.into_iter().map(|segments| {
+        let useful = segments.filter(|segment| segment.is_useful(mode));
+        useful.map(|segment| (segment.begin_ticks, segment.end_ticks))
+    });
+    let mut union = Union::new(stretches);
+    for (begin, end) in merged(useful.collect()) {
+        union.add(begin, end);
+    }
+    union.finish()
+}
+
+/// Whether the rank came to its end, and where it stands when it did not.
+pub(super) fn state(trace: &RankTrace, time: &RankTime) -> RankState {
+    if trace.facts.finalized() {
+        return RankState::Finalized;
+    }
+    let name = |function| trace.file.function_name(function).unwrap_or("unknown").to_owned();
+    let lasts = || trace.threads.iter().filter_map(|thread| thread.last_call.as_ref());
+    let last_call = lasts().max_by_key(|call| call.begin_ticks).map(|call| name(call.function));
+    let open = lasts().filter(|call| call.open).max_by_key(|call| call.begin_ticks);
+    let inside = open.map(|call| (name(call.function), time.clock.seconds(call.begin_ticks)));
+    RankState::Unfinished { last_call, inside }
+}

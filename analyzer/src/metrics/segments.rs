@@ -1,0 +1,173 @@
+//! A thread's stretch without holes: spans come in, segments that follow each other from the
+//! stretch's begin to its end go out.
+
+use std::array::IntoIter;
+use std::iter::Flatten;
+
+use trace_format::functions::{Class, class_of};
+use trace_format::layout::FIRST_FUNCTION;
+use trace_format::reader::RankFile;
+
+use super::ComputeMode;
+use super::spans::{Span, SpanKind, Spans};
+
+/// Which of a file's functions compute.
+#[derive(Debug)]
+pub(super) struct Functions {
+    compute: Vec<bool>,
+}
+
+impl Functions {
+    /// Of a file's table of names.
+    pub fn new(file: &RankFile) -> Self {
+        let names = file.function_names().iter();
+        Self { compute: names.map(|name| class_of(name) == Class::Compute).collect() }
+    }
+
+    /// Whether a function is an interposed compute function.
+    pub fn is_compute(&self, function: u16) -> bool {
+        let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
+        self.compute.get(index).copied().unwrap_or(false)
+    }
+}
+
+/// What a thread does in a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// Inside an MPI call.
+    Mpi,
+    /// Inside the recorder.
+    Tool,
+    /// Inside an interposed compute function.
+    Compute,
+    /// Anything else: the program's own code.
+    Own,
+}
+
+/// A piece of a thread's stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub begin_ticks: u64,
+    pub end_ticks: u64,
+    pub activity: Activity,
+    /// Whether a region of the program is open.
+    pub in_region: bool,
+}
+
+impl Segment {
+    /// Whether it is useful work.
+    pub fn is_useful(&self, mode: ComputeMode) -> bool {
+        let work = matches!(self.activity, Activity::Compute | Activity::Own);
+        match mode {
+            ComputeMode::Outside => work,
+            ComputeMode::Blas => self.activity == Activity::Compute,
+            ComputeMode::Regions => work && self.in_region,
+        }
+    }
+}
+
+/// The segments that a span completes, in order.
+pub(super) type Completed = Flatten<IntoIter<Option<Segment>, 3>>;
+
+/// Cuts a stretch into segments, span by span.
+#[derive(Debug)]
+pub(super) struct Segmenter<'a> {
+    functions: &'a Functions,
+    at_ticks: u64,
+    end_ticks: u64,
+    open_regions: u64,
+    /// Time inside polls that has not become segments yet. How long a run of polls spent in MPI is
+    /// known, where is not: it is laid at the run's begin.
+    polls_ticks: u64,
+}
+
+impl<'a> Segmenter<'a> {
+    /// Of the stretch from `begin_ticks` to `end_ticks`.
+    pub fn new(begin_ticks: u64, end_ticks: u64, functions: &'a Functions) -> Self {
+        Self { functions, at_ticks: begin_ticks, end_ticks, open_regions: 0, polls_ticks: 0 }
+    }
+
+    fn advance(&mut self, to_ticks: u64, activity: Activity) -> Option<Segment> {
+        let end_ticks = to_ticks.min(self.end_ticks);
+        (end_ticks > self.at_ticks).then(|| {
+            let begin_ticks = std::mem::replace(&mut self.at_ticks, end_ticks);
+            Segment { begin_ticks, end_ticks, activity, in_region: self.open_regions > 0 }
+        })
+    }
+
+    /// Polls that are still owed, then the program's own code, up to a moment.
+    fn own_until(&mut self, to_ticks: u64) -> [Option<Segment>; 2] {
+        let polls = self
+            .advance(to_ticks.min(self.at_ticks.saturating_add(self.polls_ticks)), Activity::Mpi);
+        self.polls_ticks -= polls.map_or(0, |polls| polls.end_ticks - polls.begin_ticks);
+        [polls, self.advance(to_ticks, Activity::Own)]
+    }
+
+    /// The segments that a span completes: what lies before it, and the span itself.
+    pub fn push(&mut self, span: &Span) -> Completed {
+        let [polls, own] = self.own_until(span.begin_ticks);
+        let activity = match span.kind {
+            SpanKind::Tool => Some(Activity::Tool),
+            SpanKind::Call(function) if self.functions.is_compute(function) => {
+                Some(Activity::Compute)
+            }
+            SpanKind::Call(_) => Some(Activity::Mpi),
+            SpanKind::Polls { inside_ticks, .. } => {
+                self.polls_ticks = inside_ticks;
+                None
+            }
+            SpanKind::RegionBegin(_) => {
+                self.open_regions += 1;
+                None
+            }
+            SpanKind::RegionEnd(_) => {
+                self.open_regions = self.open_regions.saturating_sub(1);
+                None
+            }
+        };
+        let itself = activity.and_then(|activity| self.advance(span.end_ticks, activity));
+        [polls, own, itself].into_iter().flatten()
+    }
+
+    /// What is left of the stretch behind the last span.
+    pub fn finish(&mut self) -> Completed {
+        let [polls, own] = self.own_until(self.end_ticks);
+        [polls, own, None].into_iter().flatten()
+    }
+}
+
+/// Iterates over a thread's segments.
+#[derive(Debug)]
+pub(super) struct Segments<'a> {
+    spans: Option<Spans<'a>>,
+    segmenter: Segmenter<'a>,
+    completed: Completed,
+}
+
+impl<'a> Segments<'a> {
+    /// Of a thread; of one without events when there are no spans.
+    pub fn new(spans: Option<Spans<'a>>, segmenter: Segmenter<'a>) -> Self {
+        Self { spans, segmenter, completed: [None; 3].into_iter().flatten() }
+    }
+}
+
+impl Iterator for Segments<'_> {
+    type Item = Segment;
+
+    fn next(&mut self) -> Option<Segment> {
+        loop {
+            if let Some(segment) = self.completed.next() {
+                return Some(segment);
+            }
+            self.completed = match self.spans.as_mut().and_then(Iterator::next) {
+                Some(span) => self.segmenter.push(&span),
+                None => {
+                    self.spans = None;
+                    self.completed = self.segmenter.finish();
+                    // Nothing is left of the stretch the second time.
+                    return self.completed.next();
+                }
+            };
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Known traces: 1 GHz counters, times in milliseconds since the rank's begin at `B`.
+
+use super::*;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use trace_format::header::{Definition, Phase};
+use trace_format::layout::ToolReason;
+
+const MS: u64 = 1_000_000;
+const B: u64 = 5_000_000 * MS;
+
+/// A rank of a run of two that runs from `begin` to `end` ms.
+fn rank(number: u32, begin: u64, end: u64) -> SyntheticRank {
+    SyntheticRank::complete(number, 2, B + begin * MS, B + end * MS)
+}
+
+fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
+    // The recorder's own end lies inside MPI_Finalize, as in real files.
+    rank.finalize(B + end * MS, B + (end + 20) * MS);
+    rank.tool(0, ToolReason::Finish, B + (end + 1) * MS, B + (end + 5) * MS);
+    rank
+}
+
+/// Rank 0: 0 to 100 ms, 30 ms Send, 2 ms tool, 10 ms Recv. Rank 1: 10 to 90 ms, 20 ms Recv.
+fn two_ranks() -> [SyntheticRank; 2] {
+    let mut first = rank(0, 0, 100);
+    first.call(0, "MPI_Send", B + 10 * MS, B + 40 * MS);
+    first.tool(0, ToolReason::Window, B + 50 * MS, B + 52 * MS);
+    first.call(0, "MPI_Recv", B + 60 * MS, B + 70 * MS);
+    let mut second = rank(1, 10, 90);
+    second.call(0, "MPI_Recv", B + 30 * MS, B + 50 * MS);
+    [finish(first, 100), finish(second, 90)]
+}
+
+fn metrics_of(ranks: &[SyntheticRank], selection: &Selection) -> Result<Metrics, SelectionError> {
+    let directory = RunDirectory::of(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.diagnoses, []);
+    let timeline = GlobalTimeline::new(&run);
+    Metrics::new(&run, &timeline, selection)
+}
+
+fn whole(ranks: &[SyntheticRank]) -> Metrics {
+    metrics_of(ranks, &Selection::Whole).unwrap()
+}
+
+fn window(ranks: &[SyntheticRank], text: &str) -> Metrics {
+    metrics_of(ranks, &Selection::parse_window(text).unwrap()).unwrap()
+}
+
+fn region(ranks: &[SyntheticRank], name: &str) -> Metrics {
+    metrics_of(ranks, &Selection::Region(name.into())).unwrap()
+}
+
+/// Seconds as whole nanoseconds, so that they can be compared exactly.
+fn ms(seconds: f64) -> f64 {
+    (seconds * 1e9).round() / 1e6
+}
+
+fn assert_identity(metrics: &Metrics) {
+    let p = metrics.participants().count() as f64;
+    let sum: f64 = metrics.participants().map(|r| r.compute_s + r.overhead_s).sum();
+    let expected = p * metrics.elapsed_s;
+    assert!((sum - expected).abs() <= 1e-9 * expected, "{sum} is not {expected}");
+    for rank in metrics.participants() {
+        assert!((rank.elapsed_s + rank.outside_s - metrics.elapsed_s).abs() < 1e-9);
+    }
+}
+
+fn call<'a>(metrics: &'a Metrics, name: &str) -> Option<&'a CallMetrics> {
+    metrics.calls.iter().find(|call| call.function == name)
+}
+
+#[test]
+fn known_times_of_a_whole_run() {
+    let metrics = whole(&two_ranks());
+    assert_eq!((ms(metrics.elapsed_s), ms(metrics.run_elapsed_s)), (100.0, 100.0));
+    let [first, second] = &metrics.ranks[..] else { panic!() };
+    let parts = |r: &RankMetrics| [r.compute_s, r.mpi_s, r.tool_s, r.other_s, r.outside_s].map(ms);
+    assert_eq!(parts(first), [58.0, 40.0, 2.0, 0.0, 0.0]);
+    assert_eq!(parts(second), [60.0, 20.0, 0.0, 0.0, 20.0]);
+    assert_eq!((ms(first.overhead_s), ms(second.overhead_s)), (42.0, 40.0));
+    assert_eq!(first.top_calls.iter().map(|t| ms(t.1)).collect::<Vec<_>>(), [30.0, 10.0]);
+    assert_eq!(first.state, RankState::Finalized);
+    let efficiency = metrics.efficiency.unwrap();
+    assert!((efficiency.parallel - 0.59).abs() < 1e-9);
+    assert!((efficiency.load_balance.unwrap() - 59.0 / 60.0).abs() < 1e-9);
+    assert!((efficiency.communication - 0.60).abs() < 1e-9);
+    let product = efficiency.load_balance.unwrap() * efficiency.communication;
+    assert!((product - efficiency.parallel).abs() < 1e-12);
+    assert_identity(&metrics);
+}
+
+#[test]
+fn calls_are_counted_with_init_and_finalize() {
+    let metrics = whole(&two_ranks());
+    let receive = call(&metrics, "MPI_Recv").unwrap();
+    assert_eq!((receive.count, ms(receive.time_s), ms(receive.max_s)), (2, 30.0, 20.0));
+    assert_eq!((receive.max_rank, ms(receive.mean_s()), receive.bytes), (1, 15.0, None));
+    assert_eq!(call(&metrics, "MPI_Init").map(|c| c.count), Some(2));
+    let finalize = call(&metrics, "MPI_Finalize").unwrap();
+    assert_eq!((finalize.count, ms(finalize.time_s)), (2, 40.0), "tool time does not cut it");
+    assert_eq!(metrics.calls.iter().map(|c| c.count).sum::<u64>(), 7);
+    assert_eq!(metrics.ranks.iter().map(|r| r.events).collect::<Vec<_>>(), [4, 3]);
+    assert_eq!(metrics.flops, None);
+}
+
+#[test]
+fn a_window_in_seconds_clips_all_figures() {
+    // 20 to 65 ms: rank 0 has 20 ms Send (begun before), 2 ms tool, 5 ms Recv.
+    let metrics = window(&two_ranks(), "0.020,0.065");
+    assert_eq!(ms(metrics.elapsed_s), 45.0);
+    let [first, second] = &metrics.ranks[..] else { panic!() };
+    assert_eq!([first.compute_s, first.mpi_s, first.tool_s].map(ms), [18.0, 25.0, 2.0]);
+    assert_eq!([second.compute_s, second.mpi_s, second.outside_s].map(ms), [25.0, 20.0, 0.0]);
+    assert!(call(&metrics, "MPI_Send").is_none(), "it began before the window");
+    let receive = call(&metrics, "MPI_Recv").unwrap();
+    assert_eq!((receive.count, ms(receive.time_s)), (2, 25.0));
+    assert_identity(&metrics);
+    // Rank 1 ended before: it takes part with nothing.
+    let metrics = window(&two_ranks(), "0.095,7");
+    assert_eq!([ms(metrics.elapsed_s), ms(metrics.ranks[1].outside_s)], [5.0, 5.0]);
+    assert_eq!(metrics.participants().count(), 2);
+    assert_identity(&metrics);
+}
+
+#[test]
+fn a_window_by_occurrence_lies_between_two_calls_of_each_rank() {
+    let barriers = |number: u32, times: &[(u64, u64)]| {
+        let mut rank = rank(number, 0, 100);
+        for (begin, end) in times {
+            rank.call(0, "MPI_Barrier", B + begin * MS, B + end * MS);
+        }
+        finish(rank, 100)
+    };
+    let ranks = [
+        barriers(0, &[(5, 10), (20, 30), (50, 60), (80, 90)]),
+        barriers(1, &[(8, 10), (25, 31), (40, 60), (70, 90)]),
+    ];
+    let metrics = window(&ranks, "MPI_Barrier#2,MPI_Barrier#4");
+    let elapsed: Vec<_> = metrics.ranks.iter().map(|r| ms(r.elapsed_s)).collect();
+    assert_eq!(elapsed, [50.0, 39.0]);
+    assert_eq!(ms(metrics.elapsed_s), 50.0, "from the earliest begin to the latest end");
+    assert_eq!(call(&metrics, "MPI_Barrier").unwrap().count, 2, "only the third of each rank");
+    assert_eq!(metrics.ranks.iter().map(|r| ms(r.mpi_s)).collect::<Vec<_>>(), [10.0, 20.0]);
+    assert_identity(&metrics);
+    let mixed = window(&ranks, "MPI_Barrier#3,0.075");
+    assert_eq!(mixed.ranks.iter().map(|r| ms(r.elapsed_s)).collect::<Vec<_>>(), [15.0, 15.0]);
+}
+
+#[test]
+fn bounds_that_mean_nothing_are_explained() {
+    let error = |text: &str| {
+        let selection = Selection::parse_window(text).unwrap();
+        metrics_of(&two_ranks(), &selection).unwrap_err().to_string()
+    };
+    assert!(error("5,6").contains("from 0 to 0.100000 s"), "{}", error("5,6"));
+    assert!(error("MPI_Nonsense#1,6").contains("no function is named \"MPI_Nonsense\""));
+    assert!(error("MPI_Barrier#1,MPI_Barrier#2").contains("no rank makes these calls"));
+    for text in
+        ["", "1", "2,1", "1,1", "x,2", "MPI_Barrier#0,3", "#1,2", "nan,1", "MPI_Send#2,MPI_Send#2"]
+    {
+        let what = Selection::parse_window(text).unwrap_err();
+        assert!(what.contains("MPI_Barrier#3,MPI_Barrier#4"), "{what}");
+    }
+}
+
+/// Ranks with region "solve" (id 7 on rank 0, 9 on rank 1) at the given times.
+fn with_regions(times: [&[(u64, u64)]; 2]) -> Vec<SyntheticRank> {
+    let of_rank = |(number, times): (u32, &[(u64, u64)])| {
+        let id = 7 + 2 * number;
+        let mut rank = rank(number, 0, 100);
+        rank.region_name(id, "solve").region_name(1, "idle");
+        for (begin, end) in times {
+            rank.region_begin(0, id, B + begin * MS);
+            rank.call(0, "MPI_Bcast", B + (begin + 1) * MS, B + (begin + 3) * MS);
+            rank.region_end(0, id, B + end * MS);
+        }
+        finish(rank, 100)
+    };
+    (0..).zip(times).map(of_rank).collect()
+}
+
+#[test]
+fn occurrences_of_a_region_are_summed_pairwise() {
+    let ranks = with_regions([&[(10, 20), (40, 70)], &[(12, 24), (41, 66)]]);
+    let metrics = region(&ranks, "solve");
+    assert_eq!((ms(metrics.elapsed_s), metrics.occurrences), (14.0 + 30.0, Some(2)));
+    let [first, second] = &metrics.ranks[..] else { panic!() };
+    assert_eq!([first.elapsed_s, first.outside_s].map(ms), [40.0, 4.0]);
+    assert_eq!([second.elapsed_s, second.outside_s].map(ms), [37.0, 7.0]);
+    assert_eq!([first.mpi_s, first.compute_s].map(ms), [4.0, 36.0]);
+    assert_eq!(ms(metrics.run_elapsed_s), 100.0);
+    assert_identity(&metrics);
+}
+
+#[test]
+fn unequal_occurrences_are_measured_from_first_to_last_and_said_so() {
+    let metrics = region(&with_regions([&[(10, 20), (40, 70)], &[(12, 24)]]), "solve");
+    assert_eq!((ms(metrics.elapsed_s), metrics.occurrences), (60.0, None));
+    assert_eq!(metrics.ranks.iter().map(|r| ms(r.outside_s)).collect::<Vec<_>>(), [20.0, 48.0]);
+    assert!(metrics.notes.iter().any(|note| note.contains("different numbers of occurrences")));
+    assert_identity(&metrics);
+}
+
+#[test]
+fn a_rank_that_never_enters_the_region_takes_no_part() {
+    let metrics = region(&with_regions([&[(10, 20)], &[]]), "solve");
+    assert_eq!(metrics.participants().map(|r| r.rank).collect::<Vec<_>>(), [0]);
+    assert!((metrics.efficiency.unwrap().parallel - 0.8).abs() < 1e-9);
+    assert!(metrics.notes[0].contains("1 of 2 ranks take no part"));
+    assert_identity(&metrics);
+}
+
+#[test]
+fn recursion_counts_the_outermost_and_an_unended_region_lasts_to_the_end() {
+    let mut recursive = rank(0, 0, 100);
+    recursive.region_name(1, "walk").region_name(2, "leaf");
+    for (id, begins, at) in [
+        (1, true, 10),
+        (1, true, 20),
+        (2, true, 25),
+        (1, false, 30),
+        (1, false, 50),
+        (2, false, 60),
+    ] {
+        if begins {
+            recursive.region_begin(0, id, B + at * MS);
+        } else {
+            recursive.region_end(0, id, B + at * MS);
+        }
+    }
+    recursive.region_end(0, 1, B + 70 * MS).region_begin(0, 1, B + 90 * MS);
+    let ranks = [finish(recursive, 100)];
+    assert_eq!(ms(region(&ranks, "walk").elapsed_s), 40.0 + 10.0);
+    assert_eq!(ms(region(&ranks, "leaf").elapsed_s), 35.0, "regions may overlap");
+}
+
+#[test]
+fn an_unknown_region_lists_those_that_there_are() {
+    let error = |name: &str| {
+        let ranks = with_regions([&[(10, 20)], &[(10, 20)]]);
+        metrics_of(&ranks, &Selection::Region(name.into())).unwrap_err()
+    };
+    assert!(error("slove").to_string().ends_with("there are: idle, solve"));
+    assert_eq!(error("idle"), SelectionError::EmptyRegion("idle".into()));
+}
+
+#[test]
+fn blas_counts_compute_calls_and_their_operations() {
+    let mut ranks = [rank(0, 0, 100), rank(1, 0, 100)];
+    for (rank, end) in ranks.iter_mut().zip([70, 50]) {
+        rank.header.compute = "blas".into();
+        rank.compute("cblas_dgemm", B + 10 * MS, B + end * MS, 2e9, 3 << 33);
+        rank.call(0, "MPI_Send", B + 80 * MS, B + 90 * MS);
+    }
+    let ranks = ranks.map(|rank| finish(rank, 100));
+    let metrics = whole(&ranks);
+    let first = &metrics.ranks[0];
+    assert_eq!(metrics.compute, ComputeMode::Blas);
+    assert_eq!([first.compute_s, first.mpi_s, first.other_s].map(ms), [60.0, 10.0, 30.0]);
+    assert_eq!((first.flops, metrics.flops), (Some(2e9), Some(4e9)));
+    let dgemm = call(&metrics, "cblas_dgemm").unwrap();
+    assert_eq!((dgemm.count, dgemm.bytes), (2, Some(6 << 33)));
+    assert_eq!(first.top_calls[0].0, "MPI_Send", "compute is no overhead");
+    assert_identity(&metrics);
+    // A call belongs to where it begins; its time is clipped.
+    let tail = window(&ranks, "0.040,0.080");
+    assert_eq!((tail.flops, ms(tail.ranks[0].compute_s)), (None, 30.0));
+    assert_identity(&tail);
+}
+
+#[test]
+fn impossible_operations_are_diagnosed_and_left_out() {
+    let mut one = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    one.compute("dgemm_", B + MS, B + 2 * MS, f64::NAN, 8);
+    one.compute("dgemm_", B + 3 * MS, B + 4 * MS, -1.0, 8);
+    one.compute("dgemm_", B + 5 * MS, B + 6 * MS, 7.0, 8);
+    let metrics = whole(&[finish(one, 100)]);
+    assert_eq!(metrics.flops, Some(7.0));
+    assert!(metrics.diagnoses[0].what.starts_with("2 compute calls"));
+}
+
+#[test]
+fn blas_without_a_call_has_no_balance_and_says_why() {
+    let ranks = two_ranks().map(|mut rank| {
+        rank.header.compute = "blas".into();
+        rank
+    });
+    let metrics = whole(&ranks);
+    let efficiency = metrics.efficiency.unwrap();
+    assert_eq!((efficiency.parallel, efficiency.load_balance), (0.0, None));
+    assert!(metrics.notes.iter().any(|note| note.contains("--compute outside")));
+    assert_identity(&metrics);
+}
+
+#[test]
+fn regions_as_computation_leave_out_mpi_inside_them() {
+    let mut ranks = with_regions([&[(10, 20), (40, 70)], &[(12, 24), (41, 66)]]);
+    for rank in &mut ranks {
+        rank.header.compute = "regions".into();
+    }
+    let metrics = whole(&ranks);
+    let first = &metrics.ranks[0];
+    assert_eq!([first.compute_s, first.mpi_s, first.other_s].map(ms), [36.0, 4.0, 60.0]);
+    assert_identity(&metrics);
+}
+
+#[test]
+fn several_threads_count_by_the_union_of_their_useful_time() {
+    let mut hybrid = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    hybrid.call(0, "MPI_Barrier", B + 20 * MS, B + 80 * MS);
+    // Useful from 10 to 30 and from 40 to 60 ms.
+    hybrid.call(1, "MPI_Send", B + 10 * MS, B + 10 * MS);
+    hybrid.call(1, "MPI_Send", B + 30 * MS, B + 40 * MS);
+    hybrid.call(1, "MPI_Send", B + 60 * MS, B + 60 * MS);
+    // Useful from 50 to 70 ms.
+    hybrid.call(2, "MPI_Recv", B + 50 * MS, B + 50 * MS);
+    hybrid.call(2, "MPI_Recv", B + 70 * MS, B + 75 * MS);
+    let metrics = whole(&[finish(hybrid, 100)]);
+    let rank = &metrics.ranks[0];
+    // 0–30, 40–70 and 80–100 ms.
+    assert_eq!([rank.compute_s, rank.overhead_s, rank.mpi_s].map(ms), [80.0, 20.0, 60.0]);
+    assert_eq!((rank.threads, rank.events), (3, 8));
+    assert!(metrics.notes.iter().any(|note| note.contains("several threads")));
+}
+
+#[test]
+fn a_killed_rank_ends_at_its_last_stamp_and_shows_where_it_stands() {
+    let [first, mut second] = two_ranks();
+    second.threads[0].pop();
+    second.threads[0].pop();
+    second.open_call(0, "MPI_Recv", B + 62 * MS);
+    second.killed();
+    let metrics = whole(&[first, second]);
+    let dead = &metrics.ranks[1];
+    // 10 to 62 ms, of which 20 ms are in MPI_Recv; the open call adds nothing.
+    assert_eq!([dead.elapsed_s, dead.compute_s, dead.mpi_s].map(ms), [52.0, 32.0, 20.0]);
+    assert_eq!(ms(dead.outside_s), 48.0);
+    let RankState::Unfinished { last_call, inside } = &dead.state else { panic!() };
+    assert_eq!(last_call.as_deref(), Some("MPI_Recv"));
+    let (function, since_s) = inside.as_ref().unwrap();
+    assert_eq!((function.as_str(), ms(*since_s)), ("MPI_Recv", 62.0));
+    assert_identity(&metrics);
+}
+
+#[test]
+fn a_thread_stuck_in_mpi_while_others_go_on_does_not_compute() {
+    let mut stuck = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    stuck.open_call(0, "MPI_Recv", B + 30 * MS);
+    stuck.call(1, "MPI_Send", B + 50 * MS, B + 60 * MS);
+    stuck.killed();
+    let metrics = whole(&[stuck]);
+    let rank = &metrics.ranks[0];
+    assert_eq!([rank.elapsed_s, rank.compute_s, rank.mpi_s].map(ms), [60.0, 30.0, 30.0]);
+}
+
+#[test]
+fn abandoned_calls_have_no_length_and_are_counted() {
+    let mut jumped = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    jumped.abandoned_call(0, "MPI_Recv", B + 10 * MS);
+    jumped.call(0, "MPI_Send", B + 40 * MS, B + 50 * MS);
+    let metrics = whole(&[finish(jumped, 100)]);
+    assert_eq!((metrics.ranks[0].abandoned, ms(metrics.ranks[0].mpi_s)), (1, 10.0));
+    assert_eq!(call(&metrics, "MPI_Recv").map(|c| (c.count, ms(c.time_s))), Some((1, 0.0)));
+}
+
+#[test]
+fn what_follows_damage_is_not_taken_for_computation() {
+    let [first, mut second] = two_ranks();
+    let bad = trace_format::layout::Slot { begin: 3, ..second.threads[0][1] };
+    second.threads[0].insert(2, bad);
+    let directory = RunDirectory::of(&[first, second]);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let cut = &metrics.ranks[1];
+    assert_eq!(cut.ending, Ending::Damaged);
+    // The event next to the damage is not trusted: nothing of this rank is left.
+    assert_eq!([cut.elapsed_s, cut.compute_s].map(ms), [0.0, 0.0]);
+    assert_identity(&metrics);
+}
+
+#[test]
+fn overlapping_calls_are_cut_at_the_next_and_named() {
+    let mut one = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    one.call(0, "MPI_Send", B + 10 * MS, B + 60 * MS);
+    one.call(0, "MPI_Recv", B + 20 * MS, B + 30 * MS);
+    let directory = RunDirectory::of(&[finish(one, 100)]);
+    let run = Run::open(directory.path()).unwrap();
+    assert!(run.diagnoses[0].what.contains("1 calls of thread 0 end after the next one begins"));
+    let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
+    assert_eq!(ms(metrics.ranks[0].mpi_s), 20.0);
+    assert_identity(&metrics);
+}
+
+#[test]
+fn long_calls_and_many_chunks() {
+    let mut busy = SyntheticRank::complete(0, 1, B, B + 30_000 * MS);
+    for index in 0..5000 {
+        busy.call(0, "MPI_Send", B + index * 100, B + index * 100 + 40);
+    }
+    busy.call(0, "MPI_Recv", B + 10_000 * MS, B + 25_000 * MS);
+    let metrics = whole(&[finish(busy, 30_000)]);
+    let rank = &metrics.ranks[0];
+    assert_eq!((rank.events, ms(rank.mpi_s)), (5003, 15_000.0 + 0.2));
+    assert_identity(&metrics);
+}
+
+#[test]
+fn waiting_for_cores_is_read_and_flagged() {
+    let mut ranks = two_ranks();
+    for rank in &mut ranks {
+        rank.header.affinity = vec![3];
+        rank.usage(Phase::Init, 1_000_000, 5);
+    }
+    ranks[0].usage(Phase::Finalize, 1_500_000, 6);
+    ranks[1].usage(Phase::Finalize, 9_000_000, 25);
+    let metrics = whole(&ranks);
+    let waited: Vec<_> = metrics.ranks.iter().map(|r| r.off_cpu_s.map(ms)).collect();
+    assert_eq!(waited, [Some(0.5), Some(8.0)]);
+    assert_eq!(metrics.ranks[1].involuntary_switches, Some(20));
+    let [few, one, slow] = &metrics.oversubscription[..] else {
+        panic!("{:?}", metrics.oversubscription)
+    };
+    assert_eq!(*few, Oversubscription::FewCores { host: "n0".into(), ranks: 2, cores: 1 });
+    assert!(matches!(one, Oversubscription::OneCore { core: 3, ranks, .. } if *ranks == [0, 1]));
+    assert!(
+        matches!(slow, Oversubscription::Waited { rank: 1, share } if (share - 0.1).abs() < 1e-9)
+    );
+    assert_eq!(window(&ranks, "0,0.05").ranks[0].off_cpu_s, None, "known for the whole run only");
+}
+
+#[test]
+fn skewed_ranks_give_the_same_figures() {
+    let [first, second] = two_ranks();
+    let mut apart = second.clone();
+    apart.header.host = "n1".into();
+    let straight = whole(&[first.clone(), second]);
+    let skewed = whole(&[first, apart.skewed(-40_000_000_000, 1.0 + 150e-6)]);
+    for (a, b) in straight.ranks.iter().zip(&skewed.ranks) {
+        for (a, b) in [(a.compute_s, b.compute_s), (a.mpi_s, b.mpi_s), (a.outside_s, b.outside_s)] {
+            assert!((a - b).abs() < 10e-9, "{a} {b}");
+        }
+    }
+    assert_identity(&skewed);
+}
+
+#[test]
+fn a_rank_without_begin_or_events_does_no_harm() {
+    let bare = SyntheticRank::new(1, 2);
+    let [first, _] = two_ranks();
+    let metrics = whole(&[first, bare]);
+    assert_eq!(metrics.ranks[1].elapsed_s, 0.0);
+    assert_identity(&metrics);
+    let nothing = whole(&[SyntheticRank::new(0, 1)]);
+    assert!(nothing.efficiency.is_none());
+}
+
+#[test]
+fn lost_events_are_summed() {
+    let [mut first, second] = two_ranks();
+    first.definitions.retain(|d| !matches!(d, Definition::Finalized { .. }));
+    first.definitions.push(Definition::Finalized { lost_events: 41 });
+    assert_eq!(whole(&[first, second]).lost_events, 41);
+}
+
+#[test]
+fn polls_count_each_and_take_only_the_time_inside_them() {
+    let mut poller = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    poller.header.compute = "blas".into();
+    poller.polls("MPI_Iprobe", B + 10 * MS, B + 80 * MS, 1_750_000, 30 * MS);
+    poller.compute("dgemm_", B + 20 * MS, B + 50 * MS, 1.0, 8);
+    let metrics = whole(&[finish(poller, 100)]);
+    let rank = &metrics.ranks[0];
+    assert_eq!([rank.compute_s, rank.mpi_s, rank.other_s].map(ms), [30.0, 30.0, 40.0]);
+    let probe = call(&metrics, "MPI_Iprobe").unwrap();
+    assert_eq!((probe.count, ms(probe.time_s)), (1_750_000, 30.0));
+    assert_identity(&metrics);
+}

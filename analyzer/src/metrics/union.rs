@@ -1,0 +1,142 @@
+//! How much of a selection intervals cover: intervals in order of their begin come in, ticks go
+//! out.
+
+/// Sums what intervals have in common with a selection's stretches.
+///
+/// Both come in order of their begin; the stretches do not overlap.
+#[derive(Debug, Clone)]
+pub(super) struct Clipper<'a> {
+    stretches: &'a [(u64, u64)],
+}
+
+impl<'a> Clipper<'a> {
+    pub fn new(stretches: &'a [(u64, u64)]) -> Self {
+        Self { stretches }
+    }
+
+    /// Drops the stretches that end before a begin: no later interval meets them.
+    fn move_to(&mut self, begin_ticks: u64) {
+        while let [(_, end), rest @ ..] = self.stretches
+            && *end <= begin_ticks
+        {
+            self.stretches = rest;
+        }
+    }
+
+    /// Ticks that an interval has in common with the stretches.
+    pub fn common_ticks(&mut self, begin_ticks: u64, end_ticks: u64) -> u64 {
+        self.move_to(begin_ticks);
+        let met = self.stretches.iter().take_while(|(begin, _)| *begin < end_ticks);
+        met.map(|&(begin, end)| end.min(end_ticks).saturating_sub(begin.max(begin_ticks))).sum()
+    }
+
+    /// Whether a moment lies in a stretch; its end does not.
+    pub fn contains(&mut self, ticks: u64) -> bool {
+        self.move_to(ticks);
+        self.stretches.first().is_some_and(|(begin, end)| (*begin..*end).contains(&ticks))
+    }
+}
+
+/// Sums the union of intervals, clipped to a selection, as they come in order of their begin.
+#[derive(Debug)]
+pub(super) struct Union<'a> {
+    clipper: Clipper<'a>,
+    current: Option<(u64, u64)>,
+    ticks: u64,
+}
+
+impl<'a> Union<'a> {
+    pub fn new(stretches: &'a [(u64, u64)]) -> Self {
+        Self { clipper: Clipper::new(stretches), current: None, ticks: 0 }
+    }
+
+    /// Adds an interval that begins no earlier than the ones before.
+    pub fn add(&mut self, begin_ticks: u64, end_ticks: u64) {
+        match &mut self.current {
+            Some((_, end)) if begin_ticks <= *end => *end = end_ticks.max(*end),
+            current => {
+                if let Some((begin, end)) = current.replace((begin_ticks, end_ticks)) {
+                    self.ticks += self.clipper.common_ticks(begin, end);
+                }
+            }
+        }
+    }
+
+    /// Ticks of the union.
+    pub fn finish(mut self) -> u64 {
+        if let Some((begin, end)) = self.current {
+            self.ticks += self.clipper.common_ticks(begin, end);
+        }
+        self.ticks
+    }
+}
+
+/// Merges sorted sequences of intervals into one, by begin. Few sequences: a scan finds the next.
+pub(super) fn merged<I: Iterator<Item = (u64, u64)>>(
+    sequences: Vec<I>,
+) -> impl Iterator<Item = (u64, u64)> {
+    let mut heads: Vec<_> = sequences.into_iter().map(Iterator::peekable).collect();
+    std::iter::from_fn(move || {
+        let begins = heads.iter_mut().enumerate();
+        let (next, _) = begins
+            .filter_map(|(index, head)| Some((index, head.peek()?.0)))
+            .min_by_key(|(_, begin)| *begin)?;
+        heads[next].next()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn covered(intervals: &[(u64, u64)], ticks: u64) -> bool {
+        intervals.iter().any(|(begin, end)| (*begin..*end).contains(&ticks))
+    }
+
+    /// Sorted, disjoint stretches from cut points.
+    fn stretches_of(mut points: Vec<u64>) -> Vec<(u64, u64)> {
+        points.sort_unstable();
+        points.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn union_is_the_count_of_covered_ticks(
+            threads in prop::collection::vec(
+                prop::collection::vec((0u64..200, 0u64..30), 0..20), 0..5),
+            points in prop::collection::vec(0u64..230, 0..9),
+        ) {
+            let stretches = stretches_of(points);
+            let mut sequences: Vec<Vec<(u64, u64)>> = threads;
+            for sequence in &mut sequences {
+                for interval in sequence.iter_mut() {
+                    interval.1 += interval.0;
+                }
+                sequence.sort_unstable();
+            }
+            let all = sequences.concat();
+            let mut union = Union::new(&stretches);
+            for (begin, end) in merged(sequences.into_iter().map(Vec::into_iter).collect()) {
+                union.add(begin, end);
+            }
+            let expected = (0..260).filter(|t| covered(&all, *t) && covered(&stretches, *t));
+            prop_assert_eq!(union.finish(), expected.count() as u64);
+        }
+
+        #[test]
+        fn clipper_agrees_with_counting(
+            mut intervals in prop::collection::vec((0u64..200, 0u64..30), 0..20),
+            points in prop::collection::vec(0u64..230, 0..9),
+        ) {
+            let stretches = stretches_of(points);
+            intervals.sort_unstable();
+            let (mut sums, mut contains) = (Clipper::new(&stretches), Clipper::new(&stretches));
+            for (begin, length) in intervals {
+                let expected = (begin..begin + length).filter(|t| covered(&stretches, *t)).count();
+                prop_assert_eq!(sums.common_ticks(begin, begin + length), expected as u64);
+                prop_assert_eq!(contains.contains(begin), covered(&stretches, begin));
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What ran where, in a line: headers of the rank files come in, short texts go out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::trace::Run;
+
+/// Longest list of arguments or numbers in a line, characters.
+const MOST_CHARACTERS: usize = 48;
+
+/// The program's name; of several programs all names.
+pub(super) fn program(run: &Run) -> String {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let names: BTreeSet<String> =
+        run.ranks.iter().map(|rank| name(&rank.file.header.program)).collect();
+    names.into_iter().collect::<Vec<_>>().join(" : ")
+}
+
+/// The user's parameters.
+pub(super) fn parameters(run: &Run) -> Vec<(String, String)> {
+    let of_files = run.ranks.iter().map(|rank| &rank.file.header.parameters);
+    let found = of_files.into_iter().find(|parameters| !parameters.is_empty()).cloned();
+    found.or_else(|| Some(run.description.as_ref()?.params.0.clone())).unwrap_or_default()
+}
+
+/// Program with parameters, or with its arguments where there are no parameters.
+pub(super) fn program_line(run: &Run) -> String {
+    let parameters = parameters(run);
+    let details: Vec<String> = match parameters.is_empty() {
+        false => parameters.into_iter().map(|(name, value)| format!("{name}={value}")).collect(),
+        true => {
+            let arguments = run.ranks.first().map(|rank| &rank.file.header.arguments);
+            arguments.into_iter().flatten().skip(1).map(|argument| printable(argument)).collect()
+        }
+    };
+    let details = shortened(&details.join(" "));
+    if details.is_empty() { program(run) } else { format!("{}  {details}", program(run)) }
+}
+
+/// Name and version of the MPI library, from its own long text.
+pub(super) fn mpi_library(run: &Run) -> String {
+    let text = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
+    let first = text.split([',', '\n']).next().unwrap_or_default();
+    let words = first.replace("Version:", "").replace(" v", " ").replace(['\t', '\0'], " ");
+    let short = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    if short.is_empty() { "unknown MPI".into() } else { shortened(&printable(&short)) }
+}
+
+/// Hosts, ranks and cores.
+pub(super) fn placement(run: &Run) -> String {
+    let mut hosts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for rank in &run.ranks {
+        let header = &rank.file.header;
+        *hosts.entry((&header.host, &header.boot_id)).or_default() += 1;
+    }
+    let ranks = plural(run.world_size as usize, "rank");
+    let hosts = plural(hosts.len(), "host");
+    let cores = if run.ranks.len() <= 16 { cores(run) } else { String::new() };
+    format!("{hosts}, {ranks}{cores}")
+}
+
+fn cores(run: &Run) -> String {
+    let affinities = run.ranks.iter().map(|rank| &rank.file.header.affinity);
+    let cores: BTreeSet<u32> = affinities.flatten().copied().collect();
+    if cores.is_empty() {
+        return String::new();
+    }
+    let word = if cores.len() == 1 { "core" } else { "cores" };
+    format!(" on {word} {}", number_list(cores))
+}
+
+/// Numbers with their runs drawn together: `0-3,8`.
+pub(super) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    range_list(runs)
+}
+
+/// Runs of numbers, first and last: `0-3,8`.
+pub(super) fn range_list(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
+    let text = |(first, last): (u32, u32)| match last - first {
+        0 => format!("{first}"),
+        1 => format!("{first},{last}"),
+        _ => format!("{first}-{last}"),
+    };
+    shortened(&runs.into_iter().map(text).collect::<Vec<_>>().join(","))
+}
+
+/// A count and its noun.
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", super::quantity::count(count as u64))
+}
+
+/// At most so many characters that a line bears.
+pub(super) fn shortened(text: &str) -> String {
+    if text.chars().count() <= MOST_CHARACTERS {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(MOST_CHARACTERS - 1).collect();
+    format!("{start}…")
+}
+
+/// Without control characters: names from a trace may hold escape sequences.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

@@ -1,0 +1,42 @@
+//! Stage 4, for people and programs: a run, its timeline and its metrics come in, the terminal's
+//! screen ([`terminal`]) and the JSON document ([`json`]) go out.
+
+pub mod json;
+pub mod terminal;
+
+mod context;
+mod quantity;
+mod table;
+mod verdict;
+
+use crate::metrics::Metrics;
+use crate::timeline::GlobalTimeline;
+use crate::trace::{FileDiagnosis, Run};
+
+/// All that a report is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
+    /// The figures of the selection.
+    pub metrics: &'a Metrics,
+}
+
+impl<'a> Report<'a> {
+    /// What is wrong with the files, of all stages.
+    pub fn diagnoses(&self) -> impl Iterator<Item = &'a FileDiagnosis> {
+        let Self { run, timeline, metrics } = *self;
+        run.diagnoses.iter().chain(&timeline.diagnoses).chain(&metrics.diagnoses)
+    }
+
+    /// What a reader should know, of all stages.
+    pub fn notes(&self) -> impl Iterator<Item = &'a String> {
+        let Self { run, timeline, metrics } = *self;
+        run.notes.iter().chain(&timeline.notes).chain(&metrics.notes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,372 @@
+//! The first screen: a report comes in, text for a terminal of 80 columns and more goes out.
+
+use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection};
+use crate::timeline::{Alignment, Ending};
+
+use super::Report;
+use super::context::{
+    mpi_library, number_list, placement, plural, printable, program_line, shortened,
+};
+use super::quantity::{TimeUnit, count, nanoseconds, percent, seconds, with_prefix};
+use super::table::Table;
+use super::verdict;
+
+/// Columns that sentences are wrapped to.
+const WIDTH: usize = 88;
+/// Columns before the text of a labelled line.
+const INDENT: usize = 8;
+/// Ranks up to which all are shown.
+const ALL_RANKS: usize = 20;
+/// Of more ranks, those of most overhead that are shown, beside the one of least.
+const WORST_RANKS: usize = 16;
+/// Functions shown.
+const MOST_CALLS: usize = 12;
+/// Diagnoses shown.
+const MOST_DIAGNOSES: usize = 8;
+
+/// The screen of a report. With `colour` labels are emphasised; nothing is said by colour alone.
+pub fn screen(report: &Report, colour: bool) -> String {
+    let mut screen = Screen { text: String::new(), colour };
+    screen.line(&header(report));
+    screen.labelled(selection_line(report));
+    screen.labelled(Some(("VERDICT", verdict::sentences(report).join(" "))));
+    screen.labelled(cut_line(report));
+    screen.line(&efficiency_line(report));
+    screen.lines(&rank_table(report));
+    screen.labelled_block("CALLS", &call_table(report));
+    screen.labelled(flops_line(report));
+    screen.labelled(Some(("TRUST", trust_line(report))));
+    screen.continued(&diagnosis_lines(report));
+    for note in report.notes() {
+        screen.labelled(Some(("NOTE", printable(note))));
+    }
+    screen.labelled(Some(("NEXT", next_command(report))));
+    screen.text
+}
+
+struct Screen {
+    text: String,
+    colour: bool,
+}
+
+impl Screen {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn lines(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.line(line));
+    }
+
+    fn label(&self, label: &str) -> String {
+        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
+        match self.colour {
+            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
+            false => format!("{label}{padding}"),
+        }
+    }
+
+    /// A label and a text wrapped beside it.
+    fn labelled(&mut self, line: Option<(&str, String)>) {
+        let Some((label, text)) = line else { return };
+        let mut start = self.label(label);
+        for part in wrapped(&text) {
+            self.line(&format!("{start}{part}"));
+            start = " ".repeat(INDENT);
+        }
+    }
+
+    /// A label before the first line of a block.
+    fn labelled_block(&mut self, label: &str, lines: &[String]) {
+        let mut start = self.label(label);
+        for line in lines {
+            self.line(&format!("{start}{line}"));
+            start = " ".repeat(INDENT);
+        }
+    }
+
+    fn continued(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.line(&format!("{}{line}", " ".repeat(INDENT))));
+    }
+}
+
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().map_or(0, |line| line.chars().count());
+        if line > 0 && line + 1 + word.chars().count() > WIDTH - INDENT {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+fn header(report: &Report) -> String {
+    let run = report.run;
+    let name = run.directory.file_name().map_or_else(
+        || run.directory.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    let parts = [program_line(run), mpi_library(run), placement(run), name];
+    printable(&parts.join(" | "))
+}
+
+fn selection_line(report: &Report) -> Option<(&'static str, String)> {
+    let metrics = report.metrics;
+    let lengths =
+        format!("{} of {} elapsed", seconds(metrics.elapsed_s), seconds(metrics.run_elapsed_s));
+    match &metrics.selection {
+        Selection::Whole => None,
+        Selection::Window { from, to } => Some(("WINDOW", format!("{from} to {to}: {lengths}"))),
+        Selection::Region(name) => {
+            let times = match metrics.occurrences {
+                Some(1) | None => String::new(),
+                Some(times) => format!(", in {} occurrences a rank", count(times as u64)),
+            };
+            Some(("REGION", format!("{}: {lengths}{times}", printable(name))))
+        }
+    }
+}
+
+fn cut_line(report: &Report) -> Option<(&'static str, String)> {
+    let left_out = |rank: &&RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
+    let cut: Vec<u32> =
+        report.metrics.ranks.iter().filter(left_out).map(|rank| rank.rank).collect();
+    (!cut.is_empty()).then(|| {
+        let text = format!(
+            "{} ({}) known only up to where recording or valid data end; the rest of tau counts as \
+             overhead, outside",
+            plural(cut.len(), "rank"),
+            number_list(cut)
+        );
+        ("CUT", text)
+    })
+}
+
+fn efficiency_line(report: &Report) -> String {
+    let metrics = report.metrics;
+    let compute = match metrics.compute {
+        ComputeMode::Outside => "outside MPI",
+        ComputeMode::Blas => "BLAS",
+        ComputeMode::Regions => "regions",
+    };
+    let tail = format!("tau {}   computation = {compute}", seconds(metrics.elapsed_s));
+    match metrics.efficiency {
+        Some(efficiency) => {
+            let balance = efficiency.load_balance.map_or("?".into(), |b| format!("{b:.2}"));
+            format!(
+                "eps_p {:.2} = load balance {balance} x communication {:.2}   {tail}",
+                efficiency.parallel, efficiency.communication
+            )
+        }
+        None => format!("eps_p ?   {tail}"),
+    }
+}
+
+fn rank_table(report: &Report) -> Vec<String> {
+    let metrics = report.metrics;
+    let mut ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
+    let total = ranks.len();
+    if total > ALL_RANKS {
+        ranks.sort_by(|a, b| b.overhead_s.total_cmp(&a.overhead_s));
+        let best = ranks.pop();
+        ranks.truncate(WORST_RANKS);
+        ranks.extend(best);
+    }
+    let unit = TimeUnit::of(metrics.elapsed_s);
+    let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
+    let mut table = Table::default();
+    table.right("rank", ranks.iter().map(|r| r.rank.to_string()));
+    let hosts: std::collections::BTreeSet<&str> =
+        metrics.ranks.iter().map(|r| r.host.as_str()).collect();
+    if hosts.len() > 1 {
+        table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
+    }
+    table.right(&format!("gamma/{}", unit.name), ranks.iter().map(|r| time(r.compute_s)));
+    let sums = if ranks.iter().any(|r| r.threads > 1) { "chi" } else { "chi =" };
+    let shift = if sums == "chi" { "" } else { "  " };
+    table.right(sums, ranks.iter().map(|r| time(r.overhead_s) + shift));
+    table.right("MPI", ranks.iter().map(|r| time(r.mpi_s)));
+    table.right("+ tool", ranks.iter().map(|r| time(r.tool_s)));
+    if metrics.compute != ComputeMode::Outside {
+        table.right("+ other", ranks.iter().map(|r| time(r.other_s)));
+    }
+    table.right("+ outside", ranks.iter().map(|r| time(r.outside_s)));
+    if ranks.iter().any(|r| r.threads > 1) {
+        table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
+    }
+    if ranks.iter().any(|r| r.core.is_some()) {
+        let core = |r: &&RankMetrics| r.core.map_or("?".into(), |core| core.to_string());
+        table.right("core", ranks.iter().map(core));
+    }
+    if ranks.iter().any(|r| r.off_cpu_s.is_some()) {
+        table.right("off-cpu", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
+    }
+    let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
+    if states.iter().any(|state| !state.is_empty()) {
+        table.left("state", states);
+    }
+    let mut lines = table.lines();
+    if total > ranks.len() {
+        let best = lines.pop();
+        let folded = total - ranks.len();
+        lines.push(format!("      … {} between (--json lists all) …", plural(folded, "rank")));
+        lines.extend(best);
+    }
+    lines
+}
+
+/// What is not as it should be with a rank.
+fn state(rank: &RankMetrics) -> String {
+    let mut state = match (&rank.state, rank.ending) {
+        (_, Ending::Damaged) => "cut: damaged".to_owned(),
+        (_, Ending::Stopped) => "cut: recording stopped".to_owned(),
+        (RankState::Finalized, _) => String::new(),
+        (RankState::Unfinished { inside: Some((function, since_s)), .. }, _) => {
+            format!("in {function} since {}", seconds(*since_s))
+        }
+        (RankState::Unfinished { last_call: Some(call), .. }, _) => format!("ended after {call}"),
+        (RankState::Unfinished { last_call: None, .. }, _) => "no calls".to_owned(),
+    };
+    if !rank.takes_part {
+        state = format!("takes no part {state}").trim_end().to_owned();
+    }
+    state
+}
+
+/// Whether a call's time lies before or after τ_i: it comes last and has no share.
+fn lies_outside(call: &CallMetrics) -> bool {
+    matches!(call.function.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
+}
+
+fn call_table(report: &Report) -> Vec<String> {
+    let mut calls: Vec<&CallMetrics> = report.metrics.calls.iter().collect();
+    calls.sort_by_key(|call| lies_outside(call));
+    let shown = &calls[..calls.len().min(MOST_CALLS)];
+    if shown.is_empty() {
+        return vec!["none in this stretch".into()];
+    }
+    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let share = |call: &CallMetrics| {
+        if lies_outside(call) || total_s <= 0.0 {
+            "-".to_owned()
+        } else {
+            percent(call.time_s / total_s)
+        }
+    };
+    let mut table = Table::default();
+    table.left("function", shown.iter().map(|call| call.function.clone()));
+    table.right("count", shown.iter().map(|call| count(call.count)));
+    table.right("time", shown.iter().map(|call| seconds(call.time_s)));
+    table.right("of p*tau", shown.iter().map(|call| share(call)));
+    table.right("mean", shown.iter().map(|call| seconds(call.mean_s())));
+    table.right("max", shown.iter().map(|call| seconds(call.max_s)));
+    table.right("on rank", shown.iter().map(|call| call.max_rank.to_string()));
+    if shown.iter().any(|call| call.bytes.is_some()) {
+        let bytes = |call: &&CallMetrics| {
+            call.bytes.map_or("-".into(), |bytes| with_prefix(bytes as f64) + "B")
+        };
+        table.right("bytes", shown.iter().map(bytes));
+    }
+    let mut lines = table.lines();
+    if calls.len() > shown.len() {
+        let more = plural(calls.len() - shown.len(), "more function");
+        lines.push(format!("{more} (--json lists all)"));
+    }
+    lines
+}
+
+fn flops_line(report: &Report) -> Option<(&'static str, String)> {
+    let flops = report.metrics.flops?;
+    let rate = match report.metrics.elapsed_s > 0.0 {
+        true => format!("{}flop/s", with_prefix(flops / report.metrics.elapsed_s)),
+        false => "? flop/s".into(),
+    };
+    let total = with_prefix(flops);
+    Some((
+        "FLOPS",
+        format!("{} | {rate} | lower bound: only interposed BLAS calls are seen", total.trim_end()),
+    ))
+}
+
+fn trust_line(report: &Report) -> String {
+    let (metrics, timeline) = (report.metrics, report.timeline);
+    let unaligned =
+        timeline.ranks.iter().filter(|r| r.clock.alignment == Alignment::Unaligned).count();
+    let bound = match timeline.bound_ns {
+        Some(bound_ns) => format!("clock ±{}", nanoseconds(bound_ns)),
+        None => "clock unknown".into(),
+    };
+    let mut parts = vec![match unaligned {
+        0 => bound,
+        count => format!("{bound}, but {} not aligned", plural(count, "rank")),
+    }];
+    if let Some(share) = tool_share(report) {
+        parts.push(format!("tool {}", percent(share)));
+    }
+    parts.push(format!("events lost {}", count(metrics.lost_events)));
+    let finalized = metrics.ranks.iter().filter(|rank| rank.state == RankState::Finalized).count();
+    parts.push(format!("{finalized}/{} ranks finalized", report.run.world_size));
+    let abandoned: u64 = metrics.ranks.iter().map(|rank| rank.abandoned).sum();
+    if abandoned > 0 {
+        parts.push(plural(abandoned as usize, "abandoned call"));
+    }
+    if let (Some(trace), Some(time)) = (report.run.ranks.first(), timeline.ranks.first()) {
+        let tick = nanoseconds_fine(1e9 / time.frequency.ticks_per_s);
+        parts.push(format!("{}, {tick} a tick", trace.file.counter.name()));
+    }
+    parts.push("1 run: no spread known".into());
+    parts.join(" | ")
+}
+
+fn nanoseconds_fine(value_ns: f64) -> String {
+    format!("{} ns", super::quantity::significant(value_ns, 2))
+}
+
+/// The recorder's share of p·τ.
+pub(super) fn tool_share(report: &Report) -> Option<f64> {
+    let metrics = report.metrics;
+    let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
+    let tool_s: f64 = metrics.participants().map(|rank| rank.tool_s).sum();
+    (total_s > 0.0).then(|| tool_s / total_s)
+}
+
+fn diagnosis_lines(report: &Report) -> Vec<String> {
+    let all: Vec<_> = report.diagnoses().collect();
+    let mut lines: Vec<String> = all
+        .iter()
+        .take(MOST_DIAGNOSES)
+        .flat_map(|diagnosis| wrapped(&printable(&format!("DAMAGE {diagnosis}"))))
+        .collect();
+    if all.len() > MOST_DIAGNOSES {
+        lines.push(format!("… {} more (--json lists all)", all.len() - MOST_DIAGNOSES));
+    }
+    lines
+}
+
+fn next_command(report: &Report) -> String {
+    let directory = quoted(&report.run.directory.display().to_string());
+    let regions = report.run.region_names();
+    match (&report.metrics.selection, regions.first()) {
+        (Selection::Whole, Some(name)) => {
+            format!("gammachi report {directory} --region {}", quoted(&printable(name)))
+        }
+        _ => format!("gammachi report {directory} --json"),
+    }
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}

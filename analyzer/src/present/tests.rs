@@ -1,0 +1,423 @@
+use super::*;
+use crate::metrics::Selection;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use trace_format::header::{Definition, Phase};
+use trace_format::layout::ToolReason;
+
+const MS: u64 = 1_000_000;
+const B: u64 = 5_000_000 * MS;
+
+fn at(ms: u64) -> u64 {
+    B + ms * MS
+}
+
+fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
+    rank.finalize(at(end), at(end + 20));
+    rank.tool(0, ToolReason::Finish, at(end + 1), at(end + 5));
+    rank
+}
+
+/// Two ranks of a solver: 8 s, BLAS, a region, some waiting.
+fn solver() -> [SyntheticRank; 2] {
+    let rank = |number: u32, wait: u64| {
+        let mut rank = SyntheticRank::complete(number, 2, at(0), at(8310));
+        rank.header.compute = "blas".into();
+        rank.header.arguments.push("input.dat".into());
+        rank.region_name(3, "solve");
+        rank.usage(Phase::Init, 0, 0).usage(Phase::Finalize, 10 * MS, 12);
+        rank.region_begin(0, 3, at(100));
+        rank.compute("cblas_dgemm", at(200), at(3800), 2e11, 1 << 30);
+        rank.compute("cblas_dgemm", at(3900), at(6800), 2e11, 1 << 30);
+        rank.tool(0, ToolReason::Window, at(6800), at(6808));
+        rank.call(0, "MPI_Send", at(6900), at(6900 + wait));
+        rank.call(0, "MPI_Recv", at(7900), at(8250));
+        rank.region_end(0, 3, at(8260));
+        finish(rank, 8310)
+    };
+    [rank(0, 850), rank(1, 700)]
+}
+
+/// The screen and the document of what a directory holds.
+fn texts(path: &std::path::Path, selection: &Selection) -> Result<[String; 2], String> {
+    let run = Run::open(path).map_err(|error| error.to_string())?;
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, selection).map_err(|error| error.to_string())?;
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    Ok([terminal::screen(&report, false), json::text(&report).map_err(|e| e.to_string())?])
+}
+
+fn texts_of(ranks: &[SyntheticRank], selection: &Selection) -> [String; 2] {
+    let directory = RunDirectory::of(ranks);
+    let texts = texts(directory.path(), selection).unwrap();
+    texts.map(|text| {
+        text.replace(&*directory.path().to_string_lossy(), "RUN")
+            .replace(&*directory.path().file_name().unwrap().to_string_lossy(), "solver.gammachi")
+    })
+}
+
+#[test]
+fn the_first_screen_of_a_region() {
+    let [screen, _] = texts_of(&solver(), &Selection::Region("solve".into()));
+    insta::assert_snapshot!(screen, @r"
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
+    REGION  solve: 8.16 s of 8.31 s elapsed
+    VERDICT 80 % efficient, well balanced. Rank 1 loses 1.66 s: 1.05 s in MPI (MPI_Send 700
+            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS; hiding all
+            communication could win at most 13 %.
+    eps_p 0.80 = load balance 1.00 x communication 0.80   tau 8.16 s   computation = BLAS
+    rank  gamma/s    chi =    MPI  + tool  + other  + outside  core
+       0    6.500  1.660    1.200   0.008    0.452      0.000     0
+       1    6.500  1.660    1.050   0.008    0.602      0.000     1
+    CALLS   function     count    time  of p*tau    mean     max  on rank     bytes
+            cblas_dgemm      4  13.0 s      80 %  3.25 s  3.60 s        0  4.295 GB
+            MPI_Send         2  1.55 s     9.5 %  775 ms  850 ms        0         -
+            MPI_Recv         2  700 ms     4.3 %  350 ms  350 ms        0         -
+    FLOPS   800.0 G | 98.04 Gflop/s | lower bound: only interposed BLAS calls are seen
+    TRUST   clock ±10 ns | tool 0.098 % | events lost 0 | 2/2 ranks finalized | rdtsc, 1.0
+            ns a tick | 1 run: no spread known
+    NEXT    gammachi report RUN --json
+    ");
+}
+
+#[test]
+fn the_first_screen_of_a_whole_run_leads_to_its_region() {
+    let [screen, _] = texts_of(&solver(), &Selection::Whole);
+    insta::assert_snapshot!(screen, @r"
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
+    VERDICT 78 % efficient, well balanced. Rank 0 loses 1.81 s: 1.20 s in MPI (MPI_Send 850
+            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS; hiding all
+            communication could win at most 13 %.
+    eps_p 0.78 = load balance 1.00 x communication 0.78   tau 8.31 s   computation = BLAS
+    rank  gamma/s    chi =    MPI  + tool  + other  + outside  core  off-cpu
+       0    6.500  1.810    1.200   0.008    0.602      0.000     0    0.010
+       1    6.500  1.810    1.050   0.008    0.752      0.000     1    0.010
+    CALLS   function      count     time  of p*tau     mean      max  on rank     bytes
+            cblas_dgemm       4   13.0 s      78 %   3.25 s   3.60 s        0  4.295 GB
+            MPI_Send          2   1.55 s     9.3 %   775 ms   850 ms        0         -
+            MPI_Recv          2   700 ms     4.2 %   350 ms   350 ms        0         -
+            MPI_Finalize      2  40.0 ms         -  20.0 ms  20.0 ms        0         -
+            MPI_Init          2  80.0 ns         -  40.0 ns  40.0 ns        0         -
+    FLOPS   800.0 G | 96.27 Gflop/s | lower bound: only interposed BLAS calls are seen
+    TRUST   clock ±10 ns | tool 0.096 % | events lost 0 | 2/2 ranks finalized | rdtsc, 1.0
+            ns a tick | 1 run: no spread known
+    NEXT    gammachi report RUN --region solve
+    ");
+}
+
+#[test]
+fn a_killed_rank_a_missing_rank_and_damage_come_first() {
+    let [mut first, mut second] = solver();
+    for rank in [&mut first, &mut second] {
+        rank.fixed.world_size = 4;
+        rank.header.compute = "outside".into();
+    }
+    second.threads[0].truncate(6);
+    second.open_call(0, "MPI_Recv", at(7900)).killed();
+    let bad = trace_format::layout::Slot { begin: 3, ..first.threads[0][1] };
+    first.threads[0].insert(7, bad);
+    let [screen, json] = texts_of(&[first, second], &Selection::Whole);
+    insta::assert_snapshot!(screen, @r"
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks on cores 0,1 | solver.gammachi
+    VERDICT Rank 1 never returned from MPI_Finalize (died, or still running): still inside
+            MPI_Recv since 7.90 s. 2 of 4 ranks left no readable file (2,3); all figures are
+            those of the others. 89 % efficient, well balanced. Rank 0 loses 1.01 s: 850 ms
+            in MPI (MPI_Send 850 ms), 150 ms before it began or after it ended; hiding all
+            communication could win at most 8.9 %.
+    CUT     1 rank (0) known only up to where recording or valid data end; the rest of tau
+            counts as overhead, outside
+    eps_p 0.89 = load balance 0.98 x communication 0.91   tau 7.90 s   computation = outside MPI
+    rank  gamma/s    chi =    MPI  + tool  + outside  core  off-cpu  state
+       0    6.892  1.008    0.850   0.008      0.150     0    0.010  cut: damaged
+       1    7.192  0.708    0.700   0.008      0.000     1    0.010  in MPI_Recv since 7.90 s
+    CALLS   function     count     time  of p*tau     mean      max  on rank     bytes
+            cblas_dgemm      4   13.0 s      82 %   3.25 s   3.60 s        0  4.295 GB
+            MPI_Send         2   1.55 s     9.8 %   775 ms   850 ms        0         -
+            MPI_Recv         2   350 ms     2.2 %   175 ms   350 ms        0         -
+            MPI_Init         2  80.0 ns         -  40.0 ns  40.0 ns        0         -
+    FLOPS   800.0 G | 101.3 Gflop/s | lower bound: only interposed BLAS calls are seen
+    TRUST   clock ±10 ns | tool 0.10 % | events lost 0 | 1/4 ranks finalized | rdtsc, 1.0 ns
+            a tick | 1 run: no spread known
+            DAMAGE ranks-000/rank-000000.gmc: at byte 131360: an event that begins out of
+            order; the later events of thread 0 are left out
+            DAMAGE ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the
+            rank's figures end at the last event that is valid
+    NEXT    gammachi report RUN --region solve
+    ");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["missing_ranks"], serde_json::json!([[2, 3]]));
+    assert_eq!(json["ranks"][1]["finalized"], false);
+    assert_eq!(json["ranks"][1]["inside"], "MPI_Recv");
+    assert_eq!(json["ranks"][1]["inside_since_s"], 7.9);
+    assert_eq!(json["ranks"][0]["ending"], "damaged");
+    assert_eq!(json["trust"]["damaged_files"], 1);
+    assert!(json["diagnoses"][0]["what"].as_str().unwrap().contains("out of order"));
+}
+
+#[test]
+fn of_dead_ranks_the_one_outside_mpi_is_named_first() {
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 3, at(0), at(1000));
+        rank.call(0, "MPI_Send", at(100), at(150 + 10 * u64::from(number)));
+        if number != 1 {
+            rank.open_call(0, "MPI_Barrier", at(300 - 50 * u64::from(number)));
+        }
+        rank.killed();
+        rank
+    };
+    let [screen, _] = texts_of(&[rank(0), rank(1), rank(2)], &Selection::Whole);
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "VERDICT 3 ranks (0-2) never returned from MPI_Finalize (died, or still \
+                    running): rank 1 is outside MPI, after MPI_Send at 160 ms; rank 2 is still \
+                    inside MPI_Barrier since 200 ms, the longest of 2 that are inside MPI.";
+    assert!(words.contains(expected), "{screen}");
+}
+
+#[test]
+fn many_ranks_are_folded_to_the_worst_and_the_best() {
+    let ranks: Vec<_> = (0..30u32)
+        .map(|number| {
+            let mut rank = SyntheticRank::complete(number, 30, at(0), at(1000));
+            rank.header.host = format!("n{}", number / 10);
+            rank.call(0, "MPI_Barrier", at(100), at(100 + 10 * u64::from(number)));
+            finish(rank, 1000)
+        })
+        .collect();
+    let [screen, json] = texts_of(&ranks, &Selection::Whole);
+    let rows: Vec<&str> = screen.lines().skip_while(|line| !line.starts_with("rank")).collect();
+    let first_word = |line: &str| line.split_whitespace().next().unwrap().to_owned();
+    assert_eq!(
+        rows[1..=16].iter().map(|line| first_word(line)).collect::<Vec<_>>()[..2],
+        ["29", "28"]
+    );
+    assert!(rows[17].contains("13 ranks between"), "{screen}");
+    assert_eq!(first_word(rows[18]), "0");
+    assert!(screen.contains("3 hosts, 30 ranks |"), "{screen}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["ranks"].as_array().unwrap().len(), 30);
+}
+
+#[test]
+fn the_document_has_the_promised_keys_and_its_sums_agree() {
+    let [_, text] = texts_of(&solver(), &Selection::Whole);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let documented = include_str!("../../../docs/report-json.md");
+    let mut keys = Vec::new();
+    collect_keys(&json, &mut keys);
+    for key in &keys {
+        assert!(documented.contains(&format!("`{key}`")), "docs/report-json.md lacks {key}");
+    }
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let ranks = json["ranks"].as_array().unwrap();
+    let sum: f64 = ranks.iter().map(|r| number(&r["compute_s"]) + number(&r["overhead_s"])).sum();
+    assert!((sum / (2.0 * number(&json["elapsed_s"])) - 1.0).abs() < 1e-9);
+    let computed: f64 = ranks.iter().map(|r| number(&r["compute_s"])).sum();
+    let expected = computed / (2.0 * number(&json["elapsed_s"]));
+    assert!((number(&json["efficiency"]["parallel"]) / expected - 1.0).abs() < 1e-12);
+    assert_eq!(json["params"], serde_json::json!({"N": "4000"}));
+    assert_eq!(json["ranks"][0]["off_cpu_s"], 0.01);
+    let events: u64 = ranks.iter().map(|r| r["events"].as_u64().unwrap()).sum();
+    let calls = json["calls"].as_array().unwrap();
+    assert_eq!(events, calls.iter().map(|c| c["count"].as_u64().unwrap()).sum::<u64>());
+}
+
+fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                // Names of parameters are the user's.
+                keys.push(key.clone());
+                if key != "params" {
+                    collect_keys(value, keys);
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
+        _ => {}
+    }
+}
+
+#[test]
+fn control_characters_of_a_trace_do_not_reach_the_terminal() {
+    let ranks = solver().map(|mut rank| {
+        rank.header.program = "/bin/a\u{1b}[31mb".into();
+        rank.region_name(5, "x\u{7}y");
+        rank.header.parameters = vec![("K".into(), "\u{1b}]0;title".into())];
+        rank
+    });
+    let [screen, _] = texts_of(&ranks, &Selection::Whole);
+    assert!(!screen.chars().any(|c| c.is_control() && c != '\n'), "{screen:?}");
+}
+
+#[test]
+fn colour_only_emphasises() {
+    let directory = RunDirectory::of(&solver());
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let coloured = terminal::screen(&report, true);
+    assert!(coloured.contains("\x1b[1mVERDICT\x1b[0m"));
+    let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");
+    assert_eq!(plain, terminal::screen(&report, false));
+}
+
+mod damage {
+    //! Whatever the files hold, there is a report or an error, and never a panic.
+
+    use super::*;
+    use crate::metrics::Bound;
+    use proptest::prelude::*;
+    use trace_format::header::ClockExchange;
+    use trace_format::layout::{Slot, slot_word};
+
+    fn selections() -> [Selection; 3] {
+        let window = Selection::Window {
+            from: Bound::Occurrence { function: "MPI_Send".into(), number: 1 },
+            to: Bound::Seconds(8.0),
+        };
+        [Selection::Whole, Selection::Region("solve".into()), window]
+    }
+
+    /// Whether there is a report of the given selection; an error must say something.
+    fn answers(path: &std::path::Path, selection: &Selection) -> bool {
+        match texts(path, selection) {
+            Ok([screen, json]) => {
+                assert!(screen.contains("TRUST") && json.contains("\"trust\""));
+                true
+            }
+            Err(error) => {
+                assert!(!error.is_empty());
+                false
+            }
+        }
+    }
+
+    /// Bits that matter: the used parts of header, definitions and events.
+    fn used_bits(file: &[u8]) -> Vec<usize> {
+        let used = (0..file.len()).filter(|byte| file[*byte] != 0);
+        used.flat_map(|byte| (0..8).map(move |bit| 8 * byte + bit)).collect()
+    }
+
+    #[test]
+    fn one_flipped_bit_anywhere() {
+        let directory = RunDirectory::of(&solver());
+        let file = std::fs::read(directory.file(1)).unwrap();
+        let granule = 65_536;
+        // All bits of definitions and events, every 197th of the header, mostly function names.
+        let bits = used_bits(&file);
+        let bits = bits.iter().filter(|bit| **bit >= 8 * granule || **bit % 197 == 0);
+        let mut reported = 0;
+        for (&bit, selection) in bits.zip(selections().iter().cycle()) {
+            let mut damaged = file.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(directory.file(1), damaged).unwrap();
+            reported += usize::from(answers(directory.path(), selection));
+        }
+        assert!(reported > 1000, "{reported}");
+    }
+
+    #[test]
+    fn cut_off_anywhere() {
+        let directory = RunDirectory::of(&solver());
+        let file = std::fs::read(directory.file(0)).unwrap();
+        for length in (0..file.len()).step_by(499) {
+            std::fs::write(directory.file(0), &file[..length]).unwrap();
+            // Rank 1's file is sound: there is always a report.
+            assert!(answers(directory.path(), &Selection::Whole), "cut to {length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_cut_that_loses_events_never_raises_efficiency_unsaid() {
+        let directory = RunDirectory::of(&solver());
+        let file = std::fs::read(directory.file(0)).unwrap();
+        // All event chunks are gone, the definitions say that the rank finalized.
+        std::fs::write(directory.file(0), &file[..2 * 65_536]).unwrap();
+        let [_, json] = texts(directory.path(), &Selection::Whole).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["ranks"][0]["ending"], "damaged");
+        assert_eq!(json["ranks"][0]["compute_s"], 0.0);
+        assert!(json["diagnoses"][0]["what"].as_str().unwrap().contains("events are missing"));
+    }
+
+    fn slot() -> impl Strategy<Value = Slot> {
+        let function = prop_oneof![0u16..20, 16u16..700, any::<u16>()];
+        let duration = prop_oneof![0u32..1000, 0u32..7, Just(u32::MAX), any::<u32>()];
+        let begin = prop_oneof![0u64..10_000, at(0)..at(9000), any::<u64>()];
+        (begin, duration, function, any::<(i32, i32, u32, u32)>()).prop_map(
+            |(begin, duration, function, (peer, tag, bytes, request))| {
+                let word = slot_word(duration, function, 0);
+                Slot { begin, word, peer, tag, bytes, request }
+            },
+        )
+    }
+
+    fn ticks() -> impl Strategy<Value = u64> {
+        prop_oneof![0u64..10_000, at(0)..at(9000), Just(0), Just(u64::MAX), any::<u64>()]
+    }
+
+    fn definition() -> impl Strategy<Value = Definition> {
+        let exchange = (any::<bool>(), 0u32..4, any::<bool>(), ticks(), ticks(), ticks());
+        prop_oneof![
+            ticks().prop_map(|ticks| Definition::RankBegin { ticks }),
+            ticks().prop_map(|ticks| Definition::RankEnd { ticks }),
+            ticks().prop_map(|ticks| Definition::Stopped { ticks, reason: "full".into() }),
+            any::<u64>().prop_map(|lost_events| Definition::Finalized { lost_events }),
+            any::<u32>().prop_map(|id| Definition::Region { id, name: "solve".into() }),
+            any::<[u64; 4]>().prop_map(|[ticks, width_ticks, monotonic_raw_ns, realtime_ns]| {
+                Definition::ClockAnchor(trace_format::header::ClockAnchor {
+                    ticks,
+                    width_ticks,
+                    monotonic_raw_ns,
+                    realtime_ns,
+                })
+            }),
+            exchange.prop_map(|(last, parent, same_host, child, of_parent, bound)| {
+                Definition::ClockExchange(ClockExchange {
+                    phase: if last { Phase::Finalize } else { Phase::Init },
+                    parent,
+                    same_host,
+                    rounds: 1,
+                    kept: 1,
+                    child_ticks: child,
+                    parent_ticks: of_parent,
+                    bound_ticks: bound,
+                    min_round_trip_ticks: 1,
+                    median_round_trip_ticks: 1,
+                })
+            }),
+        ]
+    }
+
+    fn rank() -> impl Strategy<Value = (Vec<Definition>, Vec<Vec<Slot>>, bool, usize)> {
+        (
+            prop::collection::vec(definition(), 0..12),
+            prop::collection::vec(prop::collection::vec(slot(), 1..12), 0..4),
+            any::<bool>(),
+            0..3usize,
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+        #[test]
+        fn sound_files_with_absurd_content(
+            ranks in prop::collection::vec(rank(), 1..4), sorted in any::<bool>(),
+        ) {
+            let directory = RunDirectory::new();
+            for ((definitions, mut threads, invariant, mode), number) in ranks.into_iter().zip(0..) {
+                if sorted {
+                    threads.iter_mut().for_each(|slots| slots.sort_by_key(|slot| slot.begin));
+                }
+                let mut rank = SyntheticRank::new(number, 4);
+                rank.header.counter_invariant = invariant;
+                rank.header.compute = ["outside", "blas", "regions"][mode].into();
+                (rank.definitions, rank.threads) = (definitions, threads);
+                directory.write(&rank);
+            }
+            for selection in selections() {
+                answers(directory.path(), &selection);
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Run directories made by hand: tests say which calls a rank made and when, and get the files
+//! that a recorder would have left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use trace_format::encoding::{checksum, encode, framed_bytes};
+use trace_format::functions;
+use trace_format::header::{
+    ClockAnchor, ClockExchange, Definition, FileHeader, Phase, ThreadUsage,
+};
+use trace_format::layout::*;
+
+/// A directory of its own that is removed with the value.
+#[derive(Debug)]
+pub struct RunDirectory(PathBuf);
+
+impl RunDirectory {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("gammachi-test-{}-{number}.gammachi", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A directory with these ranks' files.
+    pub fn of(ranks: &[SyntheticRank]) -> Self {
+        let directory = Self::new();
+        ranks.iter().for_each(|rank| directory.write(rank));
+        directory
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn file(&self, rank: u32) -> PathBuf {
+        self.0.join(rank_file_path(0, rank))
+    }
+
+    pub fn write(&self, rank: &SyntheticRank) {
+        let path = self.file(rank.fixed.rank);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, rank.bytes()).unwrap();
+    }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Number of a function in the files made here.
+pub fn number_of(name: &str) -> u16 {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(functions::names);
+    let index = NAMES.iter().position(|other| other == name);
+    FIRST_FUNCTION + index.unwrap_or_else(|| panic!("no function {name}")) as u16
+}
+
+/// One rank's file in the making. Its counter runs at 1 GHz unless said otherwise.
+#[derive(Debug, Clone)]
+pub struct SyntheticRank {
+    pub fixed: FixedHeader,
+    pub header: FileHeader,
+    pub definitions: Vec<Definition>,
+    /// Slots of each thread.
+    pub threads: Vec<Vec<Slot>>,
+}
+
+impl SyntheticRank {
+    /// A rank without events and definitions.
+    pub fn new(rank: u32, world_size: u32) -> Self {
+        Self {
+            fixed: FixedHeader {
+                magic: MAGIC,
+                version: FORMAT_VERSION,
+                level: 0,
+                counter: CounterKind::Tsc as u8,
+                rank,
+                world_size,
+                world: 0,
+                pid: 100 + rank,
+                payload_bytes: 0,
+                payload_crc: 0,
+                fixed_crc: 0,
+                reserved: [0; 24],
+            },
+            header: FileHeader {
+                recorder_version: "0.1.0".into(),
+                program: "/opt/bin/solver".into(),
+                build_id: String::new(),
+                arguments: vec!["./solver".into()],
+                directory: "/opt".into(),
+                host: "n0".into(),
+                boot_id: "boot-n0".into(),
+                mpi_library: "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4".into(),
+                mpi_family: "openmpi".into(),
+                mpi_version: (3, 1),
+                thread_level: 0,
+                counter_invariant: true,
+                compute: "outside".into(),
+                parameters: vec![("N".into(), "4000".into())],
+                affinity: vec![rank],
+                numa_node: 0,
+                function_names: functions::names().join("\n"),
+            },
+            definitions: Vec::new(),
+            threads: vec![Vec::new()],
+        }
+    }
+
+    /// A rank that ran from `begin` to `end`, with MPI_Init before, anchors of a 1 GHz counter, and,
+    /// unless it is rank 0, exchanges that find the counter shared.
+    pub fn complete(rank: u32, world_size: u32, begin: u64, end: u64) -> Self {
+        let mut this = Self::new(rank, world_size);
+        this.anchor(begin / 2, 1e9, begin / 2).anchor(begin - 50, 1e9, begin - 50);
+        this.anchor(end + 50, 1e9, end + 50);
+        if rank != 0 {
+            this.exchange(Phase::Init, 0, begin - 40, begin - 40);
+            this.exchange(Phase::Finalize, 0, end + 40, end + 40);
+        }
+        this.call(0, "MPI_Init", begin - 100, begin - 60);
+        this.definitions.push(Definition::RankBegin { ticks: begin });
+        this.definitions.push(Definition::RankEnd { ticks: end });
+        this.definitions.push(Definition::Finalized { lost_events: 0 });
+        this
+    }
+
+    /// Adds the call of MPI_Finalize, which comes last.
+    pub fn finalize(&mut self, begin: u64, end: u64) -> &mut Self {
+        self.call(0, "MPI_Finalize", begin, end)
+    }
+
+    /// Like a rank that was killed: no end, no second exchange or anchor, not finalized.
+    pub fn killed(&mut self) -> &mut Self {
+        self.definitions.retain(|definition| match definition {
+            Definition::RankEnd { .. } | Definition::Finalized { .. } => false,
+            Definition::ClockExchange(exchange) => exchange.phase == Phase::Init,
+            _ => true,
+        });
+        let last = self.definitions.iter().rposition(|d| matches!(d, Definition::ClockAnchor(_)));
+        self.definitions.remove(last.unwrap());
+        self
+    }
+
+    /// An anchor: the counter beside a monotonic clock that runs since `hz·ticks` at boot.
+    pub fn anchor(&mut self, ticks: u64, hz: f64, monotonic_raw_ns: u64) -> &mut Self {
+        let width_ticks = (hz * 20e-9) as u64;
+        self.definitions.push(Definition::ClockAnchor(ClockAnchor {
+            ticks,
+            width_ticks,
+            monotonic_raw_ns,
+            realtime_ns: 1_700_000_000_000_000_000 + monotonic_raw_ns,
+        }));
+        self
+    }
+
+    /// An exchange with a bound of 10 ticks; on one host when the readings agree.
+    pub fn exchange(&mut self, phase: Phase, parent: u32, child: u64, of_parent: u64) -> &mut Self {
+        self.definitions.push(Definition::ClockExchange(ClockExchange {
+            phase,
+            parent,
+            same_host: child == of_parent,
+            rounds: 100,
+            kept: 10,
+            child_ticks: child,
+            parent_ticks: of_parent,
+            bound_ticks: 10,
+            min_round_trip_ticks: 300,
+            median_round_trip_ticks: 400,
+        }));
+        self
+    }
+
+    /// What the operating system did to the first thread by then.
+    pub fn usage(
+        &mut self,
+        phase: Phase,
+        run_queue_ns: u64,
+        involuntary_switches: u64,
+    ) -> &mut Self {
+        self.definitions.push(Definition::ThreadUsage(ThreadUsage {
+            thread: 0,
+            thread_os_id: 1,
+            phase,
+            ticks: 0,
+            on_cpu_ns: 0,
+            run_queue_ns,
+            voluntary_switches: 0,
+            involuntary_switches,
+            minor_faults: 0,
+            core: self.fixed.rank,
+        }));
+        self
+    }
+
+    pub fn region_name(&mut self, id: u32, name: &str) -> &mut Self {
+        self.definitions.push(Definition::Region { id, name: name.into() });
+        self
+    }
+
+    pub fn slot(&mut self, thread: usize, slot: Slot) -> &mut Self {
+        if self.threads.len() <= thread {
+            self.threads.resize(thread + 1, Vec::new());
+        }
+        self.threads[thread].push(slot);
+        self
+    }
+
+    pub fn call(&mut self, thread: usize, name: &str, begin: u64, end: u64) -> &mut Self {
+        self.timed(thread, number_of(name), 0, begin, end)
+    }
+
+    /// A call that has not returned.
+    pub fn open_call(&mut self, thread: usize, name: &str, begin: u64) -> &mut Self {
+        let word = slot_word(0, number_of(name) | FUNCTION_OPEN, 0);
+        self.slot(thread, Slot { begin, word, ..Slot::default() })
+    }
+
+    /// A call that was left by longjmp or an exception.
+    pub fn abandoned_call(&mut self, thread: usize, name: &str, begin: u64) -> &mut Self {
+        let word = slot_word(0, number_of(name) | FUNCTION_ABANDONED, 0);
+        self.slot(thread, Slot { begin, word, ..Slot::default() })
+    }
+
+    /// A run of empty polls from `begin` to `end` with `inside` ticks in MPI.
+    pub fn polls(
+        &mut self,
+        name: &str,
+        begin: u64,
+        end: u64,
+        count: u64,
+        inside: u64,
+    ) -> &mut Self {
+        let word = slot_word(DURATION_ESCAPE, number_of(name), 0);
+        self.slot(0, Slot { begin, word, ..Slot::default() });
+        let span = end - begin;
+        self.slot(
+            0,
+            Slot {
+                begin: inside,
+                word: slot_word(CONTINUES_POLLS, CONTINUATION, 0),
+                peer: count as u32 as i32,
+                tag: (count >> 32) as u32 as i32,
+                bytes: span as u32,
+                request: (span >> 32) as u32,
+            },
+        )
+    }
+
+    /// A compute call with its operations and bytes.
+    pub fn compute(
+        &mut self,
+        name: &str,
+        begin: u64,
+        end: u64,
+        flops: f64,
+        bytes: u64,
+    ) -> &mut Self {
+        let word = slot_word((end - begin) as u32, number_of(name), 0);
+        let bits = flops.to_bits();
+        self.slot(
+            0,
+            Slot {
+                begin,
+                word,
+                peer: bits as u32 as i32,
+                tag: (bits >> 32) as u32 as i32,
+                bytes: bytes as u32,
+                request: (bytes >> 32) as u32,
+            },
+        )
+    }
+
+    pub fn tool(&mut self, thread: usize, reason: ToolReason, begin: u64, end: u64) -> &mut Self {
+        self.timed(thread, TOOL, reason as i32, begin, end)
+    }
+
+    pub fn region_begin(&mut self, thread: usize, id: u32, at: u64) -> &mut Self {
+        self.timed(thread, REGION_BEGIN, id as i32, at, at)
+    }
+
+    pub fn region_end(&mut self, thread: usize, id: u32, at: u64) -> &mut Self {
+        self.timed(thread, REGION_END, id as i32, at, at)
+    }
+
+    fn timed(
+        &mut self,
+        thread: usize,
+        function: u16,
+        peer: i32,
+        begin: u64,
+        end: u64,
+    ) -> &mut Self {
+        let duration = end - begin;
+        if duration < u64::from(DURATION_ESCAPE) {
+            let word = slot_word(duration as u32, function, 0);
+            return self.slot(thread, Slot { begin, word, peer, ..Slot::default() });
+        }
+        let word = slot_word(DURATION_ESCAPE, function, 0);
+        self.slot(thread, Slot { begin, word, peer, ..Slot::default() });
+        let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
+        self.slot(thread, Slot { begin: duration, word, ..Slot::default() })
+    }
+
+    /// Multiplies and moves all counter readings: a skewed counter. Exchanges keep the parent's.
+    pub fn skewed(&self, offset: i64, rate: f64) -> Self {
+        let skew = |ticks: u64| (ticks as f64 * rate).round() as u64;
+        let skew = |ticks: u64| skew(ticks).wrapping_add_signed(offset);
+        let mut skewed = self.clone();
+        for slot in skewed.threads.iter_mut().flatten() {
+            let end = skew(slot.begin + u64::from(slot.duration()));
+            slot.begin = skew(slot.begin);
+            let duration = end - slot.begin;
+            slot.word = slot.word & !0xffff_ffff | duration;
+        }
+        for definition in &mut skewed.definitions {
+            match definition {
+                Definition::ClockAnchor(anchor) => anchor.ticks = skew(anchor.ticks),
+                Definition::ClockExchange(exchange) => {
+                    exchange.child_ticks = skew(exchange.child_ticks);
+                    exchange.same_host = false;
+                }
+                Definition::RankBegin { ticks } | Definition::RankEnd { ticks } => {
+                    *ticks = skew(*ticks);
+                }
+                _ => {}
+            }
+        }
+        skewed
+    }
+
+    /// The file's bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        let payload = encode(&self.header).unwrap();
+        let mut fixed = self.fixed;
+        fixed.payload_bytes = payload.len() as u32;
+        fixed.payload_crc = checksum(&payload);
+        fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
+        let mut file = bytes_of(&fixed).to_vec();
+        file.extend(payload);
+        file.resize(HEADER_BYTES as usize, 0);
+        let mut records = Vec::new();
+        for definition in &self.definitions {
+            let payload = encode(definition).unwrap();
+            let end = records.len() + framed_bytes(payload.len());
+            records.extend((payload.len() as u32).to_le_bytes());
+            records.extend(checksum(&payload).to_le_bytes());
+            records.extend(payload);
+            records.resize(end, 0);
+        }
+        push_chunk(&mut file, CHUNK_DEFINITIONS, 0, 0, 0, &records);
+        let slots_a_chunk = (CHUNK_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        for (thread, slots) in self.threads.iter().enumerate() {
+            for (sequence, slots) in slots.chunks(slots_a_chunk).enumerate() {
+                let bytes: Vec<u8> =
+                    slots.iter().flat_map(|slot| bytes_of(slot).to_vec()).collect();
+                let opened = slots[0].begin;
+                let (thread, sequence) = (thread as u32, sequence as u32);
+                push_chunk(&mut file, CHUNK_EVENTS, thread, sequence, opened, &bytes);
+            }
+        }
+        file
+    }
+}
+
+fn push_chunk(
+    file: &mut Vec<u8>,
+    kind: u16,
+    thread: u32,
+    sequence: u32,
+    opened_ticks: u64,
+    content: &[u8],
+) {
+    let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(CHUNK_GRANULE as usize);
+    let mut header = ChunkHeader {
+        magic: CHUNK_MAGIC,
+        kind,
+        reserved0: 0,
+        thread,
+        sequence,
+        length: length as u64,
+        opened_ticks,
+        thread_os_id: 1 + thread,
+        crc: 0,
+        previous_minor_faults: 0,
+        reserved1: [0; 2],
+    };
+    let (from, to) = CHUNK_CRC_COVERS;
+    header.crc = checksum(&bytes_of(&header)[from..to]);
+    let start = file.len();
+    file.extend(bytes_of(&header));
+    file.extend(content);
+    file.resize(start + length, 0);
+}

@@ -1,0 +1,263 @@
+//! Stage 2, one clock for all: a [`Run`] comes in, [`GlobalTimeline`] goes out.
+//!
+//! Every rank's counter is mapped to seconds since the earliest MPI_Init return of the run, by the
+//! clock exchanges of the ranks, composed along their parents up to rank 0, with an error bound
+//! that is the sum over the hops. Each rank's stretch τ_i is fixed here, too: from MPI_Init's
+//! return to MPI_Finalize's entry, or to the last stamp of a rank that never got there.
+
+mod chain;
+mod exchange;
+mod frequency;
+mod stretch;
+
+use crate::trace::{FileDiagnosis, RankTrace, Run};
+
+use chain::{Chains, RootMap};
+pub use frequency::{Frequency, FrequencyBasis};
+pub use stretch::Ending;
+use stretch::Stretch;
+
+/// How a rank's counter came to the global timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alignment {
+    /// It is the reference itself.
+    Reference,
+    /// By measured exchanges.
+    Measured,
+    /// The exchange found no offset from a host-mate's invariant counter: both read one counter.
+    SharedCounter,
+    /// No exchange, but a host-mate has a clock and both counters are invariant: taken for one.
+    AssumedShared,
+    /// By the system's wall clock only, or not at all.
+    Unaligned,
+}
+
+/// A rank's counter on the global timeline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankClock {
+    /// A reading of the counter, near the rank's begin.
+    pub reference_ticks: u64,
+    /// Seconds since the earliest rank begin at that reading.
+    pub reference_s: f64,
+    /// Global seconds a tick.
+    pub seconds_per_tick: f64,
+    /// Error bound against the reference clock, nanoseconds; `None` when unaligned.
+    pub bound_ns: Option<f64>,
+    /// How the map was found.
+    pub alignment: Alignment,
+}
+
+impl RankClock {
+    /// Seconds since the earliest rank begin. The difference is taken in whole ticks first.
+    pub fn seconds(&self, ticks: u64) -> f64 {
+        let difference = i128::from(ticks) - i128::from(self.reference_ticks);
+        self.reference_s + difference as f64 * self.seconds_per_tick
+    }
+
+    /// The counter at a global time, to the nearest tick; clamped to the counter's range.
+    pub fn ticks_at(&self, seconds: f64) -> u64 {
+        let difference = ((seconds - self.reference_s) / self.seconds_per_tick).round() as i128;
+        let ticks = i128::from(self.reference_ticks).saturating_add(difference);
+        u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
+    }
+
+    /// Seconds that a count of ticks lasts.
+    pub fn duration_s(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.seconds_per_tick
+    }
+}
+
+/// A rank's stretch and clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankTime {
+    /// Rank in MPI_COMM_WORLD; the position is that of [`Run::ranks`].
+    pub rank: u32,
+    /// Counter when τ_i begins.
+    pub begin_ticks: u64,
+    /// Counter when τ_i ends; not before the begin.
+    pub end_ticks: u64,
+    /// What ends it.
+    pub ending: Ending,
+    /// The counter on the global timeline.
+    pub clock: RankClock,
+    /// The counter's own frequency.
+    pub frequency: Frequency,
+}
+
+impl RankTime {
+    /// Global seconds of the begin.
+    pub fn begin_s(&self) -> f64 {
+        self.clock.seconds(self.begin_ticks)
+    }
+
+    /// Global seconds of the end.
+    pub fn end_s(&self) -> f64 {
+        self.clock.seconds(self.end_ticks)
+    }
+}
+
+/// All ranks' counters on one clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GlobalTimeline {
+    /// One a rank of [`Run::ranks`], in that order.
+    pub ranks: Vec<RankTime>,
+    /// Largest error bound of the aligned ranks, nanoseconds; `None` when no rank is aligned.
+    pub bound_ns: Option<f64>,
+    /// Whether every rank is aligned.
+    pub aligned: bool,
+    /// What is wrong with stretches and clocks.
+    pub diagnoses: Vec<FileDiagnosis>,
+    /// What a reader should know about the times.
+    pub notes: Vec<String>,
+}
+
+impl GlobalTimeline {
+    /// Maps every rank's counter to the global timeline. Never fails: what cannot be aligned is
+    /// flagged.
+    pub fn new(run: &Run) -> Self {
+        let mut diagnoses = Vec::new();
+        let stretches: Vec<Stretch> = run.ranks.iter().map(stretch::of_rank).collect();
+        for (rank, stretch) in run.ranks.iter().zip(&stretches) {
+            let diagnosis = stretch.diagnosis(rank);
+            diagnoses.extend(diagnosis.map(|what| FileDiagnosis { file: rank.name.clone(), what }));
+        }
+        let frequencies = frequency::of_ranks(&run.ranks);
+        let chains = Chains::new(run, &frequencies, &stretches);
+        let maps = chains.resolve();
+        diagnoses.extend(chains.diagnoses);
+        let root_seconds_per_tick = chain::root_seconds_per_tick(run, &frequencies, &maps);
+        let mut ranks = place(run, &stretches, &frequencies, &maps, root_seconds_per_tick);
+        place_unaligned(run, &mut ranks);
+        shift_to_earliest_begin(&mut ranks);
+        let mut timeline = Self {
+            bound_ns: ranks.iter().filter_map(|r| r.clock.bound_ns).reduce(f64::max),
+            aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
+            ranks,
+            diagnoses,
+            notes: Vec::new(),
+        };
+        timeline.notes = timeline.remarks();
+        timeline
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let mut remark = |what: &str, concerned: Vec<u32>| {
+            if let Some(&first) = concerned.first() {
+                let others = match concerned.len() {
+                    1 => String::new(),
+                    count => format!(" and {} more", count - 1),
+                };
+                remarks.push(format!("rank {first}{others}: {what}"));
+            }
+        };
+        let with = |alignment| {
+            let concerned = self.ranks.iter().filter(|r| r.clock.alignment == alignment);
+            concerned.map(|r| r.rank).collect()
+        };
+        remark(
+            "clock never measured; its counter is taken for that of the ranks of the same host",
+            with(Alignment::AssumedShared),
+        );
+        remark(
+            "clock not aligned: placed by the system's wall clock, times across ranks may be \
+             wrong by milliseconds or more",
+            with(Alignment::Unaligned),
+        );
+        let guessed = self.ranks.iter().filter(|r| r.frequency.is_guess()).map(|r| r.rank);
+        remark(
+            "counter frequency not measured (the rank's recording was not completed) but \
+             estimated; times may be wrong by a factor",
+            guessed.collect(),
+        );
+        remarks
+    }
+}
+
+/// Ranks on the root's clock, each relative to the root's counter at the first aligned begin.
+fn place(
+    run: &Run,
+    stretches: &[Stretch],
+    frequencies: &[Frequency],
+    maps: &[Option<RootMap>],
+    root_seconds_per_tick: f64,
+) -> Vec<RankTime> {
+    let at_begin = |(map, stretch): (&Option<RootMap>, &Stretch)| {
+        map.as_ref().map(|map| map.map.whole_ticks_at(stretch.begin_ticks))
+    };
+    let origin = maps.iter().zip(stretches).find_map(at_begin).unwrap_or(0);
+    let ranks = run.ranks.iter().zip(stretches).zip(frequencies).zip(maps);
+    ranks
+        .map(|(((trace, stretch), frequency), map)| {
+            let clock = match map {
+                Some(root) => RankClock {
+                    reference_ticks: stretch.begin_ticks,
+                    reference_s: root.map.ticks_since(origin, stretch.begin_ticks)
+                        * root_seconds_per_tick,
+                    seconds_per_tick: root.map.rate * root_seconds_per_tick,
+                    bound_ns: Some(root.bound_ns),
+                    alignment: root.alignment,
+                },
+                None => RankClock {
+                    reference_ticks: stretch.begin_ticks,
+                    reference_s: 0.0,
+                    seconds_per_tick: 1.0 / frequency.ticks_per_s,
+                    bound_ns: None,
+                    alignment: Alignment::Unaligned,
+                },
+            };
+            RankTime {
+                rank: trace.rank,
+                begin_ticks: stretch.begin_ticks,
+                end_ticks: stretch.end_ticks,
+                ending: stretch.ending,
+                clock,
+                frequency: *frequency,
+            }
+        })
+        .collect()
+}
+
+/// Wall-clock difference beyond which the system's clocks say nothing: one day, in seconds.
+const WALL_CLOCK_LIMIT_S: f64 = 86_400.0;
+
+/// Puts ranks without a clock where the system's wall clock says that they began.
+fn place_unaligned(run: &Run, ranks: &mut [RankTime]) {
+    let wall_begin_ns = |trace: &RankTrace, time: &RankTime| {
+        let anchor = trace.facts.anchors.first()?;
+        let since = i128::from(time.begin_ticks) - i128::from(anchor.ticks);
+        let since_ns = since as f64 * time.clock.seconds_per_tick * 1e9;
+        Some(i128::from(anchor.realtime_ns) + since_ns as i128)
+    };
+    let known = run.ranks.iter().zip(ranks.iter()).find_map(|(trace, time)| {
+        let aligned = time.clock.alignment != Alignment::Unaligned;
+        let wall = wall_begin_ns(trace, time).filter(|_| aligned)?;
+        Some((wall, time.clock.reference_s))
+    });
+    let anyone = || {
+        let mut walls = run.ranks.iter().zip(ranks.iter());
+        walls.find_map(|(trace, time)| Some((wall_begin_ns(trace, time)?, 0.0)))
+    };
+    let Some((reference_wall_ns, reference_s)) = known.or_else(anyone) else { return };
+    for (trace, time) in run.ranks.iter().zip(ranks) {
+        if time.clock.alignment != Alignment::Unaligned {
+            continue;
+        }
+        if let Some(wall) = wall_begin_ns(trace, time) {
+            let offset_s = (wall - reference_wall_ns) as f64 * 1e-9;
+            if offset_s.abs() < WALL_CLOCK_LIMIT_S {
+                time.clock.reference_s = reference_s + offset_s;
+            }
+        }
+    }
+}
+
+fn shift_to_earliest_begin(ranks: &mut [RankTime]) {
+    let earliest = ranks.iter().map(RankTime::begin_s).fold(f64::INFINITY, f64::min);
+    for rank in ranks {
+        rank.clock.reference_s -= earliest;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! When a rank's elapsed time τ_i begins and ends on its own counter: a rank's trace comes in, two
+//! counter readings and what ends the stretch go out.
+
+use crate::trace::RankTrace;
+
+/// What ends a rank's stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The rank entered MPI_Finalize.
+    Finalize,
+    /// It never did: the stretch ends at the last stamp.
+    LastStamp,
+    /// Recording ended before the program did, for want of space.
+    Stopped,
+    /// Later events are damaged or missing: the stretch ends at the last stamp that is valid.
+    Damaged,
+}
+
+/// A rank's stretch on its own counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub begin_ticks: u64,
+    pub end_ticks: u64,
+    pub ending: Ending,
+    begin_recorded: bool,
+}
+
+/// Finds a rank's stretch.
+///
+/// What follows damage is unknown. It must not be taken for computation, so the stretch ends
+/// where the valid events of the thread that called MPI first end. Events are missing, too, when
+/// the rank entered MPI_Finalize and no event says so.
+pub(super) fn of_rank(rank: &RankTrace) -> Stretch {
+    let facts = &rank.facts;
+    let main = rank.main_thread();
+    let first = rank.threads.iter().filter_map(|thread| thread.first_ticks).min();
+    let init_end = rank.threads.iter().find_map(|thread| thread.init_end_ticks);
+    let begin_ticks = facts.begin_ticks.or(init_end).or(first).or(facts.end_ticks).unwrap_or(0);
+    let main_last = main.and_then(|thread| thread.last_ticks).unwrap_or(begin_ticks);
+    let latest = rank.threads.iter().filter_map(|thread| thread.last_ticks).max();
+    let calls_finalize = rank.threads.iter().any(|thread| thread.calls_finalize);
+    let main_damaged = main.is_some_and(|thread| thread.damage.is_some());
+    let (end_ticks, ending) = match (facts.end_ticks, &facts.stopped) {
+        (end, _) if main_damaged => (main_last.min(end.unwrap_or(u64::MAX)), Ending::Damaged),
+        (end, Some((stopped, _))) => (end.unwrap_or(u64::MAX).min(*stopped), Ending::Stopped),
+        (Some(end), None) if calls_finalize => (end, Ending::Finalize),
+        (Some(end), None) => (main_last.min(end), Ending::Damaged),
+        (None, None) => (latest.unwrap_or(begin_ticks), Ending::LastStamp),
+    };
+    Stretch {
+        begin_ticks,
+        end_ticks: end_ticks.max(begin_ticks),
+        ending,
+        begin_recorded: facts.begin_ticks.is_some(),
+    }
+}
+
+impl Stretch {
+    /// What the reader should know about the stretch, if it is not the usual one.
+    pub fn diagnosis(&self, rank: &RankTrace) -> Option<String> {
+        if !self.begin_recorded {
+            let first = "it does not say when MPI_Init returned; the first event stands for it";
+            return Some(first.into());
+        }
+        match self.ending {
+            Ending::Damaged if rank.facts.end_ticks.is_some() => Some(
+                "events are missing before MPI_Finalize; the rank's figures end at the last event \
+                 that is valid"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What lies in a run directory: a path comes in, the paths of its rank files go out.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{FileDiagnosis, TraceError};
+
+/// Files of a run directory by what they are for.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Rank files of the initial world, by name.
+    pub files: Vec<PathBuf>,
+    /// How many rank files of spawned worlds there are.
+    pub spawned: usize,
+    /// Subdirectories that could not be listed.
+    pub diagnoses: Vec<FileDiagnosis>,
+}
+
+/// Finds the rank files of a run directory.
+pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
+    let io = |source| TraceError::Io { path: directory.to_owned(), source };
+    let metadata = fs::metadata(directory).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => TraceError::Missing(directory.to_owned()),
+        _ => io(error),
+    })?;
+    if !metadata.is_dir() {
+        return Err(TraceError::NotADirectory {
+            file: directory.to_owned(),
+            hint: run_directory_of(directory).map_or_else(String::new, |run| format!(": {run}")),
+        });
+    }
+    let mut listing = Listing::default();
+    for name in names(directory).map_err(io)? {
+        let path = directory.join(&name);
+        if !name.starts_with("ranks-") || !path.is_dir() {
+            continue;
+        }
+        match names(&path) {
+            Ok(files) => {
+                for file in files.iter().filter(|file| file.ends_with(".gmc")) {
+                    if file.starts_with("world-") {
+                        listing.spawned += 1;
+                    } else {
+                        listing.files.push(path.join(file));
+                    }
+                }
+            }
+            Err(error) => listing.diagnoses.push(FileDiagnosis {
+                file: name.into(),
+                what: format!("cannot be listed: {error}"),
+            }),
+        }
+    }
+    if listing.files.is_empty() {
+        return Err(match listing.diagnoses.first() {
+            Some(first) => TraceError::NoneReadable {
+                directory: directory.to_owned(),
+                files: 0,
+                first: first.to_string(),
+            },
+            None => TraceError::NoRankFile(directory.to_owned()),
+        });
+    }
+    listing.files.sort();
+    Ok(listing)
+}
+
+fn names(directory: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The run directory that a rank file or a run.json lies in.
+fn run_directory_of(file: &Path) -> Option<String> {
+    let parent = file.parent()?;
+    let run = match parent.file_name() {
+        Some(name) if name.to_string_lossy().starts_with("ranks-") => parent.parent()?,
+        _ if file.file_name()? == "run.json" => parent,
+        _ => return None,
+    };
+    Some(if run.as_os_str().is_empty() { ".".into() } else { run.display().to_string() })
+}

@@ -1,0 +1,76 @@
+//! What a rank's definitions say: records in file order come in, one value a meaning goes out.
+
+use std::collections::BTreeMap;
+
+use trace_format::header::{ClockAnchor, ClockExchange, Definition, ThreadUsage};
+
+/// A rank's definitions, sorted by meaning.
+#[derive(Debug, Clone, Default)]
+pub struct RankFacts {
+    /// Counter when τ_i began: MPI_Init returned.
+    pub begin_ticks: Option<u64>,
+    /// Counter when τ_i ended: MPI_Finalize was entered.
+    pub end_ticks: Option<u64>,
+    /// Counter when recording ended before the program did, and why.
+    pub stopped: Option<(u64, String)>,
+    /// Event slots that could not be written; `None` when the rank's file was never completed.
+    pub lost_events: Option<u64>,
+    /// The counter beside the system's clocks.
+    pub anchors: Vec<ClockAnchor>,
+    /// This rank's counter against another rank's.
+    pub exchanges: Vec<ClockExchange>,
+    /// What the operating system did to the threads.
+    pub usages: Vec<ThreadUsage>,
+    /// Region names by id.
+    pub regions: BTreeMap<u32, String>,
+    /// Environment variables that matter for performance.
+    pub environment: Vec<(String, String)>,
+    /// Values that cannot be, as sentences; they are not in the other fields.
+    pub unreasonable: Vec<String>,
+}
+
+impl RankFacts {
+    /// Sorts definitions by meaning.
+    pub fn from_definitions(definitions: &[Definition]) -> Self {
+        let mut facts = Self::default();
+        for definition in definitions {
+            facts.add(definition);
+        }
+        if let (Some(begin), Some(end)) = (facts.begin_ticks, facts.end_ticks)
+            && end < begin
+        {
+            facts.end_ticks = None;
+            facts.unreasonable.push(
+                "MPI_Finalize was entered before MPI_Init returned, by the counter; the end is \
+                 taken from the last event"
+                    .into(),
+            );
+        }
+        facts
+    }
+
+    fn add(&mut self, definition: &Definition) {
+        match definition {
+            Definition::ClockAnchor(anchor) => self.anchors.push(*anchor),
+            Definition::ClockExchange(exchange) => self.exchanges.push(*exchange),
+            Definition::Region { id, name } => {
+                self.regions.insert(*id, name.clone());
+            }
+            Definition::ThreadUsage(usage) => self.usages.push(*usage),
+            Definition::RankBegin { ticks } => self.begin_ticks = Some(*ticks),
+            Definition::RankEnd { ticks } => self.end_ticks = Some(*ticks),
+            Definition::Stopped { ticks, reason } => {
+                self.stopped.get_or_insert((*ticks, reason.clone()));
+            }
+            Definition::Finalized { lost_events } => self.lost_events = Some(*lost_events),
+            Definition::Environment(variables) => self.environment.clone_from(variables),
+            // What message matching needs; nothing here does.
+            _ => {}
+        }
+    }
+
+    /// Whether MPI_Finalize returned and the file is complete.
+    pub fn finalized(&self) -> bool {
+        self.lost_events.is_some()
+    }
+}

@@ -1,0 +1,295 @@
+//! Stage 1, open and validate: a run directory comes in, [`Run`] goes out.
+//!
+//! A [`Run`] is every rank file that could be opened, each with its definitions sorted by meaning
+//! ([`RankFacts`]), what one pass over its events found ([`ThreadExtent`]), and a list of what is
+//! wrong, naming the file. Nothing is repaired here: what is valid is handed on, what is not is
+//! said.
+
+mod directory;
+mod extent;
+mod facts;
+pub mod run_json;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use trace_format::reader::{OpenError, RankFile};
+
+pub use extent::{LastCall, ThreadExtent};
+pub use facts::RankFacts;
+use run_json::{RUN_JSON, RunJson};
+
+/// Something wrong with a file of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileDiagnosis {
+    /// Path below the run directory.
+    pub file: PathBuf,
+    /// What is wrong, as a sentence.
+    pub what: String,
+}
+
+impl std::fmt::Display for FileDiagnosis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.what)
+    }
+}
+
+/// Why a run cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// Nothing is there.
+    #[error("{0}: no such run directory; `gammachi run` names the one it wrote when it ends")]
+    Missing(PathBuf),
+    /// A file was given where a directory is wanted.
+    #[error("{file}: is a file; pass the run directory{hint}")]
+    NotADirectory {
+        /// What was given.
+        file: PathBuf,
+        /// Which directory that may be, with a leading `: `, or nothing.
+        hint: String,
+    },
+    /// The directory cannot be listed.
+    #[error("{path}: cannot be read: {source}")]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no rank file.
+    #[error(
+        "{0}: no rank file in it (ranks-000/rank-000000.gmc …): the program never completed \
+         MPI_Init under the recorder, or this is not a run directory; record one with `gammachi \
+         run -- mpirun -n 2 ./app`, and see `gammachi doctor` when it stays empty"
+    )]
+    NoRankFile(PathBuf),
+    /// There are rank files, but none can be opened.
+    #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
+    NoneReadable {
+        /// The run directory.
+        directory: PathBuf,
+        /// How many files there are.
+        files: usize,
+        /// What is wrong with the first.
+        first: String,
+    },
+}
+
+/// One rank's file and what it says.
+#[derive(Debug)]
+pub struct RankTrace {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Its file's path below the run directory.
+    pub name: PathBuf,
+    /// The mapped file.
+    pub file: RankFile,
+    /// Its definitions, sorted by meaning.
+    pub facts: RankFacts,
+    /// One a thread, in the order of [`RankFile::threads`].
+    pub threads: Vec<ThreadExtent>,
+}
+
+impl RankTrace {
+    /// Extent of the thread that called MPI first.
+    pub fn main_thread(&self) -> Option<&ThreadExtent> {
+        self.threads.iter().find(|thread| thread.number == 0)
+    }
+
+    /// Whether two ranks run under one kernel.
+    pub fn shares_host_with(&self, other: &Self) -> bool {
+        let (a, b) = (&self.file.header, &other.file.header);
+        a.host == b.host && a.boot_id == b.boot_id
+    }
+}
+
+/// A run directory, opened.
+#[derive(Debug)]
+pub struct Run {
+    /// The directory as it was given.
+    pub directory: PathBuf,
+    /// Ranks of MPI_COMM_WORLD, whether their files were found or not.
+    pub world_size: u32,
+    /// The ranks whose files could be opened, ascending.
+    pub ranks: Vec<RankTrace>,
+    /// Ranks without a readable file.
+    pub missing: Vec<RangeInclusive<u32>>,
+    /// What `gammachi run` wrote about the run, when it did.
+    pub description: Option<RunJson>,
+    /// What is wrong with the files.
+    pub diagnoses: Vec<FileDiagnosis>,
+    /// What a reader should know that is nothing wrong.
+    pub notes: Vec<String>,
+}
+
+impl Run {
+    /// Opens a run directory and validates its rank files.
+    ///
+    /// # Errors
+    /// When there is no directory, no rank file in it, or none that can be opened. A file that
+    /// cannot be opened beside others that can is a diagnosis.
+    pub fn open(directory: &Path) -> Result<Self, TraceError> {
+        let listing = directory::list(directory)?;
+        let opened: Vec<_> =
+            listing.files.par_iter().map(|path| (path, RankFile::open(path))).collect();
+        let name_of = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_owned();
+        let mut diagnoses = listing.diagnoses;
+        let mut files = Vec::new();
+        for (path, result) in opened {
+            match result {
+                Ok(file) => files.push(file),
+                Err(error) => diagnoses.push(FileDiagnosis {
+                    file: name_of(path),
+                    what: match error {
+                        OpenError::Io { source, .. } => format!("cannot be read: {source}"),
+                        OpenError::Header { what, .. } => what,
+                    },
+                }),
+            }
+        }
+        let none_readable = |diagnoses: &[FileDiagnosis]| TraceError::NoneReadable {
+            directory: directory.to_owned(),
+            files: listing.files.len(),
+            first: diagnoses.first().map(ToString::to_string).unwrap_or_default(),
+        };
+        let Some(world_size) = usual_world_size(&files) else {
+            return Err(none_readable(&diagnoses));
+        };
+        let mut by_rank = BTreeMap::new();
+        for file in files {
+            let name = name_of(&file.path);
+            match misfit(&file, &name, world_size) {
+                Some(what) => diagnoses.push(FileDiagnosis { file: name, what }),
+                None => {
+                    by_rank.insert(file.fixed.rank, (name, file));
+                }
+            }
+        }
+        if by_rank.is_empty() {
+            return Err(none_readable(&diagnoses));
+        }
+        let mut ranks: Vec<RankTrace> = by_rank
+            .into_par_iter()
+            .map(|(rank, (name, file))| {
+                let facts = RankFacts::from_definitions(&file.definitions);
+                let threads = file.threads.iter().map(|t| ThreadExtent::scan(&file, t)).collect();
+                RankTrace { rank, name, file, facts, threads }
+            })
+            .collect();
+        ranks.sort_by_key(|rank| rank.rank);
+        for rank in &ranks {
+            diagnoses.extend(diagnoses_of(rank));
+        }
+        let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);
+        let mut notes = Vec::new();
+        if listing.spawned > 0 {
+            notes.push(format!(
+                "{} files of spawned processes (world-NNN-…) are there and are not analysed yet",
+                listing.spawned
+            ));
+        }
+        let description = match RunJson::read(directory) {
+            Ok(description) => Some(description),
+            Err(error) if error.is_absent() => None,
+            Err(error) => {
+                diagnoses.push(FileDiagnosis { file: RUN_JSON.into(), what: error.to_string() });
+                None
+            }
+        };
+        let directory = directory.to_owned();
+        Ok(Self { directory, world_size, ranks, missing, description, diagnoses, notes })
+    }
+
+    /// Position of a rank in [`Run::ranks`].
+    pub fn position_of(&self, rank: u32) -> Option<usize> {
+        self.ranks.binary_search_by_key(&rank, |r| r.rank).ok()
+    }
+
+    /// How many ranks have no readable file.
+    pub fn missing_count(&self) -> u32 {
+        self.missing.iter().map(|range| range.end() - range.start() + 1).sum()
+    }
+
+    /// Names of all regions of the run.
+    pub fn region_names(&self) -> BTreeSet<&str> {
+        let names = self.ranks.iter().flat_map(|rank| rank.facts.regions.values());
+        names.map(String::as_str).collect()
+    }
+}
+
+/// The world size that most files state (of equally many, the larger).
+fn usual_world_size(files: &[RankFile]) -> Option<u32> {
+    let mut votes = BTreeMap::new();
+    for file in files {
+        *votes.entry(file.fixed.world_size).or_insert(0u32) += 1;
+    }
+    votes.into_iter().max_by_key(|&(size, count)| (count, size)).map(|(size, _)| size)
+}
+
+/// Why a file that could be opened does not belong to the run.
+fn misfit(file: &RankFile, name: &Path, world_size: u32) -> Option<String> {
+    let fixed = &file.fixed;
+    if fixed.world_size != world_size {
+        return Some(format!(
+            "belongs to a run of {} ranks, the others to one of {world_size}: files of different \
+             runs lie in one directory; it is left out",
+            fixed.world_size
+        ));
+    }
+    if fixed.world != 0 || fixed.rank >= world_size {
+        return Some(format!(
+            "says it is rank {} of world {}, which does not exist in a run of {world_size} ranks; \
+             it is left out",
+            fixed.rank, fixed.world
+        ));
+    }
+    let expected = trace_format::layout::rank_file_path(0, fixed.rank);
+    (expected != name).then(|| {
+        format!(
+            "says it is rank {}, whose file is {}; it is left out",
+            fixed.rank,
+            expected.display()
+        )
+    })
+}
+
+fn diagnoses_of(rank: &RankTrace) -> Vec<FileDiagnosis> {
+    let of_file = rank.file.diagnoses.iter().map(ToString::to_string);
+    let of_threads = rank.threads.iter().flat_map(|thread| {
+        let damage = thread.damage.as_ref().map(|damage| {
+            format!("{damage}; the later events of thread {} are left out", thread.number)
+        });
+        let overlaps = (thread.overlaps > 0).then(|| {
+            format!(
+                "{} calls of thread {} end after the next one begins; they are cut there",
+                thread.overlaps, thread.number
+            )
+        });
+        damage.into_iter().chain(overlaps)
+    });
+    let stopped = rank.facts.stopped.iter().map(|(_, reason)| format!("recording ended: {reason}"));
+    of_file
+        .chain(of_threads)
+        .chain(stopped)
+        .chain(rank.facts.unreasonable.iter().cloned())
+        .map(|what| FileDiagnosis { file: rank.name.clone(), what })
+        .collect()
+}
+
+/// The numbers below `count` that an ascending sequence leaves out.
+fn gaps(present: impl Iterator<Item = u32>, count: u32) -> Vec<RangeInclusive<u32>> {
+    let mut gaps = Vec::new();
+    let mut next = 0;
+    for number in present.chain([count]) {
+        if number > next {
+            gaps.push(next..=number - 1);
+        }
+        next = number.saturating_add(1);
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests;

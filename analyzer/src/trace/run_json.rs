@@ -1,0 +1,369 @@
+//! `run.json`: what was run, how, and how it ended.
+//!
+//! In: what `gammachi run` knows about the run, or the file of an earlier run. Out: the file,
+//! replaced as a whole so that a reader never sees half of it, or [`RunJson`]. Every key is
+//! explained in `docs/run-json.md`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Name of the file in a run directory.
+pub const RUN_JSON: &str = "run.json";
+/// Value of the key `format`.
+pub const FORMAT: &str = "gammachi-run";
+/// Version of the keys; a reader refuses a later one by name.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What was run, how, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunJson {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Version of the command that wrote the file.
+    pub gammachi_version: String,
+    /// Whether the program still runs.
+    pub state: RunState,
+    /// Launcher and arguments as given; what is not UTF-8 is replaced by U+FFFD.
+    pub argv: Vec<String>,
+    /// Path of the measured program, as far as it could be told from `argv`.
+    pub program: Option<String>,
+    /// Working directory.
+    pub directory: String,
+    /// Host on which `gammachi run` was started.
+    pub host: String,
+    /// Path of the recorder.
+    pub library: String,
+    /// Detail level, 0, 1 or 2.
+    pub level: u8,
+    /// What counts as computation: `outside`, `blas` or `regions`.
+    pub compute: String,
+    /// `--param` pairs, in the order in which they were given.
+    pub params: Params,
+    /// When the launcher was started.
+    pub start: Instant,
+    /// When the launcher had ended; `null` while it runs.
+    pub end: Option<Instant>,
+    /// Seconds from start to end by a clock that nobody sets; `null` while it runs.
+    pub duration_s: Option<f64>,
+    /// How the launcher ended; `null` while it runs.
+    pub exit: Option<Exit>,
+    /// Environment that matters for performance, sorted by name; see [`environment_that_matters`].
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Whether the program still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// Started; when the file stays so, `gammachi run` was killed before the program ended.
+    Running,
+    /// The launcher has ended.
+    Finished,
+}
+
+/// A moment of the wall clock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instant {
+    /// RFC 3339, UTC, milliseconds.
+    pub utc: String,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+/// How the launcher ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    /// Exit code that `gammachi run` passed on: the launcher's, or 128 + signal.
+    pub code: u8,
+    /// Signal that killed the launcher.
+    pub signal: Option<i32>,
+}
+
+/// `name=value` pairs in the order in which they were given, an object in the file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Params(pub Vec<(String, String)>);
+
+impl Instant {
+    /// The present moment.
+    pub fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self::from_unix_ns(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// A moment given in nanoseconds since 1970.
+    pub fn from_unix_ns(unix_ns: u64) -> Self {
+        let (seconds, ms) = (unix_ns / 1_000_000_000, unix_ns / 1_000_000 % 1000);
+        let (year, month, day) = civil_date(seconds / 86_400);
+        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+        let utc =
+            format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z");
+        Self { utc, unix_ns }
+    }
+}
+
+/// Year, month and day of the proleptic Gregorian calendar, from days since 1970-01-01.
+///
+/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`; a dependency
+/// for these lines would weigh more than they do.
+fn civil_date(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+/// The variables that matter for performance, sorted by name; never one that may be a secret.
+pub fn environment_that_matters(
+    variables: impl Iterator<Item = (String, String)>,
+) -> BTreeMap<String, String> {
+    variables
+        .filter(|(name, _)| trace_format::environment::is_kept(name))
+        .collect()
+}
+
+/// Why a `run.json` could not be read.
+#[derive(Debug, Error)]
+pub enum RunJsonError {
+    /// There is none, or it cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not the JSON that `gammachi run` writes.
+    #[error("{path}: not a run description: {source}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// It is a later version, or something else altogether.
+    #[error(
+        "{path}: format {format:?} version {version}, but this gammachi reads \
+         {FORMAT:?} version {FORMAT_VERSION}; use the gammachi that recorded the run"
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its key `format`.
+        format: String,
+        /// Its key `format_version`.
+        version: u32,
+    },
+}
+
+impl RunJsonError {
+    /// Whether the run directory simply has no `run.json`, as when the program was started by
+    /// `gammachi exec` or by hand.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl RunJson {
+    /// Reads the file of a run directory.
+    ///
+    /// # Errors
+    /// The file is absent, unreadable, not such a JSON text, or of a later version.
+    pub fn read(run_directory: &Path) -> Result<Self, RunJsonError> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: String,
+            format_version: u32,
+        }
+        let path = run_directory.join(RUN_JSON);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(RunJsonError::Read { path, source }),
+        };
+        let syntax = |source| RunJsonError::Syntax { path: path.clone(), source };
+        let Version { format, format_version: version } =
+            serde_json::from_slice(&text).map_err(syntax)?;
+        if format != FORMAT || version != FORMAT_VERSION {
+            return Err(RunJsonError::Version { path, format, version });
+        }
+        serde_json::from_slice(&text).map_err(syntax)
+    }
+
+    /// Writes the file into a run directory, mode 0600, in one step: into a file beside it, which
+    /// is then renamed.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn write(&self, run_directory: &Path) -> io::Result<()> {
+        let unfinished = run_directory.join(format!(".{RUN_JSON}.{}", std::process::id()));
+        let written = self
+            .write_file(&unfinished)
+            .and_then(|()| fs::rename(&unfinished, run_directory.join(RUN_JSON)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    fn write_file(&self, path: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(&text)
+    }
+}
+
+impl Serialize for Params {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> serde::de::Visitor<'de> for InOrder {
+            type Value = Params;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object of strings")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Params, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Params(pairs))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn example() -> RunJson {
+        RunJson {
+            format: FORMAT.into(),
+            format_version: FORMAT_VERSION,
+            gammachi_version: "0.1.0".into(),
+            state: RunState::Running,
+            argv: ["mpirun", "-n", "2", "./xhpl"].map(String::from).into(),
+            program: Some("/home/me/xhpl".into()),
+            directory: "/home/me".into(),
+            host: "n0412".into(),
+            library: "/opt/gammachi/lib/libgammachi.so".into(),
+            level: 1,
+            compute: "blas".into(),
+            params: Params(vec![("N".into(), "20000".into()), ("A".into(), "\"1\"".into())]),
+            start: Instant::from_unix_ns(1_700_000_000_123_456_789),
+            end: None,
+            duration_s: None,
+            exit: None,
+            environment: BTreeMap::from([("OMP_NUM_THREADS".into(), "1".into())]),
+        }
+    }
+
+    fn directory(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("run-json-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let directory = directory("round-trip");
+        let mut run = example();
+        run.write(&directory).unwrap();
+        assert_eq!(RunJson::read(&directory).unwrap(), run);
+        run.state = RunState::Finished;
+        run.end = Some(Instant::from_unix_ns(1_700_000_001_000_000_000));
+        run.duration_s = Some(0.876_543_211);
+        run.exit = Some(Exit { code: 139, signal: Some(11) });
+        run.write(&directory).unwrap();
+        assert_eq!(RunJson::read(&directory).unwrap(), run);
+        let mode = fs::metadata(directory.join(RUN_JSON)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1, "nothing else is left behind");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_order_of_params_and_unknown_keys_do_no_harm() {
+        let text = serde_json::to_string(&example()).unwrap();
+        assert!(text.contains(r#""params":{"N":"20000","A":"\"1\""}"#), "{text}");
+        let longer = text.replacen('{', r#"{"some_later_key":[1,2],"#, 1);
+        assert_eq!(serde_json::from_str::<RunJson>(&longer).unwrap(), example());
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_file_is_named() {
+        let directory = directory("wrong");
+        assert!(RunJson::read(&directory).unwrap_err().is_absent());
+        let path = directory.join(RUN_JSON);
+        fs::write(&path, "{\"format\": \"gammachi-run\", ").unwrap();
+        let error = RunJson::read(&directory).unwrap_err().to_string();
+        assert!(error.contains("run.json: not a run description"), "{error}");
+        fs::write(&path, r#"{"format": "gammachi-run", "format_version": 7}"#).unwrap();
+        let error = RunJson::read(&directory).unwrap_err().to_string();
+        assert!(error.contains("version 7"), "{error}");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let utc = |seconds: u64| Instant::from_unix_ns(seconds * 1_000_000_000).utc;
+        assert_eq!(utc(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(utc(951_782_399), "2000-02-28T23:59:59.000Z");
+        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00.000Z");
+        assert_eq!(utc(1_735_689_599), "2024-12-31T23:59:59.000Z");
+        assert_eq!(utc(4_107_542_400), "2100-03-01T00:00:00.000Z");
+        assert_eq!(
+            Instant::from_unix_ns(1_700_000_000_123_456_789).utc,
+            "2023-11-14T22:13:20.123Z"
+        );
+    }
+
+    #[test]
+    fn only_the_environment_that_matters_is_kept() {
+        let kept = environment_that_matters(
+            [
+                ("PATH", "/bin"),
+                ("SLURM_JOB_ID", "7"),
+                ("SLURM_JWT", "secret"),
+                ("OPENBLAS_NUM_THREADS", "1"),
+                ("OMPI_MCA_btl", "tcp"),
+                ("OMPI_UNIVERSE_SIZE", "2"),
+                ("FI_PROVIDER", "efa"),
+                ("AWS_SECRET_ACCESS_KEY", "x"),
+            ]
+            .map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .into_iter(),
+        );
+        let names: Vec<&str> = kept.keys().map(String::as_str).collect();
+        assert_eq!(names, ["FI_PROVIDER", "OMPI_MCA_btl", "OPENBLAS_NUM_THREADS", "SLURM_JOB_ID"]);
+    }
+}

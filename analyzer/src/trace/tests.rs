@@ -1,0 +1,90 @@
+use super::*;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+fn complete(rank: u32, size: u32) -> SyntheticRank {
+    let mut rank = SyntheticRank::complete(rank, size, 1_000, 9_000);
+    rank.finalize(9_000, 9_100);
+    rank
+}
+
+fn whats(run: &Run) -> String {
+    run.diagnoses.iter().map(|d| format!("{d}\n")).collect()
+}
+
+#[test]
+fn a_sound_run_has_its_ranks_in_order_and_nothing_wrong() {
+    let directory = RunDirectory::of(&[complete(1, 2), complete(0, 2)]);
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!((run.world_size, run.missing_count(), whats(&run)), (2, 0, String::new()));
+    let main = run.ranks[0].main_thread().unwrap();
+    assert_eq!((main.calls, main.first_ticks, main.last_ticks), (2, Some(900), Some(9_100)));
+    assert!(main.calls_finalize);
+}
+
+#[test]
+fn wrong_paths_say_what_to_do() {
+    let directory = RunDirectory::new();
+    let nothing = Run::open(&directory.path().join("absent")).unwrap_err().to_string();
+    assert!(nothing.contains("no such run directory"), "{nothing}");
+    let empty = Run::open(directory.path()).unwrap_err().to_string();
+    assert!(
+        empty.contains("never completed MPI_Init") && empty.contains("gammachi run"),
+        "{empty}"
+    );
+    directory.write(&complete(0, 1));
+    let file = Run::open(&directory.file(0)).unwrap_err().to_string();
+    let expected = format!("pass the run directory: {}", directory.path().display());
+    assert!(file.contains(&expected), "{file}");
+}
+
+#[test]
+fn missing_and_foreign_files_are_named() {
+    let directory = RunDirectory::of(&[complete(1, 6), complete(4, 6)]);
+    directory.write(&complete(2, 9));
+    std::fs::write(directory.file(3), vec![7; 70_000]).unwrap();
+    std::fs::write(directory.file(5), b"short").unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.missing, [0..=0, 2..=3, 5..=5]);
+    let whats = whats(&run);
+    assert_eq!(run.diagnoses.len(), 3, "{whats}");
+    assert!(whats.contains("rank-000002.gmc: belongs to a run of 9 ranks"), "{whats}");
+    assert!(whats.contains("rank-000003.gmc: not a gammachi rank file"), "{whats}");
+    assert!(whats.contains("rank-000005.gmc: shorter than"), "{whats}");
+}
+
+#[test]
+fn nothing_readable_is_an_error_that_names_a_file() {
+    let directory = RunDirectory::of(&[complete(0, 1)]);
+    std::fs::write(directory.file(0), vec![0; 100_000]).unwrap();
+    let error = Run::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("rank-000000.gmc"), "{error}");
+}
+
+#[test]
+fn a_file_under_another_ranks_name_is_left_out() {
+    let directory = RunDirectory::of(&[complete(0, 3), complete(1, 3)]);
+    std::fs::copy(directory.file(1), directory.file(2)).unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.ranks.len(), 2);
+    assert!(whats(&run).contains("says it is rank 1"), "{}", whats(&run));
+}
+
+#[test]
+fn spawned_worlds_are_only_noted() {
+    let directory = RunDirectory::of(&[complete(0, 1)]);
+    let spawned = directory.path().join(trace_format::layout::rank_file_path(1, 0));
+    std::fs::copy(directory.file(0), spawned).unwrap();
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!((run.ranks.len(), run.notes.len(), run.diagnoses.len()), (1, 1, 0));
+}
+
+#[test]
+fn a_damaged_event_is_named_with_its_place_and_ends_the_stream() {
+    let mut rank = complete(0, 1);
+    let bad = rank.threads[0].last().map(|slot| trace_format::layout::Slot { begin: 5, ..*slot });
+    rank.threads[0].push(bad.unwrap());
+    let run = Run::open(RunDirectory::of(&[rank]).path()).unwrap();
+    let what = whats(&run);
+    assert!(what.contains("rank-000000.gmc: at byte ") && what.contains("out of order"), "{what}");
+}

@@ -1,0 +1,67 @@
+//! Harness of the whole-system tests: a small C program, a real MPI, the real `libgammachi.so`.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`mpi`] | the MPIs on the machine: Debian's Open MPI and MPICH, their compilers and launchers |
+//! | [`victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
+//! | [`library`] | finds or builds `libgammachi.so` |
+//! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |
+//! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |
+//!
+//! A test says what a program does and compares it with the trace or with the bare program:
+//!
+//! ```ignore
+//! under_both! {
+//!     fn all_calls_are_there(mpi) {
+//!         let recorded = Job::new(mpi, &victim(mpi, "many_calls")).argument("10").record();
+//!         recorded.expect_code(0);
+//!         assert_eq!(recorded.trace().rank(0).count("MPI_Comm_rank"), 10);
+//!     }
+//! }
+//! ```
+//!
+//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package. No
+//! test measures time; a job that does not end is killed after [`job::DEADLINE`] and shown.
+
+pub mod job;
+pub mod library;
+pub mod mpi;
+pub mod place;
+pub mod trace;
+pub mod victim;
+
+pub use job::{Job, Recorded};
+pub use mpi::Mpi;
+pub use victim::victim;
+
+/// Writes each function as two tests, one for each MPI: `name::open_mpi` and `name::mpich`.
+///
+/// `fn name(mpi) { … }` is the body; attributes (`#[ignore = "…"]`) go to both tests.
+#[macro_export]
+macro_rules! under_both {
+    ($($(#[$attribute:meta])* fn $name:ident($mpi:ident) $body:block)*) => {$(
+        mod $name {
+            #[allow(unused_imports)] // Not every test needs all of its file's names.
+            use super::*;
+
+            fn check($mpi: $crate::Mpi) $body
+
+            $(#[$attribute])*
+            #[test]
+            fn open_mpi() {
+                check($crate::Mpi::OpenMpi);
+            }
+
+            $(#[$attribute])*
+            #[test]
+            fn mpich() {
+                check($crate::Mpi::Mpich);
+            }
+        }
+    )*};
+}
+
+/// A sequence of names from runs of equal ones: `[("MPI_Init", 1), ("MPI_Send", 3)]`.
+pub fn sequence<'a>(runs: &[(&'a str, usize)]) -> Vec<&'a str> {
+    runs.iter().flat_map(|(name, count)| std::iter::repeat_n(*name, *count)).collect()
+}

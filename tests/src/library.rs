@@ -1,0 +1,41 @@
+//! Where the recorder is: `GAMMACHI_LIBRARY`, or built here.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::place::{repository, target_directory};
+
+/// Path of `libgammachi.so`: `GAMMACHI_LIBRARY` where it is set, else
+/// `<target>/release/libgammachi.so`, brought up to date once by `cargo build`.
+///
+/// # Panics
+/// When there is none, or it cannot be built.
+pub fn library() -> PathBuf {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| named().unwrap_or_else(build)).clone()
+}
+
+fn named() -> Option<PathBuf> {
+    let value = std::env::var_os("GAMMACHI_LIBRARY").filter(|value| !value.is_empty())?;
+    let path = std::path::absolute(PathBuf::from(value)).expect("there is a working directory");
+    assert!(path.is_file(), "GAMMACHI_LIBRARY names {}, which is no file", path.display());
+    Some(path)
+}
+
+fn build() -> PathBuf {
+    let target = target_directory();
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "-p", "gammachi-pmpi-shim", "--target-dir"])
+        .arg(&target)
+        .current_dir(repository())
+        .output()
+        .expect("cargo can be started");
+    assert!(
+        output.status.success(),
+        "the recorder does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    target.join("release").join("libgammachi.so")
+}

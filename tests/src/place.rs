@@ -1,0 +1,74 @@
+//! Where tests put what they make: below the cargo target directory.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The cargo target directory that this test program was built into.
+///
+/// # Panics
+/// When the test program does not lie in a target directory.
+pub fn target_directory() -> PathBuf {
+    let program = std::env::current_exe().expect("the test program has a path");
+    let deps = program.parent().expect("a test program lies in a folder");
+    // <target>/<profile>/deps/<program>
+    let target = deps.parent().and_then(Path::parent);
+    target.expect("a test program lies in <target>/<profile>/deps").to_owned()
+}
+
+/// Top of this repository.
+pub fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("the tests lie in the repository").to_owned()
+}
+
+/// A folder below the target directory for what tests build.
+pub fn build_directory() -> PathBuf {
+    let folder = target_directory().join("tmp").join("victims");
+    std::fs::create_dir_all(&folder).expect("the target directory is writable");
+    folder
+}
+
+/// An empty folder of its own, removed when dropped (kept when the test failed).
+#[derive(Debug)]
+pub struct Fresh(PathBuf);
+
+impl Fresh {
+    /// Makes one.
+    ///
+    /// # Panics
+    /// When the target directory is not writable.
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{number}", std::process::id());
+        let folder = target_directory().join("tmp").join("runs").join(name);
+        // A process of an earlier run may have had the same number.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("the target directory is writable");
+        Self(folder)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of something in it.
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Default for Fresh {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}

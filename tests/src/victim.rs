@@ -1,0 +1,149 @@
+//! Builds the programs that are measured.
+//!
+//! In: a name in `tests/victims`. Out: a program built by one MPI's compiler, made once for each way
+//! of building and made again when its source is newer.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use crate::mpi::{Language, Mpi};
+use crate::place::{build_directory, repository};
+
+/// How a victim is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Build {
+    /// C, position-independent executable.
+    C,
+    /// C, executable at a fixed address.
+    CNoPie,
+    /// C++, position-independent executable.
+    Cpp,
+    /// C++, executable at a fixed address.
+    CppNoPie,
+    /// C, shared library to be preloaded.
+    Shared,
+    /// C by the system's compiler, without MPI.
+    WithoutMpi,
+}
+
+impl Build {
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::C => "",
+            Self::CNoPie => "-no-pie",
+            Self::Cpp => "-cpp",
+            Self::CppNoPie => "-cpp-no-pie",
+            Self::Shared => ".so",
+            Self::WithoutMpi => "-without-mpi",
+        }
+    }
+
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::C | Self::Cpp | Self::WithoutMpi => &["-fPIE", "-pie"],
+            Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
+            Self::Shared => &["-fPIC", "-shared"],
+        }
+    }
+
+    fn compiler(self, mpi: Mpi) -> Command {
+        match self {
+            Self::C | Self::CNoPie | Self::Shared => mpi.compiler(Language::C),
+            Self::Cpp | Self::CppNoPie => {
+                let mut command = mpi.compiler(Language::Cpp);
+                // A program in C's file is compiled as C++ too.
+                command.args(["-x", "c++"]);
+                command
+            }
+            Self::WithoutMpi => Command::new("cc"),
+        }
+    }
+}
+
+/// The program of `victims/NAME.c`, built as C for this MPI.
+///
+/// # Panics
+/// As [`built`].
+pub fn victim(mpi: Mpi, name: &str) -> PathBuf {
+    built(mpi, name, Build::C)
+}
+
+/// The program of `victims/NAME.c` (or `.cc`), built this way for this MPI.
+///
+/// # Panics
+/// When the compiler is missing or refuses; the message is the compiler's.
+pub fn built(mpi: Mpi, name: &str, build: Build) -> PathBuf {
+    type Made = Arc<OnceLock<PathBuf>>;
+    type AllMade = Mutex<HashMap<(Mpi, String, Build), Made>>;
+    static BUILT: OnceLock<AllMade> = OnceLock::new();
+    let once = {
+        let mut all =
+            BUILT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry((mpi, name.to_owned(), build)).or_default().clone()
+    };
+    once.get_or_init(|| make(mpi, name, build)).clone()
+}
+
+fn source_of(name: &str) -> PathBuf {
+    let folder = repository().join("tests").join("victims");
+    let found = ["c", "cc"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
+    let mut found = found.filter(|path| path.is_file());
+    found.next().unwrap_or_else(|| panic!("there is no victim {name} in {}", folder.display()))
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    path.metadata().ok()?.modified().ok()
+}
+
+fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
+    let source = source_of(name);
+    let include = repository().join("pmpi-shim").join("include");
+    let common = source.with_file_name("victim.h");
+    let program = build_directory().join(format!("{name}-{}{}", mpi.suffix(), build.suffix()));
+    let inputs = [&source, &common, &include.join("gammachi.h")];
+    let newest = inputs.into_iter().filter_map(|input| changed(input)).max();
+    if changed(&program).is_some_and(|made| newest.is_some_and(|newest| made > newest)) {
+        return program;
+    }
+    // Another test program may build the same: the finished file takes its place in one step.
+    let unfinished = program.with_added_process_id();
+    let mut command = build.compiler(mpi);
+    command
+        .args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"])
+        // gcc 12 takes MPI_STATUSES_IGNORE for an array, and some victims are wrong on purpose.
+        .args(["-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-nonnull"])
+        // Open MPI's C++ bindings are not used and their headers warn.
+        .args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"])
+        .arg("-I")
+        .arg(&include)
+        .args(build.arguments())
+        .arg(&source)
+        .arg("-o")
+        .arg(&unfinished)
+        .arg("-pthread");
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{} does not build:\n{command:?}\n{}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    std::fs::rename(&unfinished, &program).expect("the build directory is writable");
+    program
+}
+
+/// A name beside a path that no other process uses.
+trait Beside {
+    fn with_added_process_id(&self) -> PathBuf;
+}
+
+impl Beside for PathBuf {
+    fn with_added_process_id(&self) -> PathBuf {
+        let mut name = self.clone().into_os_string();
+        name.push(format!(".{}", std::process::id()));
+        PathBuf::from(name)
+    }
+}

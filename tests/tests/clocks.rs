@@ -1,0 +1,123 @@
+//! Clock exchanges against a known truth: rank 1's counter is skewed by the test hook.
+
+use system_tests::trace::RankTrace;
+use system_tests::{Job, under_both, victim};
+use trace_format::header::{ClockAnchor, ClockExchange, Definition, Phase};
+
+fn exchanges(rank: &RankTrace) -> Vec<ClockExchange> {
+    let definitions = rank.file.definitions.iter();
+    let found = definitions.filter_map(|definition| match definition {
+        Definition::ClockExchange(exchange) => Some(*exchange),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// The counter's ticks a nanosecond over the whole run, by the first and last anchor.
+fn ticks_per_ns(rank: &RankTrace) -> f64 {
+    let definitions = rank.file.definitions.iter();
+    let anchors: Vec<ClockAnchor> = definitions
+        .filter_map(|definition| match definition {
+            Definition::ClockAnchor(anchor) => Some(*anchor),
+            _ => None,
+        })
+        .collect();
+    let (first, last) = (anchors[0], anchors[anchors.len() - 1]);
+    (last.ticks - first.ticks) as f64 / (last.monotonic_raw_ns - first.monotonic_raw_ns) as f64
+}
+
+under_both! {
+    fn an_offset_is_found_with_its_sign(mpi) {
+        for offset_ns in [5.0e9, -5.0e9] {
+            let recorded = Job::new(mpi, &victim(mpi, "many_calls"))
+                .argument("1000")
+                .and_ranks(1)
+                .rank_environment("GAMMACHI_TEST_CLOCK", &format!("{offset_ns},0"))
+                .record();
+            recorded.expect_code(0);
+            let trace = recorded.trace();
+            assert!(exchanges(trace.rank(0)).is_empty(), "rank 0 has no parent");
+            let found = exchanges(trace.rank(1));
+            let phases: Vec<Phase> = found.iter().map(|exchange| exchange.phase).collect();
+            assert_eq!(phases, [Phase::Init, Phase::Finalize]);
+            // The hook converts nanoseconds by a rate of its own, looked at for 2 ms: compare by the
+            // shift that both exchanges agree on, and its size within 1 %.
+            let rate = ticks_per_ns(trace.rank(0));
+            for exchange in &found {
+                assert_eq!(exchange.parent, 0);
+                assert!(exchange.same_host && exchange.kept >= 1 && exchange.kept <= exchange.rounds);
+                let shift = exchange.parent_ticks.wrapping_sub(exchange.child_ticks) as i64 as f64;
+                let truth = -offset_ns * rate;
+                assert!(
+                    (shift - truth).abs() < 0.01 * truth.abs(),
+                    "offset {offset_ns} ns: {shift} ticks instead of {truth}"
+                );
+            }
+            let [init, finalize] = found[..] else { unreachable!("two phases were found") };
+            let theta = |e: ClockExchange| e.parent_ticks.wrapping_sub(e.child_ticks) as i64;
+            let apart = theta(init).abs_diff(theta(finalize));
+            assert!(
+                apart <= init.bound_ticks + finalize.bound_ticks,
+                "without drift the two exchanges differ by {apart} ticks, more than their bounds \
+                 {} and {}",
+                init.bound_ticks,
+                finalize.bound_ticks
+            );
+        }
+    }
+
+    // Ranks of one host share the counter: the truth is 0 to the tick.
+    fn without_skew_the_truth_lies_within_the_bound(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "returns_3")).ranks(4).record();
+        recorded.expect_code(3);
+        let trace = recorded.trace();
+        if !trace.rank(0).file.header.counter_invariant {
+            eprintln!("NOT TESTED: this machine's counter is not invariant");
+            return;
+        }
+        for rank in &trace.ranks[1..] {
+            let found = exchanges(rank);
+            assert_eq!(found.len(), 2);
+            for exchange in found {
+                let apart = exchange.parent_ticks.abs_diff(exchange.child_ticks);
+                assert!(apart <= exchange.bound_ticks, "{exchange:?}");
+            }
+        }
+    }
+
+    fn a_partner_that_comes_late_is_not_waited_for_for_ever(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "finalizes_late"))
+            .ranks(2)
+            .environment("GAMMACHI_CLOCK_DEADLINE", "0.2")
+            .record();
+        recorded.expect_code(0);
+        assert_eq!(recorded.output.stdout, "finalized\n");
+        for rank in recorded.trace().ranks {
+            assert!(rank.is_finalized());
+        }
+    }
+
+    fn ranks_start_and_end_inside_their_own_events(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "counts")).ranks(2).record();
+        recorded.expect_code(0);
+        for rank in recorded.trace().ranks {
+            let ticks = |wanted: fn(&Definition) -> Option<u64>| {
+                rank.file.definitions.iter().find_map(wanted).expect("it is defined")
+            };
+            let begin = ticks(|definition| match definition {
+                Definition::RankBegin { ticks } => Some(*ticks),
+                _ => None,
+            });
+            let end = ticks(|definition| match definition {
+                Definition::RankEnd { ticks } => Some(*ticks),
+                _ => None,
+            });
+            let calls: Vec<_> = rank.threads[0].events.iter().filter(|e| e.is_call()).collect();
+            assert!(calls[0].event.end.expect("MPI_Init has returned") <= begin);
+            assert!(begin <= calls[1].event.begin);
+            let last = calls[calls.len() - 1];
+            assert_eq!(last.name, "MPI_Finalize");
+            assert_eq!(last.event.begin, end);
+        }
+    }
+}

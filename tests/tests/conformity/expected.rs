@@ -1,0 +1,157 @@
+//! What a program must leave in its trace, as written beside it.
+//!
+//! `NAME.expected` has one call a line: `RANKS FUNCTION attribute=value …`.
+//!
+//! | written | means |
+//! |---|---|
+//! | `#` at the begin, or ` # ` | a comment |
+//! | `*`, `1`, `0-2`, `0,2` | ranks that make the call |
+//! | `1.2` | thread 2 of rank 1 (thread 0 else) |
+//! | `{rank}`, `{rank+1}` | the rank, plus or minus something |
+//! | `repeat 40 i=1` … `end` | lines 40 times, with `{i}` from 1 on |
+//! | `r1..r40:0/7/4` | that, for `r1` to `r40` |
+//! | `?openmpi: `, `?mpich: ` | a line for one family |
+//!
+//! Bytes of calls that only send are `sent`, that only receive `received` or, where the call returns
+//! before, `posted`. A completed receive is `r1:SOURCE/TAG/BYTES`, another request `r1:sent`,
+//! `r1:file/BYTES` or `r1:done`. A new communicator is `c1[members]#instance` in world ranks, the groups of
+//! an intercommunicator apart by `|`. `polls` is the number of merged calls that found nothing.
+
+use std::collections::BTreeMap;
+
+use crate::actual::Lines;
+
+/// Lines of each thread of a world of that many ranks.
+///
+/// # Panics
+/// When the text cannot be understood; the message has the line.
+pub fn lines(text: &str, family: &str, ranks: usize) -> Lines {
+    let mut lines = Lines::new();
+    let text: Vec<&str> =
+        text.lines().map(without_comment).filter(|line| !line.is_empty()).collect();
+    read(&text, family, ranks, &BTreeMap::new(), &mut lines);
+    lines
+}
+
+fn without_comment(line: &str) -> &str {
+    let line = line.split(" # ").next().unwrap_or_default().trim();
+    if line.starts_with('#') { "" } else { line }
+}
+
+fn number(text: &str, line: &str) -> i64 {
+    text.parse().unwrap_or_else(|_| panic!("`{text}` is no number in the expected line: {line}"))
+}
+
+fn read(
+    text: &[&str],
+    family: &str,
+    ranks: usize,
+    values: &BTreeMap<String, i64>,
+    lines: &mut Lines,
+) {
+    let mut at = 0;
+    while at < text.len() {
+        let line = text[at];
+        at += 1;
+        if let Some(rest) = line.strip_prefix("repeat ") {
+            let end = at + end_of_block(&text[at..], line);
+            let (times, variable) = rest.split_once(' ').unwrap_or((rest, "i=0"));
+            let (name, first) = variable.split_once('=').unwrap_or((variable, "0"));
+            let first = number(first, line);
+            for value in first..first + number(times, line) {
+                let mut inner = values.clone();
+                inner.insert(name.to_owned(), value);
+                read(&text[at..end], family, ranks, &inner, lines);
+            }
+            at = end + 1;
+            continue;
+        }
+        let line = match line.strip_prefix('?').and_then(|rest| rest.split_once(':')) {
+            Some((only, _)) if only != family => continue,
+            Some((_, rest)) => rest.trim(),
+            None => line,
+        };
+        let (who, call) = line.split_once(' ').unwrap_or_else(|| panic!("no call in: {line}"));
+        let (who, thread) = who.split_once('.').unwrap_or((who, "0"));
+        for rank in ranks_of(who, ranks, line) {
+            let mut values = values.clone();
+            values.insert("rank".to_owned(), rank as i64);
+            let call = expand_ranges(&substitute(call, &values), line);
+            lines.entry((rank, number(thread, line) as u32)).or_default().push(call);
+        }
+    }
+}
+
+fn end_of_block(text: &[&str], begin: &str) -> usize {
+    let mut depth = 1;
+    for (index, line) in text.iter().enumerate() {
+        depth += i32::from(line.starts_with("repeat ")) - i32::from(*line == "end");
+        if depth == 0 {
+            return index;
+        }
+    }
+    panic!("no end of: {begin}")
+}
+
+fn ranks_of(who: &str, ranks: usize, line: &str) -> Vec<usize> {
+    if who == "*" {
+        return (0..ranks).collect();
+    }
+    let part = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        number(first, line) as usize..=number(last, line) as usize
+    };
+    who.split(',').flat_map(part).collect()
+}
+
+/// `{i}`, `{i+3}` and `{i-1}` by their values.
+fn substitute(call: &str, values: &BTreeMap<String, i64>) -> String {
+    let mut out = String::new();
+    let mut rest = call;
+    while let Some((before, (inside, after))) =
+        rest.split_once('{').and_then(|(b, r)| Some((b, r.split_once('}')?)))
+    {
+        let sign = inside.find(['+', '-']).unwrap_or(inside.len());
+        let (name, plus) = inside.split_at(sign);
+        let value = values.get(name).unwrap_or_else(|| panic!("no value of {name} in: {call}"));
+        let plus = if plus.is_empty() { 0 } else { number(plus, call) };
+        out.push_str(before);
+        out.push_str(&(value + plus).to_string());
+        rest = after;
+    }
+    out + rest
+}
+
+/// `r1..r3:sent` as `r1:sent r2:sent r3:sent`.
+fn expand_ranges(call: &str, line: &str) -> String {
+    let word = |word: &str| {
+        let Some((before, after)) = word.split_once("..r") else { return word.to_owned() };
+        let letters = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        let (last, mut suffix) = after.split_at(digits);
+        let close = if suffix.ends_with(']') { "]" } else { "" };
+        suffix = suffix.trim_end_matches(']');
+        let (first, last) = (number(&before[letters.len()..], line), number(last, line));
+        let one = |index: i64| match index == first {
+            true => format!("{letters}{index}{suffix}"),
+            false => format!("r{index}{suffix}"),
+        };
+        (first..=last).map(one).collect::<Vec<_>>().join(" ") + close
+    };
+    call.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn short_forms_are_written_out() {
+        let text = "# comment\n* MPI_Init\nrepeat 2 i=5\n1 F tag={i} peer={rank-1} # why\nend\n\
+                    ?mpich: 0 G completes=[r1..r3:sent null]\n1.2 H";
+        let lines = lines(text, "mpich", 2);
+        assert_eq!(lines[&(0, 0)], ["MPI_Init", "G completes=[r1:sent r2:sent r3:sent null]"]);
+        assert_eq!(lines[&(1, 0)], ["MPI_Init", "F tag=5 peer=0", "F tag=6 peer=0"]);
+        assert_eq!(lines[&(1, 2)], ["H"]);
+    }
+}

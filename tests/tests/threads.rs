@@ -1,0 +1,76 @@
+//! Threads and child processes: one stream for each thread, none for a child.
+
+use system_tests::{Job, sequence, under_both, victim};
+
+under_both! {
+    fn four_threads_at_once(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "threads"));
+        let job = ["4", "1000", "8192", "1"].iter().fold(job, |job, argument| job.argument(argument));
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        let rank = trace.rank(0);
+        assert_eq!(rank.threads.len(), 5);
+        assert_eq!(rank.calls(), ["MPI_Init_thread", "MPI_Comm_rank", "MPI_Finalize"]);
+        let round = [("MPI_Isend", 1), ("MPI_Recv", 1), ("MPI_Wait", 1)].repeat(1000);
+        for thread in &rank.threads[1..] {
+            assert_eq!(thread.calls(), sequence(&round), "thread {}", thread.number);
+        }
+        assert!(rank.is_finalized() && rank.open_calls().is_empty());
+    }
+
+    fn many_threads_that_end_before_finalize(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "threads"));
+        let job = ["8", "5", "8192", "10"].iter().fold(job, |job, argument| job.argument(argument));
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).threads.len(), 81);
+        for thread in &trace.rank(0).threads[1..] {
+            assert_eq!(thread.calls().len(), 15, "thread {}", thread.number);
+        }
+        assert_eq!(trace.rank(0).count("MPI_Comm_rank"), 10);
+    }
+
+    fn window_changes_on_stacks_of_64_kb(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "small_stacks")).record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).threads.len(), 9);
+        for thread in &trace.rank(0).threads[1..] {
+            assert_eq!(thread.count("MPI_Comm_rank"), 40_000, "thread {}", thread.number);
+            assert!(thread.count("TOOL") >= 2, "thread {}", thread.number);
+        }
+    }
+
+    fn a_thread_that_outlives_finalize(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "thread_outlives_finalize"));
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        let trace = recorded.trace();
+        assert!(trace.rank(0).is_finalized());
+        assert_eq!(trace.rank(0).threads[1].count("MPI_Comm_rank"), 100);
+    }
+
+    fn children_record_nothing(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "forks"));
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        assert!(recorded.output.stdout.contains("child 1 ends with 0xb00\n"), "{}", recorded.output);
+        let expected = [("MPI_Init", 1), ("MPI_Comm_rank", 50), ("MPI_Finalize", 1)];
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).calls(), sequence(&expected));
+        assert!(trace.rank(0).is_finalized());
+        let files = std::fs::read_dir(trace.directory.join("ranks-000")).expect("it is there");
+        assert_eq!(files.count(), 1, "files of the run");
+    }
+
+    fn a_child_of_a_thread_records_nothing(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "forks_in_thread"));
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).count("MPI_Comm_rank"), 30);
+        assert_eq!(trace.rank(0).threads.len(), 2);
+    }
+}

@@ -1,0 +1,18 @@
+/* 2 ranks make 1000 calls and a barrier; then rank 1 makes 500 more and leaves by _exit(5), past every handler. */
+#include "victim.h"
+
+int main(int argc, char **argv)
+{
+    int rank, in = 0;
+
+    MPI_Init(&argc, &argv);
+    rank = call_comm_rank(1000);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        call_comm_rank(500);
+        _exit(5);
+    }
+    MPI_Recv(&in, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* As many calls of MPI_Comm_rank as the argument says; the sum of what they gave. */
+#include "victim.h"
+
+int main(int argc, char **argv)
+{
+    int times = atoi(argv[1]), rank;
+
+    MPI_Init(&argc, &argv);
+    rank = call_comm_rank(times);
+    if (rank == 0)
+        printf("%d calls\n", times);
+    MPI_Finalize();
+    return 0;
+}

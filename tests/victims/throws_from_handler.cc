@@ -1,0 +1,43 @@
+// An error handler throws a C++ exception through MPI_Send; the program catches it and goes on.
+#include "victim.h"
+
+struct Failure {
+    int code;
+};
+
+static void leave(MPI_Comm *, int *code, ...)
+{
+    throw Failure{*code};
+}
+
+__attribute__((noinline)) static void deeper(int times)
+{
+    volatile char room[4096];
+    memset((void *)room, 1, sizeof room);
+    call_comm_rank(times + room[7] - 1);
+}
+
+int main(int argc, char **argv)
+{
+    int one = 1;
+    MPI_Errhandler handler;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_create_errhandler(leave, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    call_comm_rank(5);
+    try {
+        MPI_Send(&one, 1, MPI_INT, 99, 1, MPI_COMM_WORLD);
+    } catch (const Failure &) {
+        puts("caught");
+        fflush(stdout);
+    }
+    if (argc > 1)
+        deeper(7);
+    else
+        for (int i = 0; i < 7; i++)
+            MPI_Comm_rank(MPI_COMM_WORLD, &one);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
