@@ -29,10 +29,10 @@ use crate::window;
 const UNSTARTED: u8 = 0;
 const STARTING: u8 = 1;
 const RECORDING: u8 = 2;
-/// Recording could not go on: events are only counted, but the rank still takes part in what ranks do
+/// Recording could not begin or go on: events are only counted, but the rank still takes part in what ranks do
 /// together at MPI_Finalize.
 const STOPPED: u8 = 3;
-/// MPI_Finalize was entered, or recording could not begin: nothing is recorded or counted.
+/// MPI_Finalize was entered, or no rank records: nothing is recorded or counted.
 const OVER: u8 = 4;
 
 static STATE: AtomicU8 = AtomicU8::new(UNSTARTED);
@@ -125,7 +125,8 @@ pub unsafe fn start(
         Ok(Err(refusal)) => refusal,
         Err(_) => Some("an internal error".to_owned()),
     };
-    STATE.store(OVER, Relaxed);
+    let exchanges = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    STATE.store(if exchanges { STOPPED } else { OVER }, Relaxed);
     if let Some(reason) = refusal {
         eprintln!("gammachi: nothing is recorded, the program goes on: {reason}");
     }
@@ -161,38 +162,40 @@ unsafe fn try_start(
     );
     let directory = match agree_on_place(&settings, rank, exchanger.as_ref()) {
         Place::Directory(directory) => directory,
+        // No rank records, so none waits for another.
         Place::Refused(reason) => return Err((rank == 0).then_some(reason)),
     };
-    if rank != 0 {
-        create_rank_file(&directory, rank).map_err(|refused| {
-            Some(match refused {
-                CreateError::Exists => {
-                    format!("{} holds a trace of this rank already", directory.display())
-                }
-                CreateError::Failed(reason) => reason,
-            })
-        })?;
-    }
     abi::set(library.family, library.request_null());
     let level = if abi::is_known() { settings.level } else { 0 };
-    write_identity(&settings, &library, (rank, size, level), host, boot_id).map_err(Some)?;
-    define(&Definition::ClockAnchor(early_anchor)).map_err(Some)?;
-    if rank == 0 {
-        define(&Definition::Environment(machine::environment())).map_err(Some)?;
-    }
-    communicators::begin(&library);
-    window::watch_threads();
-    window::set_level(level);
-    // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
-    unsafe { window::open(block, begin, 0) }.map_err(Some)?;
-    if let Some(measured) = exchanger.as_ref().and_then(|e| e.measure(Phase::Init)) {
-        define(&Definition::ClockExchange(measured)).map_err(Some)?;
-    }
+    let opened = begin_file(&directory, rank, || {
+        write_identity(&settings, &library, (rank, size, level), host, boot_id)?;
+        define(&Definition::ClockAnchor(early_anchor))?;
+        communicators::begin(&library);
+        window::watch_threads();
+        window::set_level(level);
+        // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
+        unsafe { window::open(block, begin, 0) }
+    });
+    // The other ranks exchange clocks with this one whether or not it records, now and at the end.
+    let measured = exchanger.as_ref().and_then(|e| e.measure(Phase::Init));
     *EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner) = exchanger;
-    for usage in machine::thread_usages(Phase::Init) {
-        define(&Definition::ThreadUsage(usage)).map_err(Some)?;
+    let described = opened.and_then(|()| {
+        if let Some(measured) = measured {
+            define(&Definition::ClockExchange(measured))?;
+        }
+        if rank == 0 {
+            define(&Definition::Environment(machine::environment()))?;
+        }
+        for usage in machine::thread_usages(Phase::Init) {
+            define(&Definition::ThreadUsage(usage))?;
+        }
+        define(&Definition::ClockAnchor(counter::anchor()))
+    });
+    if let Err(reason) = described {
+        // SAFETY: the calling thread's block.
+        unsafe { window::scratch(block) };
+        return Err(Some(reason));
     }
-    define(&Definition::ClockAnchor(counter::anchor())).map_err(Some)?;
     // SAFETY: a handler without arguments.
     unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     compute::set_mode(&settings.compute);
@@ -203,9 +206,25 @@ unsafe fn try_start(
         close(block, slot, end.wrapping_sub(begin), function, 0);
         window::tool_event(block, ToolReason::Start, end);
     }
-    define(&Definition::RankBegin { ticks: counter::now() }).map_err(Some)?;
     STATE.store(RECORDING, Relaxed);
-    Ok(())
+    define(&Definition::RankBegin { ticks: counter::now() }).map_err(Some)
+}
+
+/// Makes the rank's file (rank 0 has made its own already) and fills its beginning.
+fn begin_file(
+    directory: &Path,
+    rank: u32,
+    fill: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    if rank != 0 {
+        create_rank_file(directory, rank).map_err(|refused| match refused {
+            CreateError::Exists => {
+                format!("{} holds a trace of this rank already", directory.display())
+            }
+            CreateError::Failed(reason) => reason,
+        })?;
+    }
+    fill()
 }
 
 /// Rank 0 makes directory and its own file and tells the others; where MPI's constants are not
