@@ -47,12 +47,11 @@ fn arguments(count: usize) -> (String, String) {
 
 fn entry(out: &mut String, symbol: &str, parameters: &[Parameter], how: &str) {
     let (typed, names) = arguments(parameters.len());
+    let inner = format!("inner_{}", symbol.to_lowercase());
     writeln!(
         out,
-        "/// Interposes `{symbol}`.\n\
-         ///\n/// # Safety\n/// The caller answers for the arguments, as for `{symbol}` itself.\n\
-         #[unsafe(no_mangle)]\n\
-         pub unsafe extern \"C-unwind\" fn {symbol}({typed}) -> usize {{\n\
+        "entry_stub!({symbol}, {inner});\n\
+         unsafe extern \"C-unwind\" fn {inner}({typed}) -> usize {{\n\
          \x20   static REAL: RealEntry = RealEntry::new(c\"{symbol}\");\n\
          \x20   // SAFETY: the words go on unchanged to the entry of this name.\n\
          \x20   unsafe {{ {how}[{names}]) }}\n\

@@ -15,9 +15,9 @@ use trace_format::layout::FIRST_FUNCTION;
 use crate::counter;
 use crate::entries::{Invoke, LAST_PROCEDURE};
 use crate::life;
-use crate::path::{close, open, take_slot};
+use crate::path::{close, is_inside, open, take_slot};
 use crate::real_entry::RealEntry;
-use crate::thread_block::thread_block;
+use crate::thread_block::{stack_address, thread_block};
 
 static BLAS: AtomicBool = AtomicBool::new(false);
 
@@ -96,9 +96,9 @@ unsafe fn computed<A: Invoke>(
     // SAFETY: the thread's own block; the arguments go on unchanged.
     unsafe {
         let record = BLAS.load(Relaxed)
-            && (*block).outer_stack == 0
             && (*block).inside_compute == 0
-            && life::is_recording();
+            && life::is_recording()
+            && !is_inside(block, stack_address());
         if !record {
             return arguments.invoke(entry.get());
         }

@@ -8,6 +8,7 @@ use std::mem::transmute;
 use crate::path::{forwarded, recorded, recorded_plain};
 use crate::plan::{NO_PLAN, NONE, Per, Plan, Procedure, Shape, Side};
 use crate::real_entry::RealEntry;
+use crate::thread_block::entry_stub;
 
 /// Calls a C function with this many machine words.
 pub trait Invoke {

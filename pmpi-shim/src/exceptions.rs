@@ -9,26 +9,11 @@ use trace_format::layout::{CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Sl
 use crate::counter;
 use crate::entries::{FINALIZE, INIT, INIT_THREAD, Invoke, PCONTROL};
 use crate::life;
-use crate::path::{forwarded, heal, open, publish, recorded_plain, take_slot};
+use crate::path::{
+    Spacer, enter, forwarded, is_inside, leave, open, publish, recorded_plain, take_slot,
+};
 use crate::real_entry::RealEntry;
-use crate::thread_block::{ThreadBlock, stack_address, thread_block};
-
-/// Whether the thread is inside an outermost call; heals what a longjmp left behind.
-///
-/// # Safety
-/// `block` is the calling thread's.
-#[inline(always)]
-unsafe fn is_inside(block: *mut ThreadBlock) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let outer = (*block).outer_stack;
-        if outer != 0 && stack_address() >= outer {
-            heal(block);
-            return false;
-        }
-        outer != 0
-    }
-}
+use crate::thread_block::{entry_stub, thread_block};
 
 /// Calls MPI_Init or MPI_Init_thread and begins recording when it succeeded.
 ///
@@ -38,13 +23,14 @@ unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) 
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments go on unchanged.
     unsafe {
-        if is_inside(block) {
+        if is_inside(block, (*block).entered_stack) {
             return arguments.invoke(entry.get());
         }
         let Some(early_anchor) = life::claim_start() else {
             return recorded_plain(entry, function, arguments);
         };
-        (*block).outer_stack = stack_address();
+        enter(block);
+        let _spacer = Spacer::new();
         let begin = counter::read(block);
         let result = arguments.invoke(entry.get());
         let end = counter::read(block);
@@ -53,7 +39,7 @@ unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) 
         } else {
             life::give_back_start();
         }
-        (*block).outer_stack = 0;
+        leave(block);
         result
     }
 }
@@ -66,10 +52,11 @@ unsafe fn finalise(entry: &RealEntry) -> usize {
     let block = thread_block();
     // SAFETY: as in `recorded_plain`, which this follows step by step.
     unsafe {
-        if is_inside(block) || !life::has_trace() {
+        if is_inside(block, (*block).entered_stack) || !life::has_trace() {
             return forwarded(entry, []);
         }
-        (*block).outer_stack = stack_address();
+        enter(block);
+        let _spacer = Spacer::new();
         let slot = take_slot(block);
         let begin = counter::read(block);
         open(slot, begin, FINALIZE, 0);
@@ -84,19 +71,16 @@ unsafe fn finalise(entry: &RealEntry) -> usize {
         (&raw mut (*more).begin).write_volatile(counter::read(block).wrapping_sub(begin));
         publish(slot, slot_word(DURATION_ESCAPE, FINALIZE, 0));
         life::after_finalize(block);
-        (*block).outer_stack = 0;
+        leave(block);
         result
     }
 }
 
 macro_rules! initialisers {
-    ($($symbol:ident $name:literal $function:ident ($($argument:ident),*);)*) => {$(
-        /// Interposes the MPI procedure of this name.
-        ///
-        /// # Safety
-        /// The caller answers for the arguments.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C-unwind" fn $symbol($($argument: usize),*) -> usize {
+    ($($symbol:ident $inner:ident $name:literal $function:ident ($($argument:ident),*);)*) => {$(
+        entry_stub!($symbol, $inner);
+
+        unsafe extern "C-unwind" fn $inner($($argument: usize),*) -> usize {
             static REAL: RealEntry = RealEntry::new($name);
             // SAFETY: the words go on unchanged to the entry of this name.
             unsafe { initialise(&REAL, $function, [$($argument),*]) }
@@ -105,29 +89,22 @@ macro_rules! initialisers {
 }
 
 initialisers! {
-    MPI_Init c"MPI_Init" INIT (argc, argv);
-    PMPI_Init c"PMPI_Init" INIT (argc, argv);
-    MPI_Init_thread c"MPI_Init_thread" INIT_THREAD (argc, argv, required, provided);
-    PMPI_Init_thread c"PMPI_Init_thread" INIT_THREAD (argc, argv, required, provided);
+    MPI_Init mpi_init c"MPI_Init" INIT (argc, argv);
+    PMPI_Init pmpi_init c"PMPI_Init" INIT (argc, argv);
+    MPI_Init_thread mpi_init_thread c"MPI_Init_thread" INIT_THREAD (argc, argv, required, provided);
+    PMPI_Init_thread pmpi_init_thread c"PMPI_Init_thread" INIT_THREAD (argc, argv, required, provided);
 }
 
-/// Interposes `MPI_Finalize`.
-///
-/// # Safety
-/// The caller answers for MPI being in a state to be finalized.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn MPI_Finalize() -> usize {
+entry_stub!(MPI_Finalize, mpi_finalize);
+entry_stub!(PMPI_Finalize, pmpi_finalize);
+
+unsafe extern "C-unwind" fn mpi_finalize() -> usize {
     static REAL: RealEntry = RealEntry::new(c"MPI_Finalize");
     // SAFETY: the entry of this name takes nothing.
     unsafe { finalise(&REAL) }
 }
 
-/// Interposes `PMPI_Finalize`.
-///
-/// # Safety
-/// As `MPI_Finalize`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn PMPI_Finalize() -> usize {
+unsafe extern "C-unwind" fn pmpi_finalize() -> usize {
     static REAL: RealEntry = RealEntry::new(c"PMPI_Finalize");
     // SAFETY: as above.
     unsafe { finalise(&REAL) }
@@ -157,15 +134,12 @@ impl Invoke for PcontrolArguments {
 }
 
 macro_rules! pcontrols {
-    ($($symbol:ident $name:literal;)*) => {$(
-        /// Interposes the variadic MPI procedure of this name: stable Rust defines no variadic
-        /// functions, so a fixed signature takes what registers may hold.
-        ///
-        /// # Safety
-        /// The caller answers for the arguments.
-        #[unsafe(no_mangle)]
+    ($($symbol:ident $inner:ident $name:literal;)*) => {$(
+        entry_stub!($symbol, $inner);
+
+        // Stable Rust defines no variadic functions: a fixed signature takes what registers may hold.
         #[allow(clippy::too_many_arguments)] // As many as registers carry.
-        pub unsafe extern "C-unwind" fn $symbol(
+        unsafe extern "C-unwind" fn $inner(
             level: c_int,
             a: usize, b: usize, c: usize, d: usize, e: usize,
             s: c_double, t: c_double, u: c_double, v: c_double,
@@ -184,8 +158,8 @@ macro_rules! pcontrols {
 }
 
 pcontrols! {
-    MPI_Pcontrol c"MPI_Pcontrol";
-    PMPI_Pcontrol c"PMPI_Pcontrol";
+    MPI_Pcontrol mpi_pcontrol c"MPI_Pcontrol";
+    PMPI_Pcontrol pmpi_pcontrol c"PMPI_Pcontrol";
 }
 
 macro_rules! clocks {

@@ -27,6 +27,7 @@
 //! | `mpi_library` | which MPI is loaded, and its constants |
 //! | `clock_exchange` | this rank's counter against another's |
 //! | `machine` | what the operating system says about process and host |
+//! | `say` | one line on standard error |
 //! | `settings` | environment variables |
 //!
 //! Rules: no panic crosses the C boundary, no allocation, lock or system call on the path of a
@@ -51,6 +52,7 @@ mod plan;
 mod polls;
 mod real_entry;
 mod region;
+mod say;
 mod settings;
 mod thread_block;
 mod trace_file;

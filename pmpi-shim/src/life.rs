@@ -21,6 +21,7 @@ use crate::machine;
 use crate::mpi_library::MpiLibrary;
 use crate::path::close;
 use crate::real_entry::ErrnoGuard;
+use crate::say::say;
 use crate::settings::Settings;
 use crate::thread_block::{ThreadBlock, thread_block};
 use crate::trace_file::{self, CreateError, define};
@@ -86,7 +87,7 @@ pub fn stop(ticks: u64, reason: &str) {
     if STATE.compare_exchange(RECORDING, STOPPED, Relaxed, Relaxed).is_err() {
         return;
     }
-    eprintln!("gammachi: recording stopped, the program goes on: {reason}");
+    say(&format!("recording stopped, the program goes on: {reason}"));
     // The chunk of definitions may still have room where the file could not grow.
     let _ = define(&Definition::Stopped { ticks, reason: reason.to_owned() });
 }
@@ -128,7 +129,7 @@ pub unsafe fn start(
     let exchanges = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).is_some();
     STATE.store(if exchanges { STOPPED } else { OVER }, Relaxed);
     if let Some(reason) = refusal {
-        eprintln!("gammachi: nothing is recorded, the program goes on: {reason}");
+        say(&format!("nothing is recorded, the program goes on: {reason}"));
     }
 }
 
@@ -147,7 +148,7 @@ unsafe fn try_start(
     })?;
     if rank == 0 {
         for complaint in &settings.complaints {
-            eprintln!("gammachi: {complaint}");
+            say(complaint);
         }
     }
     let (host, boot_id) = (machine::host(), machine::boot_id());

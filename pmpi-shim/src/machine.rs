@@ -100,6 +100,13 @@ pub fn affinity() -> Vec<u32> {
     }
 }
 
+/// Places of the kernel's table of this process's descriptors, as large as it is now; 0 unknown.
+pub fn descriptor_table_places() -> c_int {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+    line.and_then(|places| places.trim().parse().ok()).unwrap_or(0)
+}
+
 /// Core and NUMA node that the thread runs on now.
 pub fn core_and_node() -> (u32, i32) {
     let (mut core, mut node) = (0u32, 0u32);

@@ -1,9 +1,8 @@
 //! The hot path: one event a call.
 //!
 //! Per call: counter, real call, counter, one 32-byte slot in a mapping that was populated before;
-//! no lock, no system call, no allocation. Only the outermost call of a thread is recorded. The
-//! thread's block keeps the stack address of that call: an entry below it is inside it and only
-//! goes on; an entry at or above it means that the call was left by longjmp or an exception.
+//! no lock, no system call, no allocation. Only the outermost call of a thread is recorded
+//! ([`is_inside`]).
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Release};
@@ -18,8 +17,8 @@ use crate::counter;
 use crate::entries::Invoke;
 use crate::plan::Procedure;
 use crate::polls;
-use crate::real_entry::RealEntry;
-use crate::thread_block::{ThreadBlock, stack_address, thread_block};
+use crate::real_entry::{ErrnoGuard, RealEntry};
+use crate::thread_block::{ThreadBlock, thread_block};
 use crate::window;
 
 /// Stores the word that publishes a slot.
@@ -51,6 +50,105 @@ pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
     }
 }
 
+/// Whether the thread is inside an outermost call already, for a call entered at `here`.
+///
+/// Calls inside it are entered below it, and its return address still stands where it was entered.
+/// What longjmp or an exception has left shows by an entry at or above it, or by another word in that
+/// place (every later call of the same caller writes one); then the open call is marked abandoned.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+pub unsafe fn is_inside(block: *mut ThreadBlock, here: usize) -> bool {
+    // SAFETY: the caller's promise; the address lies on a stack of this thread, which stays mapped.
+    unsafe {
+        let outer = (*block).outer_stack;
+        let well_below = here.saturating_add(STACK_ARGUMENT_BYTES) < outer;
+        outer != 0 && (well_below && returns_unchanged(block) || is_inside_elsewhere(block, here))
+    }
+}
+
+/// Most bytes that a caller pushes before a call (13 arguments, alignment): two calls of one caller are
+/// entered no further apart, and one inside the other always is, because every wrapper has a frame
+/// larger than this ([`Spacer`]).
+const STACK_ARGUMENT_BYTES: usize = 8 * 8;
+
+/// Keeps a wrapper's frame larger than [`STACK_ARGUMENT_BYTES`].
+pub struct Spacer(MaybeUninit<[u64; 10]>);
+
+impl Spacer {
+    #[inline(always)]
+    pub fn new() -> Self {
+        let spacer = Self(MaybeUninit::uninit());
+        // SAFETY: the assembly is empty; it only makes the compiler keep the bytes in the frame.
+        unsafe {
+            std::arch::asm!("/* {0} */", in(reg) spacer.0.as_ptr(), options(nostack, preserves_flags));
+        }
+        spacer
+    }
+}
+
+/// Whether the outermost call's return address stands where it was.
+#[inline(always)]
+unsafe fn returns_unchanged(block: *mut ThreadBlock) -> bool {
+    // SAFETY: as `is_inside`. AArch64 keeps return addresses in a register; there the order of
+    // addresses decides alone.
+    unsafe {
+        cfg!(not(target_arch = "x86_64"))
+            || ((*block).outer_stack as *const usize).read_volatile() == (*block).outer_return
+    }
+}
+
+/// [`is_inside`] where the entry does not stand below an intact call.
+#[cold]
+#[inline(never)]
+unsafe fn is_inside_elsewhere(block: *mut ThreadBlock, here: usize) -> bool {
+    // SAFETY: the calling thread's block.
+    unsafe {
+        let above = here >= (*block).outer_stack;
+        if above && returns_unchanged(block) && is_on_alternate_stack() {
+            return true;
+        }
+        heal(block);
+        false
+    }
+}
+
+/// Whether a signal handler runs on a stack of its own.
+fn is_on_alternate_stack() -> bool {
+    let _errno = ErrnoGuard::new();
+    // SAFETY: a zeroed stack_t is valid to be written over.
+    unsafe {
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        libc::sigaltstack(std::ptr::null(), &mut stack) == 0
+            && stack.ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
+/// Begins an outermost call.
+///
+/// # Safety
+/// `block` is the calling thread's, as the wrapper's stub left it.
+#[inline(always)]
+pub unsafe fn enter(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise: the address is the wrapper's own entry.
+    unsafe {
+        let entered = (*block).entered_stack;
+        (*block).outer_return = (entered as *const usize).read_volatile();
+        (*block).outer_stack = entered;
+    }
+}
+
+/// Ends an outermost call.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+pub unsafe fn leave(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe { (*block).outer_stack = 0 };
+}
+
 /// Forwards a call and records function and times when it is the thread's outermost.
 ///
 /// # Safety
@@ -58,17 +156,13 @@ pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
 #[inline(always)]
 pub unsafe fn recorded_plain<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) -> usize {
     let block = thread_block();
-    let here = stack_address();
     // SAFETY: the block is this thread's; the arguments go on to the entry they were meant for.
     unsafe {
-        let outer = (*block).outer_stack;
-        if outer != 0 {
-            if here < outer {
-                return arguments.invoke(entry.get());
-            }
-            heal(block);
+        if is_inside(block, (*block).entered_stack) {
+            return arguments.invoke(entry.get());
         }
-        (*block).outer_stack = here;
+        enter(block);
+        let _spacer = Spacer::new();
         let real = entry.get();
         let slot = take_slot(block);
         let begin = counter::read(block);
@@ -76,7 +170,7 @@ pub unsafe fn recorded_plain<A: Invoke>(entry: &RealEntry, function: u16, argume
         let result = arguments.invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
         close(block, slot, duration, function, 0);
-        (*block).outer_stack = 0;
+        leave(block);
         result
     }
 }
@@ -95,18 +189,14 @@ where
     [usize; N]: Invoke,
 {
     let block = thread_block();
-    let here = stack_address();
     let function = P::PLAN.function;
     // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
     unsafe {
-        let outer = (*block).outer_stack;
-        if outer != 0 {
-            if here < outer {
-                return arguments.invoke(entry.get());
-            }
-            heal(block);
+        if is_inside(block, (*block).entered_stack) {
+            return arguments.invoke(entry.get());
         }
-        (*block).outer_stack = here;
+        enter(block);
+        let _spacer = Spacer::new();
         let real = entry.get();
         let needed = attributes::room::<P>(&arguments);
         if needed > 0 && ((*block).level > 0 || (*block).window.is_null()) {
@@ -126,7 +216,7 @@ where
             if attributes::defines::<P>() && result as i32 == 0 && P::PLAN.frees_datatype {
                 crate::communicators::forget_handles();
             }
-            (*block).outer_stack = 0;
+            leave(block);
             return result;
         }
         let mut own = MaybeUninit::<OwnStatuses>::uninit();
@@ -145,7 +235,7 @@ where
                 attributes::define(block, slot, &P::PLAN, &arguments, call.communicator, doomed);
             }
         }
-        (*block).outer_stack = 0;
+        leave(block);
         result
     }
 }
@@ -224,19 +314,15 @@ unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
 #[inline(always)]
 pub unsafe fn forwarded<A: Invoke>(entry: &RealEntry, arguments: A) -> usize {
     let block = thread_block();
-    let here = stack_address();
     // SAFETY: as in `recorded`.
     unsafe {
-        let outer = (*block).outer_stack;
-        if outer != 0 {
-            if here < outer {
-                return arguments.invoke(entry.get());
-            }
-            heal(block);
+        if is_inside(block, (*block).entered_stack) {
+            return arguments.invoke(entry.get());
         }
-        (*block).outer_stack = here;
+        enter(block);
+        let _spacer = Spacer::new();
         let result = arguments.invoke(entry.get());
-        (*block).outer_stack = 0;
+        leave(block);
         result
     }
 }

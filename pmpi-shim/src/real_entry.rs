@@ -9,6 +9,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
+use crate::say::say;
+
 /// An interposed name and the function behind it, resolved at the first call.
 pub struct RealEntry {
     name: &'static CStr,
@@ -35,7 +37,7 @@ impl RealEntry {
         let _errno = ErrnoGuard::new();
         let Some(address) = find(self.name) else {
             let name = self.name.to_string_lossy();
-            eprintln!("gammachi: the program calls {name}, which no loaded library has");
+            say(&format!("the program calls {name}, which no loaded library has"));
             // SAFETY: ends the process at once, as the loader does for a missing symbol.
             unsafe { libc::_exit(127) }
         };

@@ -11,9 +11,9 @@ use trace_format::layout::{REGION_BEGIN, REGION_END, slot_word};
 
 use crate::counter;
 use crate::life;
-use crate::path::{publish, take_slot};
+use crate::path::{is_inside, publish, take_slot};
 use crate::real_entry::ErrnoGuard;
-use crate::thread_block::thread_block;
+use crate::thread_block::{stack_address, thread_block};
 use crate::trace_file::define;
 
 /// Places for names; a program with more regions has the rest under one name.
@@ -85,7 +85,7 @@ unsafe fn mark(name: *const c_char, function: u16) {
     // SAFETY: the thread's own block; the program passes a C string.
     unsafe {
         // Inside an MPI call (a callback) the call's own slot is open: no marker may follow it.
-        if name.is_null() || !life::is_recording() || (*block).outer_stack != 0 {
+        if name.is_null() || !life::is_recording() || is_inside(block, stack_address()) {
             return;
         }
         let Ok(id) = catch_unwind(|| id_of(CStr::from_ptr(name))) else { return };

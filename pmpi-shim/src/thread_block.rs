@@ -25,8 +25,12 @@ pub struct ThreadBlock {
     pub cursor: *mut Slot,
     /// End of the window's slots.
     pub end: *mut Slot,
-    /// Stack address of the outermost call in progress, 0 outside MPI.
+    /// Stack address at which the outermost call in progress was entered, 0 outside MPI.
     pub outer_stack: usize,
+    /// The word at that address, its return address: it stands there while the frame lives.
+    pub outer_return: usize,
+    /// Stack address at which the last wrapper was entered; stored by [`entry_stub`].
+    pub entered_stack: usize,
     /// 0: read the time-stamp counter; else [`crate::counter::read_slow`].
     pub counter_slow: u32,
     /// Nesting inside interposed compute functions.
@@ -111,6 +115,45 @@ pub fn thread_block() -> *mut ThreadBlock {
     }
     block
 }
+
+/// Defines an exported C function that notes the stack address at which it is entered, in the thread's
+/// block, and goes on to `$inner`, which takes the same arguments.
+///
+/// On x86-64 the return address stands there; it stays as long as the call is not left.
+macro_rules! entry_stub {
+    ($symbol:ident, $inner:path) => {
+        #[doc = concat!("Interposes `", stringify!($symbol), "`.")]
+        ///
+        /// # Safety
+        /// The caller answers for the arguments, as for the procedure itself.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $symbol() {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!(
+                "mov r11, qword ptr fs:[0]",
+                "add r11, qword ptr [rip + gammachi_thread_block@GOTTPOFF]",
+                "mov qword ptr [r11 + {entered}], rsp",
+                "jmp {inner}",
+                entered = const core::mem::offset_of!(crate::thread_block::ThreadBlock, entered_stack),
+                inner = sym $inner,
+            );
+            #[cfg(target_arch = "aarch64")]
+            core::arch::naked_asm!(
+                "mrs x16, tpidr_el0",
+                "adrp x17, :gottprel:gammachi_thread_block",
+                "ldr x17, [x17, :gottprel_lo12:gammachi_thread_block]",
+                "add x16, x16, x17",
+                "mov x17, sp",
+                "str x17, [x16, {entered}]",
+                "b {inner}",
+                entered = const core::mem::offset_of!(crate::thread_block::ThreadBlock, entered_stack),
+                inner = sym $inner,
+            );
+        }
+    };
+}
+pub(crate) use entry_stub;
 
 /// The stack pointer, as an address to compare calls by.
 #[inline(always)]

@@ -15,8 +15,6 @@ use trace_format::encoding::{FRAME_BYTES, checksum, encode, framed_bytes};
 use trace_format::header::{Definition, FileHeader};
 use trace_format::layout::*;
 
-/// Descriptors from here on are unlikely to be ones that a program counts on.
-const DESCRIPTOR_FLOOR: c_int = 500;
 /// Linux 5.14: populate a mapping for writing.
 const MADV_POPULATE_WRITE: c_int = 23;
 
@@ -100,11 +98,13 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
     Ok(())
 }
 
-/// Moves a descriptor out of the range that programs use; keeps it where that is not possible.
+/// Moves a descriptor away from the low ones that a program's next `open` would get, to the upper half
+/// of the kernel's table as it stands: making that table grow costs a threaded process 15 ms.
 fn move_up(descriptor: c_int) -> c_int {
+    let table = crate::machine::descriptor_table_places();
     // SAFETY: both descriptors are ours.
     unsafe {
-        let high = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+        let high = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, table / 2);
         if high < 0 {
             return descriptor;
         }

@@ -114,7 +114,12 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
         let needed = CHUNK_HEADER_BYTES + (slots + 2 + RESERVED_SLOTS) * SLOT_BYTES;
         let usual = window_bytes(thread, sequence);
         let bytes = needed.next_multiple_of(CHUNK_GRANULE as usize).max(usual);
-        let chunk = trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, bytes)?;
+        let least = needed.next_multiple_of(CHUNK_GRANULE as usize);
+        let open_chunk =
+            |bytes| trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, bytes);
+        // Where there is no space for the usual window, the least one may still fit.
+        let chunk = open_chunk(bytes)
+            .or_else(|reason| if bytes > least { open_chunk(least) } else { Err(reason) })?;
         if !(*block).previous_window.is_null() {
             libc::munmap((*block).previous_window.cast(), (*block).previous_bytes);
         }

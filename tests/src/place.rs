@@ -17,7 +17,10 @@ pub fn target_directory() -> PathBuf {
 
 /// Top of this repository.
 pub fn repository() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Cargo says at run time too; a checkout that shares its target directory with another one may
+    // run a program that was compiled in the other.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().expect("the tests lie in the repository").to_owned()
 }
 

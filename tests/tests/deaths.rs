@@ -3,24 +3,33 @@
 
 use system_tests::{Job, Mpi, Recorded, sequence, under_both, victim};
 
+/// A launcher that sees a rank die kills the others, and which of them it reports varies: MPICH's
+/// gives 5 for an `exit(5)` in 95 of 100 bare runs, else 1 or 9.
+const BARE_RUNS: usize = 10;
+/// Recorded runs of which one must end as a bare one did.
+const RECORDED_RUNS: usize = 5;
+
 /// Runs a victim of which rank 1 dies after 1000 calls, a barrier and 500 calls; checks what is in
 /// its trace, and that the exit code is one that the bare program gives.
-fn check_death(mpi: Mpi, name: &str) -> Recorded {
+fn check_death(mpi: Mpi, name: &str) {
     let job = Job::new(mpi, &victim(mpi, name)).ranks(2);
-    let recorded = job.record();
-    // A launcher that sees a rank die kills the others: which of them it reports varies.
-    let mut bare_codes = Vec::new();
-    for _ in 0..10 {
-        bare_codes.push(job.bare().code());
-        if bare_codes.contains(&recorded.output.code()) {
-            break;
+    let (mut bare_codes, mut codes) = (Vec::new(), Vec::new());
+    for _ in 0..RECORDED_RUNS {
+        let recorded = job.record();
+        check_trace_of_death(&recorded);
+        let code = recorded.output.code();
+        while !bare_codes.contains(&code) && bare_codes.len() < BARE_RUNS {
+            bare_codes.push(job.bare().code());
         }
+        if bare_codes.contains(&code) {
+            return;
+        }
+        codes.push(code);
     }
-    assert!(
-        bare_codes.contains(&recorded.output.code()),
-        "ten bare runs end with {bare_codes:?}\n{}",
-        recorded.output
-    );
+    panic!("recorded runs end with {codes:?}, bare runs with {bare_codes:?}");
+}
+
+fn check_trace_of_death(recorded: &Recorded) {
     assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
     let trace = recorded.trace();
     let all = [("MPI_Init", 1), ("MPI_Comm_rank", 1000), ("MPI_Barrier", 1)];
@@ -34,7 +43,6 @@ fn check_death(mpi: Mpi, name: &str) -> Recorded {
     let expected = [&all[..], &[("MPI_Recv", 1)]].concat();
     assert_eq!(calls, sequence(&expected)[..calls.len()], "the rank that waited");
     assert!(calls.len() >= 1001 && !other.is_finalized());
-    recorded
 }
 
 under_both! {

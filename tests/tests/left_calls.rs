@@ -61,7 +61,6 @@ under_both! {
         );
     }
 
-    #[ignore = "known bug of the recorder: calls below the stack address of an abandoned one are taken for nested"]
     fn by_longjmp_then_calls_deeper_in_the_stack(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "longjmp_then_deeper")).record();
         recorded.expect_code(0);
@@ -73,7 +72,6 @@ under_both! {
         );
     }
 
-    #[ignore = "known bug of the recorder: MPI_Finalize after an abandoned call is only forwarded"]
     fn by_longjmp_then_finalize(mpi) {
         // Without rank 0's half of the clock exchange rank 1 waits for it until the deadline.
         let recorded = Job::new(mpi, &victim(mpi, "longjmp_then_finalize"))
@@ -87,7 +85,6 @@ under_both! {
         assert!(trace.rank(0).is_finalized() && trace.rank(1).is_finalized());
     }
 
-    #[ignore = "known bug of the recorder: a marker after an abandoned call is dropped"]
     fn by_longjmp_then_a_region(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "longjmp_then_region")).record();
         recorded.expect_code(0);
@@ -112,7 +109,6 @@ under_both! {
         check_exception(&Job::new(mpi, &built(mpi, "throws_from_handler", Build::Cpp)));
     }
 
-    #[ignore = "known bug of the recorder: calls below the stack address of an abandoned one are taken for nested"]
     fn by_an_exception_then_calls_deeper_in_the_stack(mpi) {
         let program = built(mpi, "throws_from_handler", Build::Cpp);
         check_exception(&Job::new(mpi, &program).argument("deeper"));
@@ -122,7 +118,6 @@ under_both! {
         check_signal_handler(&Job::new(mpi, &victim(mpi, "calls_from_signal_handler")));
     }
 
-    #[ignore = "known bug of the recorder: a handler on a higher stack is taken for a call after an abandoned one"]
     fn by_nothing_when_a_signal_handler_calls_on_a_stack_above(mpi) {
         let program = victim(mpi, "calls_from_signal_handler");
         check_signal_handler(&Job::new(mpi, &program).argument("high"));

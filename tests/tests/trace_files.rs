@@ -158,7 +158,6 @@ under_both! {
         assert!(line.contains(out.to_str().expect("paths are text")), "{line}");
     }
 
-    #[ignore = "known bug of the recorder: eprintln! panics when standard error cannot be written"]
     fn a_place_that_cannot_be_made_and_no_room_to_say_so(mpi) {
         let fresh = Fresh::new();
         let out = impossible_place(&fresh);
@@ -183,7 +182,6 @@ under_both! {
         assert!(trace.rank(0).stopped().is_some(), "the trace says why it ends");
     }
 
-    #[ignore = "known bug of the recorder: eprintln! panics when standard error cannot be written"]
     fn no_space_in_the_middle_and_no_room_to_say_so(mpi) {
         let Some(small) = SmallFileSystem::mount(2048) else { return };
         Job::new(mpi, &victim(mpi, "many_calls"))
@@ -214,7 +212,6 @@ under_both! {
         assert!(trace.rank(0).stopped().is_some(), "the trace says why it ends");
     }
 
-    #[ignore = "known bug of the recorder: its partner waits for the clock exchange until the deadline"]
     fn one_rank_that_stopped_does_not_hold_up_the_others(mpi) {
         let job = Job::new(mpi, &victim(mpi, "limits_file_size"))
             .ranks(2)
@@ -227,7 +224,6 @@ under_both! {
         }
     }
 
-    #[ignore = "known bug of the recorder: its partner waits for the clock exchange until the deadline"]
     fn one_rank_that_cannot_start_does_not_hold_up_the_others(mpi) {
         let fresh = Fresh::new();
         let out = fresh.join("run");
