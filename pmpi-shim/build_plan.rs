@@ -222,6 +222,9 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
     }
     text.set_position("new_communicator", of("COMMUNICATOR", Direction::Out, false));
     text.set_position("freed_communicator", of("COMMUNICATOR", Direction::InOut, false));
+    if name == "MPI_Comm_get_parent" {
+        text.set("asks_communicator", true);
+    }
     if name == "MPI_Type_free" {
         text.set("frees_datatype", true);
     }

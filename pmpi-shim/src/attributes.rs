@@ -497,6 +497,29 @@ pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> usize {
     }
 }
 
+/// Whether the call frees something.
+#[inline(always)]
+pub fn frees<P: Procedure>() -> bool {
+    let plan = &P::PLAN;
+    plan.freed_communicator != NONE || plan.freed_object != NONE || plan.frees_datatype
+}
+
+/// Forgets what a successful call freed.
+#[inline(always)]
+pub fn forget<P: Procedure>(doomed: usize, result: usize) {
+    let plan = &P::PLAN;
+    if !frees::<P>() || result as i32 != 0 {
+        return;
+    }
+    if plan.freed_communicator != NONE {
+        communicators::freed(doomed);
+    } else if plan.freed_object != NONE {
+        communicators::object_freed(plan.window, doomed);
+    } else {
+        communicators::forget_handles();
+    }
+}
+
 /// Registers what a successful call made, freed or named; its time is the tool's.
 ///
 /// # Safety
@@ -533,7 +556,8 @@ pub unsafe fn define(
                     plan.function,
                 )))
             } else {
-                let made = communicators::made(handle, communicator, plan.function, seed);
+                let asked = plan.asks_communicator;
+                let made = communicators::made(handle, communicator, plan.function, seed, asked);
                 Some(u32::from(made))
             }
         } else if plan.new_object != NONE {

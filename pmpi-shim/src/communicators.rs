@@ -219,6 +219,16 @@ impl Registry {
         Some(kept)
     }
 
+    /// Takes a communicator out, unless it is a predefined one; its id may be given again.
+    fn forget(&mut self, handle: usize) {
+        if !self.is_predefined(handle)
+            && let Some(facts) = self.communicators.remove(&handle)
+            && facts.id != COMMUNICATOR_UNKNOWN
+        {
+            self.free.push(facts);
+        }
+    }
+
     fn is_null(&self, handle: usize) -> bool {
         self.library.is_none_or(|constants| constants.null == handle) || handle == 0
     }
@@ -375,16 +385,19 @@ fn ask_size(handle: usize) -> u64 {
 /// Registers a communicator that a call has just made.
 #[cold]
 #[inline(never)]
-pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64) -> u16 {
+pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64, asked: bool) -> u16 {
     let _errno = ErrnoGuard::new();
     let mut guard = registry();
     let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
     if registry.is_null(handle) {
         return COMMUNICATOR_UNKNOWN;
     }
-    if let Some(known) = registry.communicators.get(&handle) {
-        // Asked again (MPI_Comm_get_parent).
-        return known.id;
+    if let Some(known) = registry.communicators.get(&handle).copied() {
+        if asked {
+            return known.id;
+        }
+        // Freed where we did not see it; its handle has come again.
+        registry.forget(handle);
     }
     let facts = registry.register(handle, parent, made_by, seed);
     drop(guard);
@@ -423,12 +436,8 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
 pub fn freed(handle: usize) {
     let _errno = ErrnoGuard::new();
     let mut guard = registry();
-    if let Some(registry) = guard.as_mut()
-        && !registry.is_predefined(handle)
-        && let Some(facts) = registry.communicators.remove(&handle)
-        && facts.id != COMMUNICATOR_UNKNOWN
-    {
-        registry.free.push(facts);
+    if let Some(registry) = guard.as_mut() {
+        registry.forget(handle);
     }
     drop(guard);
     forget_handles();

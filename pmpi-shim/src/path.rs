@@ -193,7 +193,14 @@ where
     // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
     unsafe {
         if is_inside(block, (*block).entered_stack) {
-            return arguments.invoke(entry.get());
+            if !attributes::frees::<P>() {
+                return arguments.invoke(entry.get());
+            }
+            // A callback's: not an event, but its handle may come again for something else.
+            let doomed = attributes::doomed::<P>(&arguments);
+            let result = arguments.invoke(entry.get());
+            attributes::forget::<P>(doomed, result);
+            return result;
         }
         enter(block);
         let _spacer = Spacer::new();
@@ -204,6 +211,7 @@ where
         }
         let slot = take_slot(block);
         if (*block).level == 0 {
+            let doomed = attributes::doomed::<P>(&arguments);
             let begin = counter::read(block);
             open(slot, begin, function, 0);
             let result = arguments.invoke(real);
@@ -213,9 +221,8 @@ where
             } else {
                 close(block, slot, duration, function, 0);
             }
-            if attributes::defines::<P>() && result as i32 == 0 && P::PLAN.frees_datatype {
-                crate::communicators::forget_handles();
-            }
+            // Other threads may be recording attributes while this one has no space.
+            attributes::forget::<P>(doomed, result);
             leave(block);
             return result;
         }

@@ -113,6 +113,8 @@ pub struct Plan {
     pub completed: u8,
     /// Communicator that the call makes (pointer).
     pub new_communicator: u8,
+    /// Whether `new_communicator` may be one that is known already (MPI_Comm_get_parent).
+    pub asks_communicator: bool,
     /// Communicator that the call frees (pointer).
     pub freed_communicator: u8,
     /// Datatype that the call frees.
@@ -166,6 +168,7 @@ pub const NO_PLAN: Plan = Plan {
     index: NONE,
     completed: NONE,
     new_communicator: NONE,
+    asks_communicator: false,
     freed_communicator: NONE,
     frees_datatype: false,
     object: NONE,
