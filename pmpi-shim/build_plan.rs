@@ -209,8 +209,14 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
         "message",
         of("MESSAGE", Direction::Out, false).or(of("MESSAGE", Direction::InOut, false)),
     );
+    let several = of("REQUEST", Direction::InOut, true).is_some();
     let statuses = of("STATUS", Direction::Out, false).or(of("STATUS", Direction::Out, true));
-    text.set_position("status", statuses.filter(|_| receives));
+    // An array of statuses is only understood beside the requests that the call completes: memory of
+    // ours in its place must be long enough.
+    text.set_position(
+        "status",
+        statuses.filter(|at| receives && (several || parameters[*at].array.is_none())),
+    );
     if matches!(class, Class::Completion | Class::Probe) || name == "MPI_Parrived" {
         text.set_position("flag", of("LOGICAL", Direction::Out, false));
         let waits = name.contains("Wait") || matches!(name, "MPI_Probe" | "MPI_Mprobe");

@@ -17,7 +17,7 @@ use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR
 use crate::abi;
 use crate::counter;
 use crate::mpi_library::{Entry, MpiLibrary};
-use crate::real_entry::ErrnoGuard;
+use crate::real_entry::OwnWork;
 use crate::thread_block::{COMMUNICATOR_PLACES, SIZE_PLACES, ThreadBlock};
 use crate::trace_file::define;
 
@@ -332,7 +332,7 @@ pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static Communic
 #[cold]
 #[inline(never)]
 fn look_up(handle: usize) -> &'static CommunicatorFacts {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     registry().as_ref().and_then(|r| r.communicators.get(&handle).copied()).unwrap_or(&UNKNOWN)
 }
 
@@ -369,7 +369,7 @@ pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize, sizes: Sizes
 #[cold]
 #[inline(never)]
 fn ask_size(handle: usize) -> u64 {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     if handle == 0 || registry().as_ref().is_none_or(|r| r.datatype_null == handle) {
         return 0;
     }
@@ -386,7 +386,7 @@ fn ask_size(handle: usize) -> u64 {
 #[cold]
 #[inline(never)]
 pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64, asked: bool) -> u16 {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let mut guard = registry();
     let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
     if registry.is_null(handle) {
@@ -410,7 +410,7 @@ pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64, asked: bool) ->
 #[cold]
 #[inline(never)]
 pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16) -> u16 {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let mut guard = registry();
     let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
     if registry.is_null(handle) {
@@ -434,7 +434,7 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
 #[cold]
 #[inline(never)]
 pub fn freed(handle: usize) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let mut guard = registry();
     if let Some(registry) = guard.as_mut() {
         registry.forget(handle);
@@ -447,7 +447,7 @@ pub fn freed(handle: usize) {
 #[cold]
 #[inline(never)]
 pub fn named(id: u16, name: &CStr) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let name = name.to_string_lossy().into_owned();
     let _ = define(&Definition::CommunicatorName { id, ticks: counter::now(), name });
 }
@@ -456,7 +456,7 @@ pub fn named(id: u16, name: &CStr) {
 #[cold]
 #[inline(never)]
 pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) -> u32 {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let mut guard = registry();
     let Some(registry) = guard.as_mut() else { return 0 };
     registry.next_object += 1;
@@ -492,7 +492,7 @@ pub unsafe fn object(block: *mut ThreadBlock, window: bool, handle: usize) -> (u
 #[cold]
 #[inline(never)]
 fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let found = registry().as_ref().and_then(|r| r.objects.get(&(window, handle)).copied());
     found.unwrap_or((0, COMMUNICATOR_UNKNOWN))
 }
@@ -500,7 +500,7 @@ fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
 /// Forgets a window or file that the program has freed.
 #[cold]
 pub fn object_freed(window: bool, handle: usize) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     if let Some(registry) = registry().as_mut() {
         registry.objects.remove(&(window, handle));
     }

@@ -33,7 +33,7 @@ pub unsafe fn buffer(block: *mut ThreadBlock, words: usize) -> *mut usize {
 #[cold]
 #[inline(never)]
 unsafe fn grow(block: *mut ThreadBlock, words: usize) {
-    let _errno = crate::real_entry::ErrnoGuard::new();
+    let _own = crate::real_entry::OwnWork::begin();
     let places = words.next_power_of_two().max(FIRST_PLACES);
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

@@ -3,6 +3,8 @@
 //! A process that never calls MPI_Init stays in the first state and touches nothing. What stops
 //! recording stops it for good; the program goes on.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -20,7 +22,7 @@ use crate::counter;
 use crate::machine;
 use crate::mpi_library::MpiLibrary;
 use crate::path::close;
-use crate::real_entry::ErrnoGuard;
+use crate::real_entry::OwnWork;
 use crate::say::say;
 use crate::settings::Settings;
 use crate::thread_block::{ThreadBlock, thread_block};
@@ -67,7 +69,7 @@ pub fn count_lost_event() {
 /// it stood before that call.
 pub fn claim_start() -> Option<ClockAnchor> {
     STATE.compare_exchange(UNSTARTED, STARTING, Relaxed, Relaxed).ok()?;
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     catch_unwind(|| {
         counter::choose(crate::settings::test_clock());
         // SAFETY: the calling thread's own block.
@@ -116,7 +118,7 @@ pub unsafe fn start(
     end: u64,
     early_anchor: ClockAnchor,
 ) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     // SAFETY: the caller's promise.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
         try_start(block, function, begin, end, early_anchor)
@@ -161,10 +163,16 @@ unsafe fn try_start(
         settings.clock_rounds,
         settings.clock_deadline_s,
     );
-    let directory = match agree_on_place(&settings, rank, exchanger.as_ref()) {
+    // Kept from here on, whatever happens: the other ranks exchange clocks with this one.
+    let mut kept = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner);
+    *kept = exchanger;
+    let directory = match agree_on_place(&settings, rank, kept.as_ref()) {
         Place::Directory(directory) => directory,
-        // No rank records, so none waits for another.
-        Place::Refused(reason) => return Err((rank == 0).then_some(reason)),
+        Place::Refused(reason) => {
+            // No rank records, so none waits for another.
+            *kept = None;
+            return Err((rank == 0).then_some(reason));
+        }
     };
     abi::set(library.family, library.request_null());
     let level = if abi::is_known() { settings.level } else { 0 };
@@ -177,9 +185,8 @@ unsafe fn try_start(
         // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
         unsafe { window::open(block, begin, 0) }
     });
-    // The other ranks exchange clocks with this one whether or not it records, now and at the end.
-    let measured = exchanger.as_ref().and_then(|e| e.measure(Phase::Init));
-    *EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner) = exchanger;
+    let measured = kept.as_ref().and_then(|e| e.measure(Phase::Init));
+    drop(kept);
     let described = opened.and_then(|()| {
         if let Some(measured) = measured {
             define(&Definition::ClockExchange(measured))?;
@@ -259,9 +266,9 @@ fn agree_on_place(settings: &Settings, rank: u32, exchanger: Option<&Exchanger>)
         return place;
     }
     let length = message.iter().position(|byte| *byte == 0).unwrap_or(MOST_PATH_BYTES);
-    match std::str::from_utf8(&message[..length]) {
-        Ok(path) if !path.is_empty() => Place::Directory(PathBuf::from(path)),
-        _ => Place::Refused("rank 0 cannot record".to_owned()),
+    match &message[..length] {
+        [] => Place::Refused("rank 0 cannot record".to_owned()),
+        path => Place::Directory(PathBuf::from(OsStr::from_bytes(path))),
     }
 }
 
@@ -346,7 +353,7 @@ fn write_identity(
 /// # Safety
 /// `block` is the calling thread's; its slot for MPI_Finalize is open.
 pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let work_begin = counter::now();
         let exchanger = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -368,7 +375,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
 /// # Safety
 /// `block` is the calling thread's; its event of MPI_Finalize is complete.
 pub unsafe fn after_finalize(block: *mut ThreadBlock) {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let _ = define(&Definition::Finalized { lost_events: LOST_EVENTS.load(Relaxed) });
         STATE.store(OVER, Relaxed);

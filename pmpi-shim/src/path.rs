@@ -17,7 +17,7 @@ use crate::counter;
 use crate::entries::Invoke;
 use crate::plan::Procedure;
 use crate::polls;
-use crate::real_entry::{ErrnoGuard, RealEntry};
+use crate::real_entry::{OwnWork, RealEntry};
 use crate::thread_block::{ThreadBlock, thread_block};
 use crate::window;
 
@@ -116,7 +116,7 @@ unsafe fn is_inside_elsewhere(block: *mut ThreadBlock, here: usize) -> bool {
 
 /// Whether a signal handler runs on a stack of its own.
 fn is_on_alternate_stack() -> bool {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     // SAFETY: a zeroed stack_t is valid to be written over.
     unsafe {
         let mut stack: libc::stack_t = std::mem::zeroed();

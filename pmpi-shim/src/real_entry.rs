@@ -34,7 +34,7 @@ impl RealEntry {
     #[cold]
     #[inline(never)]
     fn resolve(&self) -> *const c_void {
-        let _errno = ErrnoGuard::new();
+        let _own = OwnWork::begin();
         let Some(address) = find(self.name) else {
             let name = self.name.to_string_lossy();
             say(&format!("the program calls {name}, which no loaded library has"));
@@ -46,21 +46,39 @@ impl RealEntry {
     }
 }
 
-/// Keeps `errno` as the program left it.
-pub struct ErrnoGuard(c_int);
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
 
-impl ErrnoGuard {
-    /// Remembers the value until dropped.
-    pub fn new() -> Self {
-        // SAFETY: the location is the calling thread's own.
-        Self(unsafe { *libc::__errno_location() })
+/// `PTHREAD_CANCEL_DISABLE` of Linux.
+const CANCEL_DISABLE: c_int = 1;
+
+/// Guards a stretch of the recorder's own work off the path: `errno` stays as the program left it, and a
+/// thread that is to be cancelled is not cancelled in it, where the MPI call itself would go on.
+pub struct OwnWork {
+    errno: c_int,
+    cancel_state: c_int,
+}
+
+impl OwnWork {
+    /// Begins such a stretch, until dropped.
+    pub fn begin() -> Self {
+        let mut cancel_state = 0;
+        // SAFETY: both places are the calling thread's own.
+        unsafe {
+            pthread_setcancelstate(CANCEL_DISABLE, &mut cancel_state);
+            Self { errno: *libc::__errno_location(), cancel_state }
+        }
     }
 }
 
-impl Drop for ErrnoGuard {
+impl Drop for OwnWork {
     fn drop(&mut self) {
         // SAFETY: as above.
-        unsafe { *libc::__errno_location() = self.0 };
+        unsafe {
+            *libc::__errno_location() = self.errno;
+            pthread_setcancelstate(self.cancel_state, null_mut());
+        }
     }
 }
 

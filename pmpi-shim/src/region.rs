@@ -12,7 +12,7 @@ use trace_format::layout::{REGION_BEGIN, REGION_END, slot_word};
 use crate::counter;
 use crate::life;
 use crate::path::{is_inside, publish, take_slot};
-use crate::real_entry::ErrnoGuard;
+use crate::real_entry::OwnWork;
 use crate::thread_block::{stack_address, thread_block};
 use crate::trace_file::define;
 
@@ -63,7 +63,7 @@ fn id_of(name: &CStr) -> u32 {
 
 #[cold]
 fn insert(name: &CStr, hash: u64, full: bool) -> u32 {
-    let _errno = ErrnoGuard::new();
+    let _own = OwnWork::begin();
     let _guard = INSERTING.lock().unwrap_or_else(PoisonError::into_inner);
     let (place, name) = match place_of(name, hash) {
         Some((place, true)) => return place as u32,

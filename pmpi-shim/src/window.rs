@@ -14,7 +14,7 @@ use crate::counter;
 use crate::life;
 use crate::machine;
 use crate::path::{close, publish, take_slot};
-use crate::real_entry::ErrnoGuard;
+use crate::real_entry::OwnWork;
 use crate::thread_block::ThreadBlock;
 use crate::trace_file::{self, define};
 
@@ -63,7 +63,7 @@ pub unsafe fn next(block: *mut ThreadBlock, slots: usize) {
             scratch(block);
             return;
         }
-        let _errno = ErrnoGuard::new();
+        let _own = OwnWork::begin();
         (*block).counter_slow = u32::from(counter::is_slow());
         let begin = counter::read(block);
         match open(block, begin, slots) {
@@ -205,7 +205,7 @@ pub unsafe fn with_room(
         if left >= slots * SLOT_BYTES {
             return Some(slot);
         }
-        let _errno = ErrnoGuard::new();
+        let _own = OwnWork::begin();
         let event = slot.read();
         if let Err(reason) = open(block, event.begin, slots) {
             life::stop(event.begin, &reason);
