@@ -16,6 +16,8 @@ const COUNT_KINDS: &[&str] = &[
 
 /// Fields of a plan that differ from `NO_PLAN`, as Rust source.
 pub struct PlanText {
+    /// Counts are 64 bits wide in the base procedure, too.
+    large: bool,
     fields: BTreeMap<String, String>,
 }
 
@@ -31,13 +33,14 @@ impl PlanText {
     }
 
     /// The plan's expression; `None` where nothing but function and times can be known.
-    pub fn expression(&self, function: u16, large: bool) -> Option<String> {
+    pub fn expression(&self, function: u16, twin: bool) -> Option<String> {
         if self.fields.is_empty() {
             return None;
         }
         let fields: Vec<String> =
             self.fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         let fields = fields.join(", ");
+        let large = twin || self.large;
         Some(format!("Plan {{ function: {function}, large: {large}, {fields}, ..NO_PLAN }}"))
     }
 }
@@ -147,7 +150,7 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
             p.kind == kind && p.direction == direction && p.array.is_some() == array
         })
     };
-    let mut text = PlanText { fields: BTreeMap::new() };
+    let mut text = PlanText { large: false, fields: BTreeMap::new() };
     let shape = shape(name, class);
     if shape != "Shape::Plain" {
         text.set("shape", shape);
@@ -155,7 +158,11 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
 
     let (send_per, receive_per) = per(name);
     for found in buffers(parameters) {
+        let wide = found.count.is_some_and(|count| parameters[count].kind.starts_with("XFER_"));
+        text.large |= wide;
         match parameters[found.buffer].direction {
+            // What is unpacked is counted where it is received.
+            Direction::In if name.starts_with("MPI_Unpack") => {}
             Direction::In if name != "MPI_Compare_and_swap" || found.buffer == 0 => {
                 text.set("send", side(parameters, &found, send_per));
             }
@@ -217,7 +224,11 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
         "status",
         statuses.filter(|at| receives && (several || parameters[*at].array.is_none())),
     );
-    if matches!(class, Class::Completion | Class::Probe) || name == "MPI_Parrived" {
+    if class == Class::Collective && collective_stem(name) == "exscan" {
+        text.set("first_receives_nothing", true);
+    }
+    let tests = matches!(class, Class::Completion | Class::Probe);
+    if tests || matches!(name, "MPI_Parrived" | "MPI_Win_test") {
         text.set_position("flag", of("LOGICAL", Direction::Out, false));
         let waits = name.contains("Wait") || matches!(name, "MPI_Probe" | "MPI_Mprobe");
         if !waits && (class != Class::Completion || shape != "Shape::Plain") {
@@ -231,6 +242,9 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
     if name == "MPI_Comm_get_parent" {
         text.set("asks_communicator", true);
     }
+    if name == "MPI_Type_commit" {
+        text.set("commits_datatype", true);
+    }
     if name == "MPI_Type_free" {
         text.set("frees_datatype", true);
     }
@@ -241,6 +255,10 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
     text.set_position("object", of(objects, Direction::In, false));
     text.set_position("new_object", of(objects, Direction::Out, false));
     text.set_position("freed_object", of(objects, Direction::InOut, false));
-    text.set_position("text", named(&["filename", "comm_name", "stringtag"]));
+    let texts = ["filename", "comm_name", "stringtag"];
+    text.set_position(
+        "text",
+        position(&|p: &Parameter| p.direction == Direction::In && texts.contains(&p.name.as_str())),
+    );
     text
 }

@@ -7,8 +7,9 @@
 //! |---|---|---|
 //! | [`trace`] | a run directory | [`trace::Run`]: rank files, opened and validated, and what is wrong with them |
 //! | [`timeline`] | a run | [`timeline::GlobalTimeline`]: every rank's counter on one clock, with an error bound |
-//! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls |
-//! | [`present`] | all of these | the terminal's screen, the JSON document |
+//! | [`timeline::matching`] | a run, its timeline, its communicators | messages and collective instances, one by one |
+//! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
+//! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
 //!
 //! [`cli`] calls them in that order. Words and symbols: τ elapsed time, γ computation time, χ
 //! overhead time, ε_p parallel efficiency Σγ/(p·τ).
@@ -23,5 +24,7 @@ pub mod present;
 pub mod timeline;
 pub mod trace;
 
+#[cfg(test)]
+mod synthetic_messages;
 #[cfg(test)]
 mod synthetic_trace;

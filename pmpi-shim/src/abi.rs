@@ -17,13 +17,14 @@ static MPI_ROOT: AtomicI32 = AtomicI32::new(i32::MIN);
 static PROC_NULL: AtomicI32 = AtomicI32::new(i32::MIN);
 static WIDE_HANDLES: AtomicBool = AtomicBool::new(true);
 static REQUEST_NULL: AtomicUsize = AtomicUsize::new(0);
+static DATATYPE_NULL: AtomicUsize = AtomicUsize::new(0);
 
 const OPEN_MPI: u8 = 1;
 const MPICH: u8 = 2;
 const ABI: u8 = 3;
 
-/// Takes over the facts of a family; `request_null` is its handle.
-pub fn set(family: Family, request_null: usize) {
+/// Takes over the facts of a family, and the library's handles that are addresses in Open MPI.
+pub fn set(family: Family, request_null: usize, datatype_null: usize) {
     // Source's offset (tag follows, error follows), bytes, IGNORE, IN_PLACE, ROOT, PROC_NULL.
     let (kind, source_at, bytes, ignore, in_place, root, proc_null) = match family {
         Family::OpenMpi => (OPEN_MPI, 0, 24, 0, 1, -4, -2),
@@ -40,6 +41,7 @@ pub fn set(family: Family, request_null: usize) {
     PROC_NULL.store(proc_null, Relaxed);
     WIDE_HANDLES.store(family != Family::Mpich, Relaxed);
     REQUEST_NULL.store(request_null, Relaxed);
+    DATATYPE_NULL.store(datatype_null, Relaxed);
 }
 
 /// Whether attributes can be recorded at all.
@@ -165,7 +167,8 @@ pub unsafe fn read_status(status: usize) -> Said {
         let source_at = SOURCE_AT.load(Relaxed);
         let low_high = |low: u32, high: u32| u64::from(low) | u64::from(high >> 1) << 32;
         let (bytes, cancelled) = match FAMILY.load(Relaxed) {
-            OPEN_MPI => (((status + 16) as *const u64).read_unaligned(), word(12) != 0),
+            // Open MPI's files leave the field as it was: only its true means true.
+            OPEN_MPI => (((status + 16) as *const u64).read_unaligned(), word(12) == 1),
             MPICH => (low_high(word(0), word(4)), word(4) & 1 != 0),
             _ => (low_high(word(12), word(16)), word(16) & 1 != 0),
         };
@@ -175,6 +178,30 @@ pub unsafe fn read_status(status: usize) -> Said {
             bytes,
             cancelled: if cancelled { CANCELLED } else { 0 },
         }
+    }
+}
+
+/// Whether an error code says that the statuses hold one error each (MPI_ERR_IN_STATUS).
+pub fn is_in_status(code: usize) -> bool {
+    match FAMILY.load(Relaxed) {
+        OPEN_MPI => code as i32 == 18,
+        MPICH => code as i32 & 0x7f == 17,
+        _ => false,
+    }
+}
+
+/// Handle of MPI_DATATYPE_NULL.
+pub fn datatype_null() -> usize {
+    DATATYPE_NULL.load(Relaxed)
+}
+
+/// Whether a datatype is one that MPI has made, which is never freed: by MPICH's bits, or because it lies
+/// in a library and not on the heap.
+pub fn is_predefined(datatype: usize) -> bool {
+    match FAMILY.load(Relaxed) {
+        MPICH => datatype >> 30 == 1,
+        OPEN_MPI => crate::real_entry::object_of(datatype as *const _).is_some(),
+        _ => datatype < 0x1000,
     }
 }
 

@@ -48,7 +48,10 @@ pub struct Call {
 #[inline(always)]
 pub fn room<P: Procedure>(arguments: &[usize]) -> usize {
     let plan = &P::PLAN;
-    if plan.request_count == NONE || !writes_requests_before(plan) {
+    if plan.request_count == NONE
+        || !writes_requests_before(plan)
+        || arguments[plan.request as usize] == 0
+    {
         return 0;
     }
     (arguments[plan.request_count as usize] as i32).max(0) as usize
@@ -262,6 +265,8 @@ pub unsafe fn before<P: Procedure>(
         } else if plan.status != NONE {
             let status = &mut arguments[plan.status as usize];
             if abi::is_ignored(*status) {
+                // MPI leaves the fields of a send's status as they are.
+                own.cast::<u64>().write_bytes(0, STATUS_WORDS);
                 *status = own as usize;
             }
             call.status = *status;
@@ -292,6 +297,7 @@ unsafe fn before_several(
         if plan.status != NONE && abi::is_ignored(arguments[plan.status as usize]) {
             let single = matches!(plan.shape, Shape::Any);
             if single || requests <= FRAME_STATUSES {
+                own.write_bytes(0, 1);
                 arguments[plan.status as usize] = own as usize;
             } else {
                 statuses = requests * STATUS_WORDS;
@@ -305,6 +311,7 @@ unsafe fn before_several(
         if statuses > 0 {
             let buffer = completions::buffer(block, requests + statuses);
             if !buffer.is_null() {
+                buffer.add(requests).write_bytes(0, statuses);
                 arguments[plan.status as usize] = buffer.add(requests) as usize;
             }
         }
@@ -366,13 +373,14 @@ pub unsafe fn after<P: Procedure>(
                 if success && call.status != 0 {
                     let said = abi::read_status(call.status);
                     write_said(slot, said);
+                    store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
                     if !plan.request_by_value {
                         call.communicator = COMPLETED | said.cancelled;
                     }
                 }
             }
             Shape::All | Shape::Any | Shape::Some => {
-                return after_several(block, plan, slot, arguments, call, success);
+                return after_several(block, plan, slot, arguments, call, result);
             }
             Shape::SendReceive => {
                 if success && call.status != 0 {
@@ -402,7 +410,6 @@ unsafe fn write_said(slot: *mut Slot, said: abi::Said) {
     unsafe {
         (*slot).peer = said.source;
         (*slot).tag = said.tag;
-        (*slot).bytes = said.bytes.min(u64::from(BYTES_ESCAPE) - 1) as u32;
     }
 }
 
@@ -414,8 +421,9 @@ unsafe fn after_several(
     slot: *mut Slot,
     arguments: &[usize],
     call: &mut Call,
-    success: bool,
+    result: usize,
 ) -> *mut Slot {
+    let success = result as i32 == 0;
     let stride = abi::status_bytes();
     // SAFETY: the promises of `after`: statuses and indices are written as far as MPI says; the
     // handles were copied before the call.
@@ -425,8 +433,9 @@ unsafe fn after_several(
         }
         let status = |index: usize| call.status + index * stride;
         if writes_requests_before(plan) {
+            let each = abi::is_in_status(result);
             for index in 0..call.requests {
-                if success || abi::status_error(status(index)) == 0 {
+                if success || each && abi::status_error(status(index)) == 0 {
                     completions::complete(call.first.add(index), abi::read_status(status(index)));
                 }
             }
@@ -441,6 +450,12 @@ unsafe fn after_several(
             if index >= 0 && (index as usize) < call.requests {
                 let said = abi::read_status(call.status);
                 write_said(slot, said);
+                if said.bytes < u64::from(BYTES_ESCAPE) {
+                    (*slot).bytes = said.bytes as u32;
+                } else {
+                    (*slot).bytes = BYTES_ESCAPE;
+                    write_bytes(block, said.bytes, 0);
+                }
                 (*slot).request = abi::request_key(*handles.add(index as usize));
                 call.communicator = COMPLETED | said.cancelled;
             }
@@ -466,35 +481,43 @@ unsafe fn after_several(
     }
 }
 
-/// Whether the call makes, frees or names something.
+/// Whether the call makes or names something.
 #[inline(always)]
 pub fn defines<P: Procedure>() -> bool {
     let plan = &P::PLAN;
     plan.new_communicator != NONE
-        || plan.freed_communicator != NONE
         || plan.new_object != NONE
-        || plan.freed_object != NONE
-        || plan.frees_datatype
         || plan.text != NONE
+        || plan.commits_datatype
 }
 
-/// Handles that a call may free, read before it overwrites them.
+/// What a call is about to free.
+#[derive(Clone, Copy)]
+pub struct Doomed {
+    handle: usize,
+    communicator: Option<&'static CommunicatorFacts>,
+}
+
+/// Takes out what a call is about to free, before it overwrites the handle.
 ///
 /// # Safety
 /// The arguments are the program's own.
 #[inline(always)]
-pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> usize {
+pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> Doomed {
     let plan = &P::PLAN;
+    let mut doomed = Doomed { handle: 0, communicator: None };
     // SAFETY: the caller's promise.
     unsafe {
         if plan.freed_communicator != NONE {
-            abi::handle_at(arguments[plan.freed_communicator as usize])
+            doomed.handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
+            doomed.communicator = communicators::withdraw(doomed.handle);
         } else if plan.freed_object != NONE {
-            abi::object_at(plan.window, arguments[plan.freed_object as usize])
-        } else {
-            0
+            doomed.handle = abi::object_at(plan.window, arguments[plan.freed_object as usize]);
+        } else if plan.frees_datatype {
+            communicators::datatype_doomed(abi::handle_at(arguments[0]));
         }
     }
+    doomed
 }
 
 /// Whether the call frees something.
@@ -504,26 +527,24 @@ pub fn frees<P: Procedure>() -> bool {
     plan.freed_communicator != NONE || plan.freed_object != NONE || plan.frees_datatype
 }
 
-/// Forgets what a successful call freed.
+/// Forgets what a call has freed.
 #[inline(always)]
-pub fn forget<P: Procedure>(doomed: usize, result: usize) {
+pub fn forget<P: Procedure>(doomed: Doomed, result: usize) {
     let plan = &P::PLAN;
-    if !frees::<P>() || result as i32 != 0 {
-        return;
-    }
+    let success = result as i32 == 0;
     if plan.freed_communicator != NONE {
-        communicators::freed(doomed);
-    } else if plan.freed_object != NONE {
-        communicators::object_freed(plan.window, doomed);
-    } else {
+        communicators::freed(doomed.handle, doomed.communicator, success);
+    } else if plan.freed_object != NONE && success {
+        communicators::object_freed(plan.window, doomed.handle);
+    } else if plan.frees_datatype {
         communicators::forget_handles();
     }
 }
 
-/// Registers what a successful call made, freed or named; its time is the tool's.
+/// Registers what a successful call made or named; its time is the tool's.
 ///
 /// # Safety
-/// As [`after`]; `doomed` is what [`doomed`] gave before the call.
+/// As [`after`].
 #[cold]
 #[inline(never)]
 pub unsafe fn define(
@@ -532,7 +553,6 @@ pub unsafe fn define(
     plan: &Plan,
     arguments: &[usize],
     communicator: u16,
-    doomed: usize,
 ) {
     let begin = counter::now();
     // SAFETY: the caller's promise.
@@ -566,15 +586,12 @@ pub unsafe fn define(
         } else {
             None
         };
+        if plan.commits_datatype {
+            communicators::datatype_committed(abi::handle_at(arguments[0]));
+            return;
+        }
         if let Some(id) = made_id {
             (*slot).bytes = id;
-        } else if plan.freed_communicator != NONE {
-            communicators::freed(doomed);
-        } else if plan.freed_object != NONE {
-            communicators::object_freed(plan.window, doomed);
-        } else if plan.frees_datatype {
-            communicators::forget_handles();
-            return;
         } else if plan.text != NONE && plan.communicator != NONE {
             communicators::named(communicator, text);
         } else {

@@ -1,6 +1,6 @@
 //! This rank's counter against another's, by two-way exchanges.
 //!
-//! In: a communicator of our own and the host of every rank. Out: at most one
+//! In: the host of every rank. Out: at most one
 //! [`ClockExchange`] a phase, against the rank's parent in a binomial tree over one leader a host,
 //! then over the ranks of a host: O(log p) rounds.
 //!
@@ -29,16 +29,23 @@ const SPIN: Duration = Duration::from_micros(200);
 /// A wait longer than this lets the thread sleep between looks.
 const DOZE: Duration = Duration::from_millis(2);
 
+/// Time for the second barrier at MPI_Finalize: all ranks have come and are looking.
+const SECOND_BARRIER: Duration = Duration::from_secs(2);
+
 /// What the child tells its parent.
 const GO_ON: u64 = 0;
 const ENOUGH_NOW: u64 = 1;
 /// Instead of a counter: the sender gave up.
 const GAVE_UP: u64 = u64::MAX;
 
-/// A communicator of our own and the calls on it.
+/// Whom this rank exchanges with, and the calls that it takes.
 #[derive(Debug)]
 pub struct Exchanger {
+    world: usize,
+    /// What messages go over: MPI_COMM_WORLD inside MPI_Init, where the program has no receives posted;
+    /// at MPI_Finalize one of our own.
     communicator: usize,
+    errors_return: usize,
     byte: usize,
     isend: Entry,
     irecv: Entry,
@@ -46,8 +53,10 @@ pub struct Exchanger {
     cancel: Entry,
     request_free: Entry,
     partners: Vec<Partner>,
+    size: u32,
     rounds: u32,
     deadline: Duration,
+    finalize_deadline: Duration,
 }
 
 /// One exchange of this rank in the order of the tree's rounds.
@@ -95,8 +104,8 @@ fn partners(hosts: &[u64], rank: u32) -> Vec<Partner> {
 }
 
 impl Exchanger {
-    /// Makes a communicator of our own over MPI_COMM_WORLD (by its group: attributes of the user are
-    /// not copied) and learns the host of every rank. Collective over MPI_COMM_WORLD.
+    /// Learns the host of every rank. Collective over MPI_COMM_WORLD, which the program has not used
+    /// yet.
     ///
     /// `None` where the library's constants are not known or a call failed.
     pub fn new(
@@ -105,38 +114,29 @@ impl Exchanger {
         size: u32,
         host: u64,
         rounds: u32,
-        deadline_s: f64,
+        (deadline_s, finalize_deadline_s): (f64, f64),
     ) -> Option<Self> {
         let (world, byte) = (library.comm_world()?, library.byte()?);
-        let errors_return = library.errors_return()?;
-        let (mut group, mut communicator) = (0usize, 0usize);
         let mut hosts = vec![0u64; size as usize];
-        // SAFETY: the arguments are those of the standard; handles of either width are written into
-        // the low bytes of zeroed words.
-        let made = unsafe {
-            Entry::of(c"PMPI_Comm_group")?.call([world, &raw mut group as usize])
-                && Entry::of(c"PMPI_Comm_create")?.call([
-                    world,
-                    group,
-                    &raw mut communicator as usize,
-                ])
-                && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
-                && Entry::of(c"PMPI_Comm_set_errhandler")?.call([communicator, errors_return])
-                && Entry::of(c"PMPI_Allgather")?.call([
-                    &raw const host as usize,
-                    8,
-                    byte,
-                    hosts.as_mut_ptr() as usize,
-                    8,
-                    byte,
-                    communicator,
-                ])
+        // SAFETY: the arguments of MPI_Allgather; the buffer holds 8 bytes a rank.
+        let gathered = unsafe {
+            Entry::of(c"PMPI_Allgather")?.call([
+                &raw const host as usize,
+                8,
+                byte,
+                hosts.as_mut_ptr() as usize,
+                8,
+                byte,
+                world,
+            ])
         };
-        if !made {
+        if !gathered {
             return None;
         }
         Some(Self {
-            communicator,
+            world,
+            communicator: world,
+            errors_return: library.errors_return()?,
             byte,
             isend: Entry::of(c"PMPI_Isend")?,
             irecv: Entry::of(c"PMPI_Irecv")?,
@@ -144,8 +144,10 @@ impl Exchanger {
             cancel: Entry::of(c"PMPI_Cancel")?,
             request_free: Entry::of(c"PMPI_Request_free")?,
             partners: partners(&hosts, rank),
+            size,
             rounds,
             deadline: Duration::from_secs_f64(deadline_s),
+            finalize_deadline: Duration::from_secs_f64(finalize_deadline_s),
         })
     }
 
@@ -157,9 +159,79 @@ impl Exchanger {
         unsafe { entry.call([buffer, count, self.byte, 0, self.communicator]) }
     }
 
-    /// Makes this rank's exchanges: with its children in the tree as it answers them, and with its
-    /// parent, which gives the measurement. `None` for the root and where the partner was gone.
-    pub fn measure(&self, phase: Phase) -> Option<ClockExchange> {
+    /// Makes this rank's exchanges inside MPI_Init.
+    pub fn measure_at_init(&self) -> Option<ClockExchange> {
+        self.measure(Phase::Init)
+    }
+
+    /// Makes this rank's exchanges at MPI_Finalize: once all ranks are there, on a communicator that is
+    /// made for it and freed after it. `None` where a rank does not come before the deadline; then
+    /// nobody waits for anybody.
+    pub fn measure_at_finalize(mut self) -> Option<ClockExchange> {
+        if self.size == 1 {
+            return None;
+        }
+        let mut handler = 0usize;
+        let set = Entry::of(c"PMPI_Comm_set_errhandler")?;
+        // SAFETY: the arguments of the standard; handles of either width are written into the low bytes
+        // of zeroed words. The program's error handler is put back.
+        unsafe {
+            let get = Entry::of(c"PMPI_Comm_get_errhandler")?;
+            if !get.call([self.world, &raw mut handler as usize]) {
+                return None;
+            }
+            set.call([self.world, self.errors_return]);
+        }
+        let measured = self.measure_together();
+        // SAFETY: as above.
+        unsafe {
+            set.call([self.world, handler]);
+            Entry::of(c"PMPI_Errhandler_free")?.call([&raw mut handler as usize]);
+        }
+        measured
+    }
+
+    fn measure_together(&mut self) -> Option<ClockExchange> {
+        // The first barrier waits for the last rank to come. A rank that came so late that others have
+        // given up may still get through it; it does not get through the second.
+        if !self.barrier(self.finalize_deadline) || !self.barrier(SECOND_BARRIER) {
+            return None;
+        }
+        let (mut group, mut communicator) = (0usize, 0usize);
+        // SAFETY: as in `measure_at_finalize`; all ranks are here. By the group: MPI_Comm_dup would run
+        // the program's attribute callbacks.
+        unsafe {
+            let made = Entry::of(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])
+                && Entry::of(c"PMPI_Comm_create")?.call([
+                    self.world,
+                    group,
+                    &raw mut communicator as usize,
+                ])
+                && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
+                && Entry::of(c"PMPI_Comm_set_errhandler")?.call([communicator, self.errors_return]);
+            if !made {
+                return None;
+            }
+            self.communicator = communicator;
+            let measured = self.measure(Phase::Finalize);
+            Entry::of(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]);
+            measured
+        }
+    }
+
+    /// Whether all ranks came to this barrier before the deadline.
+    fn barrier(&self, deadline: Duration) -> bool {
+        let mut request = 0usize;
+        let Some(entry) = Entry::of(c"PMPI_Ibarrier") else { return false };
+        // SAFETY: the arguments of MPI_Ibarrier. A barrier that is not complete cannot be cancelled: its
+        // request is left to MPI_Finalize.
+        let started = unsafe { entry.call([self.world, &raw mut request as usize]) };
+        started && self.complete(&mut request, deadline) == End::Done
+    }
+
+    /// With the children in the tree as this rank answers them, and with its parent, which gives the
+    /// measurement. `None` for the root and where the partner was gone.
+    fn measure(&self, phase: Phase) -> Option<ClockExchange> {
         let mut measured = None;
         for partner in &self.partners {
             if partner.is_parent {
@@ -234,13 +306,13 @@ impl Exchanger {
                 &raw mut request as usize,
             ])
         };
-        let done = started && self.complete(&mut request);
-        if started && !done {
+        let end = if started { self.complete(&mut request, self.deadline) } else { End::Failed };
+        if end == End::Late {
             std::mem::forget(buffer);
             // SAFETY: the request is ours and will not be used again.
             unsafe { self.request_free.call([&raw mut request as usize]) };
         }
-        done
+        end == End::Done
     }
 
     fn receive(&self, from: u32) -> Option<u64> {
@@ -261,10 +333,11 @@ impl Exchanger {
         if !started {
             return None;
         }
-        if self.complete(&mut request) {
-            return Some(*buffer);
+        match self.complete(&mut request, self.deadline) {
+            End::Done => return Some(*buffer),
+            End::Failed => return None,
+            End::Late => std::mem::forget(buffer),
         }
-        std::mem::forget(buffer);
         // SAFETY: the request is ours; cancelled, it completes when MPI finalizes at the latest.
         unsafe {
             self.cancel.call([&raw mut request as usize]);
@@ -274,7 +347,7 @@ impl Exchanger {
     }
 
     /// Tests a request until it completes or the deadline has passed.
-    fn complete(&self, request: &mut usize) -> bool {
+    fn complete(&self, request: &mut usize, deadline: Duration) -> End {
         let mut flag = 0i32;
         // Large enough for every ABI's MPI_Status; no library refuses a real one.
         let mut status = [0u64; 8];
@@ -289,15 +362,15 @@ impl Exchanger {
                 ])
             };
             if !sound {
-                return false;
+                return End::Failed;
             }
             if flag != 0 {
-                return true;
+                return End::Done;
             }
             if look % 64 == 63 {
                 let waited = start.get_or_insert_with(Instant::now).elapsed();
-                if waited > self.deadline {
-                    return false;
+                if waited > deadline {
+                    return End::Late;
                 }
                 if waited > DOZE {
                     std::thread::sleep(Duration::from_micros(50));
@@ -306,8 +379,19 @@ impl Exchanger {
                 }
             }
         }
-        false
+        End::Late
     }
+}
+
+/// How waiting for a request of ours ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// It is complete.
+    Done,
+    /// MPI reported an error, and the request is no more.
+    Failed,
+    /// The deadline passed; the request is still there.
+    Late,
 }
 
 /// Child's counter before sending, parent's at the answer, child's after receiving.

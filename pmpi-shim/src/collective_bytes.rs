@@ -66,6 +66,11 @@ unsafe fn side_bytes(
         return Some(0);
     }
     let facts = around.facts;
+    let neighbours = matches!(side.per, Per::InNeighbour | Per::OutNeighbour);
+    let takes_part = |index: usize| {
+        // A place at the edge of a Cartesian topology that is not periodic is MPI_PROC_NULL.
+        !neighbours || facts.missing_neighbours == 0 || facts.missing_neighbours >> index & 1 == 0
+    };
     let peers = match side.per {
         Per::Buffer => 1,
         // An intercommunicator's blocks are scattered within the local group.
@@ -91,11 +96,12 @@ unsafe fn side_bytes(
         };
         match only {
             _ if !side.counts => {
-                Some(part(0)?.wrapping_mul(if only.is_some() { 1 } else { peers as u64 }))
+                let parts = (0..peers).filter(|index| takes_part(*index)).count() as u64;
+                Some(part(0)?.wrapping_mul(if only.is_some() { 1 } else { parts }))
             }
             Some(index) if index < peers => part(index),
             Some(_) => Some(0),
-            None => (0..peers).map(part).sum(),
+            None => (0..peers).filter(|index| takes_part(*index)).map(part).sum(),
         }
     }
 }
@@ -151,6 +157,7 @@ pub unsafe fn of(around: Around, plan: &Plan, arguments: &[usize]) -> Option<(u6
         };
         let received = match (takes(&plan.receive), in_place(&plan.receive)) {
             (false, _) => 0,
+            _ if plan.first_receives_nothing && facts.rank == 0 => 0,
             (true, false) => bytes(&plan.receive, None)?,
             // The rank's own part stays in the send buffer.
             (true, true) => bytes(&plan.send, Some(mine))?,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use trace_format::header::{Communicator, Definition, ObjectKind};
 use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
@@ -38,6 +38,8 @@ pub struct CommunicatorFacts {
     pub in_neighbours: i32,
     /// Neighbours that are sent to.
     pub out_neighbours: i32,
+    /// Bits of neighbours that are MPI_PROC_NULL: the edges of a Cartesian topology.
+    pub missing_neighbours: u64,
 }
 
 static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
@@ -48,6 +50,7 @@ static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
     size: 0,
     in_neighbours: 0,
     out_neighbours: 0,
+    missing_neighbours: 0,
 };
 
 /// Moves on whenever a handle is freed.
@@ -57,13 +60,14 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 struct Registry {
     library: Option<Constants>,
     world_group: usize,
-    datatype_null: usize,
     /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
     communicators: HashMap<usize, &'static CommunicatorFacts>,
     free: Vec<&'static CommunicatorFacts>,
     next_id: u16,
     /// Earlier communicators by hash of their members.
     instances: HashMap<u64, u32>,
+    /// Sizes of the committed datatypes of the program's making.
+    datatypes: HashMap<usize, u64>,
     objects: HashMap<(bool, usize), (u32, u16)>,
     next_object: u32,
 }
@@ -96,7 +100,6 @@ pub fn begin(library: &MpiLibrary) {
     let mut new = Registry {
         library: Some(Constants { world, comm_self, null }),
         world_group: abi::handle(world_group),
-        datatype_null: library.datatype_null(),
         next_id: COMMUNICATOR_WORLD,
         ..Registry::default()
     };
@@ -185,7 +188,8 @@ impl Registry {
             *count += 1;
             *count - 1
         };
-        let (in_neighbours, out_neighbours) = neighbours(handle).unwrap_or((0, 0));
+        let (in_neighbours, out_neighbours, missing_neighbours) =
+            neighbours(handle).unwrap_or((0, 0, 0));
         let recycled = self.free.pop();
         let id = match recycled {
             Some(old) => old.id,
@@ -196,8 +200,16 @@ impl Registry {
             }
         };
         let peers = if inter { remote_size } else { size };
-        let facts =
-            CommunicatorFacts { id, inter, rank, peers, size, in_neighbours, out_neighbours };
+        let facts = CommunicatorFacts {
+            id,
+            inter,
+            rank,
+            peers,
+            size,
+            in_neighbours,
+            out_neighbours,
+            missing_neighbours,
+        };
         // A place that another thread may still hold a pointer to is never written again: what is
         // recycled is the id. A few bytes stay behind for each freed communicator.
         let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
@@ -238,14 +250,30 @@ impl Registry {
     }
 }
 
-/// Neighbours (in, out) of a communicator with a topology.
-fn neighbours(handle: usize) -> Option<(i32, i32)> {
+/// Neighbours (in, out) of a communicator with a topology, and which of them are MPI_PROC_NULL.
+fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
     let topology = ask(c"PMPI_Topo_test", handle)?;
     let (mut inward, mut outward, mut weighted) = (0i32, 0i32, 0i32);
     match abi::topology(topology)? {
         abi::Topology::Cartesian => {
             let dimensions = ask(c"PMPI_Cartdim_get", handle)?;
-            Some((2 * dimensions, 2 * dimensions))
+            let mut missing = 0;
+            for dimension in 0..dimensions.clamp(0, 32) {
+                let (mut source, mut destination) = (0i32, 0i32);
+                // SAFETY: arguments of MPI_Cart_shift.
+                let known = unsafe {
+                    Entry::of(c"PMPI_Cart_shift")?.call([
+                        handle,
+                        dimension as usize,
+                        1,
+                        &raw mut source as usize,
+                        &raw mut destination as usize,
+                    ])
+                };
+                let gone = |rank: i32| u64::from(known && rank == abi::proc_null());
+                missing |= (gone(source) | gone(destination) << 1) << (2 * dimension);
+            }
+            Some((2 * dimensions, 2 * dimensions, missing))
         }
         abi::Topology::Graph => {
             let rank = ask(c"PMPI_Comm_rank", handle)?;
@@ -257,7 +285,7 @@ fn neighbours(handle: usize) -> Option<(i32, i32)> {
                     &raw mut inward as usize,
                 ])
             };
-            known.then_some((inward, inward))
+            known.then_some((inward, inward, 0))
         }
         abi::Topology::DistributedGraph => {
             // SAFETY: arguments of MPI_Dist_graph_neighbors_count.
@@ -269,7 +297,7 @@ fn neighbours(handle: usize) -> Option<(i32, i32)> {
                     &raw mut weighted as usize,
                 ])
             };
-            known.then_some((inward, outward))
+            known.then_some((inward, outward, 0))
         }
     }
 }
@@ -301,6 +329,15 @@ unsafe fn empty_caches(block: *mut ThreadBlock, generation: u32) {
     }
 }
 
+/// Whether no handle was freed since the thread's caches were filled.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn is_fresh(block: *mut ThreadBlock) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*block).generation == GENERATION.load(Relaxed) }
+}
+
 /// A handle was freed: no cache may know it any more.
 pub fn forget_handles() {
     GENERATION.fetch_add(1, Relaxed);
@@ -308,7 +345,7 @@ pub fn forget_handles() {
 
 #[inline(always)]
 fn place(handle: usize, places: usize) -> usize {
-    ((handle as u32).wrapping_mul(0x9e37_79b1) >> 16) as usize & (places - 1)
+    (handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (usize::BITS - 8) & (places - 1)
 }
 
 /// What is known of a communicator.
@@ -360,21 +397,55 @@ pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize, sizes: Sizes
             if sizes == Sizes::Remembered {
                 return None;
             }
-            *cached = (handle, ask_size(handle));
+            let size = find_size(handle, is_fresh(block))?;
+            *cached = (handle, size);
         }
         Some((*cached).1)
     }
 }
 
+/// The size of a datatype that MPI has accepted. Of one that another thread may have freed since
+/// (`fresh` is false) MPI is not asked, unless it is a predefined one.
 #[cold]
 #[inline(never)]
-fn ask_size(handle: usize) -> u64 {
+fn find_size(handle: usize, fresh: bool) -> Option<u64> {
     let _own = OwnWork::begin();
-    if handle == 0 || registry().as_ref().is_none_or(|r| r.datatype_null == handle) {
+    let committed = registry().as_ref().and_then(|r| r.datatypes.get(&handle).copied());
+    if committed.is_some() || !(fresh || abi::is_predefined(handle)) {
+        return committed;
+    }
+    Some(ask_size(handle))
+}
+
+/// Remembers the size of a datatype that the program has just committed.
+#[cold]
+#[inline(never)]
+pub fn datatype_committed(handle: usize) {
+    let _own = OwnWork::begin();
+    let size = ask_size(handle);
+    if let Some(registry) = registry().as_mut() {
+        registry.datatypes.insert(handle, size);
+    }
+}
+
+/// Forgets a datatype that the program is about to free.
+#[cold]
+#[inline(never)]
+pub fn datatype_doomed(handle: usize) {
+    let _own = OwnWork::begin();
+    if let Some(registry) = registry().as_mut() {
+        registry.datatypes.remove(&handle);
+    }
+    forget_handles();
+}
+
+fn ask_size(handle: usize) -> u64 {
+    if handle == 0 || handle == abi::datatype_null() {
         return 0;
     }
+    static TYPE_SIZE: OnceLock<Option<Entry>> = OnceLock::new();
     let mut size = 0i64;
-    let entry = Entry::of(c"PMPI_Type_size_x");
+    let entry = *TYPE_SIZE.get_or_init(|| Entry::of(c"PMPI_Type_size_x"));
     // SAFETY: arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.
     if entry.is_some_and(|entry| unsafe { entry.call([handle, &raw mut size as usize]) }) {
         return size.max(0) as u64;
@@ -416,6 +487,10 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
     if registry.is_null(handle) {
         return COMMUNICATOR_UNKNOWN;
     }
+    // A parent that is not known cannot lend its members.
+    if !registry.communicators.contains_key(&parent_handle) {
+        return COMMUNICATOR_UNKNOWN;
+    }
     // Registering the parent's handle anew gives the definition that the duplicate needs.
     let kept = registry.communicators.get(&parent_handle).copied();
     let facts = registry.register(parent_handle, parent, made_by, 0);
@@ -430,16 +505,32 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
     facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
 }
 
-/// Forgets a communicator that the program has freed.
+/// Takes out a communicator that the program is about to free: from then on another thread may get the
+/// same handle for a new one.
 #[cold]
 #[inline(never)]
-pub fn freed(handle: usize) {
+pub fn withdraw(handle: usize) -> Option<&'static CommunicatorFacts> {
     let _own = OwnWork::begin();
-    let mut guard = registry();
-    if let Some(registry) = guard.as_mut() {
-        registry.forget(handle);
+    let withdrawn = registry().as_mut().and_then(|registry| {
+        (!registry.is_predefined(handle)).then(|| registry.communicators.remove(&handle))?
+    });
+    forget_handles();
+    withdrawn
+}
+
+/// Ends what [`withdraw`] began: its id may be given again, or, where MPI did not free the
+/// communicator, it is put back.
+#[cold]
+#[inline(never)]
+pub fn freed(handle: usize, withdrawn: Option<&'static CommunicatorFacts>, success: bool) {
+    let _own = OwnWork::begin();
+    if let (Some(facts), Some(registry)) = (withdrawn, registry().as_mut()) {
+        if !success {
+            registry.communicators.insert(handle, facts);
+        } else if facts.id != COMMUNICATOR_UNKNOWN {
+            registry.free.push(facts);
+        }
     }
-    drop(guard);
     forget_handles();
 }
 

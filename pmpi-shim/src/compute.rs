@@ -17,7 +17,7 @@ use crate::entries::{Invoke, LAST_PROCEDURE};
 use crate::life;
 use crate::path::{close, is_inside, open, take_slot};
 use crate::real_entry::RealEntry;
-use crate::thread_block::{stack_address, thread_block};
+use crate::thread_block::{entry_stub, stack_address, thread_block};
 
 static BLAS: AtomicBool = AtomicBool::new(false);
 
@@ -93,17 +93,19 @@ unsafe fn computed<A: Invoke>(
     arguments: A,
 ) -> usize {
     let block = thread_block();
-    // SAFETY: the thread's own block; the arguments go on unchanged.
+    // SAFETY: the thread's own block; its stub has stored where the return address stands; the
+    // arguments go on unchanged.
     unsafe {
+        let caller = *((*block).entered_stack as *const usize);
         let record = BLAS.load(Relaxed)
             && (*block).inside_compute == 0
             && life::is_recording()
             && !is_inside(block, stack_address());
         if !record {
-            return arguments.invoke(entry.get());
+            return arguments.invoke(entry.get_for(caller));
         }
         let Work { flops, bytes } = work();
-        let real = entry.get();
+        let real = entry.get_for(caller);
         (*block).inside_compute = 1;
         let slot = take_slot(block);
         let begin = counter::read(block);
@@ -180,13 +182,10 @@ impl Invoke for DgemmArguments {
     }
 }
 
-/// Interposes `cblas_dgemm`.
-///
-/// # Safety
-/// The caller answers for the arguments.
-#[unsafe(no_mangle)]
+entry_stub!(cblas_dgemm, record_cblas_dgemm);
+
 #[allow(clippy::too_many_arguments)] // CBLAS has as many.
-pub unsafe extern "C-unwind" fn cblas_dgemm(
+unsafe extern "C-unwind" fn record_cblas_dgemm(
     layout: usize,
     trans_a: usize,
     trans_b: usize,
@@ -249,13 +248,10 @@ impl Invoke for DtrsmArguments {
     }
 }
 
-/// Interposes `cblas_dtrsm`.
-///
-/// # Safety
-/// The caller answers for the arguments.
-#[unsafe(no_mangle)]
+entry_stub!(cblas_dtrsm, record_cblas_dtrsm);
+
 #[allow(clippy::too_many_arguments)] // CBLAS has as many.
-pub unsafe extern "C-unwind" fn cblas_dtrsm(
+unsafe extern "C-unwind" fn record_cblas_dtrsm(
     layout: usize,
     side: usize,
     uplo: usize,
@@ -281,13 +277,10 @@ pub unsafe extern "C-unwind" fn cblas_dtrsm(
     unsafe { computed(&REAL, NUMBER, work, arguments) }
 }
 
-/// Interposes `cblas_dtrsv`.
-///
-/// # Safety
-/// The caller answers for the arguments.
-#[unsafe(no_mangle)]
+entry_stub!(cblas_dtrsv, record_cblas_dtrsv);
+
 #[allow(clippy::too_many_arguments)] // CBLAS has as many.
-pub unsafe extern "C-unwind" fn cblas_dtrsv(
+unsafe extern "C-unwind" fn record_cblas_dtrsv(
     layout: usize,
     uplo: usize,
     trans: usize,
@@ -305,13 +298,10 @@ pub unsafe extern "C-unwind" fn cblas_dtrsv(
     unsafe { computed(&REAL, NUMBER, work, [layout, uplo, trans, diag, n, a, lda, x, incx]) }
 }
 
-/// Interposes Fortran's `dgemm`; two hidden lengths of its character arguments follow.
-///
-/// # Safety
-/// The caller answers for the arguments.
-#[unsafe(no_mangle)]
+entry_stub!(dgemm_, record_fortran_dgemm);
+
 #[allow(clippy::too_many_arguments)] // BLAS has as many.
-pub unsafe extern "C-unwind" fn dgemm_(
+unsafe extern "C-unwind" fn record_fortran_dgemm(
     trans_a: usize,
     trans_b: usize,
     m: usize,
@@ -338,13 +328,10 @@ pub unsafe extern "C-unwind" fn dgemm_(
     unsafe { computed(&REAL, NUMBER, work, arguments) }
 }
 
-/// Interposes Fortran's `dtrsm`.
-///
-/// # Safety
-/// The caller answers for the arguments.
-#[unsafe(no_mangle)]
+entry_stub!(dtrsm_, record_fortran_dtrsm);
+
 #[allow(clippy::too_many_arguments)] // BLAS has as many.
-pub unsafe extern "C-unwind" fn dtrsm_(
+unsafe extern "C-unwind" fn record_fortran_dtrsm(
     side: usize,
     uplo: usize,
     trans: usize,
@@ -373,13 +360,10 @@ pub unsafe extern "C-unwind" fn dtrsm_(
     unsafe { computed(&REAL, NUMBER, work, arguments) }
 }
 
-/// Interposes Fortran's `dtrsv`.
-///
-/// # Safety
-/// The caller answers for the arguments.
-#[unsafe(no_mangle)]
+entry_stub!(dtrsv_, record_fortran_dtrsv);
+
 #[allow(clippy::too_many_arguments)] // BLAS has as many.
-pub unsafe extern "C-unwind" fn dtrsv_(
+unsafe extern "C-unwind" fn record_fortran_dtrsv(
     uplo: usize,
     trans: usize,
     diag: usize,

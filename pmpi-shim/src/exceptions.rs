@@ -14,6 +14,7 @@ use crate::path::{
 };
 use crate::real_entry::RealEntry;
 use crate::thread_block::{entry_stub, thread_block};
+use crate::window;
 
 /// Calls MPI_Init or MPI_Init_thread and begins recording when it succeeded.
 ///
@@ -57,6 +58,7 @@ unsafe fn finalise(entry: &RealEntry) -> usize {
         }
         enter(block);
         let _spacer = Spacer::new();
+        window::resume(block);
         let slot = take_slot(block);
         let begin = counter::read(block);
         open(slot, begin, FINALIZE, 0);
@@ -152,7 +154,16 @@ macro_rules! pcontrols {
                 doubles: [s, t, u, v, w, x, y, z],
             };
             // SAFETY: the arguments go on as they came.
-            unsafe { recorded_plain(&REAL, PCONTROL, arguments) }
+            unsafe {
+                if level != 0 {
+                    window::resume(thread_block());
+                }
+                let result = recorded_plain(&REAL, PCONTROL, arguments);
+                if level == 0 {
+                    window::pause(thread_block());
+                }
+                result
+            }
         }
     )*};
 }

@@ -161,7 +161,7 @@ unsafe fn try_start(
         size,
         number,
         settings.clock_rounds,
-        settings.clock_deadline_s,
+        (settings.clock_deadline_s, settings.finalize_deadline_s),
     );
     // Kept from here on, whatever happens: the other ranks exchange clocks with this one.
     let mut kept = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +174,7 @@ unsafe fn try_start(
             return Err((rank == 0).then_some(reason));
         }
     };
-    abi::set(library.family, library.request_null());
+    abi::set(library.family, library.request_null(), library.datatype_null());
     let level = if abi::is_known() { settings.level } else { 0 };
     let opened = begin_file(&directory, rank, || {
         write_identity(&settings, &library, (rank, size, level), host, boot_id)?;
@@ -185,7 +185,7 @@ unsafe fn try_start(
         // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
         unsafe { window::open(block, begin, 0) }
     });
-    let measured = kept.as_ref().and_then(|e| e.measure(Phase::Init));
+    let measured = kept.as_ref().and_then(|e| e.measure_at_init());
     drop(kept);
     let described = opened.and_then(|()| {
         if let Some(measured) = measured {
@@ -361,7 +361,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         for usage in machine::thread_usages(Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));
         }
-        if let Some(measured) = exchanger.as_ref().and_then(|e| e.measure(Phase::Finalize)) {
+        if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
             let _ = define(&Definition::ClockExchange(measured));
         }
         let _ = define(&Definition::ClockAnchor(counter::anchor()));

@@ -67,6 +67,8 @@ pub struct Entry(*const c_void);
 
 // SAFETY: the address of a function; any thread may call it as far as MPI's thread level allows.
 unsafe impl Send for Entry {}
+// SAFETY: as above; it is never written.
+unsafe impl Sync for Entry {}
 
 impl Entry {
     /// The `PMPI_*` entry of that name.

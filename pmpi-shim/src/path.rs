@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use trace_format::layout::{
     CHUNK_HEADER_BYTES, CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_ABANDONED,
-    FUNCTION_OPEN, Slot, slot_word,
+    FUNCTION_OPEN, Slot, ToolReason, slot_word,
 };
 
 use crate::attributes::{self, OwnStatuses};
@@ -236,10 +236,15 @@ where
         if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
             polls::merge(block, slot, begin, duration, function, call.communicator);
         } else {
+            let first = slot;
             let slot = attributes::after::<P>(block, slot, &arguments, &mut call, result);
             close(block, slot, duration, function, call.communicator);
+            attributes::forget::<P>(doomed, result);
+            if slot != first {
+                window::tool_event(block, ToolReason::Window, begin.wrapping_add(duration));
+            }
             if attributes::defines::<P>() && result as i32 == 0 {
-                attributes::define(block, slot, &P::PLAN, &arguments, call.communicator, doomed);
+                attributes::define(block, slot, &P::PLAN, &arguments, call.communicator);
             }
         }
         leave(block);
@@ -346,9 +351,9 @@ pub unsafe fn heal(block: *mut ThreadBlock) {
     unsafe {
         (*block).outer_stack = 0;
         let first = (*block).window as usize + CHUNK_HEADER_BYTES;
+        let last = (*block).window as usize + (*block).window_bytes;
         let mut slot = (*block).cursor;
-        if (*block).window.is_null() || !(first..=(*block).end as usize).contains(&(slot as usize))
-        {
+        if (*block).window.is_null() || !(first..=last).contains(&(slot as usize)) {
             return;
         }
         while slot as usize > first {

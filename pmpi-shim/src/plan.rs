@@ -83,6 +83,8 @@ pub struct Plan {
     pub receives: bool,
     /// Source of the receiving half of `Shape::SendReceive`.
     pub source: u8,
+    /// MPI_Exscan: rank 0 receives nothing.
+    pub first_receives_nothing: bool,
     /// Tag.
     pub tag: u8,
     /// Tag of the receiving half.
@@ -117,6 +119,8 @@ pub struct Plan {
     pub asks_communicator: bool,
     /// Communicator that the call frees (pointer).
     pub freed_communicator: u8,
+    /// Whether the call commits a datatype, its only argument.
+    pub commits_datatype: bool,
     /// Datatype that the call frees.
     pub frees_datatype: bool,
     /// Window or file, by value.
@@ -153,6 +157,7 @@ pub const NO_PLAN: Plan = Plan {
     rooted: false,
     receives: false,
     source: NONE,
+    first_receives_nothing: false,
     tag: NONE,
     receive_tag: NONE,
     communicator: NONE,
@@ -170,6 +175,7 @@ pub const NO_PLAN: Plan = Plan {
     new_communicator: NONE,
     asks_communicator: false,
     freed_communicator: NONE,
+    commits_datatype: false,
     frees_datatype: false,
     object: NONE,
     new_object: NONE,

@@ -5,9 +5,11 @@
 //! does not exist: then the loaded objects are asked one by one, by handle.
 
 use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use crate::say::say;
 
@@ -29,6 +31,40 @@ impl RealEntry {
     pub fn get(&self) -> *const c_void {
         let address = self.address.load(Relaxed);
         if address.is_null() { self.resolve() } else { address }
+    }
+
+    /// As [`RealEntry::get`], for a name that several libraries may have, loaded so that only their own
+    /// users see them (plug-ins, Python modules): where the name is not in the global scope, each
+    /// caller gets what it would have got without us.
+    #[inline(always)]
+    pub fn get_for(&self, caller: usize) -> *const c_void {
+        let address = self.address.load(Relaxed);
+        if address.is_null() { self.resolve_for(caller) } else { address }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn resolve_for(&self, caller: usize) -> *const c_void {
+        static CALLERS: Mutex<BTreeMap<(usize, usize), usize>> = Mutex::new(BTreeMap::new());
+        let _own = OwnWork::begin();
+        let key = (&raw const *self as usize, caller);
+        let mut callers = CALLERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = callers.get(&key) {
+            return *known as *const c_void;
+        }
+        if let Some(address) = next_in_load_order(self.name) {
+            self.address.store(address.cast_mut(), Relaxed);
+            return address;
+        }
+        let own = object_of(caller as *const c_void)
+            .and_then(|object| CString::new(object).ok())
+            .and_then(|object| find_in_object(&object, self.name));
+        let Some(address) = own else {
+            drop(callers);
+            return self.resolve();
+        };
+        callers.insert(key, address as usize);
+        address
     }
 
     #[cold]
@@ -84,12 +120,13 @@ impl Drop for OwnWork {
 
 /// The function of that name behind ours in load order or in any loaded object.
 pub fn find(name: &CStr) -> Option<*const c_void> {
+    next_in_load_order(name).or_else(|| find_in_loaded_objects(name))
+}
+
+fn next_in_load_order(name: &CStr) -> Option<*const c_void> {
     // SAFETY: a C string; RTLD_NEXT means behind the object that this code lies in.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    if !next.is_null() {
-        return Some(next);
-    }
-    find_in_loaded_objects(name)
+    (!next.is_null()).then_some(next.cast_const())
 }
 
 /// A data symbol such as `ompi_mpi_comm_world`: first where the executable has a copy of it.
@@ -127,22 +164,24 @@ fn loaded_objects() -> Vec<CString> {
 }
 
 fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
-    let ours = base_of(find_in_loaded_objects as *const c_void);
-    loaded_objects().into_iter().find_map(|object| {
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        // SAFETY: C strings; NOLOAD only takes a reference to what is loaded, given back below.
-        let address = unsafe {
-            let handle = libc::dlopen(object.as_ptr(), flags);
-            if handle.is_null() {
-                return None;
-            }
-            let address = libc::dlsym(handle, name.as_ptr());
-            libc::dlclose(handle);
-            address
-        };
-        let foreign = !address.is_null() && base_of(address) != ours;
-        foreign.then_some(address.cast_const())
-    })
+    loaded_objects().into_iter().find_map(|object| find_in_object(&object, name))
+}
+
+/// The function of that name in a loaded object or what it needs, other than ours.
+fn find_in_object(object: &CStr, name: &CStr) -> Option<*const c_void> {
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+    // SAFETY: C strings; NOLOAD only takes a reference to what is loaded, given back at once.
+    let address = unsafe {
+        let handle = libc::dlopen(object.as_ptr(), flags);
+        if handle.is_null() {
+            return None;
+        }
+        let address = libc::dlsym(handle, name.as_ptr());
+        libc::dlclose(handle);
+        address
+    };
+    let ours = base_of(find_in_object as *const c_void);
+    (!address.is_null() && base_of(address) != ours).then_some(address.cast_const())
 }
 
 /// Path of the object that an address lies in, as the loader knows it.

@@ -20,6 +20,8 @@ pub struct Settings {
     pub clock_rounds: u32,
     /// `GAMMACHI_CLOCK_DEADLINE`: seconds that an exchange waits for its partner.
     pub clock_deadline_s: f64,
+    /// The same: seconds that MPI_Finalize waits for the last rank to come, which it does anyway.
+    pub finalize_deadline_s: f64,
     /// What could not be used, and what was used instead.
     pub complaints: Vec<String>,
 }
@@ -37,6 +39,7 @@ pub struct TestClock {
 const HIGHEST_LEVEL: u8 = 1;
 const DEFAULT_CLOCK_ROUNDS: u32 = 100;
 const DEFAULT_CLOCK_DEADLINE_S: f64 = 30.0;
+const DEFAULT_FINALIZE_DEADLINE_S: f64 = 600.0;
 
 impl Settings {
     /// Reads the environment.
@@ -58,8 +61,11 @@ impl Settings {
         let clock_rounds = number("GAMMACHI_CLOCK_ROUNDS", f64::from(DEFAULT_CLOCK_ROUNDS), &|v| {
             (1.0..=1e6).contains(&v) && v.fract() == 0.0
         }) as u32;
-        let clock_deadline_s =
-            number("GAMMACHI_CLOCK_DEADLINE", DEFAULT_CLOCK_DEADLINE_S, &|v| v > 0.0 && v < 1e6);
+        let mut deadline =
+            |default| number("GAMMACHI_CLOCK_DEADLINE", default, &|v| v > 0.0 && v < 1e6);
+        let clock_deadline_s = deadline(DEFAULT_CLOCK_DEADLINE_S);
+        let finalize_deadline_s = deadline(DEFAULT_FINALIZE_DEADLINE_S);
+        complaints.dedup();
         let compute = match text("GAMMACHI_COMPUTE") {
             None => "outside".to_owned(),
             Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
@@ -77,6 +83,7 @@ impl Settings {
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
             clock_rounds,
             clock_deadline_s,
+            finalize_deadline_s,
             complaints,
         }
     }

@@ -11,12 +11,12 @@ use trace_format::layout::Slot;
 use crate::communicators::CommunicatorFacts;
 
 /// Bytes reserved for the block in assembly.
-const BLOCK_BYTES: usize = 512;
+const BLOCK_BYTES: usize = 768;
 
 /// Datatypes whose sizes a thread remembers.
-pub const SIZE_PLACES: usize = 8;
+pub const SIZE_PLACES: usize = 16;
 /// Communicators that a thread remembers.
-pub const COMMUNICATOR_PLACES: usize = 4;
+pub const COMMUNICATOR_PLACES: usize = 8;
 
 /// A thread's state. All zero when the thread starts.
 #[repr(C, align(64))]
@@ -66,6 +66,10 @@ pub struct ThreadBlock {
     pub communicators: [(usize, *const CommunicatorFacts); COMMUNICATOR_PLACES],
     /// Last window or file by handle and whether it is a window; its id, its communicator's id.
     pub object: ((usize, bool), (u32, u16)),
+    /// Window's cursor and end while MPI_Pcontrol has paused the thread.
+    pub paused: (*mut Slot, *mut Slot),
+    /// Counter when it was paused, 0 while it is not.
+    pub paused_at: u64,
     /// Where events go that are not recorded.
     pub scratch: [Slot; 2],
 }

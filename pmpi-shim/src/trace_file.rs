@@ -21,6 +21,8 @@ const MADV_POPULATE_WRITE: c_int = 23;
 /// Bytes of the zeros that granted space is filled with, and pieces of it in one system call.
 const ZERO_BYTES: usize = 64 << 10;
 const MOST_PIECES: usize = 64;
+/// Times that granting space is tried while signals interrupt it.
+const ALLOCATE_TRIES: u32 = 16;
 
 struct TraceFile {
     descriptor: c_int,
@@ -86,6 +88,7 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         });
     }
     let descriptor = move_up(descriptor);
+    refuse_copy_on_write(descriptor).map_err(CreateError::Failed)?;
     let identity = identity_of(descriptor).ok_or_else(|| CreateError::Failed(system_error()))?;
     *lock() = Some(TraceFile {
         descriptor,
@@ -147,12 +150,11 @@ impl TraceFile {
         {
             return Err("the trace would exceed the limit on file size (ulimit -f)".into());
         }
-        // SAFETY: our descriptor.
-        let refused =
-            match unsafe { libc::posix_fallocate(descriptor, offset as i64, bytes as i64) } {
-                0 => write_zeros(descriptor, offset, bytes).err(),
-                error => Some(std::io::Error::from_raw_os_error(error)),
-            };
+        let refused = match allocate(descriptor, offset, bytes) {
+            // A file system that every signal interrupts: what is written is granted, too.
+            0 | libc::EINTR => write_zeros(descriptor, offset, bytes).err(),
+            error => Some(std::io::Error::from_raw_os_error(error)),
+        };
         match refused {
             None => Ok(descriptor),
             Some(error) => {
@@ -220,6 +222,38 @@ impl TraceFile {
         }
         Ok(())
     }
+}
+
+/// Grants space, again where a signal came between; an error number or 0.
+fn allocate(descriptor: c_int, offset: u64, bytes: usize) -> c_int {
+    let mut error = libc::EINTR;
+    for _ in 0..ALLOCATE_TRIES {
+        // SAFETY: our descriptor.
+        error = unsafe { libc::posix_fallocate(descriptor, offset as i64, bytes as i64) };
+        if error != libc::EINTR {
+            break;
+        }
+    }
+    error
+}
+
+/// Makes a file of btrfs one that is not copied on write: there a store into a page that was granted and
+/// written needs new space all the same, and is SIGBUS where there is none.
+fn refuse_copy_on_write(descriptor: c_int) -> Result<(), String> {
+    const BTRFS: i64 = 0x9123_683e;
+    const SET_FLAGS: libc::c_ulong = 0x4008_6602;
+    const NO_COW: libc::c_long = 0x0080_0000;
+    // SAFETY: a zeroed statfs is valid to be written over; the flags are a long of ours.
+    unsafe {
+        let mut system: libc::statfs = std::mem::zeroed();
+        if libc::fstatfs(descriptor, &mut system) == 0
+            && system.f_type == BTRFS
+            && libc::ioctl(descriptor, SET_FLAGS, &NO_COW) != 0
+        {
+            return Err(format!("btrfs copies on write, and refused not to: {}", system_error()));
+        }
+    }
+    Ok(())
 }
 
 /// Writes zeros over granted bytes of a file.

@@ -58,7 +58,7 @@ pub fn thread_os_ids() -> Vec<u32> {
 pub unsafe fn next(block: *mut ThreadBlock, slots: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !life::is_recording() {
+        if !life::is_recording() || (*block).paused_at != 0 {
             life::count_lost_event();
             scratch(block);
             return;
@@ -88,6 +88,38 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
         (*block).poll = null_mut();
         (*block).cursor = &raw mut (*block).scratch[0];
         (*block).end = &raw mut (*block).scratch[1];
+    }
+}
+
+/// Stops recording the calling thread (MPI_Pcontrol with level 0).
+///
+/// # Safety
+/// `block` is the calling thread's, outside every call.
+pub unsafe fn pause(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if life::is_recording() && (*block).paused_at == 0 && !(*block).window.is_null() {
+            (*block).paused_at = counter::read(block);
+            (*block).paused = ((*block).cursor, (*block).end);
+            scratch(block);
+        }
+    }
+}
+
+/// Goes on recording the calling thread; the time between is an event of the tool's.
+///
+/// # Safety
+/// As [`pause`].
+pub unsafe fn resume(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise: nothing has touched the window since.
+    unsafe {
+        let paused_at = (*block).paused_at;
+        if paused_at != 0 {
+            (*block).paused_at = 0;
+            ((*block).cursor, (*block).end) = (*block).paused;
+            (*block).level = LEVEL.load(Relaxed);
+            tool_event(block, ToolReason::Paused, paused_at);
+        }
     }
 }
 
@@ -169,7 +201,8 @@ unsafe extern "C" fn thread_ended(block: *mut c_void) {
             libc::munmap(handles.cast(), (*block).handle_places * size_of::<usize>());
         }
         (*block).handle_places = 0;
-        if life::is_recording() {
+        // What the system did is asked of threads that did much; for the others it costs too much.
+        if life::is_recording() && (*block).sequence > 1 {
             let _ = std::panic::catch_unwind(|| {
                 if let Some(usage) = machine::thread_usage(os_id(), thread, Phase::Finalize) {
                     let _ = define(&Definition::ThreadUsage(usage));
@@ -204,6 +237,9 @@ pub unsafe fn with_room(
         let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
         if left >= slots * SLOT_BYTES {
             return Some(slot);
+        }
+        if !life::is_recording() {
+            return None;
         }
         let _own = OwnWork::begin();
         let event = slot.read();

@@ -91,7 +91,8 @@ under_both! {
             .environment("GAMMACHI_CLOCK_DEADLINE", "0.2")
             .record();
         recorded.expect_code(0);
-        assert_eq!(recorded.output.stdout, "finalized\n");
+        // MPICH's network layer may complain of the barrier that was given up.
+        assert!(recorded.output.stdout.ends_with("finalized\n"));
         for rank in recorded.trace().ranks {
             assert!(rank.is_finalized());
         }

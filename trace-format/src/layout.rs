@@ -211,12 +211,14 @@ pub enum ToolReason {
     Finish = 3,
     /// Writing down what a call made: a communicator, a window, a file.
     Definitions = 4,
+    /// Not recording, as the program asked by MPI_Pcontrol with level 0.
+    Paused = 5,
 }
 
 impl ToolReason {
     /// The reason that a stored number names, if any.
     pub fn from_number(number: i32) -> Option<Self> {
-        [Self::Start, Self::Window, Self::Finish, Self::Definitions]
+        [Self::Start, Self::Window, Self::Finish, Self::Definitions, Self::Paused]
             .into_iter()
             .find(|r| *r as i32 == number)
     }

@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 pub mod doctor;
+pub mod dump;
 pub mod error;
 pub mod exec;
 pub mod recorder_environment;
@@ -45,6 +46,7 @@ enum Command {
     Run(run::RunArguments),
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
+    Dump(dump::DumpArguments),
     Doctor(doctor::DoctorArguments),
 }
 
@@ -55,6 +57,7 @@ pub fn run_command() -> ExitCode {
             Command::Run(arguments) => run::run(arguments),
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
+            Command::Dump(arguments) => dump::dump(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
         },
         Err(error) => explain_usage(&error),

@@ -26,7 +26,10 @@ pub struct CallMetrics {
     pub max_s: f64,
     /// Rank of the longest.
     pub max_rank: u32,
-    /// Bytes; of an interposed compute function those of its arguments. `None` at detail level 0.
+    /// Bytes that the calls sent, received (of blocking receives), or moved (remote memory, files,
+    /// packing); of collective operations the bytes sent; of an interposed compute function those of
+    /// its arguments. `None` where a call moves nothing itself (it posts, starts, waits, probes) and
+    /// at detail level 0.
     pub bytes: Option<u64>,
 }
 
@@ -59,7 +62,8 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
             if max_s > row.max_s {
                 (row.max_s, row.max_rank) = (max_s, trace.rank);
             }
-            if class == Class::Compute || trace.file.fixed.level > 0 {
+            let recorded = class == Class::Compute || trace.file.fixed.level > 0;
+            if recorded && moves_bytes(name, class) {
                 row.bytes = Some(row.bytes.unwrap_or(0).saturating_add(sums.bytes));
             }
         }
@@ -67,6 +71,28 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
     let mut rows: Vec<CallMetrics> = rows.into_values().collect();
     rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
     rows
+}
+
+/// Whether a call's own event says how many bytes it moved. Where a call posts a receive or makes a
+/// persistent request, the event has the buffer's size, and where it makes a communicator, a window
+/// or a file, the number of that.
+fn moves_bytes(name: &str, class: Class) -> bool {
+    match class {
+        Class::PointToPoint => {
+            let posts = matches!(
+                name,
+                "MPI_Irecv" | "MPI_Imrecv" | "MPI_Start" | "MPI_Startall" | "MPI_Cancel"
+            );
+            let partitioned = ["MPI_Pready", "MPI_Parrived"].iter().any(|p| name.starts_with(p));
+            !posts && !partitioned && !name.ends_with("_init")
+        }
+        Class::Collective => !name.ends_with("_init"),
+        Class::OneSided => !name.starts_with("MPI_Win_"),
+        Class::Io => name.contains("read") || name.contains("write"),
+        Class::Datatypes => name.starts_with("MPI_Pack") || name.starts_with("MPI_Unpack"),
+        Class::Compute => true,
+        _ => false,
+    }
 }
 
 /// The MPI functions in which a rank spends most of the selection, at most three.

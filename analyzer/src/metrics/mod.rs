@@ -14,6 +14,7 @@
 //! bounded by ranks (and by the occurrences of a selected region), not by events.
 
 mod calls;
+mod messages;
 mod rank;
 mod resolve;
 mod segments;
@@ -28,6 +29,7 @@ use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
 pub use calls::CallMetrics;
+pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
@@ -108,6 +110,8 @@ pub struct RankMetrics {
     pub core: Option<u32>,
     /// Calls that began in the selection.
     pub events: u64,
+    /// Polls that found nothing, merged into runs.
+    pub polls: PollMetrics,
     /// Floating-point operations of interposed compute functions; `None` when there are none.
     pub flops: Option<f64>,
     /// Calls left by longjmp or an exception, whole run.
@@ -118,6 +122,18 @@ pub struct RankMetrics {
     pub ending: Ending,
     /// The MPI functions with most time in the selection, at most three, with their seconds.
     pub top_calls: Vec<(String, f64)>,
+}
+
+/// Polls that found nothing (tests and probes), of runs that began in the selection. A run is one
+/// record; the time between its polls is the program's own.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PollMetrics {
+    /// Calls.
+    pub calls: u64,
+    /// Records that they were merged into.
+    pub runs: u64,
+    /// Seconds inside the calls; they are in [`RankMetrics::mpi_s`], too.
+    pub time_s: f64,
 }
 
 /// ε_p and its factors; each between 0 and 1.
@@ -148,6 +164,8 @@ pub struct Metrics {
     pub efficiency: Option<Efficiency>,
     /// By function, most time first.
     pub calls: Vec<CallMetrics>,
+    /// Messages; `None` when no rank recorded what its calls say (level 0).
+    pub messages: Option<MessageMetrics>,
     /// What counts as computation.
     pub compute: ComputeMode,
     /// Floating-point operations; `None` when no interposed compute function was called.
@@ -212,6 +230,8 @@ impl Metrics {
                     .into(),
             );
         }
+        let messages = MessageMetrics::new(run, timeline, &resolved);
+        notes.extend(messages.iter().flat_map(MessageMetrics::notes));
         let efficiency = efficiency(&ranks, resolved.elapsed_s);
         if compute == ComputeMode::Blas && passes.iter().all(|pass| pass.flops.is_none()) {
             notes.push(
@@ -231,6 +251,7 @@ impl Metrics {
             ranks,
             efficiency,
             calls,
+            messages,
             compute,
             flops,
             lost_events: lost.fold(0, u64::saturating_add),
@@ -304,6 +325,11 @@ fn rank_metrics(
         involuntary_switches: system.involuntary_switches.filter(|_| whole),
         core: system.core,
         events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),
+        polls: PollMetrics {
+            calls: pass.polls.calls,
+            runs: pass.polls.runs,
+            time_s: seconds(pass.polls.ticks),
+        },
         flops: pass.flops,
         abandoned: trace.threads.iter().map(|thread| thread.abandoned).sum(),
         state: rank::state(trace, time),
@@ -312,5 +338,7 @@ fn rank_metrics(
     }
 }
 
+#[cfg(test)]
+mod message_tests;
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,16 @@ pub(super) struct CallSums {
     pub bytes: u64,
 }
 
+/// Polls that found nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct PollSums {
+    pub calls: u64,
+    /// Records that they were merged into.
+    pub runs: u64,
+    /// Ticks inside them.
+    pub ticks: u64,
+}
+
 /// One rank's sums.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RankPass {
@@ -44,6 +54,8 @@ pub(super) struct RankPass {
     pub other_ticks: u64,
     /// Functions that were called, of all threads.
     pub calls: Vec<CallSums>,
+    /// Polls in runs that began in the selection, of all threads.
+    pub polls: PollSums,
     /// Operations of compute calls that began in the selection; `None` without such calls.
     pub flops: Option<f64>,
     /// Compute calls whose number of operations cannot be.
@@ -98,6 +110,11 @@ impl RankPass {
                     }
                     if call.counts && functions.is_compute(function) {
                         pass.add_flops(&span);
+                    }
+                    if call.counts && matches!(span.kind, SpanKind::Polls { .. }) {
+                        pass.polls.calls = pass.polls.calls.saturating_add(count);
+                        pass.polls.runs += 1;
+                        pass.polls.ticks = pass.polls.ticks.saturating_add(call.ticks);
                     }
                 }
                 if let Some(main) = &mut main {

@@ -59,6 +59,15 @@ pub(super) struct RankSelection {
     pub outside_s: f64,
 }
 
+impl RankSelection {
+    /// Whether what begins then counts in the selection.
+    pub fn counts(&self, begin_ticks: u64) -> bool {
+        let index = self.stretches.partition_point(|(begin, _)| *begin <= begin_ticks);
+        let before = index.checked_sub(1).and_then(|index| self.stretches.get(index));
+        self.every_call || before.is_some_and(|(_, end)| begin_ticks < *end)
+    }
+}
+
 /// A selection on every rank's counter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Resolved {

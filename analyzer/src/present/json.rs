@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
 use crate::timeline::{Alignment, Ending};
 
+use super::messages_json::{self, MessagesPart, Polls};
 use super::{Report, context, terminal, verdict};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
@@ -32,6 +33,8 @@ struct Document<'a> {
     flops_per_s: Option<f64>,
     ranks: Vec<RankDocument<'a>>,
     calls: Vec<CallDocument<'a>>,
+    #[serde(flatten)]
+    messages: MessagesPart<'a>,
     clock: Clock,
     trust: Trust,
     verdict: Vec<String>,
@@ -75,6 +78,7 @@ struct RankDocument<'a> {
     core: Option<u32>,
     affinity: &'a [u32],
     events: u64,
+    polls: Polls,
     abandoned: u64,
     finalized: bool,
     ending: &'static str,
@@ -171,6 +175,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
                 bytes: call.bytes,
             })
             .collect(),
+        messages: MessagesPart::new(report),
         clock: Clock { bound_ns: timeline.bound_ns, aligned: timeline.aligned },
         trust: Trust {
             tool_share: terminal::tool_share(report),
@@ -243,6 +248,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         core: figures.core,
         affinity: &run.ranks[index].file.header.affinity,
         events: figures.events,
+        polls: Polls::of([figures]),
         abandoned: figures.abandoned,
         finalized: figures.state == RankState::Finalized,
         ending: match figures.ending {
@@ -283,8 +289,18 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
         "flops is null: no interposed compute function was called (record with --compute blas)",
     );
     reason(
+        metrics.messages.is_none(),
+        "messages and matrix are null, communicators and sizes empty: the run was recorded at level \
+         0, function and times",
+    );
+    reason(
         metrics.calls.iter().any(|call| call.bytes.is_none()),
-        "calls[].bytes is null: the run was recorded at level 0, function and times",
+        "calls[].bytes is null where a call itself moves nothing (it posts, starts, waits, probes) \
+         or was recorded at level 0",
+    );
+    reason(
+        metrics.messages.is_some() && report.run.world_size > messages_json::MOST_RANKS,
+        "matrix is null: more than 256 ranks",
     );
     let unknown = metrics.ranks.iter().any(|rank| rank.off_cpu_s.is_none());
     let whole = metrics.selection == Selection::Whole;

@@ -1,10 +1,13 @@
 //! Stage 4, for people and programs: a run, its timeline and its metrics come in, the terminal's
 //! screen ([`terminal`]) and the JSON document ([`json`]) go out.
 
+pub mod dump;
 pub mod json;
 pub mod terminal;
 
 mod context;
+mod messages;
+mod messages_json;
 mod quantity;
 mod table;
 mod verdict;
@@ -38,5 +41,7 @@ impl<'a> Report<'a> {
     }
 }
 
+#[cfg(test)]
+mod message_tests;
 #[cfg(test)]
 mod tests;

@@ -7,6 +7,7 @@ use super::Report;
 use super::context::{
     mpi_library, number_list, placement, plural, printable, program_line, shortened,
 };
+use super::messages;
 use super::quantity::{TimeUnit, count, nanoseconds, percent, seconds, with_prefix};
 use super::table::Table;
 use super::verdict;
@@ -34,6 +35,11 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.line(&efficiency_line(report));
     screen.lines(&rank_table(report));
     screen.labelled_block("CALLS", &call_table(report));
+    if let Some(metrics) = &report.metrics.messages {
+        screen.labelled(Some(("TRAFFIC", messages::summary_line(metrics))));
+        screen.continued(&messages::traffic_lines(report.run, metrics));
+        screen.labelled_block("COMMS", &messages::communicator_lines(metrics));
+    }
     screen.labelled(flops_line(report));
     screen.labelled(Some(("TRUST", trust_line(report))));
     screen.continued(&diagnosis_lines(report));
@@ -199,6 +205,10 @@ fn rank_table(report: &Report) -> Vec<String> {
         table.right("+ other", ranks.iter().map(|r| time(r.other_s)));
     }
     table.right("+ outside", ranks.iter().map(|r| time(r.outside_s)));
+    if ranks.iter().any(|r| r.polls.calls > 0) {
+        let merged = |r: &&RankMetrics| messages::polls_cell(r.polls);
+        table.right("polls merged", ranks.iter().map(merged));
+    }
     if ranks.iter().any(|r| r.threads > 1) {
         table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
     }

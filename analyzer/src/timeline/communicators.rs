@@ -197,6 +197,14 @@ impl CommunicatorTable {
         meaning(self.ids.get(rank)?.get(&id)?, ticks)
     }
 
+    /// What a rank's local id comes to mean at a moment of its counter or later: right after the
+    /// call that makes a communicator, that one.
+    pub fn next_meaning(&self, rank: usize, id: u16, ticks: u64) -> Option<Standing> {
+        let meanings = self.ids.get(rank)?.get(&id)?;
+        let index = meanings.partition_point(|(from, _)| *from < ticks);
+        meanings.get(index).map(|(_, standing)| *standing)
+    }
+
     /// The communicators that a rank knows.
     pub fn of_rank(&self, rank: usize) -> BTreeSet<u32> {
         let meanings = self.ids.get(rank).into_iter().flat_map(HashMap::values).flatten();

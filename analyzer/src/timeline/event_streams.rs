@@ -59,7 +59,8 @@ impl<'a> RankEvents<'a> {
     fn advance(&mut self, wanted: &impl Fn(&Event) -> bool) {
         self.next = loop {
             let heads = self.threads.iter_mut().enumerate();
-            let begins = heads.filter_map(|(index, (_, events))| Some((events.peek()?.begin, index)));
+            let begins =
+                heads.filter_map(|(index, (_, events))| Some((events.peek()?.begin, index)));
             let Some((_, index)) = begins.min() else { break None };
             let (number, events) = &mut self.threads[index];
             match events.next() {

@@ -6,8 +6,12 @@
 //! return to MPI_Finalize's entry, or to the last stamp of a rank that never got there.
 
 mod chain;
+pub mod communicators;
+pub mod event_streams;
 mod exchange;
 mod frequency;
+pub mod matching;
+pub mod mpi_constants;
 mod stretch;
 
 use crate::trace::{FileDiagnosis, RankTrace, Run};

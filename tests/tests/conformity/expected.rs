@@ -7,7 +7,7 @@
 //! | `#` at the begin, or ` # ` | a comment |
 //! | `*`, `1`, `0-2`, `0,2` | ranks that make the call |
 //! | `1.2` | thread 2 of rank 1 (thread 0 else) |
-//! | `{rank}`, `{rank+1}` | the rank, plus or minus something |
+//! | `{rank}`, `{4*rank-1}` | the rank, as a value to count with |
 //! | `repeat 40 i=1` … `end` | lines 40 times, with `{i}` from 1 on |
 //! | `r1..r40:0/7/4` | that, for `r1` to `r40` |
 //! | `?openmpi: `, `?mpich: ` | a line for one family |
@@ -104,22 +104,32 @@ fn ranks_of(who: &str, ranks: usize, line: &str) -> Vec<usize> {
     who.split(',').flat_map(part).collect()
 }
 
-/// `{i}`, `{i+3}` and `{i-1}` by their values.
+/// Replaces what stands in braces by its value.
 fn substitute(call: &str, values: &BTreeMap<String, i64>) -> String {
     let mut out = String::new();
     let mut rest = call;
     while let Some((before, (inside, after))) =
         rest.split_once('{').and_then(|(b, r)| Some((b, r.split_once('}')?)))
     {
-        let sign = inside.find(['+', '-']).unwrap_or(inside.len());
-        let (name, plus) = inside.split_at(sign);
-        let value = values.get(name).unwrap_or_else(|| panic!("no value of {name} in: {call}"));
-        let plus = if plus.is_empty() { 0 } else { number(plus, call) };
         out.push_str(before);
-        out.push_str(&(value + plus).to_string());
+        out.push_str(&value_of(inside, values, call).to_string());
         rest = after;
     }
     out + rest
+}
+
+/// Sums and differences of products of numbers and names: `4*i-1`.
+fn value_of(text: &str, values: &BTreeMap<String, i64>, line: &str) -> i64 {
+    let factor = |factor: &str| values.get(factor).copied().unwrap_or_else(|| number(factor, line));
+    let product = |product: &str| product.split('*').map(factor).product::<i64>();
+    let mut sum = 0;
+    for added in text.split('+') {
+        for (order, term) in added.split('-').enumerate() {
+            let sign = if order > 0 { -1 } else { 1 };
+            sum += sign * product(term);
+        }
+    }
+    sum
 }
 
 /// `r1..r3:sent` as `r1:sent r2:sent r3:sent`.

@@ -1,0 +1,202 @@
+//! `gammachi dump`: a run directory comes in, its events or messages go to standard output, line by
+//! line.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use trace_format::reader::Event;
+
+use super::error::CommandError;
+use crate::present::dump::{Dump, event_titles, message_titles};
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::event_streams::{EventStreams, Moment, Step};
+use crate::timeline::matching::{self, MatchSink, Message, Unmatched, match_run};
+use crate::trace::Run;
+
+/// Prints every recorded call, or every message, one a line.
+///
+/// Calls come in order of their begin on the global timeline. Messages come as their matches become
+/// certain, roughly in order of their completion; what has no partner is printed with the reason.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi dump hpl-20260131-120000.gammachi --rank 1 | head\n  \
+                  gammachi dump hpl-20260131-120000.gammachi --function MPI_Send --from 1.5 --to 2\n  \
+                  gammachi dump hpl-20260131-120000.gammachi --messages --json\n\nTimes are seconds \
+                  since the first rank left MPI_Init. Peers are ranks in the call's\ncommunicator, \
+                  those of --messages ranks of MPI_COMM_WORLD."
+)]
+pub struct DumpArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Only calls of this rank; messages to or from it
+    #[arg(long, value_name = "N")]
+    pub rank: Option<u32>,
+
+    /// Only calls of this function, such as MPI_Send
+    #[arg(long, value_name = "NAME", conflicts_with = "messages")]
+    pub function: Option<String>,
+
+    /// Only what begins at this second or later (of a message its send)
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub from: Option<f64>,
+
+    /// Only what begins before this second
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    pub to: Option<f64>,
+
+    /// Print messages, matched sends and receives, in place of calls
+    #[arg(long)]
+    pub messages: bool,
+
+    /// Print a JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl DumpArguments {
+    fn selects_time(&self, begin_s: f64) -> bool {
+        self.from.is_none_or(|from| begin_s >= from) && self.to.is_none_or(|to| begin_s < to)
+    }
+}
+
+/// Prints a run's events or messages.
+///
+/// # Errors
+/// Wrong usage for a rank or function that the run does not have; failure when nothing can be read,
+/// or messages are asked for that were not recorded.
+pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    check(arguments, &run)?;
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    let dump = Dump::new(&run, &timeline, &communicators);
+    let mut lines =
+        Lines { out: BufWriter::new(io::stdout().lock()), json: arguments.json, failed: None };
+    if arguments.messages {
+        if !arguments.json {
+            lines.line(&message_titles());
+        }
+        let mut sink = MessageLines { arguments, dump: &dump, lines };
+        match_run(&run, &timeline, &communicators, &mut sink);
+        return sink.lines.finish();
+    }
+    if !arguments.json {
+        lines.line(&event_titles());
+    }
+    let wanted = |rank: usize, event: &Event| {
+        let trace = &run.ranks[rank];
+        let of_function = |name: &String| trace.file.function_name(event.function) == Some(name);
+        arguments.rank.is_none_or(|number| trace.rank == number)
+            && arguments.function.as_ref().is_none_or(of_function)
+            && arguments.selects_time(dump.clock(rank).seconds(event.begin))
+    };
+    for step in EventStreams::new(&run, &timeline, Moment::Begin, wanted) {
+        if let Step::Event { rank, thread, event } = step {
+            let line = dump.event(rank, thread, &event);
+            lines.print(&line, || line.text());
+            if lines.failed.is_some() {
+                break;
+            }
+        }
+    }
+    lines.finish()
+}
+
+fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
+    if let Some(rank) = arguments.rank
+        && run.position_of(rank).is_none()
+    {
+        let what = match rank < run.world_size {
+            true => "left no readable file".to_owned(),
+            false => format!("does not exist: the run has {} ranks", run.world_size),
+        };
+        return Err(CommandError::usage(format!("--rank {rank}: rank {rank} {what}")));
+    }
+    if let Some(name) = &arguments.function {
+        let known = |name: &String| {
+            run.ranks.iter().any(|trace| trace.file.function_names().contains(name))
+        };
+        if !known(name) {
+            return Err(CommandError::usage(format!(
+                "--function {name}: no such function; names are written as in C, such as MPI_Barrier"
+            )));
+        }
+    }
+    if arguments.messages && !matching::is_possible(run) {
+        return Err(CommandError::failed(format!(
+            "{}: recorded at level 0, function and times, which says nothing of messages; record \
+             with --level 1",
+            run.directory.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Writes lines until the first failure.
+struct Lines<W: Write> {
+    out: W,
+    json: bool,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Lines<W> {
+    fn line(&mut self, text: &str) {
+        if self.failed.is_none() {
+            self.failed = writeln!(self.out, "{text}").err();
+        }
+    }
+
+    fn print(&mut self, value: &impl Serialize, text: impl FnOnce() -> String) {
+        if self.failed.is_some() {
+            return;
+        }
+        if !self.json {
+            return self.line(&text());
+        }
+        match serde_json::to_string(value) {
+            Ok(line) => self.line(&line),
+            Err(error) => self.failed = Some(error.into()),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), CommandError> {
+        let result = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        };
+        result.map_err(CommandError::output)
+    }
+}
+
+struct MessageLines<'a, W: Write> {
+    arguments: &'a DumpArguments,
+    dump: &'a Dump<'a>,
+    lines: Lines<W>,
+}
+
+impl<W: Write> MatchSink for MessageLines<'_, W> {
+    fn message(&mut self, message: &Message) {
+        let ends = [message.send.rank, message.receive.rank];
+        if self.arguments.rank.is_none_or(|rank| ends.contains(&rank))
+            && self.arguments.selects_time(message.send.begin_s)
+        {
+            let line = self.dump.message(message);
+            self.lines.print(&line, || line.text());
+        }
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        let ends = [Some(unmatched.rank), unmatched.partner];
+        if self.arguments.rank.is_none_or(|rank| ends.contains(&Some(rank)))
+            && self.arguments.selects_time(unmatched.begin_s)
+        {
+            let line = self.dump.unmatched(unmatched);
+            self.lines.print(&line, || line.text());
+        }
+    }
+}

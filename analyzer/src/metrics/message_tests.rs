@@ -1,0 +1,120 @@
+//! Messages in the selection, by pair, size and communicator.
+
+use super::*;
+use crate::synthetic_messages::{Attributes, completed, on_world};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+const MS: u64 = 1_000_000;
+
+fn metrics_of(ranks: &[SyntheticRank], selection: &Selection) -> Metrics {
+    let directory = RunDirectory::of(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    Metrics::new(&run, &timeline, selection).unwrap()
+}
+
+/// Three ranks: 0 sends 1 kB to 1 and 2, 1 answers 0 twice, all meet in a barrier; on a duplicate
+/// of the world and on a part of it.
+fn talkers() -> Vec<SyntheticRank> {
+    let mut ranks: Vec<_> = (0..3).map(|rank| SyntheticRank::level_1(rank, 3, 100 * MS)).collect();
+    for (rank, number) in ranks.iter_mut().zip(0..) {
+        rank.communicator(3, 0, (50, 0), number, 3, &[(0, 1, 3)]);
+        rank.communicator(3, 60 * MS, (50, 1), number, 3, &[(0, 1, 3)]);
+    }
+    let at = |ms: u64| ms * MS;
+    ranks[0].says("MPI_Send", at(2), at(3), on_world(1, 1, 1000));
+    ranks[0].says("MPI_Send", at(4), at(5), on_world(2, 1, 1024));
+    ranks[0].says("MPI_Irecv", at(6), at(7), on_world(-1, 2, 100).request(5));
+    ranks[0].says("MPI_Wait", at(8), at(12), completed(5, 1, 2, 0));
+    ranks[0].says("MPI_Recv", at(71), at(72), on_world(1, 2, 4).communicator(3));
+    ranks[1].says("MPI_Recv", at(2), at(4), on_world(0, 1, 1000));
+    ranks[1].says("MPI_Send", at(10), at(11), on_world(0, 2, 0));
+    ranks[1].polls("MPI_Iprobe", at(20), at(40), 1000, 5 * MS);
+    ranks[1].says("MPI_Send", at(70), at(71), on_world(0, 2, 4).communicator(3));
+    ranks[2].says("MPI_Recv", at(5), at(6), on_world(0, 1, 1024));
+    for (rank, number) in ranks.iter_mut().zip(0..) {
+        let sum = Attributes { tag: 8, bytes: 8, ..Attributes::default() }.communicator(3);
+        rank.says("MPI_Allreduce", at(80 + number), at(84), sum);
+        if number == 2 {
+            // Nobody receives it.
+            rank.says("MPI_Send", at(90), at(91), on_world(0, 9, 1));
+        }
+        rank.finalize(100 * MS, 101 * MS);
+    }
+    ranks
+}
+
+#[test]
+fn traffic_by_pair_size_and_communicator() {
+    let metrics = metrics_of(&talkers(), &Selection::Whole);
+    let messages = metrics.messages.unwrap();
+    assert_eq!(messages.total, Traffic { count: 4, bytes: 2028 });
+    assert_eq!((messages.wildcard_receives, messages.early, messages.unmatched_count()), (1, 0, 1));
+    assert_eq!(messages.summary.size_mismatches, 0);
+    let pairs: Vec<_> = messages.matrix.pairs.into_iter().collect();
+    let traffic = |count, bytes| Traffic { count, bytes };
+    assert_eq!(
+        pairs,
+        [((0, 1), traffic(1, 1000)), ((0, 2), traffic(1, 1024)), ((1, 0), traffic(2, 4))]
+    );
+    let sizes: Vec<_> = messages.sizes.iter().map(|s| (s.from_bytes, s.traffic.count)).collect();
+    assert_eq!(sizes, [(0, 1), (4, 1), (512, 1), (1024, 1)]);
+    let rows: Vec<_> = messages
+        .communicators
+        .iter()
+        .map(|row| (row.name.as_deref(), row.instances, row.messages.count, row.collectives))
+        .collect();
+    assert_eq!(
+        rows,
+        [(Some("MPI_COMM_WORLD"), 1, 3, 0), (Some("MPI_COMM_SELF"), 3, 0, 0), (None, 2, 1, 1)]
+    );
+    let split = &messages.communicators[2];
+    assert_eq!((split.collective_calls, split.collective_bytes), (3, 24));
+}
+
+#[test]
+fn a_window_counts_what_begins_in_it() {
+    // The timeline begins at 1 ms of the counters.
+    let window = Selection::parse_window("0.0085,0.0695").unwrap();
+    let metrics = metrics_of(&talkers(), &window);
+    let messages = metrics.messages.unwrap();
+    assert_eq!((messages.total, messages.unmatched_count()), (Traffic { count: 2, bytes: 4 }, 0));
+    assert_eq!(messages.communicators[2].collectives, 0);
+}
+
+#[test]
+fn polls_count_as_calls_and_only_the_time_inside_is_mpi() {
+    let metrics = metrics_of(&talkers(), &Selection::Whole);
+    let rank = &metrics.ranks[1];
+    assert_eq!((rank.polls.calls, rank.polls.runs), (1000, 1));
+    assert!((rank.polls.time_s - 0.005).abs() < 1e-9);
+    // The polls, two sends, a receive and a reduction.
+    let own_calls_s = 0.002 + 0.001 + 0.001 + 0.003;
+    assert!((rank.mpi_s - own_calls_s - 0.005).abs() < 1e-9, "{}", rank.mpi_s);
+    assert!((rank.elapsed_s - rank.compute_s - rank.mpi_s).abs() < 1e-9);
+    let probes = metrics.calls.iter().find(|call| call.function == "MPI_Iprobe").unwrap();
+    assert_eq!((probes.count, probes.bytes), (1000, None));
+}
+
+#[test]
+fn bytes_of_calls_are_those_that_they_move() {
+    let metrics = metrics_of(&talkers(), &Selection::Whole);
+    let bytes = |name: &str| metrics.calls.iter().find(|c| c.function == name).unwrap().bytes;
+    assert_eq!(bytes("MPI_Send"), Some(1000 + 1024 + 4 + 1));
+    assert_eq!(bytes("MPI_Recv"), Some(1000 + 1024 + 4));
+    assert_eq!(bytes("MPI_Irecv"), None);
+    assert_eq!(bytes("MPI_Wait"), None);
+    assert_eq!(bytes("MPI_Allreduce"), Some(24));
+}
+
+#[test]
+fn level_0_knows_no_messages() {
+    let ranks: Vec<_> = (0..2)
+        .map(|rank| {
+            let mut rank = SyntheticRank::complete(rank, 2, MS, 100 * MS);
+            rank.call(0, "MPI_Send", 2 * MS, 3 * MS).finalize(100 * MS, 101 * MS);
+            rank
+        })
+        .collect();
+    assert_eq!(metrics_of(&ranks, &Selection::Whole).messages, None);
+}

@@ -1,0 +1,337 @@
+//! Who sent how much to whom: what matching finds comes in, one by one, and the selection of the
+//! report; sums by pair of ranks, by size and by communicator go out.
+//!
+//! A message counts where its send begins in the selection, a receive without a partner where it was
+//! posted there, a collective call where it begins there. Memory is bounded by the pairs of ranks
+//! that exchange messages and by the communicators.
+
+use std::collections::BTreeMap;
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
+use crate::timeline::matching::{
+    self, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason, Sides, Unmatched,
+};
+use crate::trace::Run;
+
+use super::resolve::{RankSelection, Resolved};
+
+/// Messages and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Messages.
+    pub count: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    fn add(&mut self, other: Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// Traffic by pair of sender and receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Matrix {
+    /// Only pairs with a message; (sender, receiver), ranks of the world.
+    pub pairs: BTreeMap<(u32, u32), Traffic>,
+}
+
+impl Matrix {
+    /// The pairs with most bytes, of equal ones the lowest ranks first.
+    pub fn heaviest(&self, most: usize) -> Vec<((u32, u32), Traffic)> {
+        let mut pairs: Vec<_> =
+            self.pairs.iter().map(|(pair, traffic)| (*pair, *traffic)).collect();
+        pairs.sort_by_key(|(_, traffic)| std::cmp::Reverse((traffic.bytes, traffic.count)));
+        pairs.truncate(most);
+        pairs
+    }
+
+    /// The traffic between hosts: their names in the order of their lowest ranks, and the matrix by
+    /// position among them.
+    pub fn by_host(&self, run: &Run) -> (Vec<String>, Self) {
+        let mut hosts: Vec<String> = Vec::new();
+        let mut host_of: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+        for trace in &run.ranks {
+            let host = trace.file.header.host.as_str();
+            let number = *numbers.entry(host).or_insert_with(|| {
+                hosts.push(host.to_owned());
+                hosts.len() as u32 - 1
+            });
+            host_of.insert(trace.rank, number);
+        }
+        let mut pairs: BTreeMap<(u32, u32), Traffic> = BTreeMap::new();
+        for ((source, destination), traffic) in &self.pairs {
+            // Both ends of a message have a file.
+            if let (Some(a), Some(b)) = (host_of.get(source), host_of.get(destination)) {
+                pairs.entry((*a, *b)).or_default().add(*traffic);
+            }
+        }
+        (hosts, Self { pairs })
+    }
+}
+
+/// Messages of similar size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizeClass {
+    /// Smallest size in it: 0, or a power of two.
+    pub from_bytes: u64,
+    /// Largest size in it: 0, or one below the next power of two.
+    pub to_bytes: u64,
+    /// The messages.
+    pub traffic: Traffic,
+}
+
+/// A communicator, or several that were made alike on the same ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommunicatorMetrics {
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Name of the function that made it; `None` for the predefined ones.
+    pub made_by: Option<String>,
+    /// Whether it is an intercommunicator.
+    pub inter: bool,
+    /// How many there were: made alike, under one name, on the same ranks. MPI_COMM_SELF is one
+    /// row, with one for each rank.
+    pub instances: u64,
+    /// Ranks of its groups in order; one group unless it is an intercommunicator.
+    pub groups: Vec<Members>,
+    /// Messages on it.
+    pub messages: Traffic,
+    /// Collective operations on it.
+    pub collectives: u64,
+    /// Calls of collective operations, over its members.
+    pub collective_calls: u64,
+    /// Bytes that these calls sent.
+    pub collective_bytes: u64,
+}
+
+impl CommunicatorMetrics {
+    /// What it carried: messages and collective operations.
+    pub fn all_bytes(&self) -> u64 {
+        self.messages.bytes.saturating_add(self.collective_bytes)
+    }
+}
+
+/// Messages and collective operations of a selection.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MessageMetrics {
+    /// All messages.
+    pub total: Traffic,
+    /// Messages whose receive was posted with a wildcard, as far as that is recorded.
+    pub wildcard_receives: u64,
+    /// Messages that arrive before they are sent: the clocks are off by more than they took.
+    pub early: u64,
+    /// Sends and receives without a partner.
+    pub unmatched: BTreeMap<Reason, Sides>,
+    /// By sender and receiver.
+    pub matrix: Matrix,
+    /// By size, ascending; classes without a message are left out.
+    pub sizes: Vec<SizeClass>,
+    /// In the order in which the lowest ranks made them.
+    pub communicators: Vec<CommunicatorMetrics>,
+    /// What matching found over the whole run.
+    pub summary: MatchingSummary,
+}
+
+impl MessageMetrics {
+    /// Sends and receives without a partner.
+    pub fn unmatched_count(&self) -> u64 {
+        self.unmatched.values().map(|sides| sides.sends + sides.receives).sum()
+    }
+
+    /// Matches a run and sums what lies in a selection; `None` when no rank recorded attributes.
+    pub(super) fn new(run: &Run, timeline: &GlobalTimeline, resolved: &Resolved) -> Option<Self> {
+        if !matching::is_possible(run) {
+            return None;
+        }
+        let table = CommunicatorTable::new(run);
+        let (rows, row_of) = rows(&table);
+        let mut tally = Tally {
+            run,
+            selections: &resolved.ranks,
+            row_of,
+            sizes: BTreeMap::new(),
+            metrics: Self { communicators: rows, ..Self::default() },
+        };
+        let summary = matching::match_run(run, timeline, &table, &mut tally);
+        let mut metrics = tally.metrics;
+        metrics.summary = summary;
+        metrics.sizes =
+            tally.sizes.into_iter().map(|(class, traffic)| size_class(class, traffic)).collect();
+        Some(metrics)
+    }
+
+    /// What a reader should know about the figures.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |count: u64, text: &str| {
+            if count > 0 {
+                notes.push(format!("{count} {text}"));
+            }
+        };
+        note(
+            self.summary.size_mismatches,
+            "messages of another size than their receive says: matching, or the trace, is wrong",
+        );
+        note(self.summary.unknown_requests, "requests were completed whose making is not recorded");
+        note(
+            self.summary.unknown_collectives,
+            "collective calls on communicators that are unknown",
+        );
+        note(
+            self.summary.mismatched_instances,
+            "collective operations whose ranks called different functions",
+        );
+        note(
+            self.summary.incomplete_instances,
+            "collective operations lack ranks (died, without a file, cut off, or of another world)",
+        );
+        note(
+            self.early,
+            "messages arrive before they are sent: times across ranks are off by more than they took",
+        );
+        notes
+    }
+}
+
+/// Class of a size: 0 for 0 bytes, else 1 + the exponent of its power of two.
+fn class_of_size(bytes: u64) -> u32 {
+    64 - bytes.leading_zeros()
+}
+
+fn size_class(class: u32, traffic: Traffic) -> SizeClass {
+    let from_bytes = class.checked_sub(1).map_or(0, |exponent| 1u64 << exponent);
+    SizeClass { from_bytes, to_bytes: from_bytes + from_bytes.saturating_sub(1), traffic }
+}
+
+/// Rows of the table, those made alike together, and the row of each communicator.
+fn rows(table: &CommunicatorTable) -> (Vec<CommunicatorMetrics>, Vec<usize>) {
+    type Alike<'a> = (bool, u64, Option<&'a str>, Option<&'a str>);
+    let mut rows: Vec<CommunicatorMetrics> = Vec::new();
+    let mut known: BTreeMap<Alike, usize> = BTreeMap::new();
+    let row_of = table.entries().iter().map(|entry| {
+        let alike = (
+            entry.own,
+            if entry.own { 0 } else { entry.hash },
+            entry.name.as_deref(),
+            entry.made_by.as_deref(),
+        );
+        let row = *known.entry(alike).or_insert(rows.len());
+        if row == rows.len() {
+            rows.push(new_row(entry));
+        } else {
+            rows[row].instances += 1;
+        }
+        row
+    });
+    let row_of = row_of.collect();
+    (rows, row_of)
+}
+
+fn new_row(entry: &CommunicatorEntry) -> CommunicatorMetrics {
+    let groups = if entry.inter { 2 } else { 1 };
+    CommunicatorMetrics {
+        name: entry.name.clone(),
+        made_by: entry.made_by.clone(),
+        inter: entry.inter,
+        instances: 1,
+        groups: entry.groups.iter().take(groups).cloned().collect(),
+        messages: Traffic::default(),
+        collectives: 0,
+        collective_calls: 0,
+        collective_bytes: 0,
+    }
+}
+
+struct Tally<'a> {
+    run: &'a Run,
+    selections: &'a [RankSelection],
+    row_of: Vec<usize>,
+    sizes: BTreeMap<u32, Traffic>,
+    metrics: MessageMetrics,
+}
+
+impl Tally<'_> {
+    fn selects(&self, rank: u32, begin_ticks: u64) -> bool {
+        let selection = self.run.position_of(rank).and_then(|index| self.selections.get(index));
+        selection.is_some_and(|selection| selection.counts(begin_ticks))
+    }
+
+    fn row(&mut self, communicator: u32) -> Option<&mut CommunicatorMetrics> {
+        let row = *self.row_of.get(communicator as usize)?;
+        self.metrics.communicators.get_mut(row)
+    }
+}
+
+impl MatchSink for Tally<'_> {
+    fn message(&mut self, message: &Message) {
+        let (send, receive) = (&message.send, &message.receive);
+        if !self.selects(send.rank, send.begin_ticks) {
+            return;
+        }
+        let traffic = Traffic { count: 1, bytes: message.bytes };
+        self.metrics.total.add(traffic);
+        self.metrics.wildcard_receives += u64::from(message.wildcard);
+        self.metrics.early += u64::from(receive.end_s.is_some_and(|end_s| end_s < send.begin_s));
+        self.metrics.matrix.pairs.entry((send.rank, receive.rank)).or_default().add(traffic);
+        self.sizes.entry(class_of_size(message.bytes)).or_default().add(traffic);
+        if let Some(row) = self.row(message.communicator) {
+            row.messages.add(traffic);
+        }
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        let mut calls = 0;
+        let mut bytes = 0u64;
+        for member in &instance.members {
+            if self.selects(member.rank, member.begin_ticks) {
+                calls += 1;
+                bytes = bytes.saturating_add(member.sent_bytes);
+            }
+        }
+        if let Some(row) = self.row(instance.communicator).filter(|_| calls > 0) {
+            row.collectives += 1;
+            row.collective_calls += calls;
+            row.collective_bytes = row.collective_bytes.saturating_add(bytes);
+        }
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        if self.selects(unmatched.rank, unmatched.begin_ticks) {
+            self.metrics.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_fall_between_powers_of_two() {
+        for (bytes, from, to) in [
+            (0, 0, 0),
+            (1, 1, 1),
+            (2, 2, 3),
+            (1023, 512, 1023),
+            (1024, 1024, 2047),
+            (u64::MAX, 1 << 63, u64::MAX),
+        ] {
+            let class = size_class(class_of_size(bytes), Traffic::default());
+            assert_eq!((class.from_bytes, class.to_bytes), (from, to));
+        }
+    }
+
+    #[test]
+    fn the_heaviest_pairs_come_first() {
+        let traffic = |count, bytes| Traffic { count, bytes };
+        let pairs = [((0, 1), traffic(1, 5)), ((1, 0), traffic(9, 9)), ((2, 0), traffic(2, 5))];
+        let matrix = Matrix { pairs: pairs.into_iter().collect() };
+        let ranks: Vec<_> = matrix.heaviest(2).into_iter().map(|(pair, _)| pair).collect();
+        assert_eq!(ranks, [(1, 0), (2, 0)]);
+    }
+}

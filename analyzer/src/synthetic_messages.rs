@@ -1,0 +1,176 @@
+//! Calls with attributes for run directories made by hand: what level 1 adds to
+//! [`SyntheticRank`].
+
+use trace_format::header::{Communicator, Definition};
+use trace_format::layout::*;
+
+use crate::synthetic_trace::{SyntheticRank, number_of};
+
+/// What an event says beside function and times.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Attributes {
+    pub communicator: u16,
+    pub peer: i32,
+    pub tag: i32,
+    pub bytes: u32,
+    pub request: u32,
+}
+
+/// On MPI_COMM_WORLD.
+pub fn on_world(peer: i32, tag: i32, bytes: u32) -> Attributes {
+    Attributes { communicator: COMMUNICATOR_WORLD, peer, tag, bytes, request: 0 }
+}
+
+/// Of a call that completes a request.
+pub fn completed(request: u32, peer: i32, tag: i32, bytes: u32) -> Attributes {
+    Attributes { communicator: COMPLETED, peer, tag, bytes, request }
+}
+
+impl Attributes {
+    pub fn request(self, request: u32) -> Self {
+        Self { request, ..self }
+    }
+
+    pub fn communicator(self, communicator: u16) -> Self {
+        Self { communicator, ..self }
+    }
+}
+
+const ANY: i32 = -1;
+
+impl SyntheticRank {
+    /// A rank of Open MPI recorded at level 1, from 1 ms to `end`, that knows its predefined
+    /// communicators.
+    pub fn level_1(rank: u32, world_size: u32, end: u64) -> Self {
+        let mut this = Self::complete(rank, world_size, 1_000_000, end);
+        this.fixed.level = 1;
+        let world = vec![(0, 1, world_size)];
+        this.communicator(COMMUNICATOR_WORLD, 0, (7, 0), rank, world_size, &world);
+        let own = [(i64::from(rank), 0, 1)];
+        this.communicator(COMMUNICATOR_SELF, 0, (100 + u64::from(rank), 0), 0, 1, &own);
+        this
+    }
+
+    /// Defines a communicator; members are written on its rank 0, as the recorder does.
+    pub fn communicator(
+        &mut self,
+        id: u16,
+        ticks: u64,
+        (hash, instance): (u64, u32),
+        rank: u32,
+        size: u32,
+        members: &[(i64, i64, u32)],
+    ) -> &mut Self {
+        let predefined = id == COMMUNICATOR_WORLD || id == COMMUNICATOR_SELF;
+        self.definitions.push(Definition::Communicator(Communicator {
+            id,
+            ticks,
+            hash,
+            instance,
+            size,
+            rank,
+            inter: false,
+            members: if rank == 0 { members.to_vec() } else { Vec::new() },
+            remote_members: Vec::new(),
+            remote_size: 0,
+            parent: u16::from(!predefined),
+            made_by: if predefined { 0 } else { number_of("MPI_Comm_split") },
+        }));
+        self
+    }
+
+    /// Defines an intercommunicator between two groups, given as (members, size).
+    pub fn intercommunicator(
+        &mut self,
+        id: u16,
+        hash: u64,
+        rank: u32,
+        local: (&[(i64, i64, u32)], u32),
+        remote: (&[(i64, i64, u32)], u32),
+    ) -> &mut Self {
+        self.definitions.push(Definition::Communicator(Communicator {
+            id,
+            ticks: 1,
+            hash,
+            instance: 0,
+            size: local.1,
+            rank,
+            inter: true,
+            members: if rank == 0 { local.0.to_vec() } else { Vec::new() },
+            remote_members: if rank == 0 { remote.0.to_vec() } else { Vec::new() },
+            remote_size: remote.1,
+            parent: 1,
+            made_by: number_of("MPI_Intercomm_create"),
+        }));
+        self
+    }
+
+    /// A call with attributes.
+    pub fn says(&mut self, name: &str, begin: u64, end: u64, said: Attributes) -> &mut Self {
+        self.says_on(0, name, begin, end, said)
+    }
+
+    /// A call of a thread with attributes.
+    pub fn says_on(
+        &mut self,
+        thread: usize,
+        name: &str,
+        begin: u64,
+        end: u64,
+        said: Attributes,
+    ) -> &mut Self {
+        let Attributes { communicator, peer, tag, bytes, request } = said;
+        let word = slot_word((end - begin) as u32, number_of(name), communicator);
+        self.slot(thread, Slot { begin, word, peer, tag, bytes, request })
+    }
+
+    /// A call with attributes that has not returned.
+    pub fn says_open(&mut self, name: &str, begin: u64, said: Attributes) -> &mut Self {
+        let Attributes { communicator, peer, tag, bytes, request } = said;
+        let word = slot_word(0, number_of(name) | FUNCTION_OPEN, communicator);
+        self.slot(0, Slot { begin, word, peer, tag, bytes, request })
+    }
+
+    /// A call on several requests: those of `completions` with [`COMPLETED`] in the communicator's
+    /// place were completed.
+    pub fn several(
+        &mut self,
+        name: &str,
+        begin: u64,
+        end: u64,
+        completions: &[Attributes],
+    ) -> &mut Self {
+        self.says(name, begin, end, Attributes::default());
+        for said in completions {
+            self.slot(
+                0,
+                Slot {
+                    begin: u64::from(said.bytes),
+                    word: slot_word(CONTINUES_REQUEST, CONTINUATION, said.communicator),
+                    peer: said.peer,
+                    tag: said.tag,
+                    bytes: 0,
+                    request: said.request,
+                },
+            );
+        }
+        self
+    }
+
+    /// The receiving half of the call before.
+    pub fn receiving(&mut self, peer: i32, tag: i32, bytes: u32) -> &mut Self {
+        let word = slot_word(CONTINUES_RECEIVE, CONTINUATION, 0);
+        self.slot(0, Slot { begin: bytes.into(), word, peer, tag, ..Slot::default() })
+    }
+
+    /// The message handle of the call before.
+    pub fn message_handle(&mut self, request: u32) -> &mut Self {
+        let word = slot_word(CONTINUES_MESSAGE, CONTINUATION, 0);
+        self.slot(0, Slot { word, request, ..Slot::default() })
+    }
+
+    /// Posts a receive of anything on MPI_COMM_WORLD.
+    pub fn irecv_any(&mut self, at: u64, request: u32) -> &mut Self {
+        self.says("MPI_Irecv", at, at + 1, on_world(ANY, ANY, 1000).request(request))
+    }
+}

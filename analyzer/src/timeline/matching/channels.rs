@@ -1,0 +1,358 @@
+//! MPI's order rule: sends in the order in which they were sent and receives in the order in which
+//! they were posted come in; pairs go out.
+//!
+//! A channel is what cannot overtake: one communicator, source, destination and tag. Receives that
+//! are posted for one channel queue in it at once, and are ready when they complete. A receive with
+//! a wildcard enters its channel when its status has said which, at the place that its posting gives
+//! it; until then nothing posted after it that it could have taken from may be paired.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use super::outcome::Reason;
+
+/// What messages cannot overtake each other in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ChannelKey {
+    /// Position of the communicator in the table.
+    pub communicator: u32,
+    /// World rank of the sender.
+    pub source: u32,
+    /// World rank of the receiver.
+    pub destination: u32,
+    pub tag: i32,
+    /// 0, or for partitioned operations 1 + their number by initialisation.
+    pub lane: u32,
+}
+
+/// The call that sends, or posts a receive, on the rank's own counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Post {
+    /// Position of the rank in the run.
+    pub rank: usize,
+    pub thread: u32,
+    pub begin_ticks: u64,
+    /// `None` when the call did not return.
+    pub end_ticks: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Send {
+    number: u64,
+    pub post: Post,
+    pub bytes: u64,
+    /// MPI_Cancel was called on it; whether it was sent is not known yet.
+    in_doubt: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Complete { end_ticks: Option<u64> },
+    Lost(Reason),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Receive {
+    sequence: u64,
+    pub post: Post,
+    /// From its status.
+    pub bytes: Option<u64>,
+    pub wildcard: bool,
+    state: State,
+}
+
+impl Receive {
+    /// A receive that is complete.
+    pub fn complete(sequence: u64, post: Post, end_ticks: Option<u64>, bytes: u64) -> Self {
+        let state = State::Complete { end_ticks };
+        Self { sequence, post, bytes: Some(bytes), wildcard: false, state }
+    }
+
+    /// A receive that is not complete yet.
+    pub fn waiting(sequence: u64, post: Post) -> Self {
+        Self { sequence, post, bytes: None, wildcard: false, state: State::Waiting }
+    }
+
+    /// When it was completed.
+    pub fn end_ticks(&self) -> Option<u64> {
+        match self.state {
+            State::Complete { end_ticks } => end_ticks,
+            _ => None,
+        }
+    }
+
+    /// Why its completion is not known.
+    pub fn lost(&self) -> Option<Reason> {
+        match self.state {
+            State::Complete { .. } => None,
+            State::Waiting => Some(Reason::Open),
+            State::Lost(reason) => Some(reason),
+        }
+    }
+}
+
+/// A send and the receive that it met.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair {
+    pub key: ChannelKey,
+    pub send: Send,
+    pub receive: Receive,
+}
+
+/// What a receive was posted for; `None` is a wildcard.
+pub(super) type Wanted = (Option<u32>, Option<i32>);
+
+#[derive(Debug, Default)]
+struct Channel {
+    sends: VecDeque<Send>,
+    receives: VecDeque<Receive>,
+}
+
+impl Channel {
+    fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.receives.is_empty()
+    }
+
+    fn insert(&mut self, receive: Receive) {
+        let at = match self.receives.back() {
+            Some(last) if last.sequence > receive.sequence => {
+                self.receives.partition_point(|other| other.sequence < receive.sequence)
+            }
+            _ => self.receives.len(),
+        };
+        self.receives.insert(at, receive);
+    }
+
+    fn receive_at(&self, sequence: u64) -> Option<usize> {
+        self.receives.binary_search_by_key(&sequence, |receive| receive.sequence).ok()
+    }
+
+    fn send_at(&self, number: u64) -> Option<usize> {
+        self.sends.binary_search_by_key(&number, |send| send.number).ok()
+    }
+}
+
+/// Wildcard receives of one rank on one communicator that no status has resolved.
+#[derive(Debug, Default)]
+struct Wildcards {
+    /// Their places in the order of posting.
+    open: BTreeMap<Wanted, BTreeSet<u64>>,
+    /// Channels whose first receive is ready, but must wait for one of them.
+    held: BTreeSet<(u32, i32)>,
+}
+
+impl Wildcards {
+    /// Whether a wildcard that may take from a channel was posted before that place.
+    fn precede(&self, key: &ChannelKey, sequence: u64) -> bool {
+        let classes = [(None, Some(key.tag)), (Some(key.source), None), (None, None)];
+        let first = |wanted| self.open.get(wanted).and_then(BTreeSet::first);
+        classes.iter().filter_map(first).any(|posted| *posted < sequence)
+    }
+}
+
+/// Entries up to which empty channels are kept for their next message.
+const KEPT_CHANNELS: usize = 4096;
+
+/// All channels of a run.
+#[derive(Debug, Default)]
+pub(super) struct Channels {
+    channels: HashMap<ChannelKey, Channel>,
+    /// By communicator and destination.
+    wildcards: HashMap<(u32, u32), Wildcards>,
+    sends: u64,
+    sweep_at: usize,
+    /// Pairs since they were last drained.
+    pub matched: Vec<Pair>,
+}
+
+impl Channels {
+    fn channel(&mut self, key: ChannelKey) -> &mut Channel {
+        if self.channels.len() >= self.sweep_at.max(KEPT_CHANNELS) {
+            self.channels.retain(|_, channel| !channel.is_empty());
+            self.sweep_at = 2 * self.channels.len();
+        }
+        self.channels.entry(key).or_default()
+    }
+
+    /// Adds a send; gives the number that names it.
+    pub fn send(&mut self, key: ChannelKey, post: Post, bytes: u64) -> u64 {
+        self.sends += 1;
+        let number = self.sends;
+        self.channel(key).sends.push_back(Send { number, post, bytes, in_doubt: false });
+        self.advance(key);
+        number
+    }
+
+    fn send_mut(&mut self, key: ChannelKey, number: u64) -> Option<&mut Send> {
+        let channel = self.channels.get_mut(&key)?;
+        let at = channel.send_at(number)?;
+        channel.sends.get_mut(at)
+    }
+
+    /// Keeps a send from being paired: MPI_Cancel was called on it.
+    pub fn doubt(&mut self, key: ChannelKey, number: u64) {
+        if let Some(send) = self.send_mut(key, number) {
+            send.in_doubt = true;
+        }
+    }
+
+    /// Whether a send is kept from being paired.
+    pub fn is_in_doubt(&mut self, key: ChannelKey, number: u64) -> bool {
+        self.send_mut(key, number).is_some_and(|send| send.in_doubt)
+    }
+
+    /// A send was sent for certain.
+    pub fn settle(&mut self, key: ChannelKey, number: u64) {
+        if let Some(send) = self.send_mut(key, number).filter(|send| send.in_doubt) {
+            send.in_doubt = false;
+            self.advance(key);
+        }
+    }
+
+    /// Takes out a send that was cancelled; `None` when it has been paired before.
+    pub fn cancel_send(&mut self, key: ChannelKey, number: u64) -> Option<Send> {
+        let channel = self.channels.get_mut(&key)?;
+        let send = channel.send_at(number).and_then(|at| channel.sends.remove(at));
+        self.advance(key);
+        send
+    }
+
+    /// Adds a receive that is known to take from this channel.
+    pub fn receive(&mut self, key: ChannelKey, receive: Receive) {
+        self.channel(key).insert(receive);
+        self.advance(key);
+    }
+
+    /// Completes a receive; `post` is the call that stands for its posting.
+    pub fn complete(
+        &mut self,
+        key: ChannelKey,
+        sequence: u64,
+        post: Post,
+        end_ticks: Option<u64>,
+        bytes: u64,
+    ) {
+        self.change(key, sequence, |receive| {
+            *receive = Receive { post, ..Receive::complete(sequence, post, end_ticks, bytes) };
+        });
+    }
+
+    /// A receive whose completion will not be known: it takes its message all the same.
+    pub fn lose(&mut self, key: ChannelKey, sequence: u64, reason: Reason) {
+        self.change(key, sequence, |receive| receive.state = State::Lost(reason));
+    }
+
+    fn change(&mut self, key: ChannelKey, sequence: u64, change: impl FnOnce(&mut Receive)) {
+        let channel = self.channels.get_mut(&key);
+        if let Some((channel, at)) = channel.and_then(|c| c.receive_at(sequence).map(|at| (c, at)))
+        {
+            change(&mut channel.receives[at]);
+            self.advance(key);
+        }
+    }
+
+    /// Takes out a receive that was cancelled.
+    pub fn cancel_receive(&mut self, key: ChannelKey, sequence: u64) {
+        if let Some(channel) = self.channels.get_mut(&key)
+            && let Some(at) = channel.receive_at(sequence)
+        {
+            channel.receives.remove(at);
+            self.advance(key);
+        }
+    }
+
+    /// Adds a receive with a wildcard.
+    pub fn wildcard(&mut self, communicator: u32, rank: u32, wanted: Wanted, sequence: u64) {
+        let wildcards = self.wildcards.entry((communicator, rank)).or_default();
+        wildcards.open.entry(wanted).or_default().insert(sequence);
+    }
+
+    /// Takes out a wildcard: it is complete and `received` says where, or it takes nothing.
+    pub fn resolve(
+        &mut self,
+        (communicator, rank): (u32, u32),
+        wanted: Wanted,
+        sequence: u64,
+        received: Option<(ChannelKey, Receive)>,
+    ) {
+        if let Some((key, receive)) = received {
+            self.channel(key).insert(Receive { wildcard: true, ..receive });
+        }
+        let mut retry: BTreeSet<(u32, i32)> = BTreeSet::new();
+        if let Some(wildcards) = self.wildcards.get_mut(&(communicator, rank)) {
+            if let Some(open) = wildcards.open.get_mut(&wanted) {
+                open.remove(&sequence);
+                if open.is_empty() {
+                    wildcards.open.remove(&wanted);
+                }
+            }
+            retry = std::mem::take(&mut wildcards.held);
+            if wildcards.open.is_empty() {
+                self.wildcards.remove(&(communicator, rank));
+            }
+        }
+        retry.extend(received.map(|(key, _)| (key.source, key.tag)));
+        for (source, tag) in retry {
+            self.advance(ChannelKey { communicator, source, destination: rank, tag, lane: 0 });
+        }
+    }
+
+    /// Pairs what can be paired.
+    fn advance(&mut self, key: ChannelKey) {
+        let Some(channel) = self.channels.get_mut(&key) else { return };
+        while let (Some(send), Some(receive)) = (channel.sends.front(), channel.receives.front()) {
+            if send.in_doubt || receive.state == State::Waiting {
+                break;
+            }
+            if key.lane == 0
+                && let Some(wildcards) =
+                    self.wildcards.get_mut(&(key.communicator, key.destination))
+                && wildcards.precede(&key, receive.sequence)
+            {
+                wildcards.held.insert((key.source, key.tag));
+                break;
+            }
+            self.matched.push(Pair { key, send: *send, receive: *receive });
+            channel.sends.pop_front();
+            channel.receives.pop_front();
+        }
+    }
+
+    /// Takes out the sends that no receive can meet any more, when the destination has no more
+    /// events.
+    pub fn orphaned_sends(&mut self, key: ChannelKey) -> Vec<Send> {
+        match self.channels.get_mut(&key) {
+            Some(channel) if channel.receives.is_empty() => {
+                let settled = channel.sends.iter().take_while(|send| !send.in_doubt).count();
+                channel.sends.drain(..settled).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes out the complete receives that no send can meet any more, when the source has no more
+    /// events.
+    pub fn orphaned_receives(&mut self, key: ChannelKey) -> Vec<Receive> {
+        match self.channels.get_mut(&key) {
+            Some(channel) if channel.sends.is_empty() => {
+                let ready = channel.receives.iter().take_while(|r| r.state != State::Waiting);
+                let ready = ready.count();
+                channel.receives.drain(..ready).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Everything that is left, by channel.
+    #[allow(clippy::type_complexity)] // Two lists of the same make.
+    pub fn left(&mut self) -> (Vec<(ChannelKey, Send)>, Vec<(ChannelKey, Receive)>) {
+        let mut channels: Vec<_> = self.channels.drain().collect();
+        channels.sort_unstable_by_key(|(key, _)| *key);
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for (key, channel) in channels {
+            sends.extend(channel.sends.into_iter().map(|send| (key, send)));
+            receives.extend(channel.receives.into_iter().map(|receive| (key, receive)));
+        }
+        (sends, receives)
+    }
+}

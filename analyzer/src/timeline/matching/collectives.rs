@@ -1,0 +1,188 @@
+//! Collective calls into instances: each rank's calls on a communicator in order come in, instances
+//! go out when all their members have come and completed, or cannot come any more.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::timeline::communicators::CommunicatorTable;
+
+/// Calls that are counted together: those of a communicator, or the starts of one persistent
+/// operation of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct SequenceKey {
+    /// Position of the communicator in the table.
+    pub communicator: u32,
+    /// 0, or 1 + the number of the persistent operation by initialisation.
+    pub lane: u32,
+}
+
+/// A member's call on its rank's own counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenMember {
+    /// Position of the rank in the run.
+    pub rank: usize,
+    pub thread: u32,
+    pub begin_ticks: u64,
+    pub end_ticks: Option<u64>,
+    pub complete_ticks: Option<u64>,
+    /// Whether its completion may still come.
+    pub pending: bool,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+}
+
+/// An instance in the making.
+#[derive(Debug, Clone)]
+pub(super) struct OpenInstance {
+    pub communicator: u32,
+    pub function: u16,
+    pub number: u64,
+    pub members: Vec<OpenMember>,
+    pub missing: u32,
+    pub mismatched: bool,
+    pending: u32,
+}
+
+#[derive(Debug, Default)]
+struct Sequence {
+    /// Number of the first open instance.
+    first: u64,
+    /// Instances that are handed on already leave a hole.
+    open: VecDeque<Option<OpenInstance>>,
+    /// Calls of each rank so far.
+    calls: HashMap<usize, u64>,
+    /// Members that made no call before they ended, or were never there.
+    absent: u32,
+    /// For each other member that makes no more calls, how many it made; ascending.
+    ended: Vec<u64>,
+}
+
+impl Sequence {
+    /// Members of an instance that will never come.
+    fn missing(&self, number: u64) -> u32 {
+        let ended = self.ended.partition_point(|calls| *calls <= number) as u32;
+        self.absent.saturating_add(ended)
+    }
+
+    fn instance(&mut self, number: u64) -> Option<&mut OpenInstance> {
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.open.get_mut(at)?.as_mut()
+    }
+
+    /// Hands on an instance that is complete.
+    fn close(&mut self, number: u64, size: u32, complete: &mut Vec<OpenInstance>) {
+        let missing = self.missing(number);
+        let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
+        let Some(open) = self.open.get_mut(at) else { return };
+        let done = |instance: &OpenInstance| {
+            instance.pending == 0
+                && instance.members.len() as u64 + u64::from(missing) >= size.into()
+        };
+        if open.as_ref().is_some_and(done)
+            && let Some(mut instance) = open.take()
+        {
+            instance.missing = size.saturating_sub(instance.members.len() as u32);
+            complete.push(instance);
+        }
+        while let Some(None) = self.open.front() {
+            self.open.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+/// All collective calls of a run.
+#[derive(Debug, Default)]
+pub(super) struct Collectives {
+    sequences: BTreeMap<SequenceKey, Sequence>,
+    /// For each communicator its size, and the members that make no more calls.
+    members: Vec<(u32, u32)>,
+    /// Instances since they were last drained.
+    pub complete: Vec<OpenInstance>,
+}
+
+impl Collectives {
+    pub fn new(communicators: &CommunicatorTable) -> Self {
+        let members = communicators.entries().iter().map(|entry| {
+            let size = entry.size();
+            (size, size.saturating_sub(entry.known_by))
+        });
+        Self { members: members.collect(), ..Self::default() }
+    }
+
+    /// Adds a call; gives the instance's number and the member's place in it.
+    pub fn call(&mut self, key: SequenceKey, function: u16, member: OpenMember) -> (u64, usize) {
+        let (size, ended) = self.members.get(key.communicator as usize).copied().unwrap_or((1, 0));
+        let new = || Sequence { absent: ended, ..Sequence::default() };
+        let sequence = self.sequences.entry(key).or_insert_with(new);
+        let calls = sequence.calls.entry(member.rank).or_default();
+        let number = *calls;
+        *calls += 1;
+        while sequence.first + sequence.open.len() as u64 <= number {
+            sequence.open.push_back(Some(OpenInstance {
+                communicator: key.communicator,
+                function,
+                number: sequence.first + sequence.open.len() as u64,
+                members: Vec::new(),
+                missing: 0,
+                mismatched: false,
+                pending: 0,
+            }));
+        }
+        let Some(instance) = sequence.instance(number) else { return (number, usize::MAX) };
+        instance.mismatched |= instance.function != function;
+        instance.pending += u32::from(member.pending);
+        instance.members.push(member);
+        let place = instance.members.len() - 1;
+        sequence.close(number, size, &mut self.complete);
+        (number, place)
+    }
+
+    /// Completes a member's call; `None` when its completion will not be known.
+    pub fn completed(&mut self, key: SequenceKey, number: u64, place: usize, ticks: Option<u64>) {
+        let size = self.members.get(key.communicator as usize).map_or(1, |members| members.0);
+        let Some(sequence) = self.sequences.get_mut(&key) else { return };
+        if let Some(instance) = sequence.instance(number)
+            && let Some(member) = instance.members.get_mut(place)
+            && member.pending
+        {
+            member.pending = false;
+            member.complete_ticks = ticks;
+            instance.pending -= 1;
+        }
+        sequence.close(number, size, &mut self.complete);
+    }
+
+    /// A rank, by its position in the run, makes no more calls.
+    pub fn end_of_rank(&mut self, rank: usize, communicators: &CommunicatorTable) {
+        for communicator in communicators.of_rank(rank) {
+            let Some((size, ended)) = self.members.get_mut(communicator as usize) else { continue };
+            *ended = ended.saturating_add(1);
+            let lane = |lane| SequenceKey { communicator, lane };
+            for (_, sequence) in self.sequences.range_mut(lane(0)..=lane(u32::MAX)) {
+                match sequence.calls.remove(&rank) {
+                    Some(calls) => {
+                        let at = sequence.ended.partition_point(|other| *other <= calls);
+                        sequence.ended.insert(at, calls);
+                    }
+                    None => sequence.absent = sequence.absent.saturating_add(1),
+                }
+                for number in sequence.first..sequence.first + sequence.open.len() as u64 {
+                    sequence.close(number, *size, &mut self.complete);
+                }
+            }
+        }
+    }
+
+    /// Hands on what is left: instances whose communicators' sizes do not fit their calls.
+    pub fn finish(&mut self) {
+        for ((size, _), sequence) in self.sequences.iter_mut().map(|(key, sequence)| {
+            let members = self.members.get(key.communicator as usize);
+            (members.copied().unwrap_or((0, 0)), sequence)
+        }) {
+            for mut instance in sequence.open.drain(..).flatten() {
+                instance.missing = size.saturating_sub(instance.members.len() as u32);
+                self.complete.push(instance);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What waits, tests, cancels and frees do to the operations of a rank: events on requests come in;
+//! receives with their status, sends that are settled, collective calls that are complete go out.
+
+use trace_format::layout::{CANCELLED, COMPLETED};
+use trace_format::reader::Event;
+
+use crate::timeline::communicators::Peer;
+
+use super::Matching;
+use super::channels::{ChannelKey, Receive};
+use super::operations::Operation;
+use super::outcome::{Reason, Side};
+use super::rank_state::{RankState, Said};
+use super::requests::{Found, Place, Posted, Work};
+
+impl RankState<'_> {
+    /// Takes an event on requests that exist.
+    pub(super) fn complete_event(&mut self, event: &Event, operation: Operation, m: &mut Matching) {
+        match operation {
+            Operation::CompleteOne if event.communicator & COMPLETED != 0 => {
+                let said = Said {
+                    peer: event.peer,
+                    tag: event.tag,
+                    bytes: event.sent,
+                    end_ticks: event.end,
+                };
+                self.complete(event.request, event.communicator & CANCELLED != 0, &said, m);
+            }
+            Operation::CompleteSeveral => {
+                let file = self.file;
+                for state in file.requests(event).filter(|state| state.completed) {
+                    let said = Said {
+                        peer: state.peer,
+                        tag: state.tag,
+                        bytes: state.bytes,
+                        end_ticks: event.end,
+                    };
+                    self.complete(state.request, state.cancelled, &said, m);
+                }
+            }
+            Operation::Cancel => {
+                let active = self.requests.active(event.request);
+                if let Some(
+                    Work::Send { key, number } | Work::Both { send: Some((key, number)), .. },
+                ) = active
+                {
+                    m.channels.doubt(key, number);
+                }
+            }
+            Operation::FreeRequest => match self.requests.freed(event.request) {
+                Found::Active(work) => self.lose(&work, Reason::Freed, m),
+                Found::Inactive => {}
+                Found::Unknown => {
+                    m.outlet.summary.unknown_requests += u64::from(event.request != 0);
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn complete(&mut self, handle: u32, cancelled: bool, said: &Said, m: &mut Matching) {
+        if handle == 0 {
+            return;
+        }
+        match self.requests.completed(handle) {
+            Found::Unknown => m.outlet.summary.unknown_requests += 1,
+            Found::Inactive | Found::Active(Work::Nothing) => {}
+            Found::Active(Work::Send { key, number }) => {
+                self.complete_send(key, number, cancelled, m);
+            }
+            Found::Active(Work::Receive(posted)) if cancelled => self.cancel(&posted, m),
+            Found::Active(Work::Receive(posted)) => self.complete_receive(&posted, said, m),
+            Found::Active(Work::Both { send, receive }) => {
+                if let Some((key, number)) = send {
+                    self.complete_send(key, number, cancelled, m);
+                }
+                let wildcard = matches!(receive.place, Place::Wildcard { .. });
+                // MPICH (4.0) leaves the status of MPI_Isendrecv as it was: it says nothing.
+                let says_nothing = self.file.header.mpi_family == "mpich";
+                match says_nothing {
+                    _ if cancelled => self.cancel(&receive, m),
+                    true if wildcard => self.drop_wildcard(&receive, Reason::SourceUnknown, m),
+                    true => self.complete_receive(&receive, &Said { bytes: u64::MAX, ..*said }, m),
+                    false => self.complete_receive(&receive, said, m),
+                }
+            }
+            Found::Active(Work::Collective { sequence, number, place }) => {
+                m.collectives.completed(sequence, number, place, said.end_ticks);
+            }
+        }
+    }
+
+    /// A send request is complete. Libraries leave the status of a send mostly unwritten: that it
+    /// was cancelled is believed only where MPI_Cancel was called.
+    fn complete_send(&self, key: ChannelKey, number: u64, cancelled: bool, m: &mut Matching) {
+        if cancelled && m.channels.is_in_doubt(key, number) {
+            if let Some(send) = m.channels.cancel_send(key, number) {
+                m.outlet.unmatched_send(key, &send, Reason::Cancelled);
+            }
+            return;
+        }
+        m.channels.settle(key, number);
+        self.drop_orphaned_sends(key, m);
+    }
+
+    fn cancel(&self, posted: &Posted, m: &mut Matching) {
+        match posted.place {
+            Place::Channel(key) => {
+                m.channels.cancel_receive(key, posted.sequence);
+                let receive = Receive::waiting(posted.sequence, posted.post);
+                m.outlet.unmatched_receive(key, &receive, Reason::Cancelled);
+            }
+            Place::Wildcard { .. } => self.drop_wildcard(posted, Reason::Cancelled, m),
+        }
+    }
+
+    fn drop_wildcard(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
+        if let Place::Wildcard { communicator, wanted } = posted.place {
+            let index = communicator.communicator;
+            m.channels.resolve((index, self.rank), wanted, posted.sequence, None);
+            m.outlet.unplaced(Side::Receive, reason, &posted.post, Some(index), 0);
+        }
+    }
+
+    pub(super) fn complete_receive(&self, posted: &Posted, said: &Said, m: &mut Matching) {
+        let Posted { sequence, post, place } = *posted;
+        match place {
+            Place::Channel(key) => {
+                m.channels.complete(key, sequence, post, said.end_ticks, said.bytes);
+                self.drop_orphaned_receives(key, m);
+            }
+            Place::Wildcard { communicator: standing, wanted } => {
+                let Peer::World(source) = m.communicators.peer(standing, said.peer) else {
+                    return self.drop_wildcard(posted, Reason::SourceUnknown, m);
+                };
+                let (communicator, destination) = (standing.communicator, self.rank);
+                let tag = said.tag;
+                let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
+                let receive = Receive::complete(sequence, post, said.end_ticks, said.bytes);
+                let at = (communicator, self.rank);
+                m.channels.resolve(at, wanted, sequence, Some((key, receive)));
+                self.drop_orphaned_receives(key, m);
+            }
+        }
+    }
+
+    /// What becomes of an operation whose completion will not be seen.
+    pub(super) fn lose(&self, work: &Work, reason: Reason, m: &mut Matching) {
+        match *work {
+            Work::Nothing => {}
+            Work::Send { key, number } => self.complete_send(key, number, false, m),
+            Work::Receive(posted) => self.lose_receive(&posted, reason, m),
+            Work::Both { send, receive } => {
+                if let Some((key, number)) = send {
+                    self.complete_send(key, number, false, m);
+                }
+                self.lose_receive(&receive, reason, m);
+            }
+            Work::Collective { sequence, number, place } => {
+                m.collectives.completed(sequence, number, place, None);
+            }
+        }
+    }
+
+    fn lose_receive(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
+        match posted.place {
+            Place::Channel(key) => {
+                m.channels.lose(key, posted.sequence, reason);
+                self.drop_orphaned_receives(key, m);
+            }
+            Place::Wildcard { .. } => self.drop_wildcard(posted, reason, m),
+        }
+    }
+
+    /// The rank has no more events.
+    pub(super) fn finish(mut self, m: &mut Matching) {
+        let requests = std::mem::take(&mut self.requests);
+        for work in requests.left() {
+            self.lose(&work, Reason::Open, m);
+        }
+        let mut messages: Vec<_> = std::mem::take(&mut self.messages).into_iter().collect();
+        messages.sort_unstable_by_key(|(handle, _)| *handle);
+        let probed = messages.into_iter().flat_map(|(_, queue)| queue).flatten();
+        for posted in probed.chain(std::mem::take(&mut self.hanging)) {
+            self.lose_receive(&posted, Reason::Open, m);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Which send met which receive, and which collective calls belong together: a run recorded at
+//! level 1 or 2, its timeline and its communicators come in; messages, collective instances and
+//! what could not be matched go out, one by one, to a [`MatchSink`].
+//!
+//! MPI's rule: messages between two processes on one communicator do not overtake each other. A
+//! receive's status says what it received, so after completion it has a source and a tag, wildcard
+//! or not, and the n-th send of (communicator, source, destination, tag) meets the n-th receive of
+//! it in the order in which the receives were posted. Only while an earlier wildcard receive is not
+//! complete it is open which of the two comes first. A matched probe takes its message at the
+//! probe's place. The k-th collective call on a communicator at each member is one instance;
+//! persistent ones are told apart by the order of their initialisation, the starts of each counted
+//! by themselves. Partitioned operations are paired likewise.
+//!
+//! | file | its idea |
+//! |---|---|
+//! | `operations` | what a function does |
+//! | `requests` | which operation a request handle stands for, over its life |
+//! | `rank_state` | one rank's events become sends, receives and collective calls |
+//! | `completion` | what waits, tests, cancels and frees do to them |
+//! | `channels` | MPI's order rule |
+//! | `collectives` | instances |
+//! | `outcome` | what goes out |
+//!
+//! The ranks' events are read once, interleaved by the end of each call on the global timeline. The
+//! result does not depend on the clocks, only what is in flight does (the one exception: a cancelled
+//! send that a wrong clock shows too late).
+//!
+//! # Memory
+//! Bounded by what is in flight, not by the number of events: sends not yet received and receives
+//! not yet complete at that moment of the run, active requests, collective instances that some
+//! member has not reached, each some 100 bytes (instances 48 a member); beside that the table of the
+//! communicators, and one cursor a thread. What can never be matched any more, because the partner
+//! has no file or has no more events, is not kept.
+
+mod channels;
+mod collectives;
+mod completion;
+mod operations;
+mod outcome;
+mod rank_state;
+mod requests;
+
+use trace_format::layout::FIRST_FUNCTION;
+
+use super::communicators::CommunicatorTable;
+use super::event_streams::{EventStreams, Moment, Step};
+use super::mpi_constants::MpiConstants;
+use super::{Ending, GlobalTimeline};
+use crate::trace::{RankTrace, Run};
+
+pub use outcome::{
+    CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Reason,
+    Side, Sides, Unmatched,
+};
+
+use channels::Channels;
+use collectives::Collectives;
+use operations::{CollectiveNames, Operation, Operations};
+use outcome::Outlet;
+use rank_state::RankState;
+
+/// What is shared by all ranks while matching.
+#[derive(Debug)]
+struct Matching<'a> {
+    communicators: &'a CommunicatorTable,
+    channels: Channels,
+    collectives: Collectives,
+    outlet: Outlet<'a>,
+    /// What is known of each rank with a file, ascending by its rank in the world.
+    partners: Vec<(u32, Partner)>,
+}
+
+/// What is known of a rank as somebody's partner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Partner {
+    /// Whether its events are still coming.
+    live: bool,
+    /// Why a message to or from it finds no partner.
+    reason: Reason,
+}
+
+/// Whether any rank's file says enough to match anything.
+pub fn is_possible(run: &Run) -> bool {
+    run.ranks.iter().any(says_attributes)
+}
+
+fn says_attributes(trace: &RankTrace) -> bool {
+    let header = &trace.file.header;
+    trace.file.fixed.level > 0 && MpiConstants::of_family(&header.mpi_family).is_some()
+}
+
+/// Matches everything in a run.
+///
+/// The order in which messages come is that in which their matches are certain: roughly by
+/// completion, always the same for the same files.
+pub fn match_run(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    communicators: &CommunicatorTable,
+    sink: &mut dyn MatchSink,
+) -> MatchingSummary {
+    let mut names = CollectiveNames::default();
+    let operations: Vec<Operations> =
+        run.ranks.iter().map(|trace| Operations::new(&trace.file, &mut names)).collect();
+    let mut matching = Matching {
+        communicators,
+        channels: Channels::default(),
+        collectives: Collectives::new(communicators),
+        outlet: Outlet::new(run, timeline, names, sink),
+        partners: partners(run, timeline),
+    };
+    let mut ranks: Vec<Option<RankState>> = (0..run.ranks.len())
+        .map(|index| {
+            let trace = &run.ranks[index];
+            let constants = MpiConstants::of_family(&trace.file.header.mpi_family);
+            constants
+                .filter(|_| says_attributes(trace))
+                .map(|constants| RankState::new(index, trace, constants))
+        })
+        .collect();
+    let wanted = |rank: usize, event: &trace_format::reader::Event| {
+        event.function >= FIRST_FUNCTION
+            && event.polls.is_none()
+            && operations[rank].of(event.function).0 != Operation::Nothing
+    };
+    for step in EventStreams::new(run, timeline, Moment::End, wanted) {
+        match step {
+            Step::Event { rank, thread, event } => {
+                if let Some(state) = &mut ranks[rank] {
+                    let operation = operations[rank].of(event.function);
+                    state.take(thread, &event, operation, &mut matching);
+                }
+            }
+            Step::End { rank } => {
+                if let Some(state) = ranks[rank].take() {
+                    state.finish(&mut matching);
+                }
+                matching.partners[rank].1.live = false;
+                matching.collectives.end_of_rank(rank, communicators);
+                matching.hand_on();
+            }
+        }
+    }
+    matching.finish()
+}
+
+/// What each rank with a file is as a partner, before any event was read.
+fn partners(run: &Run, timeline: &GlobalTimeline) -> Vec<(u32, Partner)> {
+    let ranks = run.ranks.iter().zip(&timeline.ranks);
+    let partners = ranks.map(|(trace, time)| {
+        let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped)
+            || trace.facts.lost_events.is_some_and(|lost| lost > 0)
+            || trace.threads.iter().any(|thread| thread.damage.is_some());
+        let reason = match trace {
+            _ if !says_attributes(trace) => Reason::PartnerWithoutAttributes,
+            _ if cut => Reason::PartnerCut,
+            _ if !trace.facts.finalized() => Reason::PartnerUnfinished,
+            _ => Reason::NoPartner,
+        };
+        (trace.rank, Partner { live: reason != Reason::PartnerWithoutAttributes, reason })
+    });
+    partners.collect()
+}
+
+impl Matching<'_> {
+    /// Hands on what has been matched since the last time.
+    fn hand_on(&mut self) {
+        let Self { channels, collectives, outlet, .. } = self;
+        channels.matched.drain(..).for_each(|pair| outlet.pair(&pair));
+        collectives.complete.drain(..).for_each(|instance| outlet.instance(instance));
+    }
+
+    fn partner(&self, world_rank: u32) -> Partner {
+        let missing = Partner { live: false, reason: Reason::FileMissing };
+        let found = self.partners.binary_search_by_key(&world_rank, |(rank, _)| *rank);
+        found.map_or(missing, |index| self.partners[index].1)
+    }
+
+    fn finish(mut self) -> MatchingSummary {
+        self.collectives.finish();
+        self.hand_on();
+        let (sends, receives) = self.channels.left();
+        for (key, send) in sends {
+            let reason = self.partner(key.destination).reason;
+            self.outlet.unmatched_send(key, &send, reason);
+        }
+        for (key, receive) in receives {
+            let reason = match receive.lost() {
+                Some(reason) => reason,
+                None => self.partner(key.source).reason,
+            };
+            self.outlet.unmatched_receive(key, &receive, reason);
+        }
+        self.outlet.summary
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Which operation a request handle stands for, over its life: creations, completions and frees of
+//! one rank come in, in order of their begin; the operation that each concerns goes out.
+//!
+//! MPI uses handles again, and libraries give one handle to several operations that are complete at
+//! once (Open MPI's empty request, MPICH's eager sends). So a handle stands for a queue: what was
+//! made first is completed first. Threads keep the rule: a handle cannot be made anew before the
+//! call that completes its last use has begun.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::timeline::communicators::Standing;
+
+use super::channels::{ChannelKey, Post, Wanted};
+use super::collectives::SequenceKey;
+
+/// Where a posted receive stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a channel.
+    Channel(ChannelKey),
+    /// It will take from one that its status names.
+    Wildcard { communicator: Standing, wanted: Wanted },
+}
+
+/// A receive that is not complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Posted {
+    /// Its place in the rank's order of posting.
+    pub sequence: u64,
+    pub post: Post,
+    pub place: Place,
+}
+
+/// What an active request works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Nothing that is matched.
+    Nothing,
+    Send {
+        key: ChannelKey,
+        number: u64,
+    },
+    Receive(Posted),
+    /// A send, where it has a partner, and a receive.
+    Both {
+        send: Option<(ChannelKey, u64)>,
+        receive: Posted,
+    },
+    Collective {
+        sequence: SequenceKey,
+        number: u64,
+        place: usize,
+    },
+}
+
+impl Work {
+    /// Whether MPI gives such a request a handle of its own.
+    fn owns_its_handle(&self) -> bool {
+        matches!(self, Self::Receive(_) | Self::Both { .. })
+    }
+}
+
+/// Arguments of a send or receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Arguments {
+    pub communicator: Option<Standing>,
+    pub peer: i32,
+    pub tag: i32,
+    pub bytes: u64,
+    /// 0, or for partitioned operations 1 + their number by initialisation.
+    pub lane: u32,
+}
+
+/// What a persistent request does each time it is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Template {
+    Send(Arguments),
+    Receive(Arguments),
+    Collective {
+        sequence: SequenceKey,
+        function: u16,
+        sent_bytes: u64,
+        received_bytes: u64,
+    },
+    /// On a communicator that is not known.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Once(Work),
+    Persistent { template: Template, active: Option<Work> },
+}
+
+impl Request {
+    fn work(self) -> Option<Work> {
+        match self {
+            Self::Once(work) => Some(work),
+            Self::Persistent { active, .. } => active,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Handle {
+    first: Request,
+    later: VecDeque<Request>,
+}
+
+/// What a completion or free found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// An operation that was active.
+    Active(Work),
+    /// A persistent request that was not.
+    Inactive,
+    /// The handle was never made, in what was recorded.
+    Unknown,
+}
+
+/// The requests of one rank.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    handles: HashMap<u32, Handle>,
+    /// Calls of several threads may overlap.
+    threaded: bool,
+}
+
+impl Requests {
+    pub fn new(threaded: bool) -> Self {
+        Self { handles: HashMap::new(), threaded }
+    }
+
+    /// A request for one operation was made. Gives what its handle stood for, where its end was
+    /// not seen.
+    pub fn made(&mut self, handle: u32, work: Work) -> Vec<Work> {
+        self.insert(handle, Request::Once(work), work.owns_its_handle())
+    }
+
+    /// As [`Requests::made`], for a persistent one.
+    pub fn made_persistent(&mut self, handle: u32, template: Template) -> Vec<Work> {
+        self.insert(handle, Request::Persistent { template, active: None }, true)
+    }
+
+    fn insert(&mut self, handle: u32, request: Request, own: bool) -> Vec<Work> {
+        let mut stale = Vec::new();
+        if own
+            && !self.threaded
+            && let Some(old) = self.handles.remove(&handle)
+        {
+            stale.extend(std::iter::once(old.first).chain(old.later).filter_map(Request::work));
+        }
+        match self.handles.get_mut(&handle) {
+            Some(held) => held.later.push_back(request),
+            None => {
+                self.handles.insert(handle, Handle { first: request, later: VecDeque::new() });
+            }
+        }
+        stale
+    }
+
+    /// What a start of a persistent request does; and what is still active, where its completion
+    /// was not seen.
+    pub fn template(&mut self, handle: u32) -> Option<(Template, Option<Work>)> {
+        match &mut self.handles.get_mut(&handle)?.first {
+            Request::Persistent { template, active } => Some((*template, active.take())),
+            Request::Once(_) => None,
+        }
+    }
+
+    /// A persistent request was started.
+    pub fn started(&mut self, handle: u32, work: Work) {
+        if let Some(Handle { first: Request::Persistent { active, .. }, .. }) =
+            self.handles.get_mut(&handle)
+        {
+            *active = Some(work);
+        }
+    }
+
+    /// The operation that a handle stands for now.
+    pub fn active(&self, handle: u32) -> Option<Work> {
+        self.handles.get(&handle).and_then(|held| held.first.work())
+    }
+
+    /// A request was completed.
+    pub fn completed(&mut self, handle: u32) -> Found {
+        match self.handles.get_mut(&handle).map(|held| &mut held.first) {
+            Some(Request::Persistent { active, .. }) => {
+                active.take().map_or(Found::Inactive, Found::Active)
+            }
+            Some(Request::Once(_)) => self.freed(handle),
+            None => Found::Unknown,
+        }
+    }
+
+    /// A request was freed, or its only operation completed.
+    pub fn freed(&mut self, handle: u32) -> Found {
+        let Some(held) = self.handles.get_mut(&handle) else { return Found::Unknown };
+        let first = held.first;
+        match held.later.pop_front() {
+            Some(next) => held.first = next,
+            None => {
+                self.handles.remove(&handle);
+            }
+        }
+        first.work().map_or(Found::Inactive, Found::Active)
+    }
+
+    /// Every operation that is still active, by handle.
+    pub fn left(self) -> impl Iterator<Item = Work> {
+        let mut handles: Vec<(u32, Handle)> = self.handles.into_iter().collect();
+        handles.sort_unstable_by_key(|(handle, _)| *handle);
+        let requests =
+            handles.into_iter().flat_map(|(_, held)| std::iter::once(held.first).chain(held.later));
+        requests.filter_map(Request::work)
+    }
+}

@@ -1,0 +1,92 @@
+use super::*;
+use crate::synthetic_messages::{Attributes, completed, on_world};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::matching::Reason::*;
+use trace_format::header::Definition;
+use trace_format::layout::{CANCELLED, COMMUNICATOR_SELF, COMPLETED};
+
+mod collective_tests;
+mod lifetime_tests;
+mod order_tests;
+
+/// First tick of the synthetic ranks' calls, and their last.
+const T: u64 = 2_000_000;
+const END: u64 = 100_000_000;
+
+fn at(ticks: u64) -> u64 {
+    T + ticks
+}
+
+/// What matching found, short: begin of send and receive in ticks since `T`.
+#[derive(Debug, Default)]
+struct Found {
+    messages: Vec<Message>,
+    instances: Vec<CollectiveInstance>,
+    unmatched: Vec<Unmatched>,
+}
+
+impl MatchSink for Found {
+    fn message(&mut self, message: &Message) {
+        self.messages.push(*message);
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        self.instances.push(instance.clone());
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        self.unmatched.push(*unmatched);
+    }
+}
+
+impl Found {
+    /// (source, begin of send, destination, begin of receive) of the messages, sorted.
+    fn pairs(&self) -> Vec<(u32, u64, u32, u64)> {
+        let pairs = self.messages.iter().map(|m| {
+            let (s, r) = (m.send, m.receive);
+            (s.rank, s.begin_ticks - T, r.rank, r.begin_ticks - T)
+        });
+        let mut pairs: Vec<_> = pairs.collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// (side, reason, rank, begin) of what has no partner, sorted.
+    fn alone(&self) -> Vec<(Side, Reason, u32, u64)> {
+        let alone = self.unmatched.iter().map(|u| (u.side, u.reason, u.rank, u.begin_ticks - T));
+        let mut alone: Vec<_> = alone.collect();
+        alone.sort_unstable();
+        alone
+    }
+}
+
+fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.diagnoses, []);
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    let mut found = Found::default();
+    let summary = match_run(&run, &timeline, &communicators, &mut found);
+    assert_eq!(summary.matched as usize, found.messages.len());
+    let counted = summary.unmatched.values().map(|sides| sides.sends + sides.receives);
+    assert_eq!(counted.sum::<u64>() as usize, found.unmatched.len());
+    (found, summary)
+}
+
+/// Ranks that were not killed come to their end first.
+fn match_ranks(ranks: &[SyntheticRank]) -> (Found, MatchingSummary) {
+    let directory = RunDirectory::new();
+    for rank in ranks {
+        let mut rank = rank.clone();
+        if rank.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })) {
+            rank.finalize(END, END + 10);
+        }
+        directory.write(&rank);
+    }
+    match_directory(&directory)
+}
+
+/// Ranks of a world, before any call.
+fn world<const P: usize>() -> [SyntheticRank; P] {
+    std::array::from_fn(|rank| SyntheticRank::level_1(rank as u32, P as u32, END))
+}
