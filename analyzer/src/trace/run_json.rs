@@ -131,9 +131,7 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
 pub fn environment_that_matters(
     variables: impl Iterator<Item = (String, String)>,
 ) -> BTreeMap<String, String> {
-    variables
-        .filter(|(name, _)| trace_format::environment::is_kept(name))
-        .collect()
+    variables.filter(|(name, _)| trace_format::environment::is_kept(name)).collect()
 }
 
 /// Why a `run.json` could not be read.
