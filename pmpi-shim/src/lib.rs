@@ -1,7 +1,7 @@
 //! `libgammachi.so`: records every MPI call of the program it is preloaded into.
 //!
 //! One binary for every MPI: the library never includes `mpi.h` and links to no MPI. Every argument
-//! is a machine word that goes on unchanged ([`entries`]), so C ints, 32-bit handles and 64-bit
+//! is a machine word that goes on unchanged (module `entries`), so C ints, 32-bit handles and 64-bit
 //! handles pass alike on System V x86-64 and AArch64.
 //!
 //! | module | what it does |

@@ -31,7 +31,7 @@ pub unsafe fn publish(slot: *mut Slot, word: u64) {
     unsafe { AtomicU64::from_ptr(&raw mut (*slot).word) }.store(word, Release);
 }
 
-/// Takes the thread's next slot, with [`RESERVED_SLOTS`] free behind it, moving to a new window where
+/// Takes the thread's next slot, with `RESERVED_SLOTS` free behind it, moving to a new window where
 /// the current one is full.
 ///
 /// # Safety

@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`mpi`] | the MPIs on the machine: Debian's Open MPI and MPICH, their compilers and launchers |
-//! | [`victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
+//! | [`mod@victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |
 //! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |

@@ -1,7 +1,11 @@
 //! Messages and bytes of each pair of ranks in the trace are those that the program's own wrappers counted.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::Path;
 
+use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
 use system_tests::place::Fresh;
 use system_tests::trace::{RankTrace, Trace};
 use system_tests::{Job, under_both, victim};
@@ -111,6 +115,21 @@ fn walk(trace: &Trace, me: usize, sent: &mut Matrix, received: &mut Matrix) {
     }
 }
 
+/// The matrix that the report shows, every message of which must be matched.
+fn reported(directory: &Path) -> Matrix {
+    let run = Run::open(directory).expect("a run directory");
+    let timeline = GlobalTimeline::new(&run);
+    let metrics =
+        Metrics::new(&run, &timeline, &Selection::Whole).expect("metrics of the whole run");
+    let messages = metrics.messages.expect("attributes were recorded");
+    assert_eq!(messages.unmatched_count(), 0, "{:?}", messages.unmatched);
+    let mut matrix = Matrix::default();
+    for ((from, to), traffic) in &messages.matrix.pairs {
+        matrix[*from as usize][*to as usize] = (traffic.count, traffic.bytes);
+    }
+    matrix
+}
+
 under_both! {
     fn sums_are_those_of_the_programs_own_count(mpi) {
         let fresh = Fresh::new();
@@ -136,6 +155,7 @@ under_both! {
         }
         assert_eq!(sent, counted, "sent");
         assert_eq!(received, counted, "received");
+        assert_eq!(reported(&recorded.directory()), counted, "the report's matrix");
     }
 
     fn sizes_are_right_while_other_threads_free_datatypes(mpi) {
