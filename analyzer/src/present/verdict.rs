@@ -130,7 +130,7 @@ fn crowded(report: &Report) -> Option<String> {
             let worst = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
             let others = match waits.len() {
                 1 => String::new(),
-                count => format!(" ({} more waited, too)", count - 1),
+                count => format!(" (so did {} more)", count - 1),
             };
             let share = percent(worst.1);
             format!("rank {} waited for a core for {share} of the run{others}", worst.0)
