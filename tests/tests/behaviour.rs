@@ -65,10 +65,13 @@ under_both! {
         let recorded = job.record();
         recorded.output.expect_same(&job.bare());
         recorded.expect_code(3);
-        for rank in recorded.trace().ranks {
+        let trace = recorded.trace();
+        for rank in &trace.ranks {
             assert_eq!(rank.calls().len(), 12);
-            assert!(rank.is_finalized());
+            // The launcher may kill a rank that is still in MPI_Finalize when another has returned 3.
+            assert!(rank.is_finalized() || rank.open_calls() == ["MPI_Finalize"]);
         }
+        assert!(trace.ranks.iter().any(|rank| rank.is_finalized()));
     }
 
     fn mpi_init_again_is_the_same_error(mpi) {
