@@ -4,18 +4,16 @@
 //! adds what the call gave back. Both are specialised for each procedure: what its plan does not
 //! have costs nothing. A status that the program does not want goes to memory of ours in its place.
 
-use std::ffi::{CStr, c_char};
-
 use trace_format::layout::{
     BYTES_ESCAPE, COMPLETED, CONTINUATION, CONTINUES_BYTES, CONTINUES_MESSAGE, CONTINUES_RECEIVE,
-    Slot, ToolReason, slot_word,
+    Slot, slot_word,
 };
 
 use crate::abi;
 use crate::collective_bytes::{self, Around, count};
-use crate::communicators::{self, CommunicatorFacts, Sizes};
+use crate::communicators::{self, CommunicatorFacts};
 use crate::completions;
-use crate::counter;
+use crate::datatypes::{self, Sizes};
 use crate::path::publish;
 use crate::plan::{NONE, Plan, Procedure, Shape, Side};
 use crate::thread_block::ThreadBlock;
@@ -80,7 +78,7 @@ unsafe fn simple_bytes(
     }
     let datatype = abi::handle(arguments[side.datatype as usize]);
     // SAFETY: the block is the calling thread's, refreshed by `before`.
-    let size = unsafe { communicators::datatype_size(block, datatype, sizes) }?;
+    let size = unsafe { datatypes::size(block, datatype, sizes) }?;
     Some(elements.wrapping_mul(size))
 }
 
@@ -478,125 +476,5 @@ unsafe fn after_several(
             }
         }
         slot
-    }
-}
-
-/// Whether the call makes or names something.
-#[inline(always)]
-pub fn defines<P: Procedure>() -> bool {
-    let plan = &P::PLAN;
-    plan.new_communicator != NONE
-        || plan.new_object != NONE
-        || plan.text != NONE
-        || plan.commits_datatype
-}
-
-/// What a call is about to free.
-#[derive(Clone, Copy)]
-pub struct Doomed {
-    handle: usize,
-    communicator: Option<&'static CommunicatorFacts>,
-}
-
-/// Takes out what a call is about to free, before it overwrites the handle.
-///
-/// # Safety
-/// The arguments are the program's own.
-#[inline(always)]
-pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> Doomed {
-    let plan = &P::PLAN;
-    let mut doomed = Doomed { handle: 0, communicator: None };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if plan.freed_communicator != NONE {
-            doomed.handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
-            doomed.communicator = communicators::withdraw(doomed.handle);
-        } else if plan.freed_object != NONE {
-            doomed.handle = abi::object_at(plan.window, arguments[plan.freed_object as usize]);
-        } else if plan.frees_datatype {
-            communicators::datatype_doomed(abi::handle_at(arguments[0]));
-        }
-    }
-    doomed
-}
-
-/// Whether the call frees something.
-#[inline(always)]
-pub fn frees<P: Procedure>() -> bool {
-    let plan = &P::PLAN;
-    plan.freed_communicator != NONE || plan.freed_object != NONE || plan.frees_datatype
-}
-
-/// Forgets what a call has freed.
-#[inline(always)]
-pub fn forget<P: Procedure>(doomed: Doomed, result: usize) {
-    let plan = &P::PLAN;
-    let success = result as i32 == 0;
-    if plan.freed_communicator != NONE {
-        communicators::freed(doomed.handle, doomed.communicator, success);
-    } else if plan.freed_object != NONE && success {
-        communicators::object_freed(plan.window, doomed.handle);
-    } else if plan.frees_datatype {
-        communicators::forget_handles();
-    }
-}
-
-/// Registers what a successful call made or named; its time is the tool's.
-///
-/// # Safety
-/// As [`after`].
-#[cold]
-#[inline(never)]
-pub unsafe fn define(
-    block: *mut ThreadBlock,
-    slot: *mut Slot,
-    plan: &Plan,
-    arguments: &[usize],
-    communicator: u16,
-) {
-    let begin = counter::now();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let text = if plan.text != NONE && arguments[plan.text as usize] != 0 {
-            CStr::from_ptr(arguments[plan.text as usize] as *const c_char)
-        } else {
-            c""
-        };
-        let made_id = if plan.new_communicator != NONE {
-            let handle = abi::handle_at(arguments[plan.new_communicator as usize]);
-            let seed = text.to_bytes().iter().fold(u64::from((*slot).tag as u32), |seed, byte| {
-                (seed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-            });
-            if plan.request_out != NONE && plan.communicator != NONE {
-                let parent = abi::handle(arguments[plan.communicator as usize]);
-                Some(u32::from(communicators::made_like(
-                    handle,
-                    parent,
-                    communicator,
-                    plan.function,
-                )))
-            } else {
-                let asked = plan.asks_communicator;
-                let made = communicators::made(handle, communicator, plan.function, seed, asked);
-                Some(u32::from(made))
-            }
-        } else if plan.new_object != NONE {
-            let handle = abi::object_at(plan.window, arguments[plan.new_object as usize]);
-            Some(communicators::object_made(plan.window, handle, communicator, text))
-        } else {
-            None
-        };
-        if plan.commits_datatype {
-            communicators::datatype_committed(abi::handle_at(arguments[0]));
-            return;
-        }
-        if let Some(id) = made_id {
-            (*slot).bytes = id;
-        } else if plan.text != NONE && plan.communicator != NONE {
-            communicators::named(communicator, text);
-        } else {
-            return;
-        }
-        window::tool_event(block, ToolReason::Definitions, begin);
     }
 }

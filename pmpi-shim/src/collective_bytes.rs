@@ -5,7 +5,8 @@
 //! these are the bytes that the rank puts in and gets out.
 
 use crate::abi;
-use crate::communicators::{CommunicatorFacts, Sizes, datatype_size};
+use crate::communicators::CommunicatorFacts;
+use crate::datatypes::{self, Sizes};
 use crate::plan::{NONE, Per, Plan, Shape, Side};
 use crate::thread_block::ThreadBlock;
 
@@ -92,7 +93,7 @@ unsafe fn side_bytes(
                 return Some(0);
             }
             let handle = if side.datatypes { handle_at(types, index) } else { abi::handle(types) };
-            Some(elements.wrapping_mul(datatype_size(around.block, handle, around.sizes)?))
+            Some(elements.wrapping_mul(datatypes::size(around.block, handle, around.sizes)?))
         };
         match only {
             _ if !side.counts => {

@@ -1,4 +1,4 @@
-//! Identity of communicators, windows and files, and sizes of datatypes.
+//! Identity of communicators, windows and files.
 //!
 //! A communicator is registered when the call that makes it returns, so that the count of earlier
 //! ones on the same members is alike on all of them, without communication (DESIGN section 4). What
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::header::{Communicator, Definition, ObjectKind};
 use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
@@ -66,8 +66,6 @@ struct Registry {
     next_id: u16,
     /// Earlier communicators by hash of their members.
     instances: HashMap<u64, u32>,
-    /// Sizes of the committed datatypes of the program's making.
-    datatypes: HashMap<usize, u64>,
     objects: HashMap<(bool, usize), (u32, u16)>,
     next_object: u32,
 }
@@ -136,7 +134,8 @@ fn hash_of(ranks: &[i64], seed: u64) -> u64 {
     })
 }
 
-fn ask(name: &CStr, handle: usize) -> Option<i32> {
+/// What an inquiry that takes a handle and an int to write says.
+pub fn ask(name: &CStr, handle: usize) -> Option<i32> {
     let mut value = 0i32;
     // SAFETY: an inquiry that takes a communicator and an int to write.
     unsafe { Entry::of(name)?.call([handle, &raw mut value as usize]) }.then_some(value)
@@ -343,8 +342,9 @@ pub fn forget_handles() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
+/// Place of a handle in a cache of so many.
 #[inline(always)]
-fn place(handle: usize, places: usize) -> usize {
+pub fn place(handle: usize, places: usize) -> usize {
     (handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (usize::BITS - 8) & (places - 1)
 }
 
@@ -371,86 +371,6 @@ pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static Communic
 fn look_up(handle: usize) -> &'static CommunicatorFacts {
     let _own = OwnWork::begin();
     registry().as_ref().and_then(|r| r.communicators.get(&handle).copied()).unwrap_or(&UNKNOWN)
-}
-
-/// How a datatype's size may be found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sizes {
-    /// Only what the thread remembers: before a call MPI may not be asked, for a handle that is not
-    /// a datatype would call the program's error handler.
-    Remembered,
-    /// MPI too: the call with that datatype has succeeded.
-    Asked,
-}
-
-/// Bytes of one element of a datatype; `None` where only MPI could tell and may not be asked.
-///
-/// # Safety
-/// `block` is the calling thread's, refreshed in this call; with [`Sizes::Asked`] MPI has accepted
-/// the datatype.
-#[inline(always)]
-pub unsafe fn datatype_size(block: *mut ThreadBlock, handle: usize, sizes: Sizes) -> Option<u64> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let cached = &raw mut (*block).sizes[place(handle, SIZE_PLACES)];
-        if (*cached).0 != handle || handle == 0 {
-            if sizes == Sizes::Remembered {
-                return None;
-            }
-            let size = find_size(handle, is_fresh(block))?;
-            *cached = (handle, size);
-        }
-        Some((*cached).1)
-    }
-}
-
-/// The size of a datatype that MPI has accepted. Of one that another thread may have freed since
-/// (`fresh` is false) MPI is not asked, unless it is a predefined one.
-#[cold]
-#[inline(never)]
-fn find_size(handle: usize, fresh: bool) -> Option<u64> {
-    let _own = OwnWork::begin();
-    let committed = registry().as_ref().and_then(|r| r.datatypes.get(&handle).copied());
-    if committed.is_some() || !(fresh || abi::is_predefined(handle)) {
-        return committed;
-    }
-    Some(ask_size(handle))
-}
-
-/// Remembers the size of a datatype that the program has just committed.
-#[cold]
-#[inline(never)]
-pub fn datatype_committed(handle: usize) {
-    let _own = OwnWork::begin();
-    let size = ask_size(handle);
-    if let Some(registry) = registry().as_mut() {
-        registry.datatypes.insert(handle, size);
-    }
-}
-
-/// Forgets a datatype that the program is about to free.
-#[cold]
-#[inline(never)]
-pub fn datatype_doomed(handle: usize) {
-    let _own = OwnWork::begin();
-    if let Some(registry) = registry().as_mut() {
-        registry.datatypes.remove(&handle);
-    }
-    forget_handles();
-}
-
-fn ask_size(handle: usize) -> u64 {
-    if handle == 0 || handle == abi::datatype_null() {
-        return 0;
-    }
-    static TYPE_SIZE: OnceLock<Option<Entry>> = OnceLock::new();
-    let mut size = 0i64;
-    let entry = *TYPE_SIZE.get_or_init(|| Entry::of(c"PMPI_Type_size_x"));
-    // SAFETY: arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.
-    if entry.is_some_and(|entry| unsafe { entry.call([handle, &raw mut size as usize]) }) {
-        return size.max(0) as u64;
-    }
-    ask(c"PMPI_Type_size", handle).map_or(0, |size| size.max(0) as u64)
 }
 
 /// Registers a communicator that a call has just made.

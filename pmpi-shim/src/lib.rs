@@ -17,6 +17,8 @@
 //! | `completions` | what a wait or test on several requests completed |
 //! | `collective_bytes` | what a collective sends and receives |
 //! | `communicators` | identity of communicators, windows and files |
+//! | `datatypes` | their sizes |
+//! | `lifetimes` | what a call makes, names or frees |
 //! | `abi` | where the loaded MPI keeps what a status says |
 //! | `thread_block` | what a thread needs on that path |
 //! | `counter` | the cycle counter |
@@ -42,9 +44,11 @@ mod communicators;
 mod completions;
 mod compute;
 mod counter;
+mod datatypes;
 mod entries;
 mod exceptions;
 mod life;
+mod lifetimes;
 mod machine;
 mod mpi_library;
 mod path;

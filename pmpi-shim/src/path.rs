@@ -15,6 +15,7 @@ use trace_format::layout::{
 use crate::attributes::{self, OwnStatuses};
 use crate::counter;
 use crate::entries::Invoke;
+use crate::lifetimes;
 use crate::plan::Procedure;
 use crate::polls;
 use crate::real_entry::{OwnWork, RealEntry};
@@ -193,13 +194,13 @@ where
     // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
     unsafe {
         if is_inside(block, (*block).entered_stack) {
-            if !attributes::frees::<P>() {
+            if !lifetimes::frees::<P>() {
                 return arguments.invoke(entry.get());
             }
             // A callback's: not an event, but its handle may come again for something else.
-            let doomed = attributes::doomed::<P>(&arguments);
+            let doomed = lifetimes::doomed::<P>(&arguments);
             let result = arguments.invoke(entry.get());
-            attributes::forget::<P>(doomed, result);
+            lifetimes::forget::<P>(doomed, result);
             return result;
         }
         enter(block);
@@ -211,7 +212,7 @@ where
         }
         let slot = take_slot(block);
         if (*block).level == 0 {
-            let doomed = attributes::doomed::<P>(&arguments);
+            let doomed = lifetimes::doomed::<P>(&arguments);
             let begin = counter::read(block);
             open(slot, begin, function, 0);
             let result = arguments.invoke(real);
@@ -222,13 +223,13 @@ where
                 close(block, slot, duration, function, 0);
             }
             // Other threads may be recording attributes while this one has no space.
-            attributes::forget::<P>(doomed, result);
+            lifetimes::forget::<P>(doomed, result);
             leave(block);
             return result;
         }
         let mut own = MaybeUninit::<OwnStatuses>::uninit();
         let mut call = attributes::before::<P>(block, slot, &mut arguments, own.as_mut_ptr());
-        let doomed = attributes::doomed::<P>(&arguments);
+        let doomed = lifetimes::doomed::<P>(&arguments);
         let begin = counter::read(block);
         open(slot, begin, function, call.communicator);
         let result = arguments.invoke(real);
@@ -239,12 +240,12 @@ where
             let first = slot;
             let slot = attributes::after::<P>(block, slot, &arguments, &mut call, result);
             close(block, slot, duration, function, call.communicator);
-            attributes::forget::<P>(doomed, result);
+            lifetimes::forget::<P>(doomed, result);
             if slot != first {
                 window::tool_event(block, ToolReason::Window, begin.wrapping_add(duration));
             }
-            if attributes::defines::<P>() && result as i32 == 0 {
-                attributes::define(block, slot, &P::PLAN, &arguments, call.communicator);
+            if lifetimes::defines::<P>() && result as i32 == 0 {
+                lifetimes::define(block, slot, &P::PLAN, &arguments, call.communicator);
             }
         }
         leave(block);
