@@ -33,7 +33,7 @@
 //! | `settings` | environment variables |
 //!
 //! Rules: no panic crosses the C boundary, no allocation, lock or system call on the path of a
-//! call, and whatever goes wrong with recording, the program goes on as without us.
+//! call (a full window, and a handle that the thread does not remember, leave the path), and whatever goes wrong with recording, the program goes on as without us.
 
 // An exported C symbol is no API of this crate's; its docs are generated with it.
 mod abi;

@@ -145,6 +145,8 @@ unsafe fn try_start(
 ) -> Result<(), Option<String>> {
     let settings = Settings::read();
     let library = MpiLibrary::detect();
+    // Wrappers read handles by these also where nothing is recorded.
+    abi::set(library.family, library.request_null(), library.datatype_null());
     let (rank, size) = library.rank_and_size().ok_or_else(|| {
         Some("this MPI library is unknown and its launcher does not tell the rank".to_owned())
     })?;
@@ -174,7 +176,6 @@ unsafe fn try_start(
             return Err((rank == 0).then_some(reason));
         }
     };
-    abi::set(library.family, library.request_null(), library.datatype_null());
     let level = if abi::is_known() { settings.level } else { 0 };
     let opened = begin_file(&directory, rank, || {
         write_identity(&settings, &library, (rank, size, level), host, boot_id)?;

@@ -61,11 +61,12 @@ impl Settings {
         let clock_rounds = number("GAMMACHI_CLOCK_ROUNDS", f64::from(DEFAULT_CLOCK_ROUNDS), &|v| {
             (1.0..=1e6).contains(&v) && v.fract() == 0.0
         }) as u32;
-        let mut deadline =
-            |default| number("GAMMACHI_CLOCK_DEADLINE", default, &|v| v > 0.0 && v < 1e6);
-        let clock_deadline_s = deadline(DEFAULT_CLOCK_DEADLINE_S);
-        let finalize_deadline_s = deadline(DEFAULT_FINALIZE_DEADLINE_S);
-        complaints.dedup();
+        let clock_deadline_s =
+            number("GAMMACHI_CLOCK_DEADLINE", DEFAULT_CLOCK_DEADLINE_S, &|v| v > 0.0 && v < 1e6);
+        let finalize_deadline_s = match text("GAMMACHI_CLOCK_DEADLINE") {
+            Some(_) => clock_deadline_s,
+            None => DEFAULT_FINALIZE_DEADLINE_S,
+        };
         let compute = match text("GAMMACHI_COMPUTE") {
             None => "outside".to_owned(),
             Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
