@@ -9,6 +9,7 @@
 //! | [`timeline`] | a run | [`timeline::GlobalTimeline`]: every rank's counter on one clock, with an error bound |
 //! | [`timeline::matching`] | a run, its timeline, its communicators | messages and collective instances, one by one |
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
+//! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
 //!
 //! [`cli`] calls them in that order. Words and symbols: τ elapsed time, γ computation time, χ
@@ -20,6 +21,7 @@
 
 pub mod cli;
 pub mod metrics;
+pub mod models;
 pub mod present;
 pub mod timeline;
 pub mod trace;

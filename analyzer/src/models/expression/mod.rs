@@ -1,0 +1,245 @@
+//! Arithmetic over named variables: the text of an expression comes in, its value at a row of data
+//! goes out.
+//!
+//! `+ - * / ^`, parentheses, `sqrt( )`, `log2( )`, numbers and names. `^` binds strongest and to
+//! the right, a leading minus below it: `-N^2` is −(N²), `2^-1` is ½. Names are letters, digits and
+//! `_`, and tell capitals apart: `p` is not `P`.
+//!
+//! ```
+//! use gammachi_analyzer::models::expression::Expression;
+//!
+//! let work = Expression::parse("2*N^3/3 + log2(p)")?;
+//! let at = |name: &str| match name { "N" => Some(300.0), "p" => Some(8.0), _ => None };
+//! assert_eq!(work.evaluate(&at)?, 18_000_003.0);
+//! # Ok::<(), gammachi_analyzer::models::expression::ExpressionError>(())
+//! ```
+
+mod parse;
+mod value;
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Why an expression cannot be read or has no value. Positions count characters from 1.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum ExpressionError {
+    /// The text is no expression.
+    #[error("`{text}`, character {position}: {what}")]
+    Syntax {
+        /// The whole expression.
+        text: String,
+        /// Where it goes wrong.
+        position: usize,
+        /// What is wrong there, and what was expected.
+        what: String,
+    },
+    /// A name that nobody defined.
+    #[error("`{text}`, character {position}: unknown name `{name}`{known}")]
+    UnknownName {
+        /// The whole expression.
+        text: String,
+        /// Where the name begins.
+        position: usize,
+        /// The name.
+        name: String,
+        /// `; known are N, p`, or nothing.
+        known: String,
+    },
+    /// No finite value with these variables: a logarithm of 0, a division by 0.
+    #[error("`{text}`, character {position}: {what}")]
+    Domain {
+        /// The whole expression.
+        text: String,
+        /// The operator or function that has no value.
+        position: usize,
+        /// What it was asked for: `log2 of 0`.
+        what: String,
+    },
+}
+
+/// A parsed expression.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    text: String,
+    root: Node,
+}
+
+/// A node of the tree; positions count characters of the text from 1.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// A literal.
+    Number(f64),
+    /// A variable or constant.
+    Name {
+        /// As written.
+        name: String,
+        /// Where it begins.
+        position: usize,
+    },
+    /// −operand.
+    Negate(Box<Node>),
+    /// Two operands.
+    Binary {
+        /// What is done with them.
+        operator: Operator,
+        /// Left operand.
+        left: Box<Node>,
+        /// Right operand.
+        right: Box<Node>,
+        /// Where the operator stands.
+        position: usize,
+    },
+    /// A function of one argument.
+    Call {
+        /// Which.
+        function: Function,
+        /// Of what.
+        argument: Box<Node>,
+        /// Where its name begins.
+        position: usize,
+    },
+}
+
+/// An operator of two operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `^`
+    Power,
+}
+
+/// A function of one argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// Square root.
+    Sqrt,
+    /// Binary logarithm.
+    Log2,
+}
+
+impl Function {
+    /// Every function, for messages and parsing.
+    pub const ALL: [Self; 2] = [Self::Sqrt, Self::Log2];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqrt => "sqrt",
+            Self::Log2 => "log2",
+        }
+    }
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// [`ExpressionError::Syntax`], with the position and what was expected there.
+    pub fn parse(text: &str) -> Result<Self, ExpressionError> {
+        parse::parse(text).map(|root| Self { text: text.trim().to_owned(), root })
+    }
+
+    /// The text it was made of, without the blanks around it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The tree.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The names in it, each once, in the order of their first appearance.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        self.root.visit(&mut |node| {
+            if let Node::Name { name, .. } = node
+                && !names.contains(&name.as_str())
+            {
+                names.push(name);
+            }
+        });
+        names
+    }
+
+    /// Checks that every name in it is one of `known`, so that a misspelt one is found before any
+    /// data are read.
+    ///
+    /// # Errors
+    /// [`ExpressionError::UnknownName`] for the first that is not, with the names that are.
+    pub fn check_names(&self, known: &[&str]) -> Result<(), ExpressionError> {
+        let mut unknown = None;
+        self.root.visit(&mut |node| {
+            if let Node::Name { name, position } = node
+                && unknown.is_none()
+                && !known.contains(&name.as_str())
+            {
+                unknown = Some((name.clone(), *position));
+            }
+        });
+        match unknown {
+            None => Ok(()),
+            Some((name, position)) => Err(ExpressionError::UnknownName {
+                text: self.text.clone(),
+                position,
+                name,
+                known: match known {
+                    [] => String::new(),
+                    known => format!("; known are {}", known.join(", ")),
+                },
+            }),
+        }
+    }
+
+    /// Its value where `value_of` gives the names theirs.
+    ///
+    /// # Errors
+    /// [`ExpressionError::UnknownName`] where `value_of` gives none; [`ExpressionError::Domain`]
+    /// for a logarithm of 0 or less, a root of a negative number, a division by 0, and whatever
+    /// else is not finite.
+    pub fn evaluate(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ExpressionError> {
+        value::of(&self.root, value_of).map_err(|failure| match failure {
+            value::Failure::Unknown { name, position } => ExpressionError::UnknownName {
+                text: self.text.clone(),
+                position,
+                name,
+                known: String::new(),
+            },
+            value::Failure::Domain { what, position } => {
+                ExpressionError::Domain { text: self.text.clone(), position, what }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Node {
+    /// Calls `visitor` with this node and all below it, from left to right.
+    pub fn visit<'a>(&'a self, visitor: &mut dyn FnMut(&'a Node)) {
+        visitor(self);
+        match self {
+            Self::Number(_) | Self::Name { .. } => {}
+            Self::Negate(operand) | Self::Call { argument: operand, .. } => operand.visit(visitor),
+            Self::Binary { left, right, .. } => {
+                left.visit(visitor);
+                right.visit(visitor);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
