@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod dump;
 pub mod error;
 pub mod exec;
+pub mod kernel_program;
 pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;

@@ -1,0 +1,200 @@
+//! Where the kernels of an MPI are: a launcher's word comes in, the path of the program `kernels`
+//! built for the MPI that the launcher belongs to goes out.
+//!
+//! `kernels` (package gammachi-bench-kernels) is an ordinary MPI program, so there is one for each
+//! MPI; `scripts/build-kernels` builds them.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+
+use super::CommandError;
+use super::program_search::{base_name, find_executable};
+
+/// The option of every subcommand that starts a kernel.
+#[derive(Debug, Clone, Default, Args)]
+pub struct KernelOptions {
+    /// Program `kernels` built for the launcher's MPI [default: beside gammachi, in
+    /// ../libexec/gammachi, or where scripts/build-kernels puts it]
+    #[arg(long, value_name = "PATH")]
+    pub kernels: Option<PathBuf>,
+}
+
+/// MPIs that kernels are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KernelMpi {
+    /// Open MPI.
+    OpenMpi,
+    /// MPICH, and what has its ABI.
+    Mpich,
+}
+
+impl KernelMpi {
+    /// The name that files and `scripts/build-kernels` use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+        }
+    }
+
+    /// The MPI of a launcher: by the ending of its name, else by what it says of itself. `None` for
+    /// launchers of no MPI (srun) and for what cannot be started.
+    pub fn of_launcher(launcher: &OsStr) -> Option<Self> {
+        let resolved = find_executable(launcher).and_then(|path| path.canonicalize());
+        let names = [Some(launcher.to_owned()), resolved.ok().map(PathBuf::into_os_string)];
+        let by_name = names.iter().flatten().find_map(|path| Self::by_name(base_name(path)));
+        by_name.or_else(|| {
+            let said =
+                Command::new(launcher).arg("--version").stdin(Stdio::null()).output().ok()?;
+            let text = [said.stdout, said.stderr].concat();
+            Self::by_version(&String::from_utf8_lossy(&text))
+        })
+    }
+
+    fn by_name(name: &OsStr) -> Option<Self> {
+        let name = name.to_str()?;
+        let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        match () {
+            () if is(&["openmpi", "orterun", "prterun"]) => Some(Self::OpenMpi),
+            () if is(&["mpich", "hydra"]) => Some(Self::Mpich),
+            () => None,
+        }
+    }
+
+    fn by_version(text: &str) -> Option<Self> {
+        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        match () {
+            () if says(&["Open MPI", "OpenRTE", "PRRTE", "PRTE"]) => Some(Self::OpenMpi),
+            () if says(&["HYDRA", "Intel(R) MPI", "MVAPICH"]) => Some(Self::Mpich),
+            () => None,
+        }
+    }
+}
+
+/// Finds the kernels for a launcher: the path given; else beside the command, in
+/// `../libexec/gammachi`, and where `scripts/build-kernels` leaves them.
+///
+/// # Errors
+/// Wrong usage when the path given is no executable file or the launcher's MPI cannot be told;
+/// failed, with all places looked at, when there is none anywhere.
+pub fn kernel_program(options: &KernelOptions, launcher: &OsStr) -> Result<PathBuf, CommandError> {
+    if let Some(named) = &options.kernels {
+        let path = std::path::absolute(named).unwrap_or_else(|_| named.clone());
+        return find_executable(path.as_os_str()).map_err(|_| {
+            CommandError::usage(format!(
+                "--kernels {}: it is not an executable file; scripts/build-kernels builds one and \
+                 prints its path",
+                named.display()
+            ))
+        });
+    }
+    let Some(mpi) = KernelMpi::of_launcher(launcher) else {
+        return Err(CommandError::usage(format!(
+            "{}: which MPI this launcher belongs to cannot be told; name the program built for it \
+             with --kernels PATH (scripts/build-kernels builds it)",
+            launcher.to_string_lossy()
+        )));
+    };
+    let target = env::var_os("CARGO_TARGET_DIR").filter(|path| !path.is_empty());
+    find(mpi, env::current_exe().ok().as_deref(), target.as_deref().map(Path::new))
+}
+
+fn find(
+    mpi: KernelMpi,
+    executable: Option<&Path>,
+    target: Option<&Path>,
+) -> Result<PathBuf, CommandError> {
+    let places = places(mpi, executable, target);
+    if let Some(found) = places.iter().find(|place| find_executable(place.as_os_str()).is_ok()) {
+        return Ok(found.clone());
+    }
+    let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
+    let name = mpi.name();
+    Err(CommandError::failed(format!(
+        "the program kernels for {name} was not found; looked at\n{}\nbuild it with \
+         scripts/build-kernels {name}, or name it with --kernels PATH",
+        places.join("\n")
+    )))
+}
+
+fn places(mpi: KernelMpi, executable: Option<&Path>, target: Option<&Path>) -> Vec<PathBuf> {
+    let file = format!("kernels-{}", mpi.name());
+    let built = |target: &Path| target.join(&file).join("release").join("kernels");
+    let mut places = Vec::new();
+    if let Some(folder) = executable.and_then(Path::parent) {
+        places.push(folder.join(&file));
+        if let Some(above) = folder.parent() {
+            places.push(above.join("libexec").join("gammachi").join(&file));
+            places.push(built(above));
+        }
+    }
+    if let Some(target) = target {
+        let path = std::path::absolute(built(target)).unwrap_or_else(|_| built(target));
+        if !places.contains(&path) {
+            places.push(path);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn make_program(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn the_nearest_place_wins() {
+        let root = env::temp_dir().join(format!("kernel-program-{}", std::process::id()));
+        let executable = root.join("release").join("gammachi");
+        let other = root.join("other");
+        let found = || find(KernelMpi::Mpich, Some(&executable), Some(&other));
+
+        let error = found().unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().contains("scripts/build-kernels mpich"), "{error}");
+
+        let places = places(KernelMpi::Mpich, Some(&executable), Some(&other));
+        assert_eq!(places.len(), 4);
+        for place in places.iter().rev() {
+            make_program(place);
+            assert_eq!(found().unwrap(), *place);
+        }
+        let named = KernelOptions { kernels: Some(root.join("nowhere")) };
+        let refused = kernel_program(&named, OsStr::new("mpirun")).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn launchers_tell_their_mpi() {
+        use KernelMpi::{Mpich, OpenMpi};
+        for (name, mpi) in [
+            ("mpirun.openmpi", Some(OpenMpi)),
+            ("mpiexec.hydra", Some(Mpich)),
+            ("mpirun", None),
+            ("srun", None),
+        ] {
+            assert_eq!(KernelMpi::by_name(OsStr::new(name)), mpi, "{name}");
+        }
+        for (text, mpi) in [
+            ("mpirun (Open MPI) 4.1.4", Some(OpenMpi)),
+            ("HYDRA build details:\n    Version: 4.0.2", Some(Mpich)),
+            ("Intel(R) MPI Library for Linux* OS, Version 2021.18", Some(Mpich)),
+            ("slurm-wlm 22.05.8", None),
+        ] {
+            assert_eq!(KernelMpi::by_version(text), mpi, "{text}");
+        }
+    }
+}
