@@ -89,7 +89,8 @@ impl SyntheticRank {
                 payload_bytes: 0,
                 payload_crc: 0,
                 fixed_crc: 0,
-                reserved: [0; 24],
+                reserved: [0; 8],
+                run_id: [0; 16],
             },
             header: FileHeader {
                 recorder_version: "0.1.0".into(),

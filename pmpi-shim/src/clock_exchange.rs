@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use trace_format::header::{ClockExchange, Phase};
 
+use crate::agreement::Company;
 use crate::counter;
 use crate::mpi_library::{Entry, MpiLibrary};
 
@@ -54,6 +55,8 @@ pub struct Exchanger {
     request_free: Entry,
     partners: Vec<Partner>,
     size: u32,
+    /// Whether all ranks take part; only then can they meet at MPI_Finalize.
+    everyone: bool,
     rounds: u32,
     deadline: Duration,
     finalize_deadline: Duration,
@@ -103,36 +106,53 @@ fn partners(hosts: &[u64], rank: u32) -> Vec<Partner> {
     found
 }
 
+/// Partners where only some ranks take part.
+fn partners_among(members: &[(u32, u64)], rank: u32) -> Vec<Partner> {
+    let hosts: Vec<u64> = members.iter().map(|member| member.1).collect();
+    let Some(index) = members.iter().position(|member| member.0 == rank) else { return Vec::new() };
+    let mut found = partners(&hosts, index as u32);
+    for partner in &mut found {
+        partner.rank = members[partner.rank as usize].0;
+    }
+    found
+}
+
+/// The host of every rank; collective.
+fn gather_hosts(world: usize, byte: usize, host: u64, size: u32) -> Option<Vec<u64>> {
+    let mut hosts = vec![0u64; size as usize];
+    // SAFETY: the arguments of MPI_Allgather; the buffer holds 8 bytes a rank.
+    let gathered = unsafe {
+        Entry::of(c"PMPI_Allgather")?.call([
+            &raw const host as usize,
+            8,
+            byte,
+            hosts.as_mut_ptr() as usize,
+            8,
+            byte,
+            world,
+        ])
+    };
+    gathered.then_some(hosts)
+}
+
 impl Exchanger {
     /// Learns the host of every rank. Collective over MPI_COMM_WORLD, which the program has not used
-    /// yet.
+    /// yet, where all ranks take part; else local.
     ///
     /// `None` where the library's constants are not known or a call failed.
     pub fn new(
         library: &MpiLibrary,
-        rank: u32,
-        size: u32,
+        (rank, size): (u32, u32),
         host: u64,
+        company: &Company,
         rounds: u32,
         (deadline_s, finalize_deadline_s): (f64, f64),
     ) -> Option<Self> {
         let (world, byte) = (library.comm_world()?, library.byte()?);
-        let mut hosts = vec![0u64; size as usize];
-        // SAFETY: the arguments of MPI_Allgather; the buffer holds 8 bytes a rank.
-        let gathered = unsafe {
-            Entry::of(c"PMPI_Allgather")?.call([
-                &raw const host as usize,
-                8,
-                byte,
-                hosts.as_mut_ptr() as usize,
-                8,
-                byte,
-                world,
-            ])
+        let partners = match company {
+            Company::Everyone => partners(&gather_hosts(world, byte, host, size)?, rank),
+            Company::Some(members) => partners_among(members, rank),
         };
-        if !gathered {
-            return None;
-        }
         Some(Self {
             world,
             communicator: world,
@@ -143,8 +163,9 @@ impl Exchanger {
             test: Entry::of(c"PMPI_Test")?,
             cancel: Entry::of(c"PMPI_Cancel")?,
             request_free: Entry::of(c"PMPI_Request_free")?,
-            partners: partners(&hosts, rank),
+            partners,
             size,
+            everyone: *company == Company::Everyone,
             rounds,
             deadline: Duration::from_secs_f64(deadline_s),
             finalize_deadline: Duration::from_secs_f64(finalize_deadline_s),
@@ -168,7 +189,7 @@ impl Exchanger {
     /// made for it and freed after it. `None` where a rank does not come before the deadline; then
     /// nobody waits for anybody.
     pub fn measure_at_finalize(mut self) -> Option<ClockExchange> {
-        if self.size == 1 {
+        if self.size == 1 || !self.everyone {
             return None;
         }
         let mut handler = 0usize;

@@ -27,8 +27,12 @@
 //! | `life` | the recorder's states, start and finish |
 //! | `real_entry` | the way to the interposed functions |
 //! | `mpi_library` | which MPI is loaded, and its constants |
+//! | `presence` | which ranks load the recorder, as far as it shows |
+//! | `agreement` | which ranks record together |
+//! | `mail` | words between them, with deadlines |
 //! | `clock_exchange` | this rank's counter against another's |
 //! | `machine` | what the operating system says about process and host |
+//! | `run_id` | what the files of one run have in common |
 //! | `say` | one line on standard error |
 //! | `settings` | environment variables |
 //!
@@ -37,6 +41,7 @@
 
 // An exported C symbol is no API of this crate's; its docs are generated with it.
 mod abi;
+mod agreement;
 mod attributes;
 mod clock_exchange;
 mod collective_bytes;
@@ -50,12 +55,15 @@ mod exceptions;
 mod life;
 mod lifetimes;
 mod machine;
+mod mail;
 mod mpi_library;
 mod path;
 mod plan;
 mod polls;
+mod presence;
 mod real_entry;
 mod region;
+mod run_id;
 mod say;
 mod settings;
 mod thread_block;

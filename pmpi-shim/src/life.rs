@@ -15,6 +15,7 @@ use trace_format::header::{ClockAnchor, Definition, FileHeader, Phase};
 use trace_format::layout::*;
 
 use crate::abi;
+use crate::agreement::{self, Company, number_list};
 use crate::clock_exchange::Exchanger;
 use crate::communicators;
 use crate::compute;
@@ -22,7 +23,9 @@ use crate::counter;
 use crate::machine;
 use crate::mpi_library::MpiLibrary;
 use crate::path::close;
+use crate::presence;
 use crate::real_entry::OwnWork;
+use crate::run_id::{self, RUN_ID_BYTES, RunId};
 use crate::say::say;
 use crate::settings::Settings;
 use crate::thread_block::{ThreadBlock, thread_block};
@@ -71,6 +74,7 @@ pub fn claim_start() -> Option<ClockAnchor> {
     STATE.compare_exchange(UNSTARTED, STARTING, Relaxed, Relaxed).ok()?;
     let _own = OwnWork::begin();
     catch_unwind(|| {
+        presence::announce(crate::settings::out().as_deref());
         counter::choose(crate::settings::test_clock());
         // SAFETY: the calling thread's own block.
         unsafe { (*thread_block()).counter_slow = u32::from(counter::is_slow()) };
@@ -101,9 +105,9 @@ extern "C" fn after_fork_in_child() {
     unsafe { window::scratch(thread_block()) };
 }
 
-/// A run's place, decided by rank 0 for all.
+/// A run's place and id, decided by one rank for all.
 enum Place {
-    Directory(PathBuf),
+    Directory(PathBuf, RunId),
     Refused(String),
 }
 
@@ -157,28 +161,42 @@ unsafe fn try_start(
     }
     let (host, boot_id) = (machine::host(), machine::boot_id());
     let number = machine::host_number(&host, &boot_id);
+    let company = agreement::agree(&library, (rank, size), number, settings.out.as_deref());
     let exchanger = Exchanger::new(
         &library,
-        rank,
-        size,
+        (rank, size),
         number,
+        &company,
         settings.clock_rounds,
         (settings.clock_deadline_s, settings.finalize_deadline_s),
     );
+    if let (Company::Some(members), true, true) =
+        (&company, rank == company.root(), exchanger.is_some())
+    {
+        say(&format!(
+            "the recorder is loaded by {} of {size} ranks ({}) as far as this host can see; they are \
+             recorded, the others are not",
+            members.len(),
+            number_list(members.iter().map(|member| member.0))
+        ));
+    }
     // Kept from here on, whatever happens: the other ranks exchange clocks with this one.
     let mut kept = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner);
     *kept = exchanger;
-    let directory = match agree_on_place(&settings, rank, kept.as_ref()) {
-        Place::Directory(directory) => directory,
+    let place = agree_on_place(&settings, &library, rank, &company, kept.as_ref());
+    presence::withdraw();
+    let (directory, run_id) = match place {
+        Place::Directory(directory, run_id) => (directory, run_id),
         Place::Refused(reason) => {
             // No rank records, so none waits for another.
             *kept = None;
-            return Err((rank == 0).then_some(reason));
+            return Err((rank == company.root()).then_some(reason));
         }
     };
     let level = if abi::is_known() { settings.level } else { 0 };
-    let opened = begin_file(&directory, rank, || {
-        write_identity(&settings, &library, (rank, size, level), host, boot_id)?;
+    let is_root = rank == company.root();
+    let opened = begin_file(&directory, rank, is_root, || {
+        write_identity(&settings, &library, (rank, size, level), run_id, (host, boot_id))?;
         define(&Definition::ClockAnchor(early_anchor))?;
         communicators::begin(&library);
         window::watch_threads();
@@ -192,7 +210,7 @@ unsafe fn try_start(
         if let Some(measured) = measured {
             define(&Definition::ClockExchange(measured))?;
         }
-        if rank == 0 {
+        if is_root {
             define(&Definition::Environment(machine::environment()))?;
         }
         for usage in machine::thread_usages(Phase::Init) {
@@ -219,13 +237,14 @@ unsafe fn try_start(
     define(&Definition::RankBegin { ticks: counter::now() }).map_err(Some)
 }
 
-/// Makes the rank's file (rank 0 has made its own already) and fills its beginning.
+/// Makes the rank's file (the one that decided has made its own already) and fills its beginning.
 fn begin_file(
     directory: &Path,
     rank: u32,
+    is_made: bool,
     fill: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), String> {
-    if rank != 0 {
+    if !is_made {
         create_rank_file(directory, rank).map_err(|refused| match refused {
             CreateError::Exists => {
                 format!("{} holds a trace of this rank already", directory.display())
@@ -236,40 +255,62 @@ fn begin_file(
     fill()
 }
 
-/// Rank 0 makes directory and its own file and tells the others; where MPI's constants are not
+/// One rank makes directory and its own file and tells the others; where MPI's constants are not
 /// known, every rank takes the directory of the environment.
-fn agree_on_place(settings: &Settings, rank: u32, exchanger: Option<&Exchanger>) -> Place {
+fn agree_on_place(
+    settings: &Settings,
+    library: &MpiLibrary,
+    rank: u32,
+    company: &Company,
+    exchanger: Option<&Exchanger>,
+) -> Place {
+    let decides = rank == company.root();
     let Some(exchanger) = exchanger else {
         let Some(out) = settings.out.clone() else {
             let advice = "GAMMACHI_OUT must name the run directory under an MPI library that this \
                           version does not know";
             return Place::Refused(advice.to_owned());
         };
-        return if rank == 0 { make_place(&out) } else { Place::Directory(out) };
+        return match decides {
+            true => make_place(&out, rank, run_id::apart()),
+            false => Place::Directory(out, run_id::apart()),
+        };
     };
-    let mut message = vec![0u8; MOST_PATH_BYTES];
+    // The run's id, then the path: all zeros where the rank that decides cannot record.
+    let mut message = vec![0u8; RUN_ID_BYTES + MOST_PATH_BYTES];
     let mut place = Place::Refused(String::new());
-    if rank == 0 {
-        place = make_place(&settings.out.clone().unwrap_or_else(default_directory));
-        if let Place::Directory(directory) = &place {
+    if decides {
+        let out = settings.out.clone().unwrap_or_else(default_directory);
+        let id = if *company == Company::Everyone { run_id::fresh() } else { run_id::apart() };
+        place = make_place(&out, rank, id);
+        if let Place::Directory(directory, id) = &place {
             let bytes = directory.as_os_str().as_encoded_bytes();
             if bytes.len() < MOST_PATH_BYTES {
-                message[..bytes.len()].copy_from_slice(bytes);
+                message[..RUN_ID_BYTES].copy_from_slice(id);
+                message[RUN_ID_BYTES..][..bytes.len()].copy_from_slice(bytes);
             } else {
                 place = Place::Refused("the run directory's path is too long".to_owned());
             }
         }
     }
-    if !exchanger.broadcast(&mut message) {
+    let told = match company {
+        Company::Everyone => exchanger.broadcast(&mut message),
+        Company::Some(_) => agreement::hand_round(library, rank, company, &mut message),
+    };
+    if !told {
         return Place::Refused("MPI refused the recorder's own broadcast".to_owned());
     }
-    if rank == 0 {
+    if decides {
         return place;
     }
-    let length = message.iter().position(|byte| *byte == 0).unwrap_or(MOST_PATH_BYTES);
-    match &message[..length] {
-        [] => Place::Refused("rank 0 cannot record".to_owned()),
-        path => Place::Directory(PathBuf::from(OsStr::from_bytes(path))),
+    let (id, path) = message.split_at(RUN_ID_BYTES);
+    let length = path.iter().position(|byte| *byte == 0).unwrap_or(MOST_PATH_BYTES);
+    match &path[..length] {
+        [] => Place::Refused(format!("rank {} cannot record", company.root())),
+        path => Place::Directory(
+            PathBuf::from(OsStr::from_bytes(path)),
+            id.try_into().unwrap_or([0; RUN_ID_BYTES]),
+        ),
     }
 }
 
@@ -279,16 +320,16 @@ fn default_directory() -> PathBuf {
     PathBuf::from(format!("{name}-{}.gammachi", machine::date_for_name()))
 }
 
-/// Makes the directory and rank 0's file in it; `DIR-2`, `DIR-3` … where it holds a run already.
-fn make_place(wanted: &Path) -> Place {
+/// Makes the directory and the rank's file in it; `DIR-2`, `DIR-3` … where it holds a run already.
+fn make_place(wanted: &Path, rank: u32, run_id: RunId) -> Place {
     let wanted = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
     for attempt in 1..=MOST_DIRECTORIES {
         let mut directory = wanted.clone();
         if attempt > 1 {
             directory.as_mut_os_string().push(format!("-{attempt}"));
         }
-        match create_rank_file(&directory, 0) {
-            Ok(()) => return Place::Directory(directory),
+        match create_rank_file(&directory, rank) {
+            Ok(()) => return Place::Directory(directory, run_id),
             Err(CreateError::Exists) => {}
             Err(CreateError::Failed(reason)) => return Place::Refused(reason),
         }
@@ -308,8 +349,8 @@ fn write_identity(
     settings: &Settings,
     library: &MpiLibrary,
     (rank, size, level): (u32, u32, u8),
-    host: String,
-    boot_id: String,
+    run_id: RunId,
+    (host, boot_id): (String, String),
 ) -> Result<(), String> {
     let header = FileHeader {
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -344,7 +385,8 @@ fn write_identity(
         payload_bytes: 0,
         payload_crc: 0,
         fixed_crc: 0,
-        reserved: [0; 24],
+        reserved: [0; 8],
+        run_id,
     };
     trace_file::write_header(fixed, &header)
 }

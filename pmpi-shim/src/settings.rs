@@ -78,7 +78,7 @@ impl Settings {
             }
         };
         Self {
-            out: text("GAMMACHI_OUT").map(PathBuf::from),
+            out: out(),
             level: level.min(HIGHEST_LEVEL),
             compute,
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
@@ -88,6 +88,11 @@ impl Settings {
             complaints,
         }
     }
+}
+
+/// `GAMMACHI_OUT`.
+pub fn out() -> Option<PathBuf> {
+    std::env::var_os("GAMMACHI_OUT").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn text(name: &str) -> Option<String> {

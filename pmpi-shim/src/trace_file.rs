@@ -103,7 +103,7 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
 
 /// Moves a descriptor away from the low ones that a program's next `open` would get, to the upper half
 /// of the kernel's table as it stands: making that table grow costs a threaded process 15 ms.
-fn move_up(descriptor: c_int) -> c_int {
+pub fn move_up(descriptor: c_int) -> c_int {
     let table = crate::machine::descriptor_table_places();
     // SAFETY: both descriptors are ours.
     unsafe {

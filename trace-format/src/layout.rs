@@ -50,7 +50,9 @@ pub struct FixedHeader {
     /// CRC-32 of bytes 0 to 35 of this header.
     pub fixed_crc: u32,
     /// Zero.
-    pub reserved: [u8; 24],
+    pub reserved: [u8; 8],
+    /// The same in all files of one run and in no other run's; zeros: not known.
+    pub run_id: [u8; 16],
 }
 
 /// Bytes of the fixed header that its own checksum covers.

@@ -1,0 +1,187 @@
+//! Which ranks record together.
+//!
+//! In: what each rank knows of the others ([`presence`]). Out: [`Company`], the same on all its members.
+//! A rank that does not load the recorder (MPMD with `gammachi exec` before some programs, a host
+//! without the library, a launcher that forwards nothing) takes part in nothing that the others do
+//! together, so nobody waits for it, and no word is sent to it: its program might receive it.
+//!
+//! Where all ranks of the job are on one host and present, everybody sees that for itself. Otherwise
+//! the lowest present rank of each host tells rank 0 who is there, and rank 0 answers with all.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::mail::Mail;
+use crate::mpi_library::MpiLibrary;
+use crate::presence::{self, Presence};
+
+/// Words up to rank 0, and words down. A program's receives with a tag of its own never match them.
+const TAG_UP: i32 = 31_161;
+const TAG_DOWN: i32 = 31_162;
+/// Time that rank 0 waits for the next host to speak.
+const NEXT_HOST: Duration = Duration::from_secs(2);
+/// Time that a host waits for rank 0, and for its own lowest rank.
+const ANSWER: Duration = Duration::from_secs(30);
+const LOCAL_ANSWER: Duration = Duration::from_secs(60);
+
+/// The ranks that record together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Company {
+    /// All of MPI_COMM_WORLD.
+    Everyone,
+    /// Only these, ascending: rank and the number of its host.
+    Some(Vec<(u32, u64)>),
+}
+
+impl Company {
+    /// The member that decides for the others.
+    pub fn root(&self) -> u32 {
+        match self {
+            Self::Everyone => 0,
+            Self::Some(members) => members.first().map_or(0, |member| member.0),
+        }
+    }
+
+    /// Its members besides the root, where they are not everyone.
+    pub fn others(&self) -> impl Iterator<Item = u32> {
+        let members: &[(u32, u64)] = match self {
+            Self::Everyone => &[],
+            Self::Some(members) => members,
+        };
+        members.iter().skip(1).map(|member| member.0)
+    }
+
+    fn from_words(words: &[u64]) -> Self {
+        if words.is_empty() {
+            return Self::Everyone;
+        }
+        Self::Some(words.chunks_exact(2).map(|pair| (pair[0] as u32, pair[1])).collect())
+    }
+
+    fn words(&self) -> Vec<u64> {
+        match self {
+            Self::Everyone => Vec::new(),
+            Self::Some(members) => {
+                members.iter().flat_map(|(rank, host)| [u64::from(*rank), *host]).collect()
+            }
+        }
+    }
+}
+
+/// Finds the ranks that record together with this one. Inside MPI_Init's wrapper; hangs on nobody.
+pub fn agree(
+    library: &MpiLibrary,
+    (rank, size): (u32, u32),
+    host: u64,
+    out: Option<&Path>,
+) -> Company {
+    if size == 1 {
+        return Company::Everyone;
+    }
+    let Some(mail) = Mail::new(library) else { return Company::Some(vec![(rank, host)]) };
+    let Presence { local, rank_zero, one_host } = presence::look(rank, size, out);
+    if local.len() as u32 == size {
+        return Company::Everyone;
+    }
+    let leader = local[0];
+    let most = 2 * size as usize;
+    if rank != leader {
+        let told = mail.receive(Some(leader), TAG_DOWN, most, LOCAL_ANSWER);
+        return told.map_or(Company::Some(vec![(rank, host)]), |words| Company::from_words(&words));
+    }
+    let this_host = || local.iter().map(|rank| (*rank, host)).collect::<Vec<_>>();
+    let company = if rank == 0 && !one_host {
+        gather(&mail, this_host(), size)
+    } else {
+        let told = (rank_zero && rank != 0).then(|| ask(&mail, &local, host, most)).flatten();
+        told.unwrap_or_else(|| Company::Some(this_host()))
+    };
+    let words = company.words();
+    for other in &local[1..] {
+        mail.send(*other, TAG_DOWN, &words, ANSWER);
+    }
+    company
+}
+
+/// Tells rank 0 who is on this host; what rank 0 says.
+fn ask(mail: &Mail, local: &[u32], host: u64, most: usize) -> Option<Company> {
+    let words: Vec<u64> = [host].into_iter().chain(local.iter().map(|r| u64::from(*r))).collect();
+    if !mail.send(0, TAG_UP, &words, ANSWER) {
+        return None;
+    }
+    mail.receive(Some(0), TAG_DOWN, most, ANSWER).map(|words| Company::from_words(&words))
+}
+
+/// On rank 0: hears the other hosts, and answers each.
+fn gather(mail: &Mail, mut members: Vec<(u32, u64)>, size: u32) -> Company {
+    let mut leaders: Vec<u64> = Vec::new();
+    while members.len() < size as usize {
+        let Some(words) = mail.receive(None, TAG_UP, size as usize + 1, NEXT_HOST) else { break };
+        let [host, ranks @ ..] = &words[..] else { continue };
+        leaders.extend(ranks.first());
+        members.extend(ranks.iter().map(|rank| (*rank as u32, *host)));
+    }
+    members.sort_unstable();
+    members.dedup_by_key(|member| member.0);
+    let company = match members.len() == size as usize {
+        true => Company::Everyone,
+        false => Company::Some(members),
+    };
+    let words = company.words();
+    for leader in leaders {
+        mail.send(leader as u32, TAG_DOWN, &words, ANSWER);
+    }
+    company
+}
+
+/// Sends bytes (a multiple of 8) from the company's root to its other members, where they are not
+/// everyone; whether they are there.
+pub fn hand_round(library: &MpiLibrary, rank: u32, company: &Company, bytes: &mut [u8]) -> bool {
+    let Some(mail) = Mail::new(library) else { return false };
+    let (pieces, _) = bytes.as_chunks_mut::<8>();
+    if rank == company.root() {
+        let words: Vec<u64> = pieces.iter().map(|piece| u64::from_ne_bytes(*piece)).collect();
+        for other in company.others() {
+            mail.send(other, TAG_DOWN, &words, ANSWER);
+        }
+        return true;
+    }
+    let most = pieces.len();
+    let Some(words) = mail.receive(Some(company.root()), TAG_DOWN, most, LOCAL_ANSWER) else {
+        return false;
+    };
+    for (piece, word) in pieces.iter_mut().zip(words) {
+        *piece = word.to_ne_bytes();
+    }
+    true
+}
+
+/// `0, 2-5`: ascending numbers for a sentence.
+pub fn number_list(numbers: impl Iterator<Item = u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let texts = runs.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rank_zero_says_is_understood() {
+        for company in [Company::Everyone, Company::Some(vec![(1, u64::MAX), (3, 0)])] {
+            assert_eq!(Company::from_words(&company.words()), company);
+        }
+        assert_eq!(Company::Some(vec![(2, 7), (3, 7)]).root(), 2);
+        assert_eq!(number_list([0, 2, 3, 4, 9].into_iter()), "0, 2-4, 9");
+    }
+}
