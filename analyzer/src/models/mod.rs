@@ -2,8 +2,12 @@
 //!
 //! Module | what it is
 //! ---|---
+//! [`observations`] | the table that models are fitted to: one row a run, from CSV or from run directories
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //!
 //! Nothing here prints: [`crate::present`] shows what comes out.
 
 pub mod expression;
+pub mod observations;
+
+pub use observations::Observations;

@@ -1,0 +1,119 @@
+//! What can be wrong with a table of observations, as sentences that name the place and the remedy.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::Origin;
+
+/// Why a table cannot be read, or not be used as asked.
+#[derive(Debug, Error)]
+pub enum ObservationsError {
+    /// The file cannot be read.
+    #[error("{source_name}: cannot be read: {source}")]
+    Read {
+        /// The file.
+        source_name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file holds nothing but comments and blank lines.
+    #[error(
+        "{source_name}: is empty; a table begins with a line of column names, such as \
+         p,tau_s,sum_gamma_s"
+    )]
+    Empty {
+        /// The file.
+        source_name: String,
+    },
+    /// The file is no CSV text.
+    #[error("{source_name}, line {line}: {what}")]
+    Syntax {
+        /// The file.
+        source_name: String,
+        /// Counted from 1.
+        line: u64,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// There are column names, but no row.
+    #[error("{source_name}: has column names but no rows; one row a run is wanted")]
+    NoRows {
+        /// The table.
+        source_name: String,
+    },
+    /// A column has no name.
+    #[error("{source_name}: column {} has no name; name it in the first line", .index + 1)]
+    NamelessColumn {
+        /// The table.
+        source_name: String,
+        /// Counted from 0.
+        index: usize,
+    },
+    /// Two columns have one name.
+    #[error("{source_name}: two columns are named {column}; rename or remove one")]
+    RepeatedColumn {
+        /// The table.
+        source_name: String,
+        /// The name.
+        column: String,
+    },
+    /// A row is longer or shorter than the first line.
+    #[error(
+        "{source_name}, {origin}: has {cells} cells, but there are {columns} columns; leave a cell \
+         empty where a value is not known"
+    )]
+    UnevenRow {
+        /// The table.
+        source_name: String,
+        /// The row.
+        origin: Origin,
+        /// Its cells.
+        cells: usize,
+        /// Columns of the table.
+        columns: usize,
+    },
+    /// A column that is needed is not there.
+    #[error("{source_name}: has no column {column}; its columns are {there}")]
+    MissingColumn {
+        /// The table.
+        source_name: String,
+        /// What is needed.
+        column: String,
+        /// What there is.
+        there: String,
+    },
+    /// A cell does not hold what its column should.
+    #[error("{source_name}, {origin}: {column} {}{what}", quoted(.cell))]
+    Cell {
+        /// The table.
+        source_name: String,
+        /// The row.
+        origin: Origin,
+        /// The column.
+        column: String,
+        /// What the cell says.
+        cell: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Two rows are of one run, as far as the table says.
+    #[error(
+        "{source_name}: {first} and {second} are both {key}; number repetitions in a column rep, or \
+         remove one"
+    )]
+    Duplicate {
+        /// The table.
+        source_name: String,
+        /// The earlier row.
+        first: Origin,
+        /// The later row.
+        second: Origin,
+        /// What they share, such as `p=4, N=1000, rep=1`.
+        key: String,
+    },
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.is_empty() { String::new() } else { format!("{cell:?} ") }
+}

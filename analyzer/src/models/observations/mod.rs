@@ -1,0 +1,258 @@
+//! What models are fitted to: a CSV text or figures of runs come in, [`Observations`] goes out.
+//!
+//! A table of one row a run and named columns. Cells are kept as they were written and become
+//! numbers where a model asks for their column, so that a column of text that nobody asks for does
+//! no harm, and every error names the table, the line (or run) and the column.
+//!
+//! Columns with a meaning of their own ([`FIGURES`]) are figures of the run; every other column is
+//! a parameter of it, such as `N`.
+
+mod csv_table;
+mod error;
+mod repetitions;
+
+use std::fmt;
+
+pub use error::ObservationsError;
+pub use repetitions::{Repetitions, Spread};
+
+/// Rank count.
+pub const P: &str = "p";
+/// τ, elapsed time, seconds.
+pub const TAU_S: &str = "tau_s";
+/// Σγ, computation time summed over the ranks, seconds.
+pub const SUM_GAMMA_S: &str = "sum_gamma_s";
+/// χ, overhead time, mean over the ranks, seconds.
+pub const CHI_S: &str = "chi_s";
+/// Largest χ_i over the ranks, seconds.
+pub const CHI_MAX_S: &str = "chi_max_s";
+/// Smallest χ_i over the ranks, seconds.
+pub const CHI_MIN_S: &str = "chi_min_s";
+/// Floating-point operations.
+pub const FLOPS: &str = "flops";
+/// Number of the repetition.
+pub const REP: &str = "rep";
+/// Name of the run that the row is from.
+pub const RUN: &str = "run";
+
+/// Columns that are figures of a run; all others are its parameters.
+pub const FIGURES: [&str; 9] =
+    [P, TAU_S, SUM_GAMMA_S, CHI_S, CHI_MIN_S, CHI_MAX_S, FLOPS, REP, RUN];
+
+/// Where a row comes from; for messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A line of the file, counted from 1, comments and the header included.
+    Line(u64),
+    /// A run directory.
+    Run(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Run(name) => write!(f, "run {name}"),
+        }
+    }
+}
+
+/// One rank of a recorded run, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankTimes {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// γ_i.
+    pub gamma_s: f64,
+    /// χ_i = τ − γ_i.
+    pub chi_s: f64,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// As many as the table has columns, without surrounding blanks; empty where not known.
+    pub cells: Vec<String>,
+    /// Its ranks; empty where the table does not come from recorded runs.
+    pub ranks: Vec<RankTimes>,
+}
+
+/// A table of observations: `rows.len()` runs × `names.len()` columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observations {
+    source: String,
+    names: Vec<String>,
+    rows: Vec<Row>,
+}
+
+impl Observations {
+    /// A table of these rows.
+    ///
+    /// # Errors
+    /// A column without a name, two of one name, a row with more or fewer cells than there are
+    /// columns, no row at all.
+    pub fn new(
+        source: impl Into<String>,
+        names: Vec<String>,
+        rows: Vec<Row>,
+    ) -> Result<Self, ObservationsError> {
+        let source = source.into();
+        for (index, name) in names.iter().enumerate() {
+            if name.is_empty() {
+                return Err(ObservationsError::NamelessColumn { source_name: source, index });
+            }
+            if names[..index].contains(name) {
+                let column = name.clone();
+                return Err(ObservationsError::RepeatedColumn { source_name: source, column });
+            }
+        }
+        if rows.is_empty() {
+            return Err(ObservationsError::NoRows { source_name: source });
+        }
+        if let Some(row) = rows.iter().find(|row| row.cells.len() != names.len()) {
+            return Err(ObservationsError::UnevenRow {
+                source_name: source,
+                origin: row.origin.clone(),
+                cells: row.cells.len(),
+                columns: names.len(),
+            });
+        }
+        Ok(Self { source, names, rows })
+    }
+
+    /// The file or directory that it comes from; named in every error.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Names of the columns, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The runs, in order.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Whether there is a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|other| other == name)
+    }
+
+    /// Columns that are parameters of the runs, not figures.
+    pub fn parameters(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).filter(|name| !FIGURES.contains(name)).collect()
+    }
+
+    /// The table of some of the rows, by their index, in the order given.
+    ///
+    /// # Panics
+    /// An index is not below the number of rows.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self { rows: rows.iter().map(|row| self.rows[*row].clone()).collect(), ..self.clone() }
+    }
+
+    /// The cells of a column as they were written, one a row; empty where not known.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub fn texts(&self, name: &str) -> Result<Vec<&str>, ObservationsError> {
+        let column = self.index(name)?;
+        Ok(self.rows.iter().map(|row| row.cells[column].as_str()).collect())
+    }
+
+    /// A column of numbers, one a row.
+    ///
+    /// # Errors
+    /// There is no such column; a cell is empty, no number, or not finite.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f64>, ObservationsError> {
+        let known = self.known_numbers(name)?;
+        let filled = known.into_iter().zip(&self.rows).map(|(number, row)| {
+            number.ok_or_else(|| self.cell_error(row, name, "", "is empty; a number is wanted"))
+        });
+        filled.collect()
+    }
+
+    /// A column of numbers, one a row; `None` where the cell is empty.
+    ///
+    /// # Errors
+    /// There is no such column; a cell is no number, or not finite.
+    pub fn known_numbers(&self, name: &str) -> Result<Vec<Option<f64>>, ObservationsError> {
+        let column = self.index(name)?;
+        let cells = self.rows.iter().map(|row| (row, row.cells[column].as_str()));
+        cells
+            .map(|(row, cell)| match cell.parse::<f64>() {
+                _ if cell.is_empty() => Ok(None),
+                Ok(number) if number.is_finite() => Ok(Some(number)),
+                Ok(_) => Err(self.cell_error(row, name, cell, "is not a finite number")),
+                Err(_) => Err(self.cell_error(row, name, cell, "is not a number")),
+            })
+            .collect()
+    }
+
+    /// A column of numbers above 0, one a row: times.
+    ///
+    /// # Errors
+    /// Those of [`Observations::numbers`]; a number is not above 0.
+    pub fn positive_numbers(&self, name: &str) -> Result<Vec<f64>, ObservationsError> {
+        let numbers = self.numbers(name)?;
+        match numbers.iter().position(|number| *number <= 0.0) {
+            None => Ok(numbers),
+            Some(at) => {
+                let cell = numbers[at].to_string();
+                Err(self.cell_error(&self.rows[at], name, &cell, "is not above 0"))
+            }
+        }
+    }
+
+    /// A column of whole numbers from 1 on, one a row: rank counts.
+    ///
+    /// # Errors
+    /// Those of [`Observations::numbers`]; a number is not whole or below 1.
+    pub fn counts(&self, name: &str) -> Result<Vec<u32>, ObservationsError> {
+        let whole = |number: &f64| {
+            (number.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(number))
+                .then_some(*number as u32)
+        };
+        let numbers = self.numbers(name)?;
+        let counted = numbers.iter().zip(&self.rows).map(|(number, row)| {
+            whole(number).ok_or_else(|| {
+                let cell = number.to_string();
+                self.cell_error(row, name, &cell, "is not a whole number from 1 on")
+            })
+        });
+        counted.collect()
+    }
+
+    /// Where a row stands: table and line, or run.
+    pub fn place(&self, row: usize) -> String {
+        format!("{}, {}", self.source, self.rows[row].origin)
+    }
+
+    /// An error about one cell.
+    pub fn cell_error(&self, row: &Row, column: &str, cell: &str, what: &str) -> ObservationsError {
+        ObservationsError::Cell {
+            source_name: self.source.clone(),
+            origin: row.origin.clone(),
+            column: column.into(),
+            cell: cell.into(),
+            what: what.into(),
+        }
+    }
+
+    fn index(&self, name: &str) -> Result<usize, ObservationsError> {
+        self.names.iter().position(|other| other == name).ok_or_else(|| {
+            ObservationsError::MissingColumn {
+                source_name: self.source.clone(),
+                column: name.into(),
+                there: self.names.join(", "),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
