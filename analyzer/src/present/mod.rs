@@ -2,6 +2,7 @@
 //! screen ([`terminal`]) and the JSON document ([`json`]) go out.
 
 pub mod dump;
+pub mod figure;
 pub mod json;
 pub mod terminal;
 

@@ -1,0 +1,161 @@
+//! The frame of a panel: its axes with ticks, labels and grid; how much room they need.
+
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::canvas::{Anchor, Area, Canvas, Type, printable, text_width};
+use super::scale::{Scale, Tick};
+use super::style::{GAP, GRID, HAIR, INK, LEADING, SMALL, TEXT, TICK};
+use super::{Axis, Marks, Panel, ReferenceLine};
+
+/// A panel's axes.
+#[derive(Debug)]
+pub(super) struct Axes<'a> {
+    pub panel: &'a Panel,
+    pub x: Scale,
+    pub y: Scale,
+}
+
+const LABEL: Type = Type { size: TEXT, colour: INK, bold: false, upwards: false };
+const NUMBER: Type = Type { size: SMALL, colour: INK, bold: false, upwards: false };
+
+impl<'a> Axes<'a> {
+    /// Their limits, from the data where they are not given.
+    pub fn new(panel: &'a Panel) -> Self {
+        let mut xs = Vec::new();
+        let mut ys = Vec::new();
+        for series in &panel.series {
+            match &series.marks {
+                Marks::Line(points) | Marks::Points(points) | Marks::LineAndPoints(points) => {
+                    for &(x, y) in points.iter().filter(|(x, y)| !x.is_nan() && !y.is_nan()) {
+                        xs.push(x);
+                        ys.push(y);
+                    }
+                }
+                Marks::Band(points) | Marks::Ranges(points) => {
+                    for &(x, lo, hi) in points {
+                        xs.push(x);
+                        ys.extend([lo, hi]);
+                    }
+                }
+                Marks::Bars(bars) => {
+                    for &(from, to, y) in bars {
+                        xs.extend([from, to]);
+                        ys.extend([y, 0.0]);
+                    }
+                }
+            }
+        }
+        for reference in &panel.references {
+            match &reference.line {
+                ReferenceLine::Horizontal(y) => ys.push(*y),
+                ReferenceLine::Vertical(x) => xs.push(*x),
+                // These serve the data; they do not widen the axes.
+                ReferenceLine::Proportional(_) | ReferenceLine::Curve(_) => {}
+            }
+        }
+        xs.extend(panel.x.names.iter().map(|(at, _)| *at));
+        ys.extend(panel.y.names.iter().map(|(at, _)| *at));
+        Self {
+            panel,
+            x: Scale::new(&panel.x, xs.into_iter()),
+            y: Scale::new(&panel.y, ys.into_iter()),
+        }
+    }
+
+    /// Room left of the plot.
+    pub fn left(&self) -> f64 {
+        let ticks = ticks(&self.panel.y, &self.y, 6);
+        let widest = ticks.iter().map(|t| text_width(&t.label, SMALL)).fold(0.0, f64::max);
+        let title = if title(&self.panel.y).is_empty() { 0.0 } else { TEXT * LEADING + GAP };
+        title + widest + TICK + GAP
+    }
+
+    /// Room below the plot.
+    pub fn below(&self) -> f64 {
+        let title = if title(&self.panel.x).is_empty() { 0.0 } else { TEXT * LEADING + GAP * 0.5 };
+        TICK + GAP * 0.5 + SMALL * LEADING + title
+    }
+
+    /// Draws grid, ticks, labels and frame around the plot.
+    pub fn draw(&self, canvas: &mut Canvas, plot: &Area, left_room: f64) {
+        let fits = (plot.width() / (SMALL * 5.0)).floor().max(2.0) as usize;
+        for (index, tick) in
+            spaced(ticks(&self.panel.x, &self.x, fits.min(8)), &self.x, plot.width())
+        {
+            let Some(place) = self.x.place(tick.value) else { continue };
+            let x = plot.left + place * plot.width();
+            if self.panel.x.names.is_empty() {
+                canvas.line(&[(x, plot.top), (x, plot.bottom)], GRID, HAIR * 0.6, &[]);
+            }
+            canvas.line(&[(x, plot.bottom), (x, plot.bottom + TICK)], INK, HAIR, &[]);
+            if index {
+                let place = (x, plot.bottom + TICK + GAP * 0.5);
+                canvas.text(&tick.label, place, NUMBER, Anchor(HPos::Center, VPos::Top));
+            }
+        }
+        let fits = (plot.height() / (SMALL * 2.2)).floor().clamp(2.0, 6.0) as usize;
+        for tick in ticks(&self.panel.y, &self.y, fits) {
+            let Some(place) = self.y.place(tick.value) else { continue };
+            let y = plot.bottom - place * plot.height();
+            if self.panel.y.names.is_empty() {
+                canvas.line(&[(plot.left, y), (plot.right, y)], GRID, HAIR * 0.6, &[]);
+            }
+            canvas.line(&[(plot.left - TICK, y), (plot.left, y)], INK, HAIR, &[]);
+            canvas.text(&tick.label, (plot.left - TICK - GAP * 0.5, y), NUMBER, Anchor::END);
+        }
+        for place in self.x.small_ticks().iter().filter_map(|value| self.x.place(*value)) {
+            let x = plot.left + place * plot.width();
+            canvas.line(&[(x, plot.bottom), (x, plot.bottom + TICK * 0.6)], INK, HAIR * 0.7, &[]);
+        }
+        for place in self.y.small_ticks().iter().filter_map(|value| self.y.place(*value)) {
+            let y = plot.bottom - place * plot.height();
+            canvas.line(&[(plot.left - TICK * 0.6, y), (plot.left, y)], INK, HAIR * 0.7, &[]);
+        }
+        let corner = |x, y| (x, y);
+        let frame = [
+            corner(plot.left, plot.top),
+            corner(plot.left, plot.bottom),
+            corner(plot.right, plot.bottom),
+        ];
+        canvas.line(&frame, INK, HAIR, &[]);
+        let middle = (plot.left + plot.right) / 2.0;
+        let below = plot.bottom + TICK + GAP + SMALL * LEADING;
+        let anchor = Anchor(HPos::Center, VPos::Top);
+        canvas.text(&title(&self.panel.x), (middle, below), LABEL, anchor);
+        let upwards = Type { upwards: true, ..LABEL };
+        let place = (plot.left - left_room + TEXT * 0.5, (plot.top + plot.bottom) / 2.0);
+        canvas.text(&title(&self.panel.y), place, upwards, Anchor::MIDDLE);
+    }
+}
+
+fn title(axis: &Axis) -> String {
+    match (axis.label.is_empty(), axis.unit.is_empty()) {
+        (_, true) => axis.label.clone(),
+        (true, false) => axis.unit.clone(),
+        (false, false) => format!("{} ({})", axis.label, axis.unit),
+    }
+}
+
+fn ticks(axis: &Axis, scale: &Scale, most: usize) -> Vec<Tick> {
+    if axis.names.is_empty() {
+        return scale.ticks(most);
+    }
+    let within = |at: f64| scale.place(at).is_some_and(|place| (0.0..=1.0).contains(&place));
+    let named = axis.names.iter().filter(|(at, _)| within(*at));
+    named.map(|(at, name)| Tick { value: *at, label: printable(name) }).collect()
+}
+
+/// Which ticks keep their label where the labels of all would touch.
+fn spaced(ticks: Vec<Tick>, scale: &Scale, width: f64) -> Vec<(bool, Tick)> {
+    let mut free_from = f64::NEG_INFINITY;
+    let spaced = ticks.into_iter().map(|tick| {
+        let half = text_width(&tick.label, SMALL) / 2.0;
+        let at = scale.place(tick.value).unwrap_or(0.0) * width;
+        let fits = at - half >= free_from;
+        if fits {
+            free_from = at + half + GAP * 0.7;
+        }
+        (fits, tick)
+    });
+    spaced.collect()
+}

@@ -1,0 +1,416 @@
+//! From a figure to its document: room for each part first, then every part in its order.
+
+use plotters::style::RGBColor;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::axes::Axes;
+use super::canvas::{Anchor, Area, Canvas, Place, Type, clipped, printable, text_width};
+use super::legend::{Legend, looks};
+use super::style::{
+    GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
+};
+use super::{Figure, Marks, Panel, Reference, ReferenceLine};
+
+const NOTE: Type = Type { size: SMALL, colour: INK, bold: false, upwards: false };
+const HEADING: Type = Type { size: TITLE, colour: INK, bold: true, upwards: false };
+const PANEL_HEADING: Type = Type { size: TEXT, colour: INK, bold: true, upwards: false };
+const REFERENCE_NOTE: Type = Type { size: SMALL, colour: REFERENCE, bold: false, upwards: false };
+
+/// The white ground as the document writes it.
+pub(super) fn ground() -> String {
+    "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n".into()
+}
+
+/// Room around the plots; the same for all panels of a figure.
+struct Room {
+    width: f64,
+    left: f64,
+    right: f64,
+    above: f64,
+    below: f64,
+    plot_height: f64,
+}
+
+/// The figure's SVG document.
+pub(super) fn document(figure: &Figure) -> String {
+    let width = figure.width.points();
+    let columns = figure.columns.clamp(1, figure.panels.len().max(1));
+    let axes: Vec<Axes> = figure.panels.iter().map(Axes::new).collect();
+    let legends: Vec<Legend> = figure.panels.iter().map(Legend::of).collect();
+    let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+    // One legend serves all panels that show the same.
+    let shared =
+        legends.first().filter(|first| legends.len() > 1 && legends.iter().all(|l| l == *first));
+    let panel_width = (width - 2.0 * GAP) / columns as f64;
+    let left = largest(&mut axes.iter().map(Axes::left));
+    let right = 3.0 * GAP;
+    let plot_width = (panel_width - left - right).max(10.0);
+    let own_legends = match shared {
+        Some(_) => 0.0,
+        None => largest(&mut legends.iter().map(|legend| legend.height(plot_width))),
+    };
+    let titled = figure.panels.iter().any(|panel| !panel.title.is_empty());
+    let heading = if titled { TEXT * LEADING + GAP } else { 0.0 };
+    let noted = axes.iter().zip(&figure.panels).any(|(axes, panel)| omitted(panel, axes) > 0);
+    let room = Room {
+        width: panel_width,
+        left,
+        right,
+        above: heading + own_legends + GAP * 1.5,
+        below: largest(&mut axes.iter().map(Axes::below))
+            + if noted { SMALL * LEADING } else { 0.0 }
+            + GAP,
+        plot_height: plot_width * figure.aspect.clamp(0.1, 3.0),
+    };
+    let rows = figure.panels.len().div_ceil(columns);
+    let figure_heading = if figure.title.is_empty() { 0.0 } else { TITLE * LEADING + GAP };
+    let shared_height = shared.map_or(0.0, |legend| legend.height(width - 4.0 * GAP));
+    let top = GAP + figure_heading + shared_height;
+    let panel_height = room.above + room.plot_height + room.below;
+    let height = top + rows as f64 * panel_height + GAP;
+    let mut text = String::new();
+    let mut canvas = Canvas::new(&mut text, (width, height));
+    canvas.text(&figure.title, (2.0 * GAP, GAP), HEADING, Anchor(HPos::Left, VPos::Top));
+    if let Some(legend) = shared {
+        legend.draw(&mut canvas, (2.0 * GAP, GAP + figure_heading), width - 4.0 * GAP);
+    }
+    for (number, (panel, axes)) in figure.panels.iter().zip(&axes).enumerate() {
+        let corner = (
+            GAP + (number % columns) as f64 * panel_width,
+            top + (number / columns) as f64 * panel_height,
+        );
+        let legend = shared.is_none().then(|| &legends[number]);
+        draw_panel(&mut canvas, panel, axes, legend, corner, &room);
+    }
+    canvas.finish();
+    finished(&text, figure, (width, height))
+}
+
+/// Gives the document a printed size, a title for readers that do not see it, and a ground.
+fn finished(text: &str, figure: &Figure, (width, height): (f64, f64)) -> String {
+    let body = text.split_once('>').map_or("", |(_, body)| body);
+    let view_box = text.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let title = escaped(&figure.title);
+    let description = escaped(&description(figure));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}pt\" height=\"{height:.1}pt\" \
+         viewBox=\"{}\" role=\"img\">\n<title>{title}</title>\n<desc>{description}</desc>\n{}{}",
+        view_box.unwrap_or("0 0 1 1"),
+        ground(),
+        body.trim_start(),
+    )
+}
+
+fn description(figure: &Figure) -> String {
+    let panel = |panel: &Panel| {
+        let names: Vec<&str> =
+            panel.series.iter().map(|s| s.name.as_str()).filter(|name| !name.is_empty()).collect();
+        let title = if panel.title.is_empty() { "" } else { ": " };
+        format!(
+            "{}{title}{} across, {} up; {}",
+            panel.title,
+            panel.x.label,
+            panel.y.label,
+            if names.is_empty() { "one series".into() } else { names.join(", ") }
+        )
+    };
+    figure.panels.iter().map(panel).collect::<Vec<_>>().join(". ")
+}
+
+fn escaped(text: &str) -> String {
+    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn draw_panel(
+    canvas: &mut Canvas,
+    panel: &Panel,
+    axes: &Axes,
+    legend: Option<&Legend>,
+    (left, top): Place,
+    room: &Room,
+) {
+    let plot = Area {
+        left: left + room.left,
+        top: top + room.above,
+        right: left + room.width - room.right,
+        bottom: top + room.above + room.plot_height,
+    };
+    canvas.text(&panel.title, (plot.left, top), PANEL_HEADING, Anchor(HPos::Left, VPos::Top));
+    if let Some(legend) = legend {
+        let height = legend.height(plot.width());
+        legend.draw(canvas, (plot.left, plot.top - GAP - height), plot.width());
+    }
+    axes.draw(canvas, &plot, room.left);
+    let pen = Pen { axes, plot };
+    pen.references(canvas, panel);
+    let looks = looks(panel);
+    let layers: [fn(&Marks) -> bool; 2] = [
+        |m| matches!(m, Marks::Band(_) | Marks::Bars(_)),
+        |m| !matches!(m, Marks::Band(_) | Marks::Bars(_)),
+    ];
+    for layer in layers {
+        for (series, look) in panel.series.iter().zip(&looks).filter(|(s, _)| layer(&s.marks)) {
+            pen.marks(canvas, &series.marks, *look);
+        }
+    }
+    for annotation in &panel.annotations {
+        pen.annotation(canvas, annotation.at, &annotation.text);
+    }
+    if panel.series.is_empty() {
+        let middle = ((plot.left + plot.right) / 2.0, (plot.top + plot.bottom) / 2.0);
+        canvas.text("no data", middle, NOTE, Anchor::MIDDLE);
+    }
+    let omitted = omitted(panel, axes);
+    if omitted > 0 {
+        let text = match omitted {
+            1 => "1 value lies outside the axes".to_owned(),
+            count => format!("{count} values lie outside the axes"),
+        };
+        let place = (plot.right, plot.bottom + room.below - GAP);
+        canvas.text(&text, place, REFERENCE_NOTE, Anchor(HPos::Right, VPos::Bottom));
+    }
+}
+
+/// Markers, ranges and bars that have no place inside the axes. A NaN is a gap that was meant.
+fn omitted(panel: &Panel, axes: &Axes) -> usize {
+    let within = |place: Option<f64>| place.is_some_and(|at| (-1e-6..=1.0 + 1e-6).contains(&at));
+    let inside = |x: f64, y: f64| within(axes.x.place(x)) && within(axes.y.place(y));
+    let meant = |x: f64, y: f64| !x.is_nan() && !y.is_nan();
+    let of_series = |marks: &Marks| match marks {
+        Marks::Points(points) | Marks::LineAndPoints(points) => {
+            points.iter().filter(|&&(x, y)| meant(x, y) && !inside(x, y)).count()
+        }
+        Marks::Line(points) => {
+            let lost = |x: f64, y: f64| axes.x.place(x).is_none() || axes.y.place(y).is_none();
+            points.iter().filter(|&&(x, y)| meant(x, y) && lost(x, y)).count()
+        }
+        Marks::Ranges(points) | Marks::Band(points) => {
+            let lost = |x: f64, lo: f64, hi: f64| {
+                !within(axes.x.place(x)) || axes.y.place(lo).is_none() || axes.y.place(hi).is_none()
+            };
+            points.iter().filter(|&&(x, lo, hi)| meant(x, lo + hi) && lost(x, lo, hi)).count()
+        }
+        Marks::Bars(bars) => {
+            let lost = |from: f64, to: f64, y: f64| {
+                !y.is_finite() || !within(axes.x.place(from)) || !within(axes.x.place(to))
+            };
+            bars.iter().filter(|&&(from, to, y)| meant(from + to, y) && lost(from, to, y)).count()
+        }
+    };
+    panel.series.iter().map(|series| of_series(&series.marks)).sum()
+}
+
+/// Draws data into a plot.
+struct Pen<'a> {
+    axes: &'a Axes<'a>,
+    plot: Area,
+}
+
+impl Pen<'_> {
+    fn place(&self, x: f64, y: f64) -> Option<Place> {
+        let (across, up) = (self.axes.x.place(x)?, self.axes.y.place(y)?);
+        let plot = &self.plot;
+        Some((plot.left + across * plot.width(), plot.bottom - up * plot.height()))
+    }
+
+    fn inside(&self, (x, y): Place) -> bool {
+        let plot = &self.plot;
+        let air = 0.01;
+        (plot.left - air..=plot.right + air).contains(&x)
+            && (plot.top - air..=plot.bottom + air).contains(&y)
+    }
+
+    /// The stretches of a line that have a place, cut at the plot.
+    fn stretches(&self, points: &[(f64, f64)]) -> Vec<Vec<Place>> {
+        let places: Vec<Option<Place>> = points.iter().map(|(x, y)| self.place(*x, *y)).collect();
+        let whole = places.split(Option::is_none);
+        whole
+            .map(|stretch| stretch.iter().flatten().copied().collect::<Vec<_>>())
+            .flat_map(|stretch| clipped(&stretch, &self.plot))
+            .collect()
+    }
+
+    fn line(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
+        for stretch in self.stretches(points) {
+            canvas.line(&stretch, look.colour, LINE, look.dash);
+        }
+    }
+
+    fn points(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
+        let places = points.iter().filter_map(|(x, y)| self.place(*x, *y));
+        for place in places.filter(|place| self.inside(*place)) {
+            canvas.marker(place, look.marker, look.colour);
+        }
+    }
+
+    fn clamped(&self, (x, y): Place) -> Place {
+        let plot = &self.plot;
+        (x.clamp(plot.left, plot.right), y.clamp(plot.top, plot.bottom))
+    }
+
+    fn marks(&self, canvas: &mut Canvas, marks: &Marks, look: Look) {
+        match marks {
+            Marks::Line(points) => self.line(canvas, points, look),
+            Marks::Points(points) => self.points(canvas, points, look),
+            Marks::LineAndPoints(points) => {
+                self.line(canvas, points, look);
+                self.points(canvas, points, look);
+            }
+            Marks::Band(points) => self.band(canvas, points, look.colour),
+            Marks::Ranges(points) => {
+                for &(x, lo, hi) in points {
+                    let Some((from, to)) = self.place(x, lo).zip(self.place(x, hi)) else {
+                        continue;
+                    };
+                    for piece in clipped(&[from, to], &self.plot) {
+                        canvas.line(&piece, look.colour, LINE, &[]);
+                    }
+                    for end in [from, to].into_iter().filter(|end| self.inside(*end)) {
+                        let cap = [(end.0 - 2.0, end.1), (end.0 + 2.0, end.1)];
+                        canvas.line(&cap, look.colour, LINE, &[]);
+                    }
+                }
+            }
+            Marks::Bars(bars) => self.bars(canvas, bars, look),
+        }
+    }
+
+    fn band(&self, canvas: &mut Canvas, points: &[(f64, f64, f64)], colour: RGBColor) {
+        let places: Vec<_> =
+            points.iter().map(|&(x, lo, hi)| self.place(x, lo).zip(self.place(x, hi))).collect();
+        for stretch in places.split(Option::is_none).filter(|stretch| stretch.len() > 1) {
+            let within = |place: &Place| (self.plot.left..=self.plot.right).contains(&place.0);
+            let ends = stretch.iter().flatten().filter(|(low, _)| within(low));
+            let (low, high): (Vec<Place>, Vec<Place>) = ends.copied().unzip();
+            let outline: Vec<Place> =
+                low.into_iter().chain(high.into_iter().rev()).map(|p| self.clamped(p)).collect();
+            canvas.surface(&outline, colour, 0.25);
+        }
+    }
+
+    fn bars(&self, canvas: &mut Canvas, bars: &[(f64, f64, f64)], look: Look) {
+        let ground = self.axes.y.ground();
+        for &(from, to, y) in bars {
+            // On a logarithmic axis a bar without height has no place: nothing to draw.
+            let Some((a, b)) = self.place(from, ground).zip(self.place(to, y)) else { continue };
+            let (a, b) = (self.clamped(a), self.clamped(b));
+            if a.0 == b.0 || a.1 == b.1 {
+                continue;
+            }
+            canvas.surface(&[a, (a.0, b.1), b, (b.0, a.1)], look.colour, 0.45);
+            let outline = [a, (a.0, b.1), b, (b.0, a.1)];
+            canvas.line(&outline, look.colour, HAIR * 1.2, look.dash);
+        }
+    }
+
+    fn references(&self, canvas: &mut Canvas, panel: &Panel) {
+        // Labels keep off level lines.
+        let mut taken: Vec<Area> = panel.references.iter().filter_map(|r| self.level(r)).collect();
+        for reference in &panel.references {
+            let (x, y) = (&self.axes.x, &self.axes.y);
+            let points: Vec<(f64, f64)> = match &reference.line {
+                ReferenceLine::Horizontal(at) => vec![(x.value(0.0), *at), (x.value(1.0), *at)],
+                ReferenceLine::Vertical(at) => vec![(*at, y.value(0.0)), (*at, y.value(1.0))],
+                // Many points: a straight line is a curve where one axis is logarithmic.
+                ReferenceLine::Proportional(slope) => (0..=64)
+                    .map(|step| x.value(f64::from(step) / 64.0))
+                    .map(|x| (x, slope * x))
+                    .collect(),
+                ReferenceLine::Curve(points) => points.clone(),
+            };
+            let stretches = self.stretches(&points);
+            for stretch in &stretches {
+                canvas.line(stretch, REFERENCE, HAIR * 1.4, REFERENCE_DASH);
+            }
+            if let Some(stretch) = stretches.last().filter(|_| !reference.label.is_empty()) {
+                let area = self.label_area(stretch, &reference.label, &taken);
+                let place = (area.left, (area.top + area.bottom) / 2.0);
+                canvas.text(&reference.label, place, REFERENCE_NOTE, Anchor::START);
+                taken.push(area);
+            }
+        }
+    }
+
+    fn level(&self, reference: &Reference) -> Option<Area> {
+        let ReferenceLine::Horizontal(at) = reference.line else { return None };
+        let (_, y) = self.place(self.axes.x.value(0.0), at)?;
+        Some(Area { top: y - 0.5, bottom: y + 0.5, ..self.plot })
+    }
+
+    /// Beside the end of a line, inside the plot, free of other labels where that can be had by
+    /// going back along the line.
+    fn label_area(&self, stretch: &[Place], label: &str, taken: &[Area]) -> Area {
+        let (width, height) = (text_width(label, SMALL), SMALL * LEADING);
+        let beside = |(x, y): Place| {
+            let plot = &self.plot;
+            let steep = stretch
+                .first()
+                .zip(stretch.last())
+                .is_some_and(|(a, b)| (b.1 - a.1).abs() > 2.0 * (b.0 - a.0).abs());
+            let left =
+                if steep && x + GAP + width <= plot.right { x + GAP } else { x - width - GAP };
+            let left = left.clamp(plot.left + 1.0, (plot.right - width).max(plot.left + 1.0));
+            let above = y - height;
+            let top = match steep || above < plot.top {
+                true => y + 1.0,
+                false => above,
+            };
+            let top = top.clamp(plot.top, plot.bottom - height);
+            Area { left, top, right: left + width, bottom: top + height }
+        };
+        let length: f64 =
+            stretch.windows(2).map(|w| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1)).sum();
+        // Off other labels first, then off the data.
+        let data = self.data_places();
+        let crowd = |area: &Area| {
+            let labels = taken.iter().filter(|other| other.overlaps(area)).count();
+            let covered = data.iter().filter(|(x, y)| {
+                (area.left..=area.right).contains(x) && (area.top..=area.bottom).contains(y)
+            });
+            1000 * labels + covered.count()
+        };
+        let back = |step: u32| along(stretch, length * (1.0 - 0.065 * f64::from(step)));
+        let candidates = (0..14).map(|step| beside(back(step)));
+        // The first of those that are equally free: nearest to the end.
+        candidates.min_by_key(crowd).unwrap_or_else(|| beside((self.plot.right, self.plot.top)))
+    }
+
+    fn data_places(&self) -> Vec<Place> {
+        let series = self.axes.panel.series.iter().flat_map(|series| match &series.marks {
+            Marks::Line(points) | Marks::Points(points) | Marks::LineAndPoints(points) => {
+                points.clone()
+            }
+            Marks::Band(points) | Marks::Ranges(points) => {
+                points.iter().flat_map(|&(x, lo, hi)| [(x, lo), (x, hi)]).collect()
+            }
+            Marks::Bars(bars) => bars.iter().map(|&(a, b, y)| ((a + b) / 2.0, y)).collect(),
+        });
+        series.filter_map(|(x, y)| self.place(x, y)).collect()
+    }
+
+    fn annotation(&self, canvas: &mut Canvas, (x, y): (f64, f64), text: &str) {
+        let Some(place) = self.place(x, y).filter(|place| self.inside(*place)) else { return };
+        let to_left = place.0 + GAP + text_width(text, SMALL) > self.plot.right;
+        let anchor = if to_left { HPos::Right } else { HPos::Left };
+        let shift = if to_left { -GAP } else { GAP };
+        let at = (place.0 + shift, (place.1 - GAP).max(self.plot.top + SMALL));
+        canvas.text(text, at, NOTE, Anchor(anchor, VPos::Bottom));
+    }
+}
+
+/// The point of a line at a length from its begin.
+fn along(line: &[Place], length: f64) -> Place {
+    let mut left = length;
+    for pair in line.windows(2) {
+        let step = (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1);
+        if step >= left && step > 0.0 {
+            let t = left / step;
+            return (
+                pair[0].0 + t * (pair[1].0 - pair[0].0),
+                pair[0].1 + t * (pair[1].1 - pair[0].1),
+            );
+        }
+        left -= step;
+    }
+    line.last().copied().unwrap_or_default()
+}

@@ -1,0 +1,114 @@
+//! The one style: sizes, colours, markers and dashes. Lengths are in points (1/72 inch) until the
+//! canvas makes whole units of them.
+
+use plotters::style::RGBColor;
+
+/// How wide a figure is printed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Width {
+    /// One column of a two-column paper, 88 mm.
+    Column,
+    /// The whole page, 180 mm.
+    Page,
+    /// So many millimetres; at least 40.
+    Millimetres(f64),
+}
+
+impl Width {
+    /// In points.
+    pub(super) fn points(self) -> f64 {
+        let millimetres = match self {
+            Self::Column => 88.0,
+            Self::Page => 180.0,
+            Self::Millimetres(width) if width.is_finite() => width.clamp(40.0, 2000.0),
+            Self::Millimetres(_) => 88.0,
+        };
+        millimetres * 72.0 / 25.4
+    }
+}
+
+/// Type of labels, points.
+pub(super) const TEXT: f64 = 7.5;
+/// Type of tick labels and end-of-line labels.
+pub(super) const SMALL: f64 = 6.5;
+/// Type of titles.
+pub(super) const TITLE: f64 = 8.5;
+/// Height of a line of type over its size.
+pub(super) const LEADING: f64 = 1.3;
+/// Axis lines.
+pub(super) const HAIR: f64 = 0.5;
+/// Lines of data.
+pub(super) const LINE: f64 = 1.1;
+/// Half a marker's size.
+pub(super) const MARKER: f64 = 2.1;
+/// Length of a tick.
+pub(super) const TICK: f64 = 2.5;
+/// Space between neighbours.
+pub(super) const GAP: f64 = 3.0;
+
+/// Type and axes.
+pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
+/// [`INK`] as the document writes it.
+pub(super) const INK_HEX: &str = "#1A1A1A";
+/// Grid lines.
+pub(super) const GRID: RGBColor = RGBColor(0xc8, 0xc8, 0xc8);
+/// Reference lines and their labels: grey that reads on white and on black.
+pub(super) const REFERENCE: RGBColor = RGBColor(0x77, 0x77, 0x77);
+
+/// The palette of Okabe and Ito without its yellow (too light on white) and its black (the ink).
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0x00, 0x72, 0xb2),
+    RGBColor(0xd5, 0x5e, 0x00),
+    RGBColor(0x00, 0x9e, 0x73),
+    RGBColor(0xcc, 0x79, 0xa7),
+    RGBColor(0xe6, 0x9f, 0x00),
+    RGBColor(0x56, 0xb4, 0xe9),
+];
+
+/// A marker's shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker {
+    Circle,
+    Square,
+    Triangle,
+    Diamond,
+    Cross,
+    Down,
+    Plus,
+}
+
+const MARKERS: [Marker; 7] = [
+    Marker::Circle,
+    Marker::Square,
+    Marker::Triangle,
+    Marker::Diamond,
+    Marker::Cross,
+    Marker::Down,
+    Marker::Plus,
+];
+
+/// Lengths of dashes and gaps in turn, points; empty for a solid line.
+const DASHES: [&[f64]; 5] = [&[], &[5.0, 2.0], &[1.2, 1.6], &[6.0, 1.6, 1.2, 1.6], &[9.0, 2.5]];
+
+/// Dashes of reference lines.
+pub(super) const REFERENCE_DASH: &[f64] = &[2.5, 1.8];
+
+/// How a series looks. The lists have lengths without a common divisor, so that combinations
+/// repeat late (210).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Look {
+    pub colour: RGBColor,
+    pub marker: Marker,
+    pub dash: &'static [f64],
+}
+
+impl Look {
+    /// By its number in the palette.
+    pub fn number(number: usize) -> Self {
+        Self {
+            colour: COLOURS[number % COLOURS.len()],
+            marker: MARKERS[number % MARKERS.len()],
+            dash: DASHES[number % DASHES.len()],
+        }
+    }
+}
