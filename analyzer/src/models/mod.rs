@@ -3,11 +3,13 @@
 //! Module | what it is
 //! ---|---
 //! [`observations`] | the table that models are fitted to: one row a run, from CSV or from run directories
+//! [`regression`] | times as sums of basis functions (SCIENCE C): fit, select, predict
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //!
 //! Nothing here prints: [`crate::present`] shows what comes out.
 
 pub mod expression;
 pub mod observations;
+pub mod regression;
 
 pub use observations::Observations;

@@ -1,0 +1,69 @@
+//! How wrong a prediction may be: a fitted model comes in, coefficients of replicas go out.
+//!
+//! Parametric bootstrap (Efron and Tibshirani 1993, chapter 6): noise of the spread that the
+//! residuals show is put on the fitted times, and everything is done again, the selection of columns
+//! included.
+
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+
+use super::method::{self, Method};
+use super::problem::Residual;
+
+/// Share of the predictions that an interval leaves out on either side: 90 % intervals.
+const TAIL: f64 = 0.05;
+
+/// Coefficients of so many replicas; the same for the same seed, whatever the number of threads.
+/// Replicas whose fit fails are left out.
+pub(super) fn replicas(
+    method: Method,
+    residual: Residual,
+    matrix: &DMatrix<f64>,
+    fitted: &[f64],
+    spread: f64,
+    number: usize,
+    seed: u64,
+) -> Vec<DVector<f64>> {
+    (0..number)
+        .into_par_iter()
+        .filter_map(|replica| {
+            let mut random = fastrand::Rng::with_seed(seed.wrapping_add(replica as u64));
+            let times: Vec<f64> = fitted
+                .iter()
+                .map(|time| {
+                    let noise = spread * normal(&mut random);
+                    let noisy = match residual {
+                        Residual::Relative => time * (1.0 + noise),
+                        Residual::Absolute => time + noise,
+                    };
+                    // A time is positive; the floor matters only where the model explains nothing.
+                    noisy.max(0.01 * time)
+                })
+                .collect();
+            let fit = method::fit(method, residual, matrix, &times).ok()?;
+            Some(DVector::from_vec(fit.values))
+        })
+        .collect()
+}
+
+/// The 90 % interval of values of replicas; `None` where there are too few.
+pub(super) fn interval(values: &mut [f64]) -> Option<(f64, f64)> {
+    if values.len() < 20 {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    Some((quantile(values, TAIL), quantile(values, 1.0 - TAIL)))
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, part) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + part * (sorted[above] - sorted[below])
+}
+
+/// A standard normal number (Box and Muller 1958).
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.f64()).cos()
+}

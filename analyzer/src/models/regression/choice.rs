@@ -1,0 +1,135 @@
+//! Which method, which model: judged by how well each extrapolates inside the data. It is fitted to
+//! the small configurations and asked for the large ones.
+
+use super::{Basis, Method, Options, Part, Points, RegressionError};
+
+/// How well something extrapolates: relative errors at points that were held back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Score {
+    /// Method or model.
+    pub name: String,
+    /// Median of |predicted/measured − 1|; `None` where it could not be fitted.
+    pub median: Option<f64>,
+    /// Its 95th percentile.
+    pub p95: Option<f64>,
+    /// Its largest value.
+    pub largest: Option<f64>,
+    /// Why it could not be fitted.
+    pub failure: Option<String>,
+}
+
+/// Scores of several, and what they were asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// In words: what was fitted and what held back.
+    pub what: String,
+    /// Points held back, over all splits.
+    pub held: usize,
+    /// In the order in which they were offered.
+    pub scores: Vec<Score>,
+}
+
+/// A split of points into those to fit and those to ask for.
+type Split = (Vec<usize>, Vec<usize>);
+
+/// Splits that hold back the largest values of one variable: the largest, and the two largest, as
+/// long as three values and five points (or all but a third of fewer) remain.
+pub fn inner_splits(points: &Points) -> Vec<Split> {
+    let mut splits = Vec::new();
+    for v in 0..points.variables.len() {
+        let mut levels: Vec<f64> = points.values.iter().map(|point| point[v]).collect();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        for held in 1..=2usize {
+            if levels.len() < 3 + held {
+                continue;
+            }
+            let limit = levels[levels.len() - held];
+            let (large, small): (Vec<usize>, Vec<usize>) =
+                (0..points.len()).partition(|&i| points.values[i][v] >= limit);
+            if small.len() >= 4 && small.len() >= large.len() {
+                splits.push((small, large));
+            }
+        }
+    }
+    splits
+}
+
+fn score(name: &str, points: &Points, splits: &[Split], basis: &Basis, method: Method) -> Score {
+    let options = Options { replicas: 0, ..Options::of(method) };
+    let mut errors = Vec::new();
+    let mut failure = None;
+    for (fit, held) in splits {
+        let outcome = Part::fit(&points.select(fit), basis, &options, "the small configurations")
+            .and_then(|part| super::Model::of(part, method).times_at(&points.select(held)));
+        match outcome {
+            Ok(times) => {
+                let pairs = times.iter().zip(held);
+                errors.extend(pairs.map(|(time, &i)| (time / points.times[i] - 1.0).abs()));
+            }
+            Err(error) => failure = Some(error.to_string()),
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        (!errors.is_empty() && failure.is_none())
+            .then(|| errors[((errors.len() - 1) as f64 * share).round() as usize])
+    };
+    Score { name: name.to_owned(), median: at(0.5), p95: at(0.95), largest: at(1.0), failure }
+}
+
+/// Every method with the same columns on points held back: `held` when the user named them, else
+/// the largest configurations inside the data.
+///
+/// # Errors
+/// Nothing can be held back.
+pub fn compare(
+    fit: &Points,
+    held: Option<&Points>,
+    basis: &Basis,
+) -> Result<Comparison, RegressionError> {
+    let (points, splits, what) = match held {
+        Some(held) => {
+            let mut all = fit.clone();
+            all.values.extend(held.values.iter().cloned());
+            all.times.extend(&held.times);
+            all.places.extend(held.places.iter().cloned());
+            let split = ((0..fit.len()).collect(), (fit.len()..all.len()).collect());
+            (all, vec![split], "the points of --holdout".to_owned())
+        }
+        None => {
+            let splits = inner_splits(fit);
+            (fit.clone(), splits, "the largest values of each variable in turn".to_owned())
+        }
+    };
+    if splits.is_empty() {
+        return Err(RegressionError::Asked(
+            "--compare: nothing can be held back: at least 4 different values of a variable are \
+             wanted, or name points with --holdout"
+                .into(),
+        ));
+    }
+    let scores = Method::ALL
+        .into_iter()
+        .map(|method| score(method.name(), &points, &splits, basis, method))
+        .collect();
+    let held = splits.iter().map(|(_, held)| held.len()).sum();
+    Ok(Comparison { what, held, scores })
+}
+
+/// Lets models compete and gives the chosen one's index: the first, unless another's median error
+/// is less than two thirds of its. `None` where nothing can be held back.
+pub fn choose(points: &Points, bases: &[Basis], method: Method) -> Option<(usize, Comparison)> {
+    let splits = inner_splits(points);
+    if splits.is_empty() || bases.is_empty() {
+        return None;
+    }
+    let scores: Vec<Score> =
+        bases.iter().map(|basis| score(&basis.name, points, &splits, basis, method)).collect();
+    let error = |index: usize| scores[index].median.unwrap_or(f64::INFINITY);
+    let best = (0..scores.len()).min_by(|&i, &j| error(i).total_cmp(&error(j)))?;
+    let chosen = if error(best) < 2.0 / 3.0 * error(0) { best } else { 0 };
+    let held = splits.iter().map(|(_, held)| held.len()).sum();
+    let what = "the largest values of each variable in turn".to_owned();
+    Some((chosen, Comparison { what, held, scores }))
+}

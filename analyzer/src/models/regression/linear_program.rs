@@ -1,0 +1,82 @@
+//! The paper's minimax linear program (SCIENCE C, eq. 2) and least absolute deviations, both with
+//! coefficients that are not negative, by a simplex solver.
+
+use microlp::{ComparisonOp, OptimizationDirection, Problem as Program, Variable};
+use nalgebra::DVector;
+
+use super::face;
+use super::problem::Problem;
+
+/// The optimum of a program and whether another was as good.
+#[derive(Debug, Clone)]
+pub(super) struct Optimum {
+    /// Scaled coefficients.
+    pub a: DVector<f64>,
+    /// The largest change of a fitted value that the tie rule made, in units of the scaled times;
+    /// `None` where no tie rule applies.
+    pub moved: Option<f64>,
+}
+
+/// Minimises max|y − F·a| over a ≥ 0; of all optima the one with the least squares.
+///
+/// # Errors
+/// What the solver says when it fails.
+pub(super) fn minimax(problem: &Problem) -> Result<Optimum, String> {
+    let vertex = vertex(problem)?;
+    let a = face::least_squares(&problem.f, &problem.y, vertex.clone());
+    let moved = (&a - &vertex).amax();
+    Ok(Optimum { a, moved: Some(moved) })
+}
+
+/// One optimal vertex of the minimax program, as the simplex method finds it.
+pub(super) fn vertex(problem: &Problem) -> Result<DVector<f64>, String> {
+    let mut program = Program::new(OptimizationDirection::Minimize);
+    let largest = program.add_var(1.0, (0.0, f64::INFINITY));
+    let variables = coefficients(&mut program, problem);
+    for (row, y) in problem.f.row_iter().zip(problem.y.iter()) {
+        let sum: Vec<(Variable, f64)> =
+            variables.iter().copied().zip(row.iter().copied()).collect();
+        let with = |sign: f64| {
+            let mut sum = sum.clone();
+            sum.push((largest, sign));
+            sum
+        };
+        program.add_constraint(&with(1.0), ComparisonOp::Ge, *y);
+        program.add_constraint(&with(-1.0), ComparisonOp::Le, *y);
+    }
+    solved(&program, &variables)
+}
+
+/// Minimises Σ|y − F·a| over a ≥ 0.
+///
+/// # Errors
+/// What the solver says when it fails.
+pub(super) fn least_absolute(problem: &Problem) -> Result<DVector<f64>, String> {
+    let mut program = Program::new(OptimizationDirection::Minimize);
+    let variables = coefficients(&mut program, problem);
+    for (row, y) in problem.f.row_iter().zip(problem.y.iter()) {
+        let above = program.add_var(1.0, (0.0, f64::INFINITY));
+        let below = program.add_var(1.0, (0.0, f64::INFINITY));
+        let mut sum: Vec<(Variable, f64)> =
+            variables.iter().copied().zip(row.iter().copied()).collect();
+        sum.push((above, 1.0));
+        sum.push((below, -1.0));
+        program.add_constraint(&sum, ComparisonOp::Eq, *y);
+    }
+    solved(&program, &variables)
+}
+
+fn coefficients(program: &mut Program, problem: &Problem) -> Vec<Variable> {
+    (0..problem.f.ncols()).map(|_| program.add_var(0.0, (0.0, f64::INFINITY))).collect()
+}
+
+fn solved(program: &Program, variables: &[Variable]) -> Result<DVector<f64>, String> {
+    let outcome = program.solve().map_err(|error| error.to_string())?;
+    let solution = outcome.into_solution().map_err(|_| "the solver was interrupted".to_owned())?;
+    // The solver's own zeros may carry rounding.
+    let value = |variable: &Variable| {
+        let value = solution.var_value(*variable);
+        if value > 1e-12 { value } else { 0.0 }
+    };
+    Ok(DVector::from_iterator(variables.len(), variables.iter().map(value)))
+}

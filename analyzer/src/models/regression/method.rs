@@ -1,0 +1,135 @@
+//! One name a method: a matrix and times come in, coefficients go out.
+
+use nalgebra::{DMatrix, DVector};
+
+use super::problem::{Problem, Residual};
+use super::robust::{self, Selection};
+use super::{RegressionError, lasso, linear_program, nonnegative};
+
+/// How coefficients are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The default: Huber weights, positive-lasso and neighbouring supports, the mean of the
+    /// candidates by AICc.
+    Robust,
+    /// As robust, but the best support alone.
+    Sparse,
+    /// The paper's linear program: the largest residual is smallest; of equal optima the one with
+    /// least squares.
+    Minimax,
+    /// Non-negative least squares.
+    Nnls,
+    /// The sum of absolute residuals is smallest.
+    L1,
+    /// Positive lasso, λ by 5-fold cross-validation.
+    Lasso,
+    /// Least squares without a sign: the paper's example of overfitting.
+    Lsm,
+}
+
+impl Method {
+    /// Every method, the default first.
+    pub const ALL: [Self; 7] =
+        [Self::Robust, Self::Sparse, Self::Nnls, Self::Minimax, Self::L1, Self::Lasso, Self::Lsm];
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Robust => "robust",
+            Self::Sparse => "sparse",
+            Self::Minimax => "minimax",
+            Self::Nnls => "nnls",
+            Self::L1 => "l1",
+            Self::Lasso => "lasso",
+            Self::Lsm => "lsm",
+        }
+    }
+
+    /// The residuals that it makes small unless the user asks for others: the paper's methods take
+    /// seconds, as the paper does.
+    pub fn residual(self) -> Residual {
+        match self {
+            Self::Robust | Self::Sparse | Self::Nnls => Residual::Relative,
+            Self::Minimax | Self::L1 | Self::Lasso | Self::Lsm => Residual::Absolute,
+        }
+    }
+}
+
+/// Coefficients of one fit.
+#[derive(Debug, Clone)]
+pub(super) struct Coefficients {
+    /// One a column, unscaled.
+    pub values: Vec<f64>,
+    /// Share of the candidates that have the column; 1 or 0 where there is one candidate.
+    pub support: Vec<f64>,
+    /// Standard deviation of the residuals (relative, or in seconds), corrected for the number of
+    /// coefficients.
+    pub spread: f64,
+    /// How far the tie rule of the minimax program moved a scaled coefficient.
+    pub moved: Option<f64>,
+}
+
+/// Fits one method. `matrix` is points × columns, unscaled; one positive time a point.
+///
+/// # Errors
+/// A linear program that its solver gives up; more columns than points for least squares without a
+/// sign.
+pub(super) fn fit(
+    method: Method,
+    residual: Residual,
+    matrix: &DMatrix<f64>,
+    times: &[f64],
+) -> Result<Coefficients, RegressionError> {
+    let problem = Problem::new(matrix, times, residual);
+    let failed = |what: String| RegressionError::Solver { method: method.name(), what };
+    let mut moved = None;
+    let a = match method {
+        Method::Robust | Method::Sparse => {
+            let selection =
+                if method == Method::Robust { Selection::Mean } else { Selection::Best };
+            let fit = robust::fit(&problem, selection);
+            let values = problem.unscale(&negligible_out(&problem, fit.a));
+            let scale = scale_of(residual, times);
+            let spread = fit.spread * scale;
+            return Ok(Coefficients { values, support: fit.support, spread, moved });
+        }
+        Method::Nnls => nonnegative::solve(&problem.f, &problem.y, 0.0, &[]),
+        Method::Minimax => {
+            let optimum = linear_program::minimax(&problem).map_err(failed)?;
+            moved = optimum.moved;
+            optimum.a
+        }
+        Method::L1 => linear_program::least_absolute(&problem).map_err(failed)?,
+        Method::Lasso => lasso::cross_validated(&problem),
+        Method::Lsm => least_squares(&problem)?,
+    };
+    let a = if method == Method::Lsm { a } else { negligible_out(&problem, a) };
+    let used = a.iter().filter(|a| **a != 0.0).count() as f64;
+    let residuals = problem.residuals(&a);
+    let free = (times.len() as f64 - used).max(1.0);
+    let spread = (residuals.norm_squared() / free).sqrt() * scale_of(residual, times);
+    let support = a.iter().map(|a| if *a == 0.0 { 0.0 } else { 1.0 }).collect();
+    Ok(Coefficients { values: problem.unscale(&a), support, spread, moved })
+}
+
+/// What one unit of a scaled residual is.
+fn scale_of(residual: Residual, times: &[f64]) -> f64 {
+    match residual {
+        Residual::Relative => 1.0,
+        Residual::Absolute => times.iter().copied().fold(0.0, f64::max),
+    }
+}
+
+/// Columns that rounding brought in are not selected.
+fn negligible_out(problem: &Problem, a: DVector<f64>) -> DVector<f64> {
+    // Scaled columns and times are at most 1.
+    let largest = problem.y.amax();
+    a.map(|a| if a.abs() < 1e-9 * largest { 0.0 } else { a })
+}
+
+fn least_squares(problem: &Problem) -> Result<DVector<f64>, RegressionError> {
+    let (rows, columns) = problem.f.shape();
+    let all: Vec<usize> = (0..columns).collect();
+    nonnegative::on_columns(&problem.f, &problem.y, 0.0, &all)
+        .ok_or(RegressionError::NotDetermined { rows, columns })
+}

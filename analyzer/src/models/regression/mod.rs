@@ -1,0 +1,299 @@
+//! Regression for prediction (SCIENCE C): [`Points`] and a [`Basis`] come in, a [`Model`] goes out.
+//!
+//! y(x) = Σ a_k f_k(x) with a ≥ 0. Columns are scaled before anything is solved; residuals are
+//! relative unless the method is one of the paper's. What the points cannot tell apart is found and
+//! said ([`Identifiability`]), and every prediction carries the interval of its replicas.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `points`, `basis` | what is fitted to what |
+//! | `method` | one name a method; `robust`, `nonnegative`, `lasso`, `linear_program`, `face` do the work on a scaled `problem` |
+//! | `bootstrap` | replicas and intervals |
+//! | `choice` | methods and models judged by how well they extrapolate inside the data |
+//! | `two_step` | the paper's Method 2 |
+//! | `from_table` | a table of observations as points |
+
+mod basis;
+mod bootstrap;
+mod choice;
+mod error;
+mod face;
+mod from_table;
+mod lasso;
+mod linear_program;
+mod method;
+mod nonnegative;
+mod points;
+mod problem;
+mod robust;
+mod two_step;
+
+pub use basis::{Basis, BasisError, is_rank_count};
+pub use choice::{Comparison, Score, choose, compare, inner_splits};
+pub use error::RegressionError;
+pub use from_table::{Condition, points_from};
+pub use method::Method;
+pub use points::{Identifiability, Points};
+pub use problem::Residual;
+pub use two_step::{TwoStep, two_step};
+
+use nalgebra::{DMatrix, DVector};
+
+/// How a model is fitted.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The method.
+    pub method: Method,
+    /// The residuals that it makes small.
+    pub residual: Residual,
+    /// Bootstrap replicas; 0 for none, and then no intervals.
+    pub replicas: usize,
+    /// Seed of the replicas.
+    pub seed: u64,
+}
+
+impl Options {
+    /// A method with its own residuals and 200 replicas.
+    pub fn of(method: Method) -> Self {
+        Self { method, residual: method.residual(), replicas: 200, seed: 1 }
+    }
+}
+
+/// One fit: a part of a model, or the whole of it.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// `compute`, `mpi lower`; empty where the model has one part.
+    pub label: String,
+    /// What its coefficients are multiplied with in the model: ½ for each envelope.
+    pub factor: f64,
+    /// Its columns.
+    pub basis: Basis,
+    /// One a column, not yet multiplied with the factor.
+    pub coefficients: Vec<f64>,
+    /// Share of the candidates' weight that has the column.
+    pub support: Vec<f64>,
+    /// Share of the bootstrap replicas that selected the column; `None` without replicas.
+    pub replica_share: Option<Vec<f64>>,
+    /// Spread of the residuals: relative, or seconds.
+    pub spread: f64,
+    /// What they are measured in.
+    pub residual: Residual,
+    /// What the points can tell apart.
+    pub identifiability: Identifiability,
+    /// How far the tie rule moved a scaled coefficient of the minimax program.
+    pub tie_moved: Option<f64>,
+    /// The points that it was fitted to.
+    pub points: Points,
+    /// Fitted times at these points, seconds.
+    pub fitted: Vec<f64>,
+    /// Coefficients of the replicas.
+    replicas: Vec<DVector<f64>>,
+}
+
+/// A model of a time: the sum of its parts.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// The method of all parts.
+    pub method: Method,
+    /// Its parts, at least one.
+    pub parts: Vec<Part>,
+}
+
+/// What a model says about one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// Values of the variables, in the model's order.
+    pub values: Vec<f64>,
+    /// Seconds; `None` where it would be negative.
+    pub value: Option<f64>,
+    /// Lower end of the 90 % interval of the model's time (noise of a single run comes on top);
+    /// `None` without replicas or where it would be negative.
+    pub lo: Option<f64>,
+    /// Upper end.
+    pub hi: Option<f64>,
+    /// What the reader must know about this very prediction.
+    pub warnings: Vec<String>,
+}
+
+impl Part {
+    /// Fits one part.
+    ///
+    /// # Errors
+    /// Names that nobody defines, functions without a value, constant variables, too few points, a
+    /// solver that gives up.
+    pub fn fit(
+        points: &Points,
+        basis: &Basis,
+        options: &Options,
+        source_name: &str,
+    ) -> Result<Self, RegressionError> {
+        let points = points.sorted();
+        let matrix = points.matrix(basis)?;
+        check(&points, basis, options.method, source_name)?;
+        let found = method::fit(options.method, options.residual, &matrix, &points.times)?;
+        let coefficients = DVector::from_vec(found.values);
+        let fitted: Vec<f64> = (&matrix * &coefficients).iter().copied().collect();
+        let replicas = bootstrap::replicas(
+            options.method,
+            options.residual,
+            &matrix,
+            &fitted,
+            found.spread,
+            options.replicas,
+            options.seed,
+        );
+        let replica_share = (!replicas.is_empty()).then(|| {
+            let number = replicas.len() as f64;
+            (0..basis.columns.len())
+                .map(|j| replicas.iter().filter(|a| a[j] != 0.0).count() as f64 / number)
+                .collect()
+        });
+        Ok(Self {
+            label: String::new(),
+            factor: 1.0,
+            basis: basis.clone(),
+            identifiability: Identifiability::of(&matrix, &points.times),
+            coefficients: coefficients.iter().copied().collect(),
+            support: found.support,
+            replica_share,
+            spread: found.spread,
+            residual: options.residual,
+            tie_moved: found.moved,
+            points,
+            fitted,
+            replicas,
+        })
+    }
+}
+
+fn check(
+    points: &Points,
+    basis: &Basis,
+    method: Method,
+    source_name: &str,
+) -> Result<(), RegressionError> {
+    let least = match method {
+        Method::Lsm => basis.columns.len().max(3),
+        _ => 4,
+    };
+    if points.len() < least {
+        return Err(RegressionError::TooFewPoints {
+            source_name: source_name.to_owned(),
+            points: points.len(),
+            least,
+            method: method.name(),
+        });
+    }
+    for (v, variable) in points.variables.iter().enumerate() {
+        let first = points.values[0][v];
+        if points.values.iter().all(|point| point[v] == first) {
+            return Err(RegressionError::ConstantVariable {
+                source_name: source_name.to_owned(),
+                variable: variable.clone(),
+                value: first,
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Model {
+    /// A model of one part.
+    pub fn of(part: Part, method: Method) -> Self {
+        Self { method, parts: vec![part] }
+    }
+
+    /// The model's time at points, and the largest and the root mean square relative residual there,
+    /// for points with times.
+    ///
+    /// # Errors
+    /// A function without a value at a point.
+    pub fn times_at(&self, points: &Points) -> Result<Vec<f64>, RegressionError> {
+        let mut times = DVector::zeros(points.len());
+        for part in &self.parts {
+            let coefficients = DVector::from_column_slice(&part.coefficients);
+            times += points.matrix(&part.basis)? * coefficients * part.factor;
+        }
+        Ok(times.iter().copied().collect())
+    }
+
+    /// Predicts at new points.
+    ///
+    /// # Errors
+    /// A function without a value at a point.
+    pub fn predict(&self, points: &Points) -> Result<Vec<Prediction>, RegressionError> {
+        let matrices: Vec<DMatrix<f64>> =
+            self.parts.iter().map(|part| points.matrix(&part.basis)).collect::<Result<_, _>>()?;
+        let times = self.times_at(points)?;
+        let replicas = self.parts.iter().map(|part| part.replicas.len()).min().unwrap_or(0);
+        let at = |i: usize| {
+            let mut warnings = self.distance(&points.values[i]);
+            for (part, matrix) in self.parts.iter().zip(&matrices) {
+                let row: Vec<f64> = matrix.row(i).iter().copied().collect();
+                let few = part.basis.columns.len() <= part.points.len();
+                if few && part.identifiability.undecided(&row) > 1e-6 {
+                    warnings.push(
+                        "the fitted points do not decide this value: it depends on columns that \
+                         they cannot tell apart"
+                            .into(),
+                    );
+                }
+            }
+            let mut values: Vec<f64> = (0..replicas)
+                .map(|r| {
+                    let sum = |(part, matrix): (&Part, &DMatrix<f64>)| {
+                        part.factor * matrix.row(i).tr_dot(&part.replicas[r])
+                    };
+                    self.parts.iter().zip(&matrices).map(sum).sum()
+                })
+                .collect();
+            let interval = bootstrap::interval(&mut values);
+            let positive = |value: f64| (value > 0.0).then_some(value);
+            let value = positive(times[i]);
+            let (mut lo, mut hi) = (None, None);
+            if value.is_none() {
+                warnings.push(
+                    "the model's time is not positive here: it holds for points nearer to the \
+                     measured ones"
+                        .into(),
+                );
+            } else if let Some((low, high)) = interval {
+                (lo, hi) = (positive(low), positive(high));
+                if lo.is_none() {
+                    warnings.push("the interval reaches below 0".into());
+                }
+            }
+            Prediction { values: points.values[i].clone(), value, lo, hi, warnings }
+        };
+        Ok((0..points.len()).map(at).collect())
+    }
+
+    /// How far outside the measured ranges a point lies, one sentence a variable.
+    fn distance(&self, values: &[f64]) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let Some(part) = self.parts.first() else { return sentences };
+        for (v, name) in part.points.variables.iter().enumerate() {
+            let measured = || self.parts.iter().flat_map(|p| p.points.values.iter().map(|x| x[v]));
+            let largest = measured().fold(f64::NEG_INFINITY, f64::max);
+            let smallest = measured().fold(f64::INFINITY, f64::min);
+            let value = values[v];
+            if value > largest && largest > 0.0 {
+                let times = short(value / largest);
+                sentences.push(format!("asked at {times} times the largest {name} measured"));
+            } else if value < smallest && value > 0.0 {
+                let part = short(smallest / value);
+                sentences.push(format!("asked at 1/{part} of the smallest {name} measured"));
+            }
+        }
+        sentences
+    }
+}
+
+/// Two significant digits, no zeros behind.
+fn short(value: f64) -> String {
+    let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

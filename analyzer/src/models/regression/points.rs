@@ -1,0 +1,211 @@
+//! Observations come in; the points to fit, the matrix of basis functions on them, and what that
+//! matrix can tell apart go out.
+
+use nalgebra::DMatrix;
+
+use super::RegressionError;
+use super::basis::Basis;
+
+/// Singular values below this share of the largest are zero; columns are scaled first.
+const RANK_TOLERANCE: f64 = 1e-9;
+/// A column takes part in a dependence when this share of it does.
+const TAKES_PART: f64 = 1e-6;
+
+/// What is measured: a time at values of variables.
+#[derive(Debug, Clone, Default)]
+pub struct Points {
+    /// Names of the variables.
+    pub variables: Vec<String>,
+    /// Constants of the expressions.
+    pub constants: Vec<(String, f64)>,
+    /// One a point, in the order of the variables.
+    pub values: Vec<Vec<f64>>,
+    /// Minimum of the repetitions of each point, seconds; empty where only predictions are asked.
+    pub times: Vec<f64>,
+    /// Where each point is from, for messages.
+    pub places: Vec<String>,
+}
+
+impl Points {
+    /// Number of points.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Some of the points.
+    pub fn select(&self, indices: &[usize]) -> Self {
+        Self {
+            variables: self.variables.clone(),
+            constants: self.constants.clone(),
+            values: indices.iter().map(|&i| self.values[i].clone()).collect(),
+            times: match self.times.is_empty() {
+                true => Vec::new(),
+                false => indices.iter().map(|&i| self.times[i]).collect(),
+            },
+            places: indices.iter().map(|&i| self.places[i].clone()).collect(),
+        }
+    }
+
+    /// The same points in an order of their own, so that no result depends on that of the rows.
+    pub fn sorted(&self) -> Self {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by(|&i, &j| {
+            let by_values = self.values[i].iter().zip(&self.values[j]);
+            by_values.map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or_else(|| match self
+                .times
+                .is_empty()
+            {
+                true => std::cmp::Ordering::Equal,
+                false => self.times[i].total_cmp(&self.times[j]),
+            })
+        });
+        self.select(&order)
+    }
+
+    /// The value of a variable or constant at a point.
+    pub fn value(&self, point: usize, name: &str) -> Option<f64> {
+        let constant = || self.constants.iter().find(|(other, _)| other == name).map(|(_, v)| *v);
+        let index = self.variables.iter().position(|other| other == name);
+        index.map(|index| self.values[point][index]).or_else(constant)
+    }
+
+    /// Basis functions at the points: points × columns.
+    ///
+    /// # Errors
+    /// A name that is neither variable nor constant; a function without a value, with its point.
+    pub fn matrix(&self, basis: &Basis) -> Result<DMatrix<f64>, RegressionError> {
+        let names: Vec<&str> = self
+            .variables
+            .iter()
+            .map(String::as_str)
+            .chain(self.constants.iter().map(|(name, _)| name.as_str()))
+            .collect();
+        for column in &basis.columns {
+            column.check_names(&names).map_err(|source| {
+                let name = match &source {
+                    crate::models::expression::ExpressionError::UnknownName { name, .. } => {
+                        name.clone()
+                    }
+                    _ => String::new(),
+                };
+                RegressionError::UnknownName { source, name }
+            })?;
+        }
+        let mut matrix = DMatrix::zeros(self.len(), basis.columns.len());
+        for (j, column) in basis.columns.iter().enumerate() {
+            for i in 0..self.len() {
+                matrix[(i, j)] =
+                    column.evaluate(&|name| self.value(i, name)).map_err(|source| {
+                        RegressionError::NoValue { place: self.places[i].clone(), source }
+                    })?;
+            }
+        }
+        Ok(matrix)
+    }
+
+    /// Largest value of each variable.
+    pub fn largest(&self) -> Vec<f64> {
+        (0..self.variables.len())
+            .map(|v| self.values.iter().map(|point| point[v]).fold(f64::NEG_INFINITY, f64::max))
+            .collect()
+    }
+}
+
+/// What a matrix of basis functions can tell apart.
+#[derive(Debug, Clone)]
+pub struct Identifiability {
+    /// Numerical rank of the scaled matrix.
+    pub rank: usize,
+    /// Largest by smallest singular value that counts.
+    pub condition: f64,
+    /// Groups of columns that depend on each other on these points.
+    pub groups: Vec<Vec<usize>>,
+    /// Orthonormal basis of the dependences, columns × directions, for scaled columns.
+    null_space: DMatrix<f64>,
+    scales: Vec<f64>,
+}
+
+impl Identifiability {
+    /// Of points × columns, rows divided by the times so that small runs count.
+    pub fn of(matrix: &DMatrix<f64>, times: &[f64]) -> Self {
+        let (rows, columns) = matrix.shape();
+        let mut scaled = matrix.clone();
+        for (mut row, time) in scaled.row_iter_mut().zip(times) {
+            row /= *time;
+        }
+        let mut scales = Vec::new();
+        for mut column in scaled.column_iter_mut() {
+            let length = column.norm();
+            let length = if length > 0.0 { length } else { 1.0 };
+            column /= length;
+            scales.push(length);
+        }
+        // Zero rows give the decomposition all right singular vectors.
+        let square = scaled.resize_vertically(rows.max(columns), 0.0);
+        let svd = square.svd(false, true);
+        let values = &svd.singular_values;
+        let largest = values.max();
+        let zero: Vec<usize> =
+            (0..columns).filter(|&k| values[k] <= RANK_TOLERANCE * largest).collect();
+        let smallest = values
+            .iter()
+            .copied()
+            .filter(|value| *value > RANK_TOLERANCE * largest)
+            .fold(largest, f64::min);
+        let null_space = match &svd.v_t {
+            Some(v_t) => v_t.select_rows(&zero).transpose(),
+            None => DMatrix::zeros(columns, 0),
+        };
+        Self {
+            rank: columns - zero.len(),
+            condition: largest / smallest,
+            groups: groups(&null_space),
+            null_space,
+            scales,
+        }
+    }
+
+    /// Whether the data decide the model's value at a row of basis functions: 0 where they do, up to
+    /// 1 where nothing but the rule that chose among equal models does.
+    pub fn undecided(&self, row: &[f64]) -> f64 {
+        let scaled: Vec<f64> = row.iter().zip(&self.scales).map(|(f, s)| f / s).collect();
+        let row = nalgebra::DVector::from_vec(scaled);
+        match row.norm() {
+            0.0 => 0.0,
+            length => self.null_space.tr_mul(&row).norm() / length,
+        }
+    }
+}
+
+/// Columns joined by dependences: connected parts of the projector on the null space.
+fn groups(null_space: &DMatrix<f64>) -> Vec<Vec<usize>> {
+    let columns = null_space.nrows();
+    let projector = null_space * null_space.transpose();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut seen = vec![false; columns];
+    for first in 0..columns {
+        if seen[first] || projector[(first, first)] <= TAKES_PART {
+            continue;
+        }
+        let mut group = Vec::new();
+        let mut open = vec![first];
+        seen[first] = true;
+        while let Some(j) = open.pop() {
+            group.push(j);
+            for k in 0..columns {
+                if !seen[k] && projector[(j, k)].abs() > TAKES_PART {
+                    seen[k] = true;
+                    open.push(k);
+                }
+            }
+        }
+        group.sort_unstable();
+        groups.push(group);
+    }
+    groups
+}
