@@ -357,7 +357,7 @@ impl SyntheticRank {
             records.resize(end, 0);
         }
         push_chunk(&mut file, CHUNK_DEFINITIONS, 0, 0, 0, &records);
-        let slots_a_chunk = (CHUNK_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        let slots_a_chunk = (MAPPING_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         for (thread, slots) in self.threads.iter().enumerate() {
             for (sequence, slots) in slots.chunks(slots_a_chunk).enumerate() {
                 let bytes: Vec<u8> =
@@ -383,7 +383,7 @@ fn push_chunk(
     let mut header = ChunkHeader {
         magic: CHUNK_MAGIC,
         kind,
-        reserved0: 0,
+        flags: 0,
         thread,
         sequence,
         length: length as u64,

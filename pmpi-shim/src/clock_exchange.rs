@@ -18,6 +18,7 @@ use trace_format::header::{ClockExchange, Phase};
 use crate::agreement::Company;
 use crate::counter;
 use crate::mpi_library::{Entry, MpiLibrary};
+use crate::peers;
 
 const TAG: usize = 4711;
 /// Exchanges before those that count: connections are made, caches filled.
@@ -150,7 +151,11 @@ impl Exchanger {
     ) -> Option<Self> {
         let (world, byte) = (library.comm_world()?, library.byte()?);
         let partners = match company {
-            Company::Everyone => partners(&gather_hosts(world, byte, host, size)?, rank),
+            Company::Everyone => {
+                let hosts = gather_hosts(world, byte, host, size)?;
+                peers::know_hosts(&hosts, rank);
+                partners(&hosts, rank)
+            }
             Company::Some(members) => partners_among(members, rank),
         };
         Some(Self {

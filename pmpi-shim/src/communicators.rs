@@ -17,6 +17,7 @@ use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR
 use crate::abi;
 use crate::counter;
 use crate::mpi_library::{Entry, MpiLibrary};
+use crate::peers;
 use crate::real_entry::OwnWork;
 use crate::thread_block::{COMMUNICATOR_PLACES, SIZE_PLACES, ThreadBlock};
 use crate::trace_file::define;
@@ -212,6 +213,7 @@ impl Registry {
         // A place that another thread may still hold a pointer to is never written again: what is
         // recycled is the id. A few bytes stay behind for each freed communicator.
         let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+        peers::know_members(id, if inter { &remote } else { &members });
         self.communicators.insert(handle, kept);
         let _ = define(&Definition::Communicator(Communicator {
             id,

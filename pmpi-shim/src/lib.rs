@@ -22,8 +22,12 @@
 //! | `abi` | where the loaded MPI keeps what a status says |
 //! | `thread_block` | what a thread needs on that path |
 //! | `counter` | the cycle counter |
-//! | `window` | the thread's mapped piece of the trace |
-//! | `trace_file` | the rank's file: growth and definitions |
+//! | `window` | the thread's windows: memory that its events go to |
+//! | `keeping` | what becomes of a full window, by the run's policy |
+//! | `peers` | which ranks run on the same host |
+//! | `totals` | events folded into totals |
+//! | `trace_file` | the rank's file: windows, chunks, definitions |
+//! | `file_space` | space of a file by its descriptor |
 //! | `life` | the recorder's states, start and finish |
 //! | `real_entry` | the way to the interposed functions |
 //! | `mpi_library` | which MPI is loaded, and its constants |
@@ -52,12 +56,15 @@ mod counter;
 mod datatypes;
 mod entries;
 mod exceptions;
+mod file_space;
+mod keeping;
 mod life;
 mod lifetimes;
 mod machine;
 mod mail;
 mod mpi_library;
 mod path;
+mod peers;
 mod plan;
 mod polls;
 mod presence;
@@ -67,5 +74,6 @@ mod run_id;
 mod say;
 mod settings;
 mod thread_block;
+mod totals;
 mod trace_file;
 mod window;

@@ -20,6 +20,7 @@ use crate::clock_exchange::Exchanger;
 use crate::communicators;
 use crate::compute;
 use crate::counter;
+use crate::keeping;
 use crate::machine;
 use crate::mpi_library::MpiLibrary;
 use crate::path::close;
@@ -197,7 +198,10 @@ unsafe fn try_start(
     let is_root = rank == company.root();
     let opened = begin_file(&directory, rank, is_root, || {
         write_identity(&settings, &library, (rank, size, level), run_id, (host, boot_id))?;
+        define(&Definition::Keeping(settings.keeping.clone()))?;
         define(&Definition::ClockAnchor(early_anchor))?;
+        trace_file::limit(settings.keeping.max_bytes);
+        keeping::choose(settings.keeping.clone());
         communicators::begin(&library);
         window::watch_threads();
         window::set_level(level);
@@ -424,16 +428,7 @@ pub unsafe fn after_finalize(block: *mut ThreadBlock) {
         STATE.store(OVER, Relaxed);
         // SAFETY: the caller's promise; after this the thread has no window.
         unsafe {
-            if (*block).window.is_null() {
-                return;
-            }
-            let (mapping, bytes) = ((*block).window, (*block).window_bytes);
-            let used = ((*block).cursor as usize).wrapping_sub(mapping as usize);
-            // A thread that stopped recording has its cursor elsewhere: its window is kept whole.
-            let used = if used <= bytes { used } else { bytes };
-            window::scratch(block);
-            (*block).window = std::ptr::null_mut();
-            trace_file::finish(mapping, bytes, used);
+            window::finish(block);
         }
     }));
 }

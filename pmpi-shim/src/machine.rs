@@ -12,7 +12,7 @@ use crate::settings;
 use crate::window;
 
 /// Longest argument list that a header keeps, bytes.
-const MOST_ARGUMENT_BYTES: usize = 16 * 1024;
+const MOST_ARGUMENT_BYTES: usize = 8 * 1024;
 /// Most bytes of one variable's value that are kept.
 const MOST_VALUE_BYTES: usize = 1024;
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::trace_file::move_up;
+use crate::file_space::move_up;
 
 /// Set by `gammachi run` where it has seen to it that every rank of every host loads the recorder.
 const EVERY_RANK: &str = "GAMMACHI_EVERY_RANK";

@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use trace_format::header::{Keeping, KeepingPolicy};
+
 /// How the run is to be recorded.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -16,6 +18,8 @@ pub struct Settings {
     pub compute: String,
     /// `GAMMACHI_PARAMS`: `N=20000,NB=80`.
     pub parameters: Vec<(String, String)>,
+    /// `GAMMACHI_KEEP` and `GAMMACHI_MAX_BYTES`: which events are kept, in how many bytes.
+    pub keeping: Keeping,
     /// `GAMMACHI_CLOCK_ROUNDS`: two-way exchanges a pair.
     pub clock_rounds: u32,
     /// `GAMMACHI_CLOCK_DEADLINE`: seconds that an exchange waits for its partner.
@@ -36,7 +40,10 @@ pub struct TestClock {
 }
 
 /// Highest detail level that this recorder has.
-const HIGHEST_LEVEL: u8 = 1;
+const HIGHEST_LEVEL: u8 = 2;
+const DEFAULT_LEVEL: u8 = 1;
+/// Bytes of a rank's file from which on events are given up.
+const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 const DEFAULT_CLOCK_ROUNDS: u32 = 100;
 const DEFAULT_CLOCK_DEADLINE_S: f64 = 30.0;
 const DEFAULT_FINALIZE_DEADLINE_S: f64 = 600.0;
@@ -56,7 +63,7 @@ impl Settings {
             },
         };
         let level =
-            number("GAMMACHI_LEVEL", f64::from(HIGHEST_LEVEL), &|v| [0.0, 1.0, 2.0].contains(&v))
+            number("GAMMACHI_LEVEL", f64::from(DEFAULT_LEVEL), &|v| [0.0, 1.0, 2.0].contains(&v))
                 as u8;
         let clock_rounds = number("GAMMACHI_CLOCK_ROUNDS", f64::from(DEFAULT_CLOCK_ROUNDS), &|v| {
             (1.0..=1e6).contains(&v) && v.fract() == 0.0
@@ -67,6 +74,21 @@ impl Settings {
             Some(_) => clock_deadline_s,
             None => DEFAULT_FINALIZE_DEADLINE_S,
         };
+        let max_bytes = number("GAMMACHI_MAX_BYTES", DEFAULT_MAX_BYTES as f64, &|v| {
+            (0.0..=9e15).contains(&v) && v.fract() == 0.0
+        });
+        let policy = match text("GAMMACHI_KEEP").as_deref() {
+            None | Some("first") => KeepingPolicy::First,
+            Some("last") => KeepingPolicy::Last,
+            Some("totals") => KeepingPolicy::Totals,
+            Some(other) => {
+                complaints.push(format!(
+                    "GAMMACHI_KEEP={other} is none of first, last, totals; using first"
+                ));
+                KeepingPolicy::First
+            }
+        };
+        let keeping = Keeping { policy, max_bytes: max_bytes as u64 };
         let compute = match text("GAMMACHI_COMPUTE") {
             None => "outside".to_owned(),
             Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
@@ -82,6 +104,7 @@ impl Settings {
             level: level.min(HIGHEST_LEVEL),
             compute,
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
+            keeping,
             clock_rounds,
             clock_deadline_s,
             finalize_deadline_s,

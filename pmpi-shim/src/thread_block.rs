@@ -9,6 +9,7 @@ use std::arch::{asm, global_asm};
 use trace_format::layout::Slot;
 
 use crate::communicators::CommunicatorFacts;
+use crate::window::Recorder;
 
 /// Bytes reserved for the block in assembly.
 const BLOCK_BYTES: usize = 768;
@@ -39,17 +40,8 @@ pub struct ThreadBlock {
     pub window: *mut u8,
     /// Bytes of that mapping.
     pub window_bytes: usize,
-    /// Mapping of the window before it, kept until the next change: a long call's slot may still
-    /// be completed there.
-    pub previous_window: *mut u8,
-    /// Bytes of that mapping.
-    pub previous_bytes: usize,
-    /// Number of the thread in the trace.
-    pub thread: u32,
-    /// Sequence of the next window.
-    pub sequence: u32,
-    /// Minor faults of the thread when the current window was opened.
-    pub minor_faults: u64,
+    /// The thread's windows, null before the first.
+    pub recorder: *mut Recorder,
     /// Detail level: 0 function and times, 1 and above attributes.
     pub level: u32,
     /// Generation of handles that the two caches below belong to.

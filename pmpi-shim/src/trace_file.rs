@@ -1,41 +1,40 @@
-//! The rank's file: growth by granted chunks, and definition records.
+//! The rank's file: windows that are mapped from it, chunks that are written to it, definitions.
 //!
 //! A store goes only into pages that `posix_fallocate` granted and that were populated: on a full
-//! file system touching a hole would kill the program by SIGBUS. The descriptor is checked before
-//! each use, since a program may close descriptors that are not its own.
+//! file system touching a hole would kill the program by SIGBUS. Only windows are mapped; everything
+//! else is written. The descriptor is checked before each use, since a program may close descriptors
+//! that are not its own.
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering::Release};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_format::encoding::{FRAME_BYTES, checksum, encode, framed_bytes};
 use trace_format::header::{Definition, FileHeader};
 use trace_format::layout::*;
+use trace_format::totals::TOTALS_CHUNK_BYTES;
 
-/// Linux 5.14: populate a mapping for writing.
-const MADV_POPULATE_WRITE: c_int = 23;
+use crate::file_space::{
+    allocate, identity_of, move_up, populate, refuse_copy_on_write, write_all, write_zeros,
+};
 
-/// Bytes of the zeros that granted space is filled with, and pieces of it in one system call.
-const ZERO_BYTES: usize = 64 << 10;
-const MOST_PIECES: usize = 64;
-/// Times that granting space is tried while signals interrupt it.
-const ALLOCATE_TRIES: u32 = 16;
+/// Bytes of a definition chunk, unless one record needs more.
+const DEFINITION_CHUNK_BYTES: u64 = 16 << 10;
 
 struct TraceFile {
     descriptor: c_int,
     identity: (libc::dev_t, libc::ino_t),
     path: PathBuf,
+    /// Behind everything that was given away.
     end: u64,
-    /// Current definition chunk: next record and end.
-    definitions: Option<(*mut u8, *mut u8)>,
+    /// Beyond this no events are added; windows and definitions are.
+    max_bytes: u64,
+    /// Current definition chunk: offset of the next record and of its end.
+    definitions: Option<(u64, u64)>,
     definition_chunks: u32,
 }
-
-// SAFETY: the pointers are into a shared mapping that only the holder of the lock writes.
-unsafe impl Send for TraceFile {}
 
 static FILE: Mutex<Option<TraceFile>> = Mutex::new(None);
 
@@ -43,13 +42,19 @@ fn lock() -> MutexGuard<'static, Option<TraceFile>> {
     FILE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A mapped chunk whose header is written.
-pub struct Chunk {
-    /// Start of the mapping.
+/// Memory for a thread's events.
+#[derive(Debug)]
+pub struct Memory {
+    /// Start of the mapping; its bytes are zero.
     pub mapping: *mut u8,
-    /// Bytes of the mapping, header included.
+    /// Bytes of the mapping.
     pub bytes: usize,
+    /// Where it lies in the file; `None` for memory that is not the file's.
+    pub offset: Option<u64>,
 }
+
+// SAFETY: plain memory; whoever holds the value uses it alone.
+unsafe impl Send for Memory {}
 
 fn system_error() -> String {
     std::io::Error::last_os_error().to_string()
@@ -95,32 +100,17 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         identity,
         path: path.to_owned(),
         end: HEADER_BYTES,
+        max_bytes: u64::MAX,
         definitions: None,
         definition_chunks: 0,
     });
     Ok(())
 }
 
-/// Moves a descriptor away from the low ones that a program's next `open` would get, to the upper half
-/// of the kernel's table as it stands: making that table grow costs a threaded process 15 ms.
-pub fn move_up(descriptor: c_int) -> c_int {
-    let table = crate::machine::descriptor_table_places();
-    // SAFETY: both descriptors are ours.
-    unsafe {
-        let high = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, table / 2);
-        if high < 0 {
-            return descriptor;
-        }
-        libc::close(descriptor);
-        high
-    }
-}
-
-fn identity_of(descriptor: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
-    // SAFETY: a zeroed stat is valid to be written over.
-    unsafe {
-        let mut status: libc::stat = std::mem::zeroed();
-        (libc::fstat(descriptor, &mut status) == 0).then_some((status.st_dev, status.st_ino))
+/// Adds no events beyond that many bytes; 0: no limit.
+pub fn limit(max_bytes: u64) {
+    if let Some(file) = lock().as_mut() {
+        file.max_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
     }
 }
 
@@ -140,31 +130,54 @@ impl TraceFile {
         Ok(self.descriptor)
     }
 
-    /// Grants bytes of the file.
-    fn grant(&mut self, offset: u64, bytes: usize) -> Result<c_int, String> {
-        let descriptor = self.descriptor()?;
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: `limit` is ours to be written. (Growing beyond it would raise SIGXFSZ.)
-        let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-        if known && limit.rlim_cur != libc::RLIM_INFINITY && offset + bytes as u64 > limit.rlim_cur
-        {
-            return Err("the trace would exceed the limit on file size (ulimit -f)".into());
-        }
-        let refused = match allocate(descriptor, offset, bytes) {
-            // A file system that every signal interrupts: what is written is granted, too.
-            0 | libc::EINTR => write_zeros(descriptor, offset, bytes).err(),
-            error => Some(std::io::Error::from_raw_os_error(error)),
-        };
-        match refused {
-            None => Ok(descriptor),
-            Some(error) => {
-                Err(format!("no space for the trace in {}: {error}", self.path.display()))
-            }
-        }
+    fn cannot_grow(&self, error: &std::io::Error) -> String {
+        format!("no space for the trace in {}: {error}", self.path.display())
     }
 
-    /// Grants, maps and populates bytes of the file.
-    fn map(&mut self, offset: u64, bytes: usize) -> Result<*mut u8, String> {
+    /// The descriptor, for writing up to `end`: growing beyond the limit on file size would raise
+    /// SIGXFSZ.
+    fn descriptor_up_to(&mut self, end: u64) -> Result<c_int, String> {
+        let descriptor = self.descriptor()?;
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `limit` is ours to be written.
+        let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+        if known && limit.rlim_cur != libc::RLIM_INFINITY && end > limit.rlim_cur {
+            return Err("the trace would exceed the limit on file size (ulimit -f)".into());
+        }
+        Ok(descriptor)
+    }
+
+    /// Grants bytes of the file, which then read as zero.
+    fn grant(&mut self, offset: u64, bytes: usize) -> Result<c_int, String> {
+        let descriptor = self.descriptor_up_to(offset + bytes as u64)?;
+        match allocate(descriptor, offset, bytes) {
+            // A file system that every signal interrupts: what is written is granted, too.
+            0 | libc::EINTR => write_zeros(descriptor, offset, bytes),
+            error => Err(std::io::Error::from_raw_os_error(error)),
+        }
+        .map(|()| descriptor)
+        .map_err(|error| self.cannot_grow(&error))
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), String> {
+        let descriptor = self.descriptor_up_to(offset + bytes.len() as u64)?;
+        write_all(descriptor, offset, bytes).map_err(|error| self.cannot_grow(&error))
+    }
+
+    /// Writes a chunk, its header last.
+    fn write_chunk(
+        &mut self,
+        offset: u64,
+        header: &ChunkHeader,
+        content: &[u8],
+    ) -> Result<(), String> {
+        self.write(offset + CHUNK_HEADER_BYTES as u64, content)?;
+        self.write(offset, bytes_of(header))
+    }
+
+    /// Memory of the file; `None` where its file system maps no memory to be shared.
+    fn window(&mut self, bytes: usize) -> Result<Option<Memory>, String> {
+        let offset = self.end.next_multiple_of(MAPPING_GRANULE);
         let descriptor = self.grant(offset, bytes)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping of our own file.
@@ -172,150 +185,51 @@ impl TraceFile {
             libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, descriptor, offset as i64)
         };
         if mapping == libc::MAP_FAILED {
-            return Err(format!("cannot map the trace file: {}", system_error()));
+            return Ok(None);
         }
         populate(mapping, bytes)?;
-        Ok(mapping.cast())
-    }
-
-    /// The next chunk of the file, its header written.
-    fn chunk(&mut self, mut header: ChunkHeader, bytes: usize) -> Result<Chunk, String> {
-        let mapping = self.map(self.end, bytes)?;
-        self.end += bytes as u64;
-        header.magic = CHUNK_MAGIC;
-        header.length = bytes as u64;
-        let (from, to) = CHUNK_CRC_COVERS;
-        header.crc = checksum(&bytes_of(&header)[from..to]);
-        // SAFETY: the mapping is fresh, aligned and longer than a header. The first word, with the
-        // magic, is stored last.
-        unsafe {
-            let rest = &bytes_of(&header)[8..];
-            mapping.add(8).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-            let first = u64::from(header.magic) | u64::from(header.kind) << 32;
-            AtomicU64::from_ptr(mapping.cast()).store(first, Release);
-        }
-        Ok(Chunk { mapping, bytes })
+        self.end = offset + bytes as u64;
+        Ok(Some(Memory { mapping: mapping.cast(), bytes, offset: Some(offset) }))
     }
 
     fn define(&mut self, definition: &Definition) -> Result<(), String> {
         let payload = encode(definition).ok_or("a definition is too long")?;
-        let framed = framed_bytes(payload.len());
-        let room = self.definitions.map_or(0, |(next, end)| end as usize - next as usize);
-        if room < framed {
-            let needed = (CHUNK_HEADER_BYTES + framed) as u64;
-            let header = empty_chunk(CHUNK_DEFINITIONS, 0, self.definition_chunks);
-            let chunk = self.chunk(header, needed.next_multiple_of(CHUNK_GRANULE) as usize)?;
+        let framed = framed_bytes(payload.len()) as u64;
+        if self.definitions.is_none_or(|(next, end)| next + framed > end) {
+            let needed = CHUNK_HEADER_BYTES as u64 + framed;
+            let length = needed.next_multiple_of(CHUNK_GRANULE).max(DEFINITION_CHUNK_BYTES);
+            let offset = self.end;
+            self.grant(offset, length as usize)?;
+            let number = self.definition_chunks;
+            let header = ChunkHeader { length, ..empty_chunk(CHUNK_DEFINITIONS, 0, number) };
+            self.write(offset, bytes_of(&sealed(header)))?;
+            self.end += length;
             self.definition_chunks += 1;
-            // SAFETY: both ends lie in the mapping.
-            self.definitions = Some(unsafe {
-                (chunk.mapping.add(CHUNK_HEADER_BYTES), chunk.mapping.add(chunk.bytes))
-            });
+            self.definitions = Some((offset + CHUNK_HEADER_BYTES as u64, offset + length));
         }
         let (next, end) = self.definitions.ok_or("no definition chunk")?;
         let frame = u64::from(checksum(&payload)) << 32 | payload.len() as u64;
-        // SAFETY: `framed` bytes from `next` on are free and mapped; `next` is 8-aligned. The frame
-        // is stored last.
-        unsafe {
-            next.add(FRAME_BYTES).copy_from_nonoverlapping(payload.as_ptr(), payload.len());
-            AtomicU64::from_ptr(next.cast()).store(frame, Release);
-            self.definitions = Some((next.add(framed), end));
-        }
+        // The frame is written last: without it the record is not there.
+        self.write(next + FRAME_BYTES as u64, &payload)?;
+        self.write(next, &frame.to_le_bytes())?;
+        self.definitions = Some((next + framed, end));
         Ok(())
     }
 }
 
-/// Grants space, again where a signal came between; an error number or 0.
-fn allocate(descriptor: c_int, offset: u64, bytes: usize) -> c_int {
-    let mut error = libc::EINTR;
-    for _ in 0..ALLOCATE_TRIES {
-        // SAFETY: our descriptor.
-        error = unsafe { libc::posix_fallocate(descriptor, offset as i64, bytes as i64) };
-        if error != libc::EINTR {
-            break;
-        }
-    }
-    error
-}
-
-/// Makes a file of btrfs one that is not copied on write: there a store into a page that was granted and
-/// written needs new space all the same, and is SIGBUS where there is none.
-fn refuse_copy_on_write(descriptor: c_int) -> Result<(), String> {
-    const BTRFS: i64 = 0x9123_683e;
-    const SET_FLAGS: libc::c_ulong = 0x4008_6602;
-    const NO_COW: libc::c_long = 0x0080_0000;
-    // SAFETY: a zeroed statfs is valid to be written over; the flags are a long of ours.
-    unsafe {
-        let mut system: libc::statfs = std::mem::zeroed();
-        if libc::fstatfs(descriptor, &mut system) == 0
-            && system.f_type == BTRFS
-            && libc::ioctl(descriptor, SET_FLAGS, &NO_COW) != 0
-        {
-            return Err(format!("btrfs copies on write, and refused not to: {}", system_error()));
-        }
-    }
-    Ok(())
-}
-
-/// Writes zeros over granted bytes of a file.
-///
-/// Pages that a write has made are large and clean to map: populating them afterwards costs a
-/// twentieth of what it costs to fault granted but unwritten ones (docs/overhead.md).
-fn write_zeros(descriptor: c_int, offset: u64, bytes: usize) -> std::io::Result<()> {
-    static ZEROS: [u8; ZERO_BYTES] = [0; ZERO_BYTES];
-    let piece = libc::iovec { iov_base: ZEROS.as_ptr().cast_mut().cast(), iov_len: ZERO_BYTES };
-    let pieces = [piece; MOST_PIECES];
-    let mut done = 0;
-    while done < bytes {
-        let left = bytes - done;
-        let count = (left / ZERO_BYTES).clamp(1, MOST_PIECES);
-        let at = (offset + done as u64) as i64;
-        // SAFETY: the pieces are read only; the last one is shortened to what is left.
-        let written = unsafe {
-            if left < ZERO_BYTES {
-                libc::pwrite(descriptor, ZEROS.as_ptr().cast(), left, at)
-            } else {
-                libc::pwritev(descriptor, pieces.as_ptr(), count as c_int, at)
-            }
-        };
-        match written {
-            1.. => done += written as usize,
-            0 => return Err(std::io::ErrorKind::WriteZero.into()),
-            _ => {
-                let error = std::io::Error::last_os_error();
-                if error.kind() != std::io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Populates a granted mapping for writing.
-fn populate(mapping: *mut c_void, bytes: usize) -> Result<(), String> {
-    // SAFETY: our own fresh mapping.
-    if unsafe { libc::madvise(mapping, bytes, MADV_POPULATE_WRITE) } == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    if error.raw_os_error() != Some(libc::EINVAL) {
-        // SAFETY: as above.
-        unsafe { libc::munmap(mapping, bytes) };
-        return Err(format!("cannot write to the trace file: {error}"));
-    }
-    // Kernels before 5.14: touch each page; `posix_fallocate` granted them all.
-    for page in (0..bytes).step_by(4096) {
-        // SAFETY: inside our mapping, whose pages are granted.
-        unsafe { mapping.cast::<u8>().add(page).write_volatile(0) };
-    }
-    Ok(())
+/// A header with its magic and checksum.
+fn sealed(mut header: ChunkHeader) -> ChunkHeader {
+    header.magic = CHUNK_MAGIC;
+    let (from, to) = CHUNK_CRC_COVERS;
+    header.crc = checksum(&bytes_of(&header)[from..to]);
+    header
 }
 
 fn empty_chunk(kind: u16, thread: u32, sequence: u32) -> ChunkHeader {
     ChunkHeader {
         magic: 0,
         kind,
-        reserved0: 0,
+        flags: 0,
         thread,
         sequence,
         length: 0,
@@ -338,33 +252,136 @@ pub fn write_header(mut fixed: FixedHeader, header: &FileHeader) -> Result<(), S
     fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
-    let mapping = file.map(0, HEADER_BYTES as usize)?;
-    let fixed = bytes_of(&fixed);
-    // SAFETY: the mapping holds HEADER_BYTES, checked above to be enough; it is ours alone.
-    unsafe {
-        mapping.add(fixed.len()).copy_from_nonoverlapping(payload.as_ptr(), payload.len());
-        mapping.copy_from_nonoverlapping(fixed.as_ptr(), fixed.len());
-        libc::munmap(mapping.cast(), HEADER_BYTES as usize);
-    }
-    Ok(())
+    let mut area = bytes_of(&fixed).to_vec();
+    area.extend(payload);
+    file.grant(0, HEADER_BYTES as usize)?;
+    file.write(0, &area)
 }
 
-/// The next event chunk of a thread.
-pub fn event_chunk(
-    thread: u32,
+/// Memory for a thread's events: of the file, or, where its file system maps no memory to be shared, the
+/// process's own.
+pub fn window(bytes: usize) -> Result<Memory, String> {
+    if let Some(memory) = lock().as_mut().ok_or("no trace file")?.window(bytes)? {
+        return Ok(memory);
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh mapping.
+    let mapping = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+    if mapping == libc::MAP_FAILED {
+        return Err(format!("no memory for the trace: {}", system_error()));
+    }
+    Ok(Memory { mapping: mapping.cast(), bytes, offset: None })
+}
+
+/// The header of an event chunk.
+pub fn event_header(
+    (thread, thread_os_id): (u32, u32),
     sequence: u32,
     opened_ticks: u64,
-    thread_os_id: u32,
+    length: usize,
     previous_minor_faults: u64,
-    bytes: usize,
-) -> Result<Chunk, String> {
-    let header = ChunkHeader {
+) -> ChunkHeader {
+    sealed(ChunkHeader {
+        flags: CHUNK_IS_WINDOW,
+        length: length as u64,
         opened_ticks,
         thread_os_id,
         previous_minor_faults,
         ..empty_chunk(CHUNK_EVENTS, thread, sequence)
-    };
-    lock().as_mut().ok_or("no trace file")?.chunk(header, bytes)
+    })
+}
+
+fn kept_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
+    sealed(ChunkHeader { flags: 0, length, ..*window })
+}
+
+/// Adds a chunk with these slots, in a place of its own of at least `place_bytes`; its offset, or
+/// `None` where the file may not grow any more.
+pub fn append(
+    window: &ChunkHeader,
+    slots: &[u8],
+    place_bytes: usize,
+) -> Result<Option<u64>, String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let used = (CHUNK_HEADER_BYTES + slots.len()).max(place_bytes) as u64;
+    let (offset, length) = (file.end, used.next_multiple_of(CHUNK_GRANULE));
+    if offset + length > file.max_bytes {
+        return Ok(None);
+    }
+    file.write_chunk(offset, &kept_header(window, length), slots)?;
+    file.end += length;
+    Ok(Some(offset))
+}
+
+/// Adds what a window holds that was not mapped from the file; nothing where it is empty.
+pub fn append_window(window: &[u8]) {
+    let Some(header) = read_plain::<ChunkHeader>(window) else { return };
+    let slots = &window[CHUNK_HEADER_BYTES..];
+    let used = slots
+        .chunks_exact(SLOT_BYTES)
+        .take_while(|slot| read_plain::<Slot>(slot).is_some_and(|slot| slot.word != 0))
+        .count();
+    if header.magic == CHUNK_MAGIC {
+        let _ = append(&header, &slots[..used * SLOT_BYTES], 0);
+    }
+}
+
+/// Puts a chunk in the place of an older one of `length` bytes.
+pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> Result<(), String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    // No moment shows the old header above new slots, or old slots behind the new ones.
+    file.write(offset, &[0; CHUNK_HEADER_BYTES])?;
+    let rest = length as usize - CHUNK_HEADER_BYTES - slots.len();
+    file.write(offset + length - rest as u64, &vec![0; rest])?;
+    file.write_chunk(offset, &kept_header(window, length), slots)
+}
+
+/// Reads back what lies at an offset of the file.
+pub fn read_back(offset: u64, bytes: &mut [u8]) -> Result<(), String> {
+    let mut guard = lock();
+    let descriptor = guard.as_mut().ok_or("no trace file")?.descriptor()?;
+    let (mut done, length) = (0, bytes.len());
+    while done < length {
+        let rest = &mut bytes[done..];
+        let at = (offset + done as u64) as i64;
+        // SAFETY: writes into the slice.
+        match unsafe { libc::pread(descriptor, rest.as_mut_ptr().cast(), rest.len(), at) } {
+            read @ 1.. => done += read as usize,
+            // What was never written at the end of the file.
+            0 => {
+                rest.fill(0);
+                break;
+            }
+            _ => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(format!("cannot read the trace back: {error}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A chunk for a thread's totals; its offset.
+pub fn totals_chunk(thread: u32, thread_os_id: u32) -> Result<u64, String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let offset = file.end;
+    file.grant(offset, TOTALS_CHUNK_BYTES)?;
+    let length = TOTALS_CHUNK_BYTES as u64;
+    let header = ChunkHeader { length, thread_os_id, ..empty_chunk(CHUNK_TOTALS, thread, 0) };
+    file.write(offset, bytes_of(&sealed(header)))?;
+    file.end += length;
+    Ok(offset)
+}
+
+/// Writes bytes into a place that was given away before.
+pub fn write_at(offset: u64, bytes: &[u8]) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.write(offset, bytes)
 }
 
 /// Adds a definition record; what cannot be written is lost with the space it had no room in.
@@ -372,43 +389,32 @@ pub fn define(definition: &Definition) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.define(definition)
 }
 
-/// Gives up the unused tail of the file's last chunk, and the descriptor.
+/// Ends the file at `used_end` where nothing lies behind but `bytes` that end there, and closes it.
 ///
-/// `used_end` is where the finished chunk `mapping` ends being used; it is unmapped first, so that
-/// nothing can store behind the new end. Other chunks stay mapped: their threads may still run.
-pub fn finish(mapping: *mut u8, bytes: usize, used: usize) {
+/// The caller has unmapped what lies behind `used_end`, so that nothing can store there.
+pub fn finish(cut: Option<Cut>) {
     let mut guard = lock();
     let Some(file) = guard.as_mut() else { return };
-    // The main thread's window is the file's last chunk only when nothing was granted after it;
-    // then the file can end where it is used.
-    let last = file.last_chunk_is(mapping, bytes);
-    // SAFETY: the window belongs to the calling thread, which records nothing any more.
-    unsafe { libc::munmap(mapping.cast(), bytes) };
-    if last && let Ok(descriptor) = file.descriptor() {
-        let keep = (used as u64).next_multiple_of(4096);
-        let length = file.end - bytes as u64 + keep;
-        // SAFETY: our descriptor; no mapping reaches behind the new end. A failure leaves zeros.
-        unsafe { libc::ftruncate(descriptor, length as i64) };
-    }
     if let Ok(descriptor) = file.descriptor() {
+        if let Some(Cut { used_end, given_end }) = cut
+            && given_end == file.end
+        {
+            let definitions = file.definitions.map_or(0, |(_, end)| end);
+            let keep = used_end.max(definitions).next_multiple_of(CHUNK_GRANULE);
+            // SAFETY: our descriptor; no mapping reaches behind the new end. A failure leaves zeros.
+            unsafe { libc::ftruncate(descriptor, keep as i64) };
+        }
         // SAFETY: ours; never used again.
         unsafe { libc::close(descriptor) };
     }
     file.descriptor = -1;
 }
 
-impl TraceFile {
-    /// Whether a mapped event chunk is the one at the end of the file.
-    fn last_chunk_is(&mut self, mapping: *mut u8, bytes: usize) -> bool {
-        let Ok(descriptor) = self.descriptor() else { return false };
-        let mut on_file = [0u8; CHUNK_HEADER_BYTES];
-        let at = self.end - bytes as u64;
-        // SAFETY: reads a chunk's header from our file, and compares it with the mapping's.
-        unsafe {
-            let read =
-                libc::pread(descriptor, on_file.as_mut_ptr().cast(), on_file.len(), at as i64);
-            read == on_file.len() as isize
-                && on_file == std::slice::from_raw_parts(mapping, CHUNK_HEADER_BYTES)
-        }
-    }
+/// Bytes at the end of the file that nobody needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// Where they begin.
+    pub used_end: u64,
+    /// Where the file would end with them: nothing is cut when it ends elsewhere.
+    pub given_end: u64,
 }

@@ -1,42 +1,80 @@
-//! A thread's window: the mapped chunk that its events go to.
+//! A thread's windows: the memory that its events go to.
+//!
+//! Two windows of a thread take turns. The one that is being filled is mapped from the rank's file, so
+//! what was recorded survives the process; the other one, full, still is, until the first is full,
+//! too: then [`keeping`] copies it behind the file's end, or into the thread's totals, and it is used
+//! again. So few pages are mapped, they stay in the processor's cache, and the last events are
+//! always there.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use trace_format::header::{Definition, Phase};
 use trace_format::layout::{
-    CHUNK_GRANULE, CHUNK_HEADER_BYTES, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL, ToolReason,
+    CHUNK_GRANULE, CHUNK_HEADER_BYTES, ChunkHeader, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL,
+    ToolReason, bytes_of,
 };
 
 use crate::counter;
+use crate::keeping::{self, Kept};
 use crate::life;
 use crate::machine;
 use crate::path::{close, publish, take_slot};
 use crate::real_entry::OwnWork;
 use crate::thread_block::ThreadBlock;
-use crate::trace_file::{self, define};
+use crate::trace_file::{self, Cut, Memory, define};
 
-/// Bytes of a thread's next window, unless one event needs more: the first is small, for many
-/// threads make few calls; the first thread's later ones are large, for a change then costs the least
-/// an event (docs/overhead.md). Two stay mapped, 8 MiB at most for the first thread.
-fn window_bytes(thread: u32, sequence: u32) -> usize {
-    match (thread, sequence) {
-        (0, 0) => 256 << 10,
-        (0, _) => 4 << 20,
-        (_, 0) => 64 << 10,
-        (_, _) => 512 << 10,
-    }
-}
+/// Bytes of a window, unless one event needs more. It holds more than the 4,096 events that are kept in
+/// any case, fits a second-level cache, and is changed in a tenth of a millisecond (docs/overhead.md).
+const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes of the first window of other threads than the first: many threads make few calls.
+const SMALL_WINDOW_BYTES: usize = 64 << 10;
 
 static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
 static THREADS: AtomicU32 = AtomicU32::new(0);
 /// Operating system's ids of the threads that have windows, in order of their numbers.
 static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// Memory of threads that ended, for those that begin.
+static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
+/// Windows of the process's own memory, which are written when it exits.
+static UNMAPPED: Mutex<Vec<Unmapped>> = Mutex::new(Vec::new());
+static WATCHES_EXIT: AtomicBool = AtomicBool::new(false);
 
 /// Detail level of the run.
 static LEVEL: AtomicU32 = AtomicU32::new(0);
+
+/// A thread's way of keeping events; found through its block.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Number of the thread in the trace, and the operating system's id.
+    thread: (u32, u32),
+    /// Sequence of the next window.
+    sequence: u32,
+    /// Minor faults of the thread when the current window was opened.
+    minor_faults: u64,
+    current: Window,
+    older: Option<Window>,
+    kept: Kept,
+}
+
+/// A window and what is in it.
+#[derive(Debug)]
+struct Window {
+    memory: Memory,
+    header: ChunkHeader,
+    /// Bytes of slots that are used; of the current window as of its last change.
+    used: usize,
+}
+
+/// A window that only this process has.
+#[derive(Debug)]
+struct Unmapped {
+    process: u32,
+    mapping: usize,
+    bytes: usize,
+}
 
 /// Chooses the detail level; called once, before the first window is opened.
 pub fn set_level(level: u8) {
@@ -46,6 +84,151 @@ pub fn set_level(level: u8) {
 /// Operating system's ids of the recorded threads; the index is the thread's number.
 pub fn thread_os_ids() -> Vec<u32> {
     THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl Window {
+    /// The slots that were used.
+    fn slots(&self) -> &[u8] {
+        // SAFETY: a mapping of so many bytes, which only the calling thread stores to.
+        unsafe {
+            std::slice::from_raw_parts(self.memory.mapping.add(CHUNK_HEADER_BYTES), self.used)
+        }
+    }
+
+    /// Makes clean memory a window: its header is stored, the word with the magic last.
+    fn open(memory: Memory, header: ChunkHeader) -> Self {
+        let (first, rest) = bytes_of(&header).split_at(8);
+        // SAFETY: the memory is the calling thread's, aligned, and longer than a header.
+        unsafe {
+            memory.mapping.add(8).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+            let first = u64::from_le_bytes(first.try_into().unwrap_or_default());
+            AtomicU64::from_ptr(memory.mapping.cast()).store(first, Release);
+        }
+        Self { memory, header, used: 0 }
+    }
+
+    /// Empties a window whose events are kept elsewhere: first the magic goes, then the rest.
+    fn clean(self) -> Memory {
+        // SAFETY: as in `open`; slots behind the used ones were never stored to, but for
+        // continuations that an event was begun with.
+        unsafe {
+            AtomicU64::from_ptr(self.memory.mapping.cast()).store(0, Release);
+            std::sync::atomic::fence(Release);
+            let used = CHUNK_HEADER_BYTES + self.used + RESERVED_SLOTS * SLOT_BYTES;
+            self.memory.mapping.write_bytes(0, used.min(self.memory.bytes));
+        }
+        self.memory
+    }
+}
+
+impl Recorder {
+    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32)) -> Self {
+        Self {
+            thread,
+            sequence: 1,
+            minor_faults: minor_faults(),
+            current: Window::open(memory, header),
+            older: None,
+            kept: Kept::default(),
+        }
+    }
+
+    /// Makes the older window, or new memory, the current one. On an error all is as it was.
+    fn advance(&mut self, used: usize, opened_ticks: u64, needed: usize) -> Result<(), String> {
+        self.current.used = used;
+        let usual = WINDOW_BYTES.max(needed);
+        if let Some(older) = &self.older {
+            let next_opened = self.current.header.opened_ticks;
+            self.kept.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
+        }
+        let memory = match self.older.take().map(Window::clean) {
+            Some(memory) if memory.bytes >= usual => memory,
+            smaller => {
+                if let Some(memory) = smaller {
+                    spare().push(memory);
+                }
+                acquire(usual).or_else(|reason| {
+                    // Where there is no space for the usual window, the least one may still fit.
+                    if needed < usual { acquire(needed) } else { Err(reason) }
+                })?
+            }
+        };
+        let faults = minor_faults();
+        let header = trace_file::event_header(
+            self.thread,
+            self.sequence,
+            opened_ticks,
+            memory.bytes,
+            faults - self.minor_faults,
+        );
+        self.sequence += 1;
+        self.minor_faults = faults;
+        let full = std::mem::replace(&mut self.current, Window::open(memory, header));
+        self.older = Some(full);
+        Ok(())
+    }
+
+    /// Keeps what both windows hold elsewhere and empties them; what cannot be kept stays where it is.
+    fn put_away(&mut self, used: usize, ticks: u64) -> Vec<Memory> {
+        self.current.used = used;
+        let next_opened = self.current.header.opened_ticks;
+        let mut clean = Vec::new();
+        if let Some(older) = self.older.take() {
+            if self.kept.keep(&older.header, older.slots(), 0, next_opened).is_err() {
+                return clean;
+            }
+            clean.push(older.clean());
+        }
+        let current = &self.current;
+        if self.kept.keep(&current.header, current.slots(), 0, ticks).is_ok() {
+            let Memory { mapping, bytes, offset } = current.memory;
+            let window =
+                Window { memory: Memory { mapping, bytes, offset }, header: current.header, used };
+            clean.push(window.clean());
+        }
+        clean
+    }
+}
+
+fn spare() -> std::sync::MutexGuard<'static, Vec<Memory>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Clean memory for a window of at least so many bytes.
+fn acquire(bytes: usize) -> Result<Memory, String> {
+    let mut spare = spare();
+    if let Some(index) = spare.iter().position(|memory| memory.bytes >= bytes) {
+        return Ok(spare.swap_remove(index));
+    }
+    drop(spare);
+    let memory = trace_file::window(bytes)?;
+    if memory.offset.is_none() {
+        let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        unmapped.push(Unmapped { process, mapping: memory.mapping as usize, bytes: memory.bytes });
+        drop(unmapped);
+        if !WATCHES_EXIT.swap(true, Relaxed) {
+            let _ = define(&Definition::Unmapped);
+            // SAFETY: a handler without arguments.
+            unsafe { libc::atexit(write_unmapped) };
+        }
+    }
+    Ok(memory)
+}
+
+/// Writes the windows that only the process has, when it exits.
+extern "C" fn write_unmapped() {
+    let _own = OwnWork::begin();
+    let _ = std::panic::catch_unwind(|| {
+        let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        for window in unmapped.iter().filter(|window| window.process == std::process::id()) {
+            // SAFETY: windows of the process's own memory are never unmapped; another thread may still
+            // be storing slots, of which the committed ones count.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(window.mapping as *const u8, window.bytes) };
+            trace_file::append_window(bytes);
+        }
+    });
 }
 
 /// Gives the thread slots to write to, at least `slots` beside the reserved ones: its next window, or
@@ -123,46 +306,42 @@ pub unsafe fn resume(block: *mut ThreadBlock) {
     }
 }
 
+/// Bytes of slots that the thread has used in its current window.
+///
+/// # Safety
+/// `block` is the calling thread's.
+unsafe fn used_bytes(block: *mut ThreadBlock) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let first = (*block).window as usize + CHUNK_HEADER_BYTES;
+        let used = ((*block).cursor as usize).wrapping_sub(first);
+        // A thread that stopped recording has its cursor elsewhere: its window is kept whole.
+        let most = (*block).window_bytes.saturating_sub(CHUNK_HEADER_BYTES);
+        if used <= most { used } else { most / SLOT_BYTES * SLOT_BYTES }
+    }
+}
+
 /// Opens the thread's next window.
 ///
 /// # Safety
 /// `block` is the calling thread's.
 pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
-    // SAFETY: the caller's promise; the mappings are the thread's own.
+    // The event itself, a long duration, and the tool's own event before or behind it.
+    let needed = CHUNK_HEADER_BYTES + (slots + 3 + RESERVED_SLOTS) * SLOT_BYTES;
+    let needed = needed.next_multiple_of(CHUNK_GRANULE as usize);
+    // SAFETY: the caller's promise; recorder and windows are the thread's own.
     unsafe {
-        if (*block).window.is_null() && (*block).sequence == 0 {
-            (*block).thread = THREADS.fetch_add(1, Relaxed);
-            let mut ids = THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner);
-            let number = (*block).thread as usize;
-            if ids.len() <= number {
-                ids.resize(number + 1, 0);
-            }
-            ids[number] = os_id();
+        if (*block).recorder.is_null() {
+            let memory = begin_thread(needed)?;
+            (*block).recorder = Box::into_raw(Box::new(memory(opened_ticks)));
+        } else {
+            (*(*block).recorder).advance(used_bytes(block), opened_ticks, needed)?;
         }
-        let faults = minor_faults();
-        let since = if (*block).sequence == 0 { 0 } else { faults - (*block).minor_faults };
-        let (thread, sequence) = ((*block).thread, (*block).sequence);
-        // The tool's own event comes first.
-        let needed = CHUNK_HEADER_BYTES + (slots + 2 + RESERVED_SLOTS) * SLOT_BYTES;
-        let usual = window_bytes(thread, sequence);
-        let bytes = needed.next_multiple_of(CHUNK_GRANULE as usize).max(usual);
-        let least = needed.next_multiple_of(CHUNK_GRANULE as usize);
-        let open_chunk =
-            |bytes| trace_file::event_chunk(thread, sequence, opened_ticks, os_id(), since, bytes);
-        // Where there is no space for the usual window, the least one may still fit.
-        let chunk = open_chunk(bytes)
-            .or_else(|reason| if bytes > least { open_chunk(least) } else { Err(reason) })?;
-        if !(*block).previous_window.is_null() {
-            libc::munmap((*block).previous_window.cast(), (*block).previous_bytes);
-        }
-        (*block).previous_window = (*block).window;
-        (*block).previous_bytes = (*block).window_bytes;
-        (*block).window = chunk.mapping;
-        (*block).window_bytes = chunk.bytes;
-        (*block).sequence += 1;
-        (*block).minor_faults = minor_faults();
-        let slots = (chunk.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
-        (*block).cursor = chunk.mapping.add(CHUNK_HEADER_BYTES).cast();
+        let current = &(*(*block).recorder).current;
+        (*block).window = current.memory.mapping;
+        (*block).window_bytes = current.memory.bytes;
+        let slots = (current.memory.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        (*block).cursor = current.memory.mapping.add(CHUNK_HEADER_BYTES).cast();
         (*block).end = (*block).cursor.add(slots - RESERVED_SLOTS);
         (*block).poll = null_mut();
         (*block).level = LEVEL.load(Relaxed);
@@ -173,42 +352,60 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
     Ok(())
 }
 
-/// Runs when a thread ends: gives its windows back to the system, and writes down what the system did
-/// to the thread. The events stay in the file.
+/// A number and a first window for the calling thread.
+fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
+    let number = THREADS.fetch_add(1, Relaxed);
+    let id = os_id();
+    let mut ids = THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if ids.len() <= number as usize {
+        ids.resize(number as usize + 1, 0);
+    }
+    ids[number as usize] = id;
+    drop(ids);
+    let usual = if number == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
+    let memory = acquire(usual.max(needed)).or_else(|_| acquire(needed))?;
+    let thread = (number, id);
+    Ok(move |opened_ticks| {
+        let header = trace_file::event_header(thread, 0, opened_ticks, memory.bytes, 0);
+        Recorder::new(memory, header, thread)
+    })
+}
+
+/// Runs when a thread ends: its events go to the file, its windows to other threads, and what the system
+/// did to the thread is written down.
 unsafe extern "C" fn thread_ended(block: *mut c_void) {
     let block: *mut ThreadBlock = block.cast();
+    let _own = OwnWork::begin();
     // SAFETY: the C library passes what the ending thread itself stored: its block, which lives as
-    // long as the thread. Nothing is open any more; a later destructor that calls MPI gets a new
-    // window.
+    // long as the thread. Nothing is open any more; a later destructor that calls MPI gets a recorder of
+    // its own.
     unsafe {
-        let (window, previous) = ((*block).window, (*block).previous_window);
-        let (thread, handles) = ((*block).thread, (*block).handles);
-        // A later destructor that calls MPI finds neither slots nor window, and asks for new ones.
+        let recorder = (*block).recorder;
+        let (used, handles) = (used_bytes(block), (*block).handles);
+        (*block).recorder = null_mut();
         (*block).cursor = null_mut();
         (*block).end = null_mut();
         (*block).poll = null_mut();
         (*block).level = 0;
         (*block).window = null_mut();
-        (*block).previous_window = null_mut();
         (*block).handles = null_mut();
-        if !window.is_null() {
-            libc::munmap(window.cast(), (*block).window_bytes);
-        }
-        if !previous.is_null() {
-            libc::munmap(previous.cast(), (*block).previous_bytes);
-        }
         if !handles.is_null() {
             libc::munmap(handles.cast(), (*block).handle_places * size_of::<usize>());
         }
         (*block).handle_places = 0;
-        // What the system did is asked of threads that did much; for the others it costs too much.
-        if life::is_recording() && (*block).sequence > 1 {
-            let _ = std::panic::catch_unwind(|| {
-                if let Some(usage) = machine::thread_usage(os_id(), thread, Phase::Finalize) {
-                    let _ = define(&Definition::ThreadUsage(usage));
-                }
-            });
+        if recorder.is_null() || !life::is_recording() {
+            return;
         }
+        let _ = std::panic::catch_unwind(|| {
+            let mut recorder = Box::from_raw(recorder);
+            let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
+            let clean = recorder.put_away(used, counter::now());
+            spare().extend(clean);
+            // What the system did is asked of threads that did much; for the others it costs too much.
+            if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
+                let _ = define(&Definition::ThreadUsage(usage));
+            }
+        });
     }
 }
 
@@ -218,6 +415,51 @@ pub fn watch_threads() {
     // SAFETY: `key` is ours to be written; the destructor fits what `open` stores.
     if unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } == 0 {
         let _ = THREAD_END.set(key);
+    }
+}
+
+/// Ends the calling thread's recording when MPI is finalized, and the file with it.
+///
+/// # Safety
+/// `block` is the calling thread's; nothing is recorded any more.
+pub unsafe fn finish(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise; after this the thread has no window.
+    unsafe {
+        let (recorder, used) = ((*block).recorder, used_bytes(block));
+        scratch(block);
+        (*block).window = null_mut();
+        (*block).recorder = null_mut();
+        if recorder.is_null() {
+            trace_file::finish(None);
+            return;
+        }
+        let mut recorder = Box::from_raw(recorder);
+        let alone = THREADS.load(Relaxed) == 1;
+        let given_end = |memory: &Memory| memory.offset.map(|at| at + memory.bytes as u64);
+        let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
+            let last = recorder.windows().filter_map(given_end).max();
+            let windows = recorder.windows().count();
+            let clean = recorder.put_away(used, counter::now());
+            for memory in clean.iter().filter(|memory| memory.offset.is_some()) {
+                libc::munmap(memory.mapping.cast(), memory.bytes);
+            }
+            let used_end = recorder.kept.compact().filter(|_| alone && clean.len() == windows);
+            used_end.zip(last).map(|(used_end, given_end)| Cut { used_end, given_end })
+        } else {
+            let Memory { mapping, bytes, offset } = recorder.current.memory;
+            libc::munmap(mapping.cast(), bytes);
+            offset.map(|at| Cut {
+                used_end: at + (CHUNK_HEADER_BYTES + used) as u64,
+                given_end: at + bytes as u64,
+            })
+        };
+        trace_file::finish(cut);
+    }
+}
+
+impl Recorder {
+    fn windows(&self) -> impl Iterator<Item = &Memory> {
+        [Some(&self.current), self.older.as_ref()].into_iter().flatten().map(|w| &w.memory)
     }
 }
 
@@ -232,7 +474,7 @@ pub unsafe fn with_room(
     slot: *mut Slot,
     slots: usize,
 ) -> Option<*mut Slot> {
-    // SAFETY: the caller's promise. The old window stays mapped as the previous one.
+    // SAFETY: the caller's promise. The old window stays mapped as the older one.
     unsafe {
         let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
         if left >= slots * SLOT_BYTES {

@@ -170,6 +170,28 @@ pub fn class_of(name: &str) -> Class {
     }
 }
 
+/// Whether a call's own event says how many bytes it moved. Where a call posts a receive or makes a
+/// persistent request, the event has the buffer's size, and where it makes a communicator, a window
+/// or a file, the number of that.
+pub fn moves_bytes(name: &str, class: Class) -> bool {
+    match class {
+        Class::PointToPoint => {
+            let posts = matches!(
+                name,
+                "MPI_Irecv" | "MPI_Imrecv" | "MPI_Start" | "MPI_Startall" | "MPI_Cancel"
+            );
+            let partitioned = ["MPI_Pready", "MPI_Parrived"].iter().any(|p| name.starts_with(p));
+            !posts && !partitioned && !name.ends_with("_init")
+        }
+        Class::Collective => !name.ends_with("_init"),
+        Class::OneSided => !name.starts_with("MPI_Win_"),
+        Class::Io => name.contains("read") || name.contains("write"),
+        Class::Datatypes => name.starts_with("MPI_Pack") || name.starts_with("MPI_Unpack"),
+        Class::Compute => true,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ pub struct FileHeader {
     pub program: String,
     /// Build id of the program (ELF note, hexadecimal), empty when it has none.
     pub build_id: String,
-    /// Arguments, the program's name first; shortened to 16 KiB in all.
+    /// Arguments, the program's name first; shortened to 8 KiB in all.
     pub arguments: Vec<String>,
     /// Working directory.
     pub directory: String,
@@ -107,6 +107,50 @@ pub enum Definition {
         /// A file's name; empty for a window.
         name: String,
     },
+    /// Code that is mapped into the process, for the call sites of level 2.
+    Module(Module),
+    /// How the rank's events are kept.
+    Keeping(Keeping),
+    /// The file system maps no memory to be shared: what no full window held is lost when the process is
+    /// killed.
+    Unmapped,
+}
+
+/// A program or shared library as it is mapped into the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    /// Path of its file; of the program itself, too.
+    pub path: String,
+    /// Build id (ELF note, hexadecimal), empty when it has none.
+    pub build_id: String,
+    /// What is added to an address in the file to get the one in memory.
+    pub base: u64,
+    /// First address that belongs to it.
+    pub begin: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// Counter when it was seen: addresses may be used again after dlclose.
+    pub ticks: u64,
+}
+
+/// How a rank's events are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keeping {
+    /// Which events are given up where there are too many.
+    pub policy: KeepingPolicy,
+    /// Bytes of the file from which on events are given up; 0 no limit.
+    pub max_bytes: u64,
+}
+
+/// Which events are given up where there are too many; they stay as totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeepingPolicy {
+    /// The ones after the limit was reached, but for the last.
+    First,
+    /// The oldest.
+    Last,
+    /// All of them, but for the last while the process runs.
+    Totals,
 }
 
 /// What an [`Definition::Object`] is.

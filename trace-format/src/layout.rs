@@ -9,9 +9,11 @@ pub const MAGIC: [u8; 8] = *b"GAMMACHI";
 /// Version of the whole format; a reader refuses another one by name.
 pub const FORMAT_VERSION: u16 = 1;
 /// Bytes of the header area; the first chunk follows it.
-pub const HEADER_BYTES: u64 = 64 * 1024;
+pub const HEADER_BYTES: u64 = 32 * 1024;
 /// Every chunk starts at, and is as long as, a multiple of this.
-pub const CHUNK_GRANULE: u64 = 64 * 1024;
+pub const CHUNK_GRANULE: u64 = 4 * 1024;
+/// Chunks that the recorder maps start at a multiple of this: the largest page size in use.
+pub const MAPPING_GRANULE: u64 = 64 * 1024;
 /// Bytes of the fixed part at the start of the header area, before the encoded payload.
 pub const FIXED_HEADER_BYTES: usize = 64;
 /// First four bytes of every chunk.
@@ -90,6 +92,12 @@ impl CounterKind {
 pub const CHUNK_EVENTS: u16 = 1;
 /// Kind of a chunk that holds definition records.
 pub const CHUNK_DEFINITIONS: u16 = 2;
+/// Kind of a chunk that holds totals of events that are not kept: [`crate::totals`].
+pub const CHUNK_TOTALS: u16 = 3;
+
+/// In [`ChunkHeader::flags`]: the chunk is a thread's window. Its events are copied to another chunk of
+/// the same sequence (or into totals) when it is full, and it is used again under a later sequence.
+pub const CHUNK_IS_WINDOW: u16 = 1;
 
 /// A chunk's header, 64 bytes.
 #[repr(C)]
@@ -97,13 +105,13 @@ pub const CHUNK_DEFINITIONS: u16 = 2;
 pub struct ChunkHeader {
     /// [`CHUNK_MAGIC`], written last: a chunk without it was being made when the process died.
     pub magic: u32,
-    /// [`CHUNK_EVENTS`] or [`CHUNK_DEFINITIONS`].
+    /// [`CHUNK_EVENTS`], [`CHUNK_DEFINITIONS`] or [`CHUNK_TOTALS`].
     pub kind: u16,
-    /// Zero.
-    pub reserved0: u16,
+    /// [`CHUNK_IS_WINDOW`] or 0.
+    pub flags: u16,
     /// Thread that writes it, 0 the first that called MPI. Zero for definitions.
     pub thread: u32,
-    /// Position among the chunks of that kind and thread, from 0.
+    /// Position among the chunks of that kind and thread, from 0; two of one sequence hold the same.
     pub sequence: u32,
     /// Bytes of the chunk, this header included; a multiple of [`CHUNK_GRANULE`].
     pub length: u64,
@@ -184,6 +192,9 @@ pub const CONTINUES_REQUEST: u32 = 4;
 pub const CONTINUES_POLLS: u32 = 5;
 /// A continuation whose `request` field is the message handle of a matched probe or receive.
 pub const CONTINUES_MESSAGE: u32 = 6;
+/// A continuation whose `begin` field is the address that the call returns to (level 2); `peer` is 1
+/// where that address was found behind a language binding of the MPI library.
+pub const CONTINUES_SITE: u32 = 7;
 
 /// In the communicator's field of a [`CONTINUES_REQUEST`] slot, and of a call that completes one
 /// request: the request was completed by this call.

@@ -19,3 +19,4 @@ pub mod layout;
 pub mod procedures;
 #[cfg(feature = "reader")]
 pub mod reader;
+pub mod totals;

@@ -4,24 +4,37 @@
 //! what was found wrong. Nothing in the file is trusted: every offset, length and id is checked
 //! before use, damage ends the stream it is found in, and every such end is a [`Diagnosis`].
 //!
-//! The file is mapped read-only. A writer that is still running may add to it (that is safe: slots
-//! are published last word first); one that *shortens* it while it is read would end the reader
-//! with SIGBUS, which is why the recorder only shortens a file that it has finished.
+//! The file is mapped privately. A writer that is still running may add to it (that is safe: slots
+//! are published last word first) and use its windows again, which is why those of a file that is not
+//! finished are copied while their header stays the same. One that *shortens* the file while it is
+//! read would end the reader with SIGBUS: the recorder only shortens a file that it has finished.
 
+mod chunks;
 mod events;
+mod totals;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::Mmap;
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::functions::{Class, class_of};
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
+use crate::totals::SELECTOR_AT;
+use chunks::Found;
+
+/// Times that a file is opened whose process fills windows meanwhile.
+const OPEN_TRIES: usize = 4;
+/// Times that a window or totals are read that change meanwhile.
+const HOLD_TRIES: usize = 16;
+/// Bytes behind a window's last used slot that are held with it: the reader looks there for strays.
+const HELD_BEHIND: usize = 64 * SLOT_BYTES;
 
 pub use events::{Event, Events, Half, RequestState};
+pub use totals::Totals;
 
 /// Something wrong in a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +82,32 @@ pub struct Thread {
     /// Minor page faults between its first and its last window change (upper bound of what the
     /// mapping cost).
     pub minor_faults: u64,
+    /// Events that are not kept one by one.
+    pub totals: Option<Totals>,
+    /// How many of the chunks stand before those.
+    totals_at: usize,
+    /// Sequence that the next chunk must have.
+    next_sequence: u32,
     /// Each chunk: offset of its first slot, bytes of slots, counter when opened.
     chunks: Vec<(usize, usize, u64)>,
+}
+
+impl Thread {
+    fn new(chunk: &ChunkHeader) -> Self {
+        Self {
+            number: chunk.thread,
+            os_id: chunk.thread_os_id,
+            minor_faults: 0,
+            totals: None,
+            totals_at: 0,
+            next_sequence: 0,
+            chunks: Vec::new(),
+        }
+    }
+
+    fn first_behind_totals(&self) -> usize {
+        if self.totals.is_some() { self.totals_at } else { self.chunks.len() }
+    }
 }
 
 /// One rank's file.
@@ -91,10 +128,12 @@ pub struct RankFile {
     /// What is wrong with header, chunks and definitions. Damage inside event slots is found when
     /// they are read: [`Events::damage`].
     pub diagnoses: Vec<Diagnosis>,
+    /// Whether the process filled windows while the file was read.
+    outrun: bool,
     functions: Vec<String>,
     /// For each function, whether its slot's tag field holds the bytes received.
     collectives: Vec<bool>,
-    map: Mmap,
+    map: MmapMut,
 }
 
 impl RankFile {
@@ -104,6 +143,18 @@ impl RankFile {
     /// When the file cannot be read or its header is not that of a rank file of this version.
     /// Damage behind the header is no error but in [`RankFile::diagnoses`].
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let mut file = Self::open_once(path)?;
+        // A process that still runs may have filled windows between one look and the next.
+        for _ in 0..OPEN_TRIES {
+            if !file.outrun {
+                break;
+            }
+            file = Self::open_once(path)?;
+        }
+        Ok(file)
+    }
+
+    fn open_once(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         let file = File::open(path).map_err(io)?;
@@ -112,9 +163,9 @@ impl RankFile {
                             died while starting to record"
                 .into()));
         }
-        // SAFETY: the mapping is only read; the file's writers follow the rule in the module's
-        // text (they never shorten a file that is not finished).
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
+        // never shorten a file that is not finished).
+        let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
         let fixed: FixedHeader = read_plain(&map).ok_or_else(|| bad("too short".into()))?;
         let header = check_header(&map, &fixed).map_err(bad)?;
         let counter = CounterKind::from_number(fixed.counter)
@@ -130,6 +181,7 @@ impl RankFile {
             definitions: Vec::new(),
             threads: Vec::new(),
             diagnoses: Vec::new(),
+            outrun: false,
             functions,
             collectives,
             map,
@@ -159,9 +211,20 @@ impl RankFile {
         self.map.len() as u64
     }
 
-    /// The events of a thread in order of their begin.
+    /// The kept events of a thread in order of their begin.
     pub fn events<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
-        Events::of(self, thread)
+        Events::of(self, thread, 0..thread.chunks.len())
+    }
+
+    /// The kept events of a thread before those that its [`Thread::totals`] stand for; all of them
+    /// where there are none.
+    pub fn events_before_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
+        Events::of(self, thread, 0..thread.first_behind_totals())
+    }
+
+    /// The kept events of a thread behind those that its [`Thread::totals`] stand for.
+    pub fn events_behind_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
+        Events::of(self, thread, thread.first_behind_totals()..thread.chunks.len())
     }
 
     /// Requests of a call on several (MPI_Waitall and kin), in the order of its array.
@@ -199,14 +262,14 @@ impl RankFile {
     fn walk_chunks(&mut self) {
         let mut at = HEADER_BYTES as usize;
         let granule = CHUNK_GRANULE as usize;
-        let mut event_chunks: Vec<(ChunkHeader, usize, usize)> = Vec::new();
+        let mut found = Found::default();
         while at < self.map.len() {
             let Some(chunk) = read_plain::<ChunkHeader>(&self.map[at..]) else {
                 self.diagnose(at, "a chunk's header is cut off");
                 break;
             };
             if chunk.magic == 0 {
-                // Granted but never opened: normal at the end of a process that died.
+                // Granted but never opened: normal between chunks, and where a process died.
                 at += granule;
                 continue;
             }
@@ -222,48 +285,73 @@ impl RankFile {
             }
             let end = (at as u64).saturating_add(chunk.length).min(self.map.len() as u64) as usize;
             match chunk.kind {
-                CHUNK_EVENTS => event_chunks.push((chunk, at, end)),
+                CHUNK_EVENTS => found.events.push((chunk, at, end)),
                 CHUNK_DEFINITIONS => self.read_definitions(at + CHUNK_HEADER_BYTES, end),
+                CHUNK_TOTALS => match self.read_totals(at, end) {
+                    Ok(Some(totals)) => found.totals.push((chunk, totals)),
+                    Ok(None) => {}
+                    Err(what) => self.diagnose(at, what),
+                },
                 kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is left out")),
             }
             at = at.saturating_add(chunk.length as usize);
         }
-        self.build_threads(event_chunks);
+        if !self.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })) {
+            found.events.retain_mut(|(chunk, at, end)| {
+                chunk.flags & CHUNK_IS_WINDOW == 0 || self.hold(chunk, *at, *end)
+            });
+        }
+        (self.threads, self.outrun) = chunks::threads(found, &mut self.diagnoses);
     }
 
-    fn build_threads(&mut self, mut chunks: Vec<(ChunkHeader, usize, usize)>) {
-        chunks.sort_by_key(|(chunk, ..)| (chunk.thread, chunk.sequence));
-        for (chunk, at, end) in chunks {
+    /// Copies a window of a process that may still run, so that it cannot change any more; `chunk`
+    /// becomes the header that it has. `false` when it was always just being used again.
+    fn hold(&mut self, chunk: &mut ChunkHeader, at: usize, end: usize) -> bool {
+        for _ in 0..HOLD_TRIES {
+            let Some(before) = self.window_header(at) else { continue };
             let first = at + CHUNK_HEADER_BYTES;
-            let slots = (first, end.saturating_sub(first) / SLOT_BYTES * SLOT_BYTES);
-            let new = self.threads.last().is_none_or(|last| last.number != chunk.thread);
-            let expected =
-                if new { 0 } else { self.threads.last().map_or(0, |last| last.chunks.len()) };
-            if chunk.sequence as usize != expected {
-                // A later chunk may not be shown as if it followed: what is missing is unknown.
-                self.diagnose(
-                    at,
-                    format!(
-                        "chunk {} of thread {} follows chunk {expected} that is missing; the \
-                         thread's later events are left out",
-                        chunk.sequence, chunk.thread
-                    ),
-                );
+            // The slots that are used, and what may stand behind them.
+            let mut used = first;
+            while used + SLOT_BYTES <= end && self.load_u64(used + 8) != 0 {
+                used += SLOT_BYTES;
+            }
+            let to = (used + HELD_BEHIND).min(end);
+            let copy = self.map[first..to].to_vec();
+            if self.window_header(at) != Some(before) {
                 continue;
             }
-            if new {
-                self.threads.push(Thread {
-                    number: chunk.thread,
-                    os_id: chunk.thread_os_id,
-                    minor_faults: 0,
-                    chunks: Vec::new(),
-                });
+            self.map[first..to].copy_from_slice(&copy);
+            *chunk = before;
+            return true;
+        }
+        self.outrun = true;
+        false
+    }
+
+    /// The header of a window, unless it is being used again.
+    fn window_header(&self, at: usize) -> Option<ChunkHeader> {
+        // The word with the magic is stored last, and taken away first.
+        let magic = self.load_u64(at) as u32;
+        let header: ChunkHeader = read_plain(&self.map[at..])?;
+        std::sync::atomic::fence(Ordering::Acquire);
+        let (from, to) = CHUNK_CRC_COVERS;
+        let sound = header.crc == checksum(self.map.get(at + from..at + to)?);
+        (magic == CHUNK_MAGIC && sound).then_some(header)
+    }
+
+    fn read_totals(&self, at: usize, end: usize) -> Result<Option<Totals>, String> {
+        let mut outcome = Err("the totals are cut off".to_owned());
+        for _ in 0..HOLD_TRIES {
+            if at + SELECTOR_AT + 8 > end {
+                break;
             }
-            if let Some(thread) = self.threads.last_mut() {
-                thread.minor_faults += chunk.previous_minor_faults;
-                thread.chunks.push((slots.0, slots.1, chunk.opened_ticks));
+            let selector = self.load_u64(at + SELECTOR_AT);
+            outcome = Totals::read(&self.map[at..end], selector);
+            if outcome.is_ok() && self.load_u64(at + SELECTOR_AT) == selector {
+                break;
             }
         }
+        outcome
     }
 
     fn read_definitions(&mut self, mut at: usize, end: usize) {

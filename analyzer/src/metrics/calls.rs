@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trace_format::functions::{Class, class_of};
+use trace_format::functions::{Class, class_of, moves_bytes};
 
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
@@ -71,28 +71,6 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
     let mut rows: Vec<CallMetrics> = rows.into_values().collect();
     rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
     rows
-}
-
-/// Whether a call's own event says how many bytes it moved. Where a call posts a receive or makes a
-/// persistent request, the event has the buffer's size, and where it makes a communicator, a window
-/// or a file, the number of that.
-fn moves_bytes(name: &str, class: Class) -> bool {
-    match class {
-        Class::PointToPoint => {
-            let posts = matches!(
-                name,
-                "MPI_Irecv" | "MPI_Imrecv" | "MPI_Start" | "MPI_Startall" | "MPI_Cancel"
-            );
-            let partitioned = ["MPI_Pready", "MPI_Parrived"].iter().any(|p| name.starts_with(p));
-            !posts && !partitioned && !name.ends_with("_init")
-        }
-        Class::Collective => !name.ends_with("_init"),
-        Class::OneSided => !name.starts_with("MPI_Win_"),
-        Class::Io => name.contains("read") || name.contains("write"),
-        Class::Datatypes => name.starts_with("MPI_Pack") || name.starts_with("MPI_Unpack"),
-        Class::Compute => true,
-        _ => false,
-    }
 }
 
 /// The MPI functions in which a rank spends most of the selection, at most three.

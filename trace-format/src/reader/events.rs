@@ -3,6 +3,8 @@
 //! In: a [`RankFile`] and one of its [`Thread`]s. Out: an iterator that ends at the last committed slot or
 //! at damage.
 
+use std::ops::Range;
+
 use super::{Diagnosis, RankFile, Thread};
 use crate::layout::*;
 
@@ -36,6 +38,9 @@ pub struct Event {
     /// A run of polls that found nothing: their number and the ticks inside them. The event then
     /// spans the whole run.
     pub polls: Option<(u64, u64)>,
+    /// Address that the call returns to, and whether that was found behind a language binding; at
+    /// level 2.
+    pub site: Option<(u64, bool)>,
     /// Whole bits 16 to 31 of the slot, for events that use them as one: interposed compute
     /// functions keep their floating-point operations (`f64`) and bytes (`u64`) there.
     pub payload: [u64; 2],
@@ -79,14 +84,18 @@ pub struct Events<'a> {
     file: &'a RankFile,
     thread: &'a Thread,
     chunk: usize,
+    /// Position behind the last chunk.
+    end: usize,
     at: usize,
     previous_begin: u64,
     damage: Option<Diagnosis>,
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn of(file: &'a RankFile, thread: &'a Thread) -> Self {
-        Self { file, thread, chunk: 0, at: 0, previous_begin: 0, damage: None }
+    /// Of the thread's chunks in a range of their positions.
+    pub(super) fn of(file: &'a RankFile, thread: &'a Thread, chunks: Range<usize>) -> Self {
+        let Range { start, end } = chunks;
+        Self { file, thread, chunk: start, end, at: 0, previous_begin: 0, damage: None }
     }
 }
 
@@ -99,7 +108,7 @@ impl Events<'_> {
     /// The next committed slot and its offset, moving to the next chunk where one ends.
     fn next_slot(&mut self) -> Option<(usize, Slot)> {
         loop {
-            let &(first, bytes, _) = self.thread.chunks.get(self.chunk)?;
+            let &(first, bytes, _) = self.thread.chunks[..self.end].get(self.chunk)?;
             if self.at + SLOT_BYTES <= bytes {
                 let offset = first + self.at;
                 let word = self.file.load_u64(offset + 8);
@@ -163,6 +172,7 @@ struct More {
     bytes: Option<(u64, u64)>,
     receive: Option<Half>,
     polls: Option<(u64, u64)>,
+    site: Option<(u64, bool)>,
 }
 
 fn join(low: u32, high: u32) -> u64 {
@@ -183,6 +193,7 @@ impl More {
                 self.polls = Some((peer_and_tag, slot.begin));
                 self.duration = Some(join(slot.bytes, slot.request));
             }
+            CONTINUES_SITE => self.site = Some((slot.begin, slot.peer != 0)),
             CONTINUES_REQUEST | CONTINUES_MESSAGE => {}
             _ => return false,
         }
@@ -269,6 +280,7 @@ impl Iterator for Events<'_> {
             request: slot.request,
             receive: more.receive,
             polls: more.polls,
+            site: more.site,
             payload,
             offset,
             continuations: more.slots,

@@ -1,0 +1,147 @@
+//! Space of a file by its descriptor: granting, zeroing, writing, populating; and where descriptors lie.
+
+use std::ffi::{c_int, c_void};
+
+/// Linux 5.14: populate a mapping for writing.
+const MADV_POPULATE_WRITE: c_int = 23;
+
+/// Bytes of the zeros that granted space is filled with, and pieces of it in one system call.
+const ZERO_BYTES: usize = 64 << 10;
+const MOST_PIECES: usize = 64;
+/// Times that granting space is tried while signals interrupt it.
+const ALLOCATE_TRIES: u32 = 16;
+
+/// Writes bytes at an offset, all of them.
+pub fn write_all(descriptor: c_int, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let rest = &bytes[done..];
+        let at = (offset + done as u64) as i64;
+        // SAFETY: reads the slice.
+        match unsafe { libc::pwrite(descriptor, rest.as_ptr().cast(), rest.len(), at) } {
+            written @ 1.. => done += written as usize,
+            0 => return Err(std::io::ErrorKind::WriteZero.into()),
+            _ => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Grants space, again where a signal came between; an error number or 0.
+pub fn allocate(descriptor: c_int, offset: u64, bytes: usize) -> c_int {
+    let mut error = libc::EINTR;
+    for _ in 0..ALLOCATE_TRIES {
+        // SAFETY: our descriptor.
+        error = unsafe { libc::posix_fallocate(descriptor, offset as i64, bytes as i64) };
+        if error != libc::EINTR {
+            break;
+        }
+    }
+    error
+}
+
+/// Makes a file of btrfs one that is not copied on write: there a store into a page that was granted and
+/// written needs new space all the same, and is SIGBUS where there is none.
+pub fn refuse_copy_on_write(descriptor: c_int) -> Result<(), String> {
+    const BTRFS: i64 = 0x9123_683e;
+    const SET_FLAGS: libc::c_ulong = 0x4008_6602;
+    const NO_COW: libc::c_long = 0x0080_0000;
+    // SAFETY: a zeroed statfs is valid to be written over; the flags are a long of ours.
+    unsafe {
+        let mut system: libc::statfs = std::mem::zeroed();
+        if libc::fstatfs(descriptor, &mut system) == 0
+            && system.f_type == BTRFS
+            && libc::ioctl(descriptor, SET_FLAGS, &NO_COW) != 0
+        {
+            return Err(format!(
+                "btrfs copies on write, and refused not to: {}",
+                std::io::Error::last_os_error()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Writes zeros over granted bytes of a file.
+///
+/// Pages that a write has made are large and clean to map: populating them afterwards costs a
+/// twentieth of what it costs to fault granted but unwritten ones.
+pub fn write_zeros(descriptor: c_int, offset: u64, bytes: usize) -> std::io::Result<()> {
+    static ZEROS: [u8; ZERO_BYTES] = [0; ZERO_BYTES];
+    let piece = libc::iovec { iov_base: ZEROS.as_ptr().cast_mut().cast(), iov_len: ZERO_BYTES };
+    let pieces = [piece; MOST_PIECES];
+    let mut done = 0;
+    while done < bytes {
+        let left = bytes - done;
+        let count = (left / ZERO_BYTES).clamp(1, MOST_PIECES);
+        let at = (offset + done as u64) as i64;
+        // SAFETY: the pieces are read only; the last one is shortened to what is left.
+        let written = unsafe {
+            if left < ZERO_BYTES {
+                libc::pwrite(descriptor, ZEROS.as_ptr().cast(), left, at)
+            } else {
+                libc::pwritev(descriptor, pieces.as_ptr(), count as c_int, at)
+            }
+        };
+        match written {
+            1.. => done += written as usize,
+            0 => return Err(std::io::ErrorKind::WriteZero.into()),
+            _ => {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Populates a granted mapping for writing.
+pub fn populate(mapping: *mut c_void, bytes: usize) -> Result<(), String> {
+    // SAFETY: our own fresh mapping.
+    if unsafe { libc::madvise(mapping, bytes, MADV_POPULATE_WRITE) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        // SAFETY: as above.
+        unsafe { libc::munmap(mapping, bytes) };
+        return Err(format!("cannot write to the trace file: {error}"));
+    }
+    // Kernels before 5.14: touch each page; `posix_fallocate` granted them all.
+    for page in (0..bytes).step_by(4096) {
+        // SAFETY: inside our mapping, whose pages are granted.
+        unsafe { mapping.cast::<u8>().add(page).write_volatile(0) };
+    }
+    Ok(())
+}
+
+/// Moves a descriptor away from the low ones that a program's next `open` would get, to the upper half
+/// of the kernel's table as it stands: making that table grow costs a threaded process 15 ms.
+pub fn move_up(descriptor: c_int) -> c_int {
+    let table = crate::machine::descriptor_table_places();
+    // SAFETY: both descriptors are ours.
+    unsafe {
+        let high = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, table / 2);
+        if high < 0 {
+            return descriptor;
+        }
+        libc::close(descriptor);
+        high
+    }
+}
+
+/// Which file a descriptor stands for; `None` when it is closed.
+pub fn identity_of(descriptor: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
+    // SAFETY: a zeroed stat is valid to be written over.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        (libc::fstat(descriptor, &mut status) == 0).then_some((status.st_dev, status.st_ino))
+    }
+}

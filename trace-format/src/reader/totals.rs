@@ -1,0 +1,56 @@
+//! Totals of a thread: a chunk of the file comes in, checked [`Totals`] go out.
+
+use crate::encoding::checksum;
+use crate::layout::{FUNCTION_MASK, bytes_of, read_plain};
+use crate::totals::{
+    COLLECTIVES_ON, MOST_ENTRIES, SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader, TotalsEntry,
+    snapshot_at,
+};
+
+/// Events of a thread that are not kept one by one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    /// Sums over all of them, and which chunks they were in.
+    pub header: SnapshotHeader,
+    /// Calls by function, peer class and size class.
+    pub calls: Vec<TotalsEntry>,
+    /// Collective operations by the local id of their communicator; `None` stands for all that had no
+    /// place of their own.
+    pub collectives: Vec<(Option<u16>, u64)>,
+}
+
+impl Totals {
+    /// Of a totals chunk's bytes; `None` when nothing was folded yet.
+    pub(super) fn read(chunk: &[u8], selector: u64) -> Result<Option<Self>, String> {
+        if selector == 0 {
+            return Ok(None);
+        }
+        debug_assert!(chunk.len() >= SELECTOR_AT);
+        let at = snapshot_at((selector & 1) as usize);
+        let cut = || "the totals are cut off".to_owned();
+        let rest = chunk.get(at..).ok_or_else(cut)?;
+        let header: SnapshotHeader = read_plain(rest).ok_or_else(cut)?;
+        let entries = header.entries as usize;
+        let header_bytes = bytes_of(&header).len();
+        let all = header_bytes + entries * size_of::<TotalsEntry>();
+        let covered = rest.get(SNAPSHOT_CRC_BYTES..all).filter(|_| entries <= MOST_ENTRIES);
+        if checksum(covered.ok_or_else(cut)?) != header.crc {
+            return Err("the totals are damaged (checksum)".into());
+        }
+        if header.first_sequence >= header.next_sequence || header.begin_ticks > header.end_ticks {
+            return Err("the totals stand for nothing (their chunks or times are reversed)".into());
+        }
+        let mut totals = Self { header, calls: Vec::new(), collectives: Vec::new() };
+        for entry in rest[header_bytes..all].chunks_exact(size_of::<TotalsEntry>()) {
+            let entry: TotalsEntry = read_plain(entry).ok_or_else(cut)?;
+            if entry.function == COLLECTIVES_ON {
+                totals.collectives.push((u16::try_from(entry.detail).ok(), entry.count));
+            } else if entry.function & !FUNCTION_MASK != 0 {
+                return Err("the totals name a function that cannot be".into());
+            } else {
+                totals.calls.push(entry);
+            }
+        }
+        Ok(Some(totals))
+    }
+}
