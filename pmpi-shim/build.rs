@@ -20,8 +20,22 @@ const NOT_EXPORTED: &[&str] =
 const BY_HAND: &[&str] =
     &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick"];
 
-/// Recorded by hand-written code, which needs their numbers.
-const NUMBERED: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol"];
+/// Known to hand-written code by their numbers.
+const NUMBERED: &[&str] = &[
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Pcontrol",
+    "MPI_Barrier",
+    "MPI_Allreduce",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+];
 
 /// Arguments of the longest interposed compute function (`dgemm_` with its hidden lengths).
 const MOST_COMPUTE_ARGUMENTS: usize = 15;

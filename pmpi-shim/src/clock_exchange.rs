@@ -1,21 +1,17 @@
 //! This rank's counter against another's, by two-way exchanges.
 //!
-//! In: the host of every rank. Out: at most one
-//! [`ClockExchange`] a phase, against the rank's parent in a binomial tree over one leader a host,
-//! then over the ranks of a host: O(log p) rounds.
-//!
-//! Estimator (DESIGN section 5): of N exchanges the mean midpoint offset of the tenth with the
-//! lowest round trip. Every exchange says that the parent read its counter between the child's send
-//! and receive; the intersection of these intervals, at least half the mean round trip of what was
-//! kept, is the bound.
+//! In: the partners of [`crate::clock_tree`]. Out: at most one [`Measured`] a phase, against the
+//! rank's parent, by the estimator of [`trace_format::clock_estimate`].
 //!
 //! Nothing here blocks for ever: every wait has a deadline, and who gives up tells its partner.
 
 use std::time::{Duration, Instant};
 
-use trace_format::header::{ClockExchange, Phase};
+use trace_format::clock_estimate::{TwoWay, estimate};
+use trace_format::header::{ClockBound, ClockExchange, Phase};
 
 use crate::agreement::Company;
+use crate::clock_tree::{Partner, partners, partners_among};
 use crate::counter;
 use crate::mpi_library::{Entry, MpiLibrary};
 use crate::peers;
@@ -23,11 +19,15 @@ use crate::peers;
 const TAG: usize = 4711;
 /// Exchanges before those that count: connections are made, caches filled.
 const WARM_UP: u32 = 4;
-/// A child ends the exchanges of one pair after this time, if it has enough of them.
-const PAIR_BUDGET: Duration = Duration::from_millis(5);
+/// Where exchanges are quick, a pair makes more of them in this time …
+const PAIR_TIME: Duration = Duration::from_millis(2);
+/// … up to so many times as many as were asked for.
+const MOST_TIMES: usize = 10;
+/// A child ends the exchanges of a pair after this time, if it has enough of them.
+const PATIENCE: Duration = Duration::from_millis(100);
 const ENOUGH: usize = 10;
 /// A wait longer than this is no part of an exchange that counts: the processor is given away.
-const SPIN: Duration = Duration::from_micros(200);
+const SPIN: Duration = Duration::from_micros(20);
 /// A wait longer than this lets the thread sleep between looks.
 const DOZE: Duration = Duration::from_millis(2);
 
@@ -63,59 +63,39 @@ pub struct Exchanger {
     finalize_deadline: Duration,
 }
 
-/// One exchange of this rank in the order of the tree's rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Partner {
-    rank: u32,
-    is_parent: bool,
-    same_host: bool,
+/// A rank's counter against its parent's.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    /// The exchange.
+    pub exchange: ClockExchange,
+    /// The bounds of the hops to the root; `None` where a hop above was not measured.
+    pub bound: Option<ClockBound>,
 }
 
-/// Partners of member `index` of `members` in a binomial tree, round by round.
-fn tree(members: &[u32], index: usize, same_host: bool, partners: &mut Vec<Partner>) {
-    let mut step = 1;
-    while step < members.len() {
-        if index.is_multiple_of(2 * step) {
-            if let Some(&rank) = members.get(index + step) {
-                partners.push(Partner { rank, is_parent: false, same_host });
+/// How far a rank's counter is known against the root's.
+#[derive(Debug, Clone, Copy)]
+struct RootBound {
+    hops: u32,
+    bound_ns: u64,
+}
+
+impl RootBound {
+    const ROOT: Self = Self { hops: 0, bound_ns: 0 };
+
+    /// As a word of a message: hops in the upper byte.
+    fn to_word(this: Option<Self>) -> u64 {
+        match this {
+            Some(Self { hops, bound_ns }) if bound_ns < 1 << 56 && hops < 255 => {
+                u64::from(hops) << 56 | bound_ns
             }
-        } else if index % (2 * step) == step {
-            partners.push(Partner { rank: members[index - step], is_parent: true, same_host });
-        }
-        step *= 2;
-    }
-}
-
-fn partners(hosts: &[u64], rank: u32) -> Vec<Partner> {
-    let mine = hosts[rank as usize];
-    let mut leaders: Vec<(u64, u32)> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for (other, host) in hosts.iter().enumerate() {
-        if seen.insert(*host) {
-            leaders.push((*host, other as u32));
+            _ => GAVE_UP,
         }
     }
-    let mut found = Vec::new();
-    let leader_ranks: Vec<u32> = leaders.iter().map(|(_, leader)| *leader).collect();
-    if let Some(index) = leader_ranks.iter().position(|leader| *leader == rank) {
-        tree(&leader_ranks, index, false, &mut found);
-    }
-    let mates: Vec<u32> = (0..hosts.len() as u32).filter(|r| hosts[*r as usize] == mine).collect();
-    if let Some(index) = mates.iter().position(|mate| *mate == rank) {
-        tree(&mates, index, true, &mut found);
-    }
-    found
-}
 
-/// Partners where only some ranks take part.
-fn partners_among(members: &[(u32, u64)], rank: u32) -> Vec<Partner> {
-    let hosts: Vec<u64> = members.iter().map(|member| member.1).collect();
-    let Some(index) = members.iter().position(|member| member.0 == rank) else { return Vec::new() };
-    let mut found = partners(&hosts, index as u32);
-    for partner in &mut found {
-        partner.rank = members[partner.rank as usize].0;
+    fn from_word(word: u64) -> Option<Self> {
+        (word != GAVE_UP)
+            .then_some(Self { hops: (word >> 56) as u32, bound_ns: word & ((1 << 56) - 1) })
     }
-    found
 }
 
 /// The host of every rank; collective.
@@ -186,21 +166,61 @@ impl Exchanger {
     }
 
     /// Makes this rank's exchanges inside MPI_Init.
-    pub fn measure_at_init(&self) -> Option<ClockExchange> {
+    pub fn measure_at_init(&self) -> Option<Measured> {
         self.measure(Phase::Init)
     }
 
-    /// Makes this rank's exchanges at MPI_Finalize: once all ranks are there, on a communicator that is
-    /// made for it and freed after it. `None` where a rank does not come before the deadline; then
-    /// nobody waits for anybody.
-    pub fn measure_at_finalize(mut self) -> Option<ClockExchange> {
-        if self.size == 1 || !self.everyone {
+    /// Makes this rank's exchanges at MPI_Finalize, once all ranks are there. `None` where a rank does
+    /// not come before the deadline; then nobody waits for anybody.
+    pub fn measure_at_finalize(mut self) -> Option<Measured> {
+        if !self.meets_everyone() {
             return None;
         }
+        self.with_errors_returned(|this| {
+            // The first barrier waits for the last rank to come. A rank that came so late that others
+            // have given up may still get through it; it does not get through the second.
+            if !this.barrier(this.finalize_deadline) || !this.barrier(SECOND_BARRIER) {
+                return None;
+            }
+            this.measure_on_own_communicator(Phase::Finalize)
+        })
+    }
+
+    /// Makes this rank's exchanges during the run. All ranks are here: they are about to make the same
+    /// collective call on MPI_COMM_WORLD, which waits for all of them.
+    pub fn measure_during(&mut self) -> Option<Measured> {
+        self.with_errors_returned(|this| this.measure_on_own_communicator(Phase::During))
+    }
+
+    /// What rank 0 says, on all ranks. Collective over MPI_COMM_WORLD, at a place where the program is
+    /// about to make a collective call.
+    pub fn told_by_root(&self, mut words: [u64; 2]) -> Option<[u64; 2]> {
+        let entry = Entry::of(c"PMPI_Bcast")?;
+        // SAFETY: the buffer holds 16 bytes; root 0.
+        let told =
+            unsafe { entry.call([words.as_mut_ptr() as usize, 16, self.byte, 0, self.world]) };
+        told.then_some(words)
+    }
+
+    /// Whether there are other ranks, and all of them take part.
+    pub fn meets_everyone(&self) -> bool {
+        self.size > 1 && self.everyone
+    }
+
+    /// Handle of MPI_COMM_WORLD.
+    pub fn world(&self) -> usize {
+        self.world
+    }
+
+    /// Does something while MPI_COMM_WORLD returns errors; the program's error handler is put back.
+    fn with_errors_returned(
+        &mut self,
+        measure: impl FnOnce(&mut Self) -> Option<Measured>,
+    ) -> Option<Measured> {
         let mut handler = 0usize;
         let set = Entry::of(c"PMPI_Comm_set_errhandler")?;
         // SAFETY: the arguments of the standard; handles of either width are written into the low bytes
-        // of zeroed words. The program's error handler is put back.
+        // of zeroed words.
         unsafe {
             let get = Entry::of(c"PMPI_Comm_get_errhandler")?;
             if !get.call([self.world, &raw mut handler as usize]) {
@@ -208,7 +228,7 @@ impl Exchanger {
             }
             set.call([self.world, self.errors_return]);
         }
-        let measured = self.measure_together();
+        let measured = measure(self);
         // SAFETY: as above.
         unsafe {
             set.call([self.world, handler]);
@@ -217,15 +237,11 @@ impl Exchanger {
         measured
     }
 
-    fn measure_together(&mut self) -> Option<ClockExchange> {
-        // The first barrier waits for the last rank to come. A rank that came so late that others have
-        // given up may still get through it; it does not get through the second.
-        if !self.barrier(self.finalize_deadline) || !self.barrier(SECOND_BARRIER) {
-            return None;
-        }
+    /// Measures over a communicator that is made for it and freed after it; all ranks are here.
+    fn measure_on_own_communicator(&mut self, phase: Phase) -> Option<Measured> {
         let (mut group, mut communicator) = (0usize, 0usize);
-        // SAFETY: as in `measure_at_finalize`; all ranks are here. By the group: MPI_Comm_dup would run
-        // the program's attribute callbacks.
+        // SAFETY: as in `with_errors_returned`. By the group: MPI_Comm_dup would run the program's
+        // attribute callbacks.
         unsafe {
             let made = Entry::of(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])
                 && Entry::of(c"PMPI_Comm_create")?.call([
@@ -239,7 +255,8 @@ impl Exchanger {
                 return None;
             }
             self.communicator = communicator;
-            let measured = self.measure(Phase::Finalize);
+            let measured = self.measure(phase);
+            self.communicator = self.world;
             Entry::of(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]);
             measured
         }
@@ -255,56 +272,102 @@ impl Exchanger {
         started && self.complete(&mut request, deadline) == End::Done
     }
 
-    /// With the children in the tree as this rank answers them, and with its parent, which gives the
-    /// measurement. `None` for the root and where the partner was gone.
-    fn measure(&self, phase: Phase) -> Option<ClockExchange> {
+    /// With its parent, which gives the measurement, and with its children in the tree as it answers
+    /// them. `None` for the root and where the parent was gone.
+    fn measure(&self, phase: Phase) -> Option<Measured> {
         let mut measured = None;
+        let is_child = self.partners.iter().any(|partner| partner.is_parent);
+        let mut bound = (!is_child).then_some(RootBound::ROOT);
         for partner in &self.partners {
             if partner.is_parent {
                 measured = self.ask(partner, phase);
+                bound = measured
+                    .and_then(|found| found.bound)
+                    .map(|found| RootBound { hops: found.hops, bound_ns: found.bound_ns });
             } else {
-                self.answer(partner.rank);
+                self.answer(partner.rank, bound);
             }
         }
         measured
     }
 
-    fn ask(&self, parent: &Partner, phase: Phase) -> Option<ClockExchange> {
-        let mut samples: Vec<Sample> = Vec::with_capacity(self.rounds as usize);
-        let mut started = None;
-        for round in 0..WARM_UP + self.rounds {
-            let over = started.is_some_and(|start: Instant| start.elapsed() > PAIR_BUDGET);
-            let last = round + 1 == WARM_UP + self.rounds || (over && samples.len() >= ENOUGH);
-            let sent = counter::now();
-            let answer = self
-                .send(parent.rank, if last { ENOUGH_NOW } else { GO_ON })
-                .then(|| self.receive(parent.rank))
-                .flatten();
+    fn ask(&self, parent: &Partner, phase: Phase) -> Option<Measured> {
+        let most = self.rounds as usize * MOST_TIMES;
+        let mut samples: Vec<TwoWay> = Vec::with_capacity(most);
+        let mut started = Instant::now();
+        let mut last = false;
+        let mut sent = counter::now();
+        let mut left = self.send(parent.rank, GO_ON);
+        for round in 0..u32::MAX {
+            // While the message is under way: between one receive and the next send child and parent
+            // do the same, so that the two directions take equally long.
+            let next_is_last = self.is_last(samples.len() + 2, started.elapsed());
+            let answer = if left { self.receive(parent.rank) } else { None };
             let received = counter::now();
             match answer {
                 Some(GAVE_UP) => return None,
-                Some(answered) if round >= WARM_UP => {
-                    samples.push(Sample { sent, answered, received });
+                Some(_) if last => {}
+                Some(_) => {
+                    left = self.send(parent.rank, if next_is_last { ENOUGH_NOW } else { GO_ON });
                 }
-                Some(_) => started = Some(Instant::now()),
                 None => {
                     self.send(parent.rank, GAVE_UP);
                     return None;
                 }
             }
+            match answer {
+                Some(answered) if round >= WARM_UP => {
+                    samples.push(TwoWay { sent, answered, received });
+                }
+                _ => started = Instant::now(),
+            }
             if last {
                 break;
             }
+            (sent, last) = (received, next_is_last);
         }
-        estimate(&samples, parent, phase)
+        let of_parent = self.receive(parent.rank).and_then(RootBound::from_word);
+        let found = estimate(&samples)?;
+        let exchange = ClockExchange {
+            phase,
+            parent: parent.rank,
+            same_host: parent.same_host,
+            rounds: samples.len() as u32,
+            kept: found.kept,
+            child_ticks: found.child_ticks,
+            parent_ticks: found.parent_ticks,
+            bound_ticks: found.bound_ticks,
+            min_round_trip_ticks: found.min_round_trip_ticks,
+            median_round_trip_ticks: found.median_round_trip_ticks,
+        };
+        let bound = of_parent.map(|of_parent| ClockBound {
+            phase,
+            ticks: found.child_ticks,
+            hops: of_parent.hops + 1,
+            bound_ns: of_parent.bound_ns
+                + (found.bound_ticks as f64 * counter::ns_per_tick()).ceil() as u64,
+        });
+        Some(Measured { exchange, bound })
     }
 
-    fn answer(&self, child: u32) {
+    /// Whether the `count`-th exchange of a pair shall be its last.
+    fn is_last(&self, count: usize, elapsed: Duration) -> bool {
+        let rounds = self.rounds as usize;
+        count >= rounds * MOST_TIMES
+            || count >= rounds && elapsed >= PAIR_TIME
+            || count >= ENOUGH && elapsed >= PATIENCE
+    }
+
+    fn answer(&self, child: u32, bound: Option<RootBound>) {
         loop {
             match self.receive(child) {
                 Some(GAVE_UP) => return,
                 Some(word) => {
-                    if !self.send(child, counter::now()) || word == ENOUGH_NOW {
+                    if !self.send(child, counter::now()) {
+                        return;
+                    }
+                    if word == ENOUGH_NOW {
+                        self.send(child, RootBound::to_word(bound));
                         return;
                     }
                 }
@@ -418,55 +481,4 @@ enum End {
     Failed,
     /// The deadline passed; the request is still there.
     Late,
-}
-
-/// Child's counter before sending, parent's at the answer, child's after receiving.
-#[derive(Debug, Clone, Copy)]
-struct Sample {
-    sent: u64,
-    answered: u64,
-    received: u64,
-}
-
-impl Sample {
-    fn round_trip(&self) -> u64 {
-        self.received.wrapping_sub(self.sent)
-    }
-}
-
-/// Mean of values relative to the first of them, so that nothing is lost to rounding.
-fn mean(values: impl Iterator<Item = u64> + Clone) -> u64 {
-    let Some(first) = values.clone().next() else { return 0 };
-    let (sum, count) = values.fold((0i128, 0i128), |(sum, count), value| {
-        (sum + i128::from(value.wrapping_sub(first) as i64), count + 1)
-    });
-    first.wrapping_add((sum / count) as i64 as u64)
-}
-
-fn estimate(samples: &[Sample], parent: &Partner, phase: Phase) -> Option<ClockExchange> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by_key(Sample::round_trip);
-    let kept = &sorted[..sorted.len().div_ceil(10)];
-    let best = kept.first()?;
-    let child_ticks = mean(kept.iter().map(|s| s.sent.wrapping_add(s.round_trip() / 2)));
-    let parent_ticks = mean(kept.iter().map(|s| s.answered));
-    // Offsets relative to the estimate: parent − child − (parent_ticks − child_ticks).
-    let theta = parent_ticks.wrapping_sub(child_ticks);
-    let relative = |parent: u64, child: u64| parent.wrapping_sub(child).wrapping_sub(theta) as i64;
-    let low = sorted.iter().map(|s| relative(s.answered, s.received)).max()?;
-    let high = sorted.iter().map(|s| relative(s.answered, s.sent)).min()?;
-    let half_trip = mean(kept.iter().map(Sample::round_trip)) / 2;
-    let apart = low.unsigned_abs().max(high.unsigned_abs());
-    Some(ClockExchange {
-        phase,
-        parent: parent.rank,
-        same_host: parent.same_host,
-        rounds: samples.len() as u32,
-        kept: kept.len() as u32,
-        child_ticks,
-        parent_ticks,
-        bound_ticks: apart.max(half_trip) + 2,
-        min_round_trip_ticks: best.round_trip(),
-        median_round_trip_ticks: sorted[sorted.len() / 2].round_trip(),
-    })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
-use trace_format::header::ClockAnchor;
+use trace_format::header::{ClockAnchor, SystemClock};
 use trace_format::layout::CounterKind;
 
 use crate::settings::TestClock;
@@ -15,6 +15,9 @@ static SLOW: AtomicBool = AtomicBool::new(false);
 static SKEW_BASE: AtomicU64 = AtomicU64::new(0);
 static SKEW_OFFSET: AtomicU64 = AtomicU64::new(0);
 static SKEW_RATE: AtomicU64 = AtomicU64::new(0);
+/// Counter and CLOCK_MONOTONIC_RAW of the first anchor, 0 before it.
+static FIRST_TICKS: AtomicU64 = AtomicU64::new(0);
+static FIRST_RAW_NS: AtomicU64 = AtomicU64::new(0);
 
 /// The hardware counter.
 #[inline(always)]
@@ -122,14 +125,35 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Nanoseconds a tick, by the time since the first anchor; good enough for a bound.
+pub fn ns_per_tick() -> f64 {
+    let (ticks, raw_ns) = (FIRST_TICKS.load(Relaxed), FIRST_RAW_NS.load(Relaxed));
+    let since = now().wrapping_sub(ticks);
+    let since_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW).wrapping_sub(raw_ns);
+    since_ns as f64 / since.max(1) as f64
+}
+
+/// What the kernel says of its own clock; `None` where it may not be asked.
+pub fn system_clock() -> Option<SystemClock> {
+    // SAFETY: a zeroed timex asks for nothing to be changed and is valid to be written over.
+    let (state, kernel) = unsafe {
+        let mut kernel: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&mut kernel), kernel)
+    };
+    (state >= 0).then(|| SystemClock {
+        ticks: now(),
+        synchronised: state != libc::TIME_ERROR && kernel.status & libc::STA_UNSYNC == 0,
+        most_error_ns: (kernel.maxerror.max(0) as u64).saturating_mul(1000),
+    })
+}
+
 /// The counter beside the system's clocks: the tightest of a few readings.
 pub fn anchor() -> ClockAnchor {
     let read_once = || {
         let before = now();
         let monotonic_raw_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
-        let after = now();
         let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
-        let width_ticks = after.wrapping_sub(before);
+        let width_ticks = now().wrapping_sub(before);
         ClockAnchor {
             ticks: before.wrapping_add(width_ticks / 2),
             width_ticks,
@@ -143,6 +167,10 @@ pub fn anchor() -> ClockAnchor {
         if next.width_ticks < best.width_ticks {
             best = next;
         }
+    }
+    if FIRST_RAW_NS.load(Relaxed) == 0 {
+        FIRST_TICKS.store(best.ticks, Relaxed);
+        FIRST_RAW_NS.store(best.monotonic_raw_ns, Relaxed);
     }
     best
 }

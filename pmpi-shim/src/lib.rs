@@ -34,7 +34,9 @@
 //! | `presence` | which ranks load the recorder, as far as it shows |
 //! | `agreement` | which ranks record together |
 //! | `mail` | words between them, with deadlines |
+//! | `clock_tree` | who exchanges clocks with whom |
 //! | `clock_exchange` | this rank's counter against another's |
+//! | `clock_schedule` | exchanges during the run |
 //! | `machine` | what the operating system says about process and host |
 //! | `run_id` | what the files of one run have in common |
 //! | `say` | one line on standard error |
@@ -48,6 +50,8 @@ mod abi;
 mod agreement;
 mod attributes;
 mod clock_exchange;
+mod clock_schedule;
+mod clock_tree;
 mod collective_bytes;
 mod communicators;
 mod completions;

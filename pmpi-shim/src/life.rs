@@ -17,6 +17,7 @@ use trace_format::layout::*;
 use crate::abi;
 use crate::agreement::{self, Company, number_list};
 use crate::clock_exchange::Exchanger;
+use crate::clock_schedule;
 use crate::communicators;
 use crate::compute;
 use crate::counter;
@@ -67,6 +68,11 @@ pub fn count_lost_event() {
     if STATE.load(Relaxed) == STOPPED {
         LOST_EVENTS.fetch_add(1, Relaxed);
     }
+}
+
+/// Does something with this rank's exchanger; `None` where there is none, or no more.
+pub fn with_exchanger<R>(work: impl FnOnce(&mut Exchanger) -> R) -> Option<R> {
+    EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
 }
 
 /// Claims the start for the first call of MPI_Init; gives the counter beside the system's clocks as
@@ -209,10 +215,16 @@ unsafe fn try_start(
         unsafe { window::open(block, begin, 0) }
     });
     let measured = kept.as_ref().and_then(|e| e.measure_at_init());
+    if let Some(exchanger) = kept.as_ref() {
+        clock_schedule::begin(exchanger, settings.clock_every_s);
+    }
     drop(kept);
     let described = opened.and_then(|()| {
-        if let Some(measured) = measured {
-            define(&Definition::ClockExchange(measured))?;
+        if let Some(measured) = &measured {
+            clock_schedule::write_down(measured);
+        }
+        if let Some(system_clock) = counter::system_clock() {
+            define(&Definition::SystemClock(system_clock))?;
         }
         if is_root {
             define(&Definition::Environment(machine::environment()))?;
@@ -403,13 +415,14 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
     let _own = OwnWork::begin();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let work_begin = counter::now();
+        clock_schedule::end();
         let exchanger = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = define(&Definition::RankEnd { ticks: begin });
         for usage in machine::thread_usages(Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));
         }
         if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
-            let _ = define(&Definition::ClockExchange(measured));
+            clock_schedule::write_down(&measured);
         }
         let _ = define(&Definition::ClockAnchor(counter::anchor()));
         // SAFETY: the caller's promise.

@@ -13,6 +13,7 @@ use trace_format::layout::{
 };
 
 use crate::attributes::{self, OwnStatuses};
+use crate::clock_schedule::{self, waits_for_all};
 use crate::counter;
 use crate::entries::Invoke;
 use crate::lifetimes;
@@ -206,6 +207,9 @@ where
         enter(block);
         let _spacer = Spacer::new();
         let real = entry.get();
+        if const { waits_for_all(P::PLAN.function) } {
+            clock_schedule::before_collective(block, arguments[P::PLAN.communicator as usize]);
+        }
         let needed = attributes::room::<P>(&arguments);
         if needed > 0 && ((*block).level > 0 || (*block).window.is_null()) {
             make_room(block, needed);

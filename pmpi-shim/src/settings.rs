@@ -22,6 +22,8 @@ pub struct Settings {
     pub keeping: Keeping,
     /// `GAMMACHI_CLOCK_ROUNDS`: two-way exchanges a pair.
     pub clock_rounds: u32,
+    /// `GAMMACHI_CLOCK_EVERY`: seconds between clock exchanges during the run; none without it.
+    pub clock_every_s: Option<f64>,
     /// `GAMMACHI_CLOCK_DEADLINE`: seconds that an exchange waits for its partner.
     pub clock_deadline_s: f64,
     /// The same: seconds that MPI_Finalize waits for the last rank to come, which it does anyway.
@@ -68,6 +70,7 @@ impl Settings {
         let clock_rounds = number("GAMMACHI_CLOCK_ROUNDS", f64::from(DEFAULT_CLOCK_ROUNDS), &|v| {
             (1.0..=1e6).contains(&v) && v.fract() == 0.0
         }) as u32;
+        let clock_every_s = number("GAMMACHI_CLOCK_EVERY", 0.0, &|v| (0.0..1e9).contains(&v));
         let clock_deadline_s =
             number("GAMMACHI_CLOCK_DEADLINE", DEFAULT_CLOCK_DEADLINE_S, &|v| v > 0.0 && v < 1e6);
         let finalize_deadline_s = match text("GAMMACHI_CLOCK_DEADLINE") {
@@ -106,6 +109,7 @@ impl Settings {
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
             keeping,
             clock_rounds,
+            clock_every_s: (clock_every_s > 0.0).then_some(clock_every_s),
             clock_deadline_s,
             finalize_deadline_s,
             complaints,

@@ -114,6 +114,10 @@ pub enum Definition {
     /// The file system maps no memory to be shared: what no full window held is lost when the process is
     /// killed.
     Unmapped,
+    /// How far this rank's counter is known against that of the tree's root.
+    ClockBound(ClockBound),
+    /// How well the host's CLOCK_REALTIME follows UTC.
+    SystemClock(SystemClock),
 }
 
 /// A program or shared library as it is mapped into the process.
@@ -151,6 +155,32 @@ pub enum KeepingPolicy {
     Last,
     /// All of them, but for the last while the process runs.
     Totals,
+}
+
+/// The error bound of a rank's [`ClockExchange`] of the same phase, summed over the hops to the root
+/// of the tree, at that moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockBound {
+    /// Phase of the exchange.
+    pub phase: Phase,
+    /// Child's counter of the exchange.
+    pub ticks: u64,
+    /// Hops to the root.
+    pub hops: u32,
+    /// Sum of their bounds, nanoseconds, rounded up.
+    pub bound_ns: u64,
+}
+
+/// What the kernel says of its own clock (adjtimex).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemClock {
+    /// Counter at the reading.
+    pub ticks: u64,
+    /// Whether something (NTP, PTP) keeps CLOCK_REALTIME at UTC.
+    pub synchronised: bool,
+    /// The kernel's bound of its distance from UTC, nanoseconds; means nothing where it is not
+    /// synchronised.
+    pub most_error_ns: u64,
 }
 
 /// What an [`Definition::Object`] is.
@@ -216,6 +246,8 @@ pub enum Phase {
     Init,
     /// After the program entered MPI_Finalize.
     Finalize,
+    /// In between, before a collective operation on MPI_COMM_WORLD.
+    During,
 }
 
 /// Two-way exchanges between this rank (the child) and another (the parent).

@@ -226,12 +226,14 @@ pub enum ToolReason {
     Definitions = 4,
     /// Not recording, as the program asked by MPI_Pcontrol with level 0.
     Paused = 5,
+    /// Agreeing on, and making, a clock exchange during the run.
+    Clock = 6,
 }
 
 impl ToolReason {
     /// The reason that a stored number names, if any.
     pub fn from_number(number: i32) -> Option<Self> {
-        [Self::Start, Self::Window, Self::Finish, Self::Definitions, Self::Paused]
+        [Self::Start, Self::Window, Self::Finish, Self::Definitions, Self::Paused, Self::Clock]
             .into_iter()
             .find(|r| *r as i32 == number)
     }

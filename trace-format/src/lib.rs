@@ -6,11 +6,14 @@
 //! say what the numbers in the events mean. The recorder (`pmpi-shim`) writes, the analyzer reads;
 //! this crate is the only place that knows the bytes. `docs/trace-format.md` is the same in prose.
 //!
+//! [`clock_estimate`] is what a clock exchange's numbers are: both sides compute with it.
+//!
 //! Everything is little-endian. Nothing here knows an MPI library.
 //!
 //! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: a damaged
 //! file yields its valid prefix and a list of named diagnoses.
 
+pub mod clock_estimate;
 pub mod encoding;
 pub mod environment;
 pub mod functions;

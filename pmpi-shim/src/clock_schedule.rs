@@ -1,0 +1,196 @@
+//! Clock exchanges during the run (`GAMMACHI_CLOCK_EVERY`): blocking collective calls on MPI_COMM_WORLD
+//! come in; every so many seconds all ranks measure before one of them.
+//!
+//! All ranks must agree before which call they measure, and only rank 0's clock can decide. So before
+//! some of these calls rank 0 tells the others (16 bytes by MPI_Bcast) whether to measure now, and how
+//! many calls later it will tell again: one in [`MOST_CALLS_BETWEEN`] where calls are frequent, each one
+//! where they are rare. Only calls count that cannot return before all ranks have entered them: there,
+//! waiting for rank 0 adds no dependence that the program does not have.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use trace_format::header::Definition;
+use trace_format::layout::ToolReason;
+
+use crate::abi;
+use crate::clock_exchange::{Exchanger, Measured};
+use crate::counter;
+use crate::entries;
+use crate::life;
+use crate::real_entry::OwnWork;
+use crate::thread_block::ThreadBlock;
+use crate::trace_file::define;
+use crate::window;
+
+/// Most collective calls from one word of rank 0's to the next: what a word costs, some microseconds,
+/// is a small part of so many calls.
+const MOST_CALLS_BETWEEN: u32 = 16;
+/// Words of rank 0's that fall into one interval, where calls are frequent enough.
+const WORDS_AN_INTERVAL: u32 = 8;
+
+/// Whether clocks are measured during this run.
+static ON: AtomicBool = AtomicBool::new(false);
+static WORLD: AtomicUsize = AtomicUsize::new(0);
+/// Calls before rank 0's next word, this one included.
+static CALLS_LEFT: AtomicU32 = AtomicU32::new(1);
+static SCHEDULE: Mutex<Option<Schedule>> = Mutex::new(None);
+
+/// What rank 0 decides by.
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    every: Duration,
+    measured: Instant,
+    told: Instant,
+    /// Calls since `told`.
+    calls: u32,
+}
+
+impl Schedule {
+    /// Whether to measure now, and the number of calls until the next word.
+    fn decide(&mut self, now: Instant) -> (bool, u32) {
+        let a_call = now.saturating_duration_since(self.told) / self.calls.max(1);
+        let wanted = self.every / WORDS_AN_INTERVAL;
+        let calls = wanted.as_nanos() / a_call.as_nanos().max(1);
+        let calls = calls.clamp(1, u128::from(MOST_CALLS_BETWEEN)) as u32;
+        let due = now.saturating_duration_since(self.measured) >= self.every;
+        if due {
+            self.measured = now;
+        }
+        (self.told, self.calls) = (now, calls);
+        (due, calls)
+    }
+}
+
+/// Whether a function's blocking call returns on no rank before all have entered it.
+pub const fn waits_for_all(function: u16) -> bool {
+    matches!(
+        function,
+        entries::BARRIER
+            | entries::ALLREDUCE
+            | entries::ALLGATHER
+            | entries::ALLGATHERV
+            | entries::ALLTOALL
+            | entries::ALLTOALLV
+            | entries::ALLTOALLW
+            | entries::REDUCE_SCATTER
+            | entries::REDUCE_SCATTER_BLOCK
+    )
+}
+
+/// Begins the schedule where rank 0 was told to measure every so many seconds. Collective.
+pub fn begin(exchanger: &Exchanger, every_s: Option<f64>) {
+    if !exchanger.meets_everyone() {
+        return;
+    }
+    let wanted = every_s.unwrap_or(0.0);
+    let Some([bits, _]) = exchanger.told_by_root([wanted.to_bits(), 0]) else { return };
+    let every_s = f64::from_bits(bits);
+    if every_s > 0.0 {
+        let now = Instant::now();
+        let every = Duration::from_secs_f64(every_s);
+        let schedule = Schedule { every, measured: now, told: now, calls: 1 };
+        *SCHEDULE.lock().unwrap_or_else(PoisonError::into_inner) = Some(schedule);
+        WORLD.store(abi::handle(exchanger.world()), Relaxed);
+        ON.store(true, Relaxed);
+    }
+}
+
+/// Ends the schedule.
+pub fn end() {
+    ON.store(false, Relaxed);
+}
+
+/// To be called before a call on `communicator` of a function that [`waits_for_all`].
+///
+/// # Safety
+/// `block` is the calling thread's, inside an outermost call whose event has not begun.
+#[inline(always)]
+pub unsafe fn before_collective(block: *mut ThreadBlock, communicator: usize) {
+    if ON.load(Relaxed) {
+        // SAFETY: the caller's promise.
+        unsafe { before_collective_when_on(block, communicator) };
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize) {
+    if abi::handle(communicator) != WORLD.load(Relaxed) {
+        return;
+    }
+    // No two threads may make collective calls on one communicator at once, so nobody else counts.
+    let left = CALLS_LEFT.load(Relaxed);
+    if left > 1 {
+        CALLS_LEFT.store(left - 1, Relaxed);
+        return;
+    }
+    let _own = OwnWork::begin();
+    // SAFETY: the caller's promise.
+    let begin = unsafe { counter::read(block) };
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(measured) = life::with_exchanger(agree_and_measure).flatten() {
+            write_down(&measured);
+        }
+    }));
+    // SAFETY: the caller's promise.
+    unsafe { window::tool_event(block, ToolReason::Clock, begin) };
+}
+
+fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {
+    let (due, calls) = SCHEDULE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_mut()
+        .map_or((false, 1), |schedule| schedule.decide(Instant::now()));
+    let Some([due, calls]) = exchanger.told_by_root([u64::from(due), u64::from(calls)]) else {
+        // MPI is broken: the program will learn of it by its own call.
+        end();
+        return None;
+    };
+    CALLS_LEFT.store(calls as u32, Relaxed);
+    if due == 0 {
+        return None;
+    }
+    exchanger.measure_during()
+}
+
+/// Puts an exchange and the bound that follows from it into the trace.
+pub fn write_down(measured: &Measured) {
+    // Where there is no space the run goes on without; recording ends at the next event anyway.
+    let _ = define(&Definition::ClockExchange(measured.exchange));
+    if let Some(bound) = measured.bound {
+        let _ = define(&Definition::ClockBound(bound));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(every_s: u64) -> (Schedule, Instant) {
+        let now = Instant::now();
+        (Schedule { every: Duration::from_secs(every_s), measured: now, told: now, calls: 1 }, now)
+    }
+
+    #[test]
+    fn frequent_calls_are_asked_now_and_then_and_rare_ones_each_time() {
+        let (mut often, start) = schedule(10);
+        assert_eq!(often.decide(start + Duration::from_millis(1)), (false, MOST_CALLS_BETWEEN));
+        let (mut rarely, start) = schedule(10);
+        assert_eq!(rarely.decide(start + Duration::from_secs(4)), (false, 1));
+        assert_eq!(rarely.decide(start + Duration::from_secs(8)), (false, 1));
+        assert_eq!(rarely.decide(start + Duration::from_secs(12)), (true, 1));
+        assert_eq!(rarely.decide(start + Duration::from_secs(13)), (false, 1));
+        assert_eq!(rarely.decide(start + Duration::from_secs(22)), (true, 1));
+    }
+
+    #[test]
+    fn only_calls_that_wait_for_all_ranks_count() {
+        assert!(waits_for_all(entries::BARRIER) && waits_for_all(entries::ALLTOALLW));
+        assert!(!waits_for_all(entries::INIT) && !waits_for_all(entries::FINALIZE));
+    }
+}
