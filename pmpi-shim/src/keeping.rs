@@ -32,11 +32,20 @@ pub fn only_totals() -> bool {
 #[derive(Debug, Default)]
 pub struct Kept {
     totals: Option<Box<ThreadTotals>>,
+    /// Where the totals will stand, when their place was taken early.
+    place: Option<u64>,
     /// Chunks whose place a newer one may take, oldest first: offset and length.
     places: VecDeque<(u64, u64)>,
 }
 
 impl Kept {
+    /// Of a thread that begins. Where only totals stay, they stand before the windows, so that the file
+    /// can end behind them.
+    pub fn begin(thread: (u32, u32)) -> Result<Self, String> {
+        let place = only_totals().then(|| trace_file::totals_chunk(thread)).transpose()?;
+        Ok(Self { place, ..Self::default() })
+    }
+
     /// Keeps the events of a window. `place_bytes` is what its chunk takes at least, so that another may
     /// take its place; `next_opened` is when the window after it was opened.
     pub fn keep(
@@ -68,7 +77,13 @@ impl Kept {
     fn fold(&mut self, window: &ChunkHeader, slots: &[u8], next_opened: u64) -> Result<(), String> {
         let totals = match &mut self.totals {
             Some(totals) => totals,
-            none => none.insert(ThreadTotals::begin(window)?),
+            none => {
+                let place = match self.place {
+                    Some(place) => place,
+                    None => trace_file::totals_chunk((window.thread, window.thread_os_id))?,
+                };
+                none.insert(Box::new(ThreadTotals::begin(window, place)))
+            }
         };
         totals.fold(window, slots, next_opened)
     }

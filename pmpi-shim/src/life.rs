@@ -31,6 +31,7 @@ use crate::run_id::{self, RUN_ID_BYTES, RunId};
 use crate::say::say;
 use crate::settings::Settings;
 use crate::thread_block::{ThreadBlock, thread_block};
+use crate::totals;
 use crate::trace_file::{self, CreateError, define};
 use crate::window;
 
@@ -250,7 +251,9 @@ unsafe fn try_start(
         window::tool_event(block, ToolReason::Start, end);
     }
     STATE.store(RECORDING, Relaxed);
-    define(&Definition::RankBegin { ticks: counter::now() }).map_err(Some)
+    let ticks = counter::now();
+    totals::stretch_begins(ticks);
+    define(&Definition::RankBegin { ticks }).map_err(Some)
 }
 
 /// Makes the rank's file (the one that decided has made its own already) and fills its beginning.
@@ -417,6 +420,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         let work_begin = counter::now();
         clock_schedule::end();
         let exchanger = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).take();
+        totals::stretch_ends(begin);
         let _ = define(&Definition::RankEnd { ticks: begin });
         for usage in machine::thread_usages(Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::encoding::checksum;
 use trace_format::functions::{self, Class, class_of, moves_bytes};
@@ -15,6 +16,20 @@ use trace_format::totals::*;
 
 use crate::peers::{Peers, peers};
 use crate::trace_file;
+
+/// Counter at the begin and the end of the rank's elapsed time τ_i: only what lies between is in the sums
+/// by activity.
+static STRETCH: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(u64::MAX)];
+
+/// τ_i begins.
+pub fn stretch_begins(ticks: u64) {
+    STRETCH[0].store(ticks, Relaxed);
+}
+
+/// τ_i ends.
+pub fn stretch_ends(ticks: u64) {
+    STRETCH[1].store(ticks, Relaxed);
+}
 
 /// What is folded of a function.
 #[derive(Debug, Clone, Copy)]
@@ -111,24 +126,24 @@ pub struct ThreadTotals {
 }
 
 impl ThreadTotals {
-    /// Of a thread whose first chunk to be folded has this header.
-    pub fn begin(first: &ChunkHeader) -> Result<Box<Self>, String> {
-        let offset = trace_file::totals_chunk(first.thread, first.thread_os_id)?;
+    /// Of a thread whose first chunk to be folded has this header; `offset` is that of its totals chunk.
+    pub fn begin(first: &ChunkHeader, offset: u64) -> Self {
+        let begin_ticks = first.opened_ticks.max(STRETCH[0].load(Relaxed));
         let header = SnapshotHeader {
             first_sequence: first.sequence,
             next_sequence: first.sequence,
-            begin_ticks: first.opened_ticks,
-            end_ticks: first.opened_ticks,
+            begin_ticks,
+            end_ticks: begin_ticks,
             ..SnapshotHeader::default()
         };
-        Ok(Box::new(Self {
+        Self {
             offset,
             published: 0,
             header,
             entries: Vec::with_capacity(MOST_ENTRIES),
             positions: HashMap::with_capacity(MOST_ENTRIES),
-            at_ticks: first.opened_ticks,
-        }))
+            at_ticks: begin_ticks,
+        }
     }
 
     /// Folds a chunk, up to when the next one was opened, and publishes the result. On an error what was
@@ -168,7 +183,7 @@ impl ThreadTotals {
     }
 
     fn advance(&mut self, to_ticks: u64) -> u64 {
-        let ticks = to_ticks.saturating_sub(self.at_ticks);
+        let ticks = to_ticks.min(STRETCH[1].load(Relaxed)).saturating_sub(self.at_ticks);
         self.at_ticks += ticks;
         ticks
     }

@@ -367,7 +367,7 @@ pub fn read_back(offset: u64, bytes: &mut [u8]) -> Result<(), String> {
 }
 
 /// A chunk for a thread's totals; its offset.
-pub fn totals_chunk(thread: u32, thread_os_id: u32) -> Result<u64, String> {
+pub fn totals_chunk((thread, thread_os_id): (u32, u32)) -> Result<u64, String> {
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
     let offset = file.end;

@@ -122,14 +122,14 @@ impl Window {
 }
 
 impl Recorder {
-    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32)) -> Self {
+    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32), kept: Kept) -> Self {
         Self {
             thread,
             sequence: 1,
             minor_faults: minor_faults(),
             current: Window::open(memory, header),
             older: None,
-            kept: Kept::default(),
+            kept,
         }
     }
 
@@ -362,12 +362,13 @@ fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
     }
     ids[number as usize] = id;
     drop(ids);
+    let thread = (number, id);
+    let kept = Kept::begin(thread)?;
     let usual = if number == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
     let memory = acquire(usual.max(needed)).or_else(|_| acquire(needed))?;
-    let thread = (number, id);
     Ok(move |opened_ticks| {
         let header = trace_file::event_header(thread, 0, opened_ticks, memory.bytes, 0);
-        Recorder::new(memory, header, thread)
+        Recorder::new(memory, header, thread, kept)
     })
 }
 

@@ -17,6 +17,10 @@ pub const GAMMACHI_OUT: &str = "GAMMACHI_OUT";
 pub const GAMMACHI_LEVEL: &str = "GAMMACHI_LEVEL";
 /// What counts as computation: `outside`, `blas` or `regions`.
 pub const GAMMACHI_COMPUTE: &str = "GAMMACHI_COMPUTE";
+/// Which events stay one by one where there are too many: `first`, `last` or `totals`.
+pub const GAMMACHI_KEEP: &str = "GAMMACHI_KEEP";
+/// Bytes of a rank's file beyond which events become totals; 0: no limit.
+pub const GAMMACHI_MAX_BYTES: &str = "GAMMACHI_MAX_BYTES";
 /// Parameters of the run: `N=20000,NB=80`. Names are C identifiers; values hold no comma, no
 /// semicolon and no control character.
 pub const GAMMACHI_PARAMS: &str = "GAMMACHI_PARAMS";

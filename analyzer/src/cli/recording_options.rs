@@ -10,8 +10,8 @@ use clap::Args;
 
 use super::CommandError;
 use super::recorder_environment::{
-    GAMMACHI_COMPUTE, GAMMACHI_LEVEL, GAMMACHI_PARAMS, Variable, join_params, merge_params,
-    parse_param, split_params,
+    GAMMACHI_COMPUTE, GAMMACHI_KEEP, GAMMACHI_LEVEL, GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, Variable,
+    join_params, merge_params, parse_param, split_params,
 };
 
 /// What may be counted as computation.
@@ -36,6 +36,21 @@ pub struct RecordingOptions {
     #[arg(long, value_name = "KIND", value_parser = COMPUTE_KINDS)]
     pub compute: Option<String>,
 
+    /// Most bytes of a rank's trace, such as 64M or 2G; 0 for no limit. What comes after is kept as
+    /// totals, but for the last events of every thread [default: 1G]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub max_bytes: Option<u64>,
+
+    /// Which events stay one by one where --max-bytes is too little: the first (and the very last),
+    /// or the newest [default: first]
+    #[arg(long, value_name = "WHICH", value_parser = ["first", "last"])]
+    pub keep: Option<String>,
+
+    /// Keep no events, only counts, times, sizes and their distributions by function, kind of peer
+    /// and size: a file below 100 kB a rank, for runs of days
+    #[arg(long, conflicts_with_all = ["keep", "max_bytes"])]
+    pub profile_only: bool,
+
     /// A parameter of the run, such as N=20000; it is kept with the trace and names the run in
     /// later comparisons. May be given many times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
@@ -51,6 +66,8 @@ pub struct Recording {
     pub compute: String,
     /// Parameters of the run.
     pub params: Vec<(String, String)>,
+    /// Which events are kept and in how many bytes, where that is asked for.
+    pub keeping: Vec<Variable>,
 }
 
 impl RecordingOptions {
@@ -86,7 +103,20 @@ impl RecordingOptions {
         let inherited = split_params(&inherited)
             .map_err(|_| not_understood(GAMMACHI_PARAMS, &inherited, "N=20000,NB=80"))?;
         let params = merge_params(inherited, self.params.iter().cloned());
-        Ok(Recording { level, compute, params })
+        Ok(Recording { level, compute, params, keeping: self.keeping() })
+    }
+
+    /// The variables of the options on what is kept; others are inherited, and checked by the recorder.
+    fn keeping(&self) -> Vec<Variable> {
+        let keep = if self.profile_only { Some("totals") } else { self.keep.as_deref() };
+        let mut given: Vec<Variable> = Vec::new();
+        if let Some(keep) = keep {
+            given.push((GAMMACHI_KEEP, keep.into()));
+        }
+        if let Some(bytes) = self.max_bytes {
+            given.push((GAMMACHI_MAX_BYTES, bytes.to_string().into()));
+        }
+        given
     }
 
     /// The variables that stand for the options given, and no others.
@@ -94,8 +124,8 @@ impl RecordingOptions {
     /// # Errors
     /// As [`RecordingOptions::decide`].
     pub fn given(&self) -> Result<Vec<Variable>, CommandError> {
-        let Recording { level, compute, params } = self.decide()?;
-        let mut given: Vec<Variable> = Vec::new();
+        let Recording { level, compute, params, keeping } = self.decide()?;
+        let mut given: Vec<Variable> = keeping;
         if self.level.is_some() {
             given.push((GAMMACHI_LEVEL, level.to_string().into()));
         }
@@ -116,11 +146,28 @@ impl Recording {
             (GAMMACHI_LEVEL, self.level.to_string().into()),
             (GAMMACHI_COMPUTE, self.compute.clone().into()),
         ];
+        variables.extend(self.keeping.iter().cloned());
         if !self.params.is_empty() {
             variables.push((GAMMACHI_PARAMS, join_params(&self.params).into()));
         }
         variables
     }
+}
+
+/// Bytes with an optional K, M, G or T (powers of 1024).
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 10),
+        Some((at, 'm' | 'M')) => (&text[..at], 20),
+        Some((at, 'g' | 'G')) => (&text[..at], 30),
+        Some((at, 't' | 'T')) => (&text[..at], 40),
+        _ => (text, 0),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes <= 1 << 52).ok_or_else(|| {
+        "is no number of bytes; write a whole number, with K, M, G or T behind it if you like"
+            .into()
+    })
 }
 
 fn not_understood(name: &str, text: &str, wanted: &str) -> CommandError {
@@ -156,6 +203,16 @@ mod tests {
         let decided = decide(&options, &environment).unwrap();
         assert_eq!((decided.level, decided.compute.as_str()), (0, "blas"));
         assert_eq!(join_params(&decided.params), "N=7,P=2");
+    }
+
+    #[test]
+    fn bytes_are_read_with_their_unit() {
+        assert_eq!(parse_bytes("0"), Ok(0));
+        assert_eq!(parse_bytes("64M"), Ok(64 << 20));
+        assert_eq!(parse_bytes("2g"), Ok(2 << 30));
+        for wrong in ["", "M", "1.5G", "-1", "9999999T", "1 K", "ä"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod segments;
 mod selection;
 mod spans;
 mod system;
+mod totals;
 mod union;
 
 use rayon::prelude::*;
@@ -34,6 +35,7 @@ pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
 pub use system::Oversubscription;
+pub use totals::{TotalsMetrics, TotalsRow};
 
 /// What counts as computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +168,8 @@ pub struct Metrics {
     pub calls: Vec<CallMetrics>,
     /// Messages; `None` when no rank recorded what its calls say (level 0).
     pub messages: Option<MessageMetrics>,
+    /// Calls of which only totals are kept; `None` where every call is.
+    pub totals: Option<TotalsMetrics>,
     /// What counts as computation.
     pub compute: ComputeMode,
     /// Floating-point operations; `None` when no interposed compute function was called.
@@ -232,6 +236,8 @@ impl Metrics {
         }
         let messages = MessageMetrics::new(run, timeline, &resolved);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
+        let totals = TotalsMetrics::new(run, timeline);
+        notes.extend(totals.iter().flat_map(|totals| totals.notes(run)));
         let efficiency = efficiency(&ranks, resolved.elapsed_s);
         if compute == ComputeMode::Blas && passes.iter().all(|pass| pass.flops.is_none()) {
             notes.push(
@@ -252,6 +258,7 @@ impl Metrics {
             efficiency,
             calls,
             messages,
+            totals,
             compute,
             flops,
             lost_events: lost.fold(0, u64::saturating_add),

@@ -1,7 +1,9 @@
 //! One rank's sums over a selection: its events come in, ticks by activity and calls by function
 //! go out.
 
+use trace_format::functions::{Class, class_of};
 use trace_format::layout::FIRST_FUNCTION;
+use trace_format::reader::{RankFile, Totals};
 
 use crate::timeline::RankTime;
 use crate::trace::RankTrace;
@@ -121,6 +123,9 @@ impl RankPass {
                     segmenter.push(&span).for_each(|segment| main.add(&segment));
                 }
             }
+            if let Some(totals) = thread.totals.as_ref().filter(|_| selection.every_call) {
+                pass.add_totals(totals, &trace.file, &mut calls);
+            }
             if let Some(mut main) = main {
                 segmenter.finish().for_each(|segment| main.add(&segment));
                 pass.take_main(main);
@@ -151,6 +156,38 @@ impl RankPass {
         } else {
             self.absurd_flops += 1;
         }
+    }
+
+    /// Adds calls of which only totals are kept.
+    fn add_totals(&mut self, totals: &Totals, file: &RankFile, calls: &mut [CallSums]) {
+        let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
+        for entry in &totals.calls {
+            let Some(name) = file.function_name(entry.function) else { continue };
+            let class = class_of(name);
+            let Some(sums) = calls.get_mut(usize::from(entry.function - FIRST_FUNCTION)) else {
+                continue;
+            };
+            add(&mut sums.count, entry.count);
+            add(&mut sums.ticks, entry.ticks);
+            // MPI_Init and MPI_Finalize lie outside τ.
+            if class != Class::Lifetime {
+                add(&mut sums.inside_ticks, entry.ticks);
+            }
+            add(&mut sums.bytes, entry.sent);
+            sums.max_ticks = sums.max_ticks.max(entry.max_ticks);
+            if class == Class::Compute {
+                let flops = f64::from_bits(entry.work);
+                if (0.0..MOST_FLOPS).contains(&flops) {
+                    *self.flops.get_or_insert(0.0) += flops;
+                } else {
+                    self.absurd_flops += 1;
+                }
+            }
+        }
+        let header = &totals.header;
+        add(&mut self.polls.calls, header.polls);
+        add(&mut self.polls.runs, header.poll_runs);
+        add(&mut self.polls.ticks, header.poll_ticks);
     }
 
     fn take_main(&mut self, main: MainThread) {

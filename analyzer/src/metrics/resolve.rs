@@ -12,7 +12,7 @@ use super::selection::{Bound, Selection};
 use super::spans::{Span, SpanKind, Spans};
 
 /// Why a selection selects nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SelectionError {
     /// No region of that name.
     #[error("no region is named {name:?}; {}", regions_of_run(.known))]
@@ -28,6 +28,19 @@ pub enum SelectionError {
     /// No function of that name.
     #[error("--window: no function is named {0:?}; names are written as in C, such as MPI_Barrier")]
     UnknownFunction(String),
+    /// Of a part of the selection only totals are kept.
+    #[error(
+        "of rank {rank} only totals are kept from {from_s:.6} to {to_s:.6} s, which the selection \
+         meets: leave out --window and --region, select other seconds, or record with more --max-bytes"
+    )]
+    OnlyTotals {
+        /// The first such rank.
+        rank: u32,
+        /// Begin of that time, global seconds.
+        from_s: f64,
+        /// Its end.
+        to_s: f64,
+    },
     /// The window meets no rank.
     #[error("--window {window}: {what}")]
     EmptyWindow {
@@ -103,6 +116,9 @@ impl Resolved {
             Selection::Region(name) => region(run, timeline, name)?,
             Selection::Window { from, to } => window(run, timeline, from, to, run_elapsed_s)?,
         };
+        if *selection != Selection::Whole {
+            without_totals(run, timeline, selection, &parts)?;
+        }
         let mut notes = Vec::new();
         let absent: Vec<_> =
             run.ranks.iter().zip(&parts).filter(|(_, part)| part.is_none()).collect();
@@ -174,6 +190,34 @@ impl Resolved {
             })
             .collect();
     }
+}
+
+/// An error where totals stand for a part of what is selected; regions may begin or end unseen in them.
+fn without_totals(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    selection: &Selection,
+    parts: &[Stretches],
+) -> Result<(), SelectionError> {
+    let any_region = matches!(selection, Selection::Region(_));
+    for ((trace, time), part) in run.ranks.iter().zip(&timeline.ranks).zip(parts) {
+        let totals = trace.file.threads.iter().filter_map(|thread| thread.totals.as_ref());
+        for header in totals.map(|totals| &totals.header) {
+            let meets = part
+                .iter()
+                .flatten()
+                .any(|(begin, end)| *begin < header.end_ticks && header.begin_ticks < *end);
+            let regions = header.region_own_ticks | header.region_compute_ticks;
+            if meets || any_region && (regions | header.open_regions) > 0 {
+                return Err(SelectionError::OnlyTotals {
+                    rank: trace.rank,
+                    from_s: time.clock.seconds(header.begin_ticks),
+                    to_s: time.clock.seconds(header.end_ticks),
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Seconds inside the hulls but outside of a rank's stretches.

@@ -116,6 +116,12 @@ impl<'a> Segmenter<'a> {
                 self.polls_ticks = inside_ticks;
                 None
             }
+            SpanKind::Summed { activity, in_region, open_regions } => {
+                self.open_regions = u64::from(in_region);
+                let summed = self.advance(span.end_ticks, activity);
+                self.open_regions = open_regions;
+                return [polls, own, summed].into_iter().flatten();
+            }
             SpanKind::RegionBegin(_) => {
                 self.open_regions += 1;
                 None

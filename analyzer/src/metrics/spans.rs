@@ -1,10 +1,13 @@
 //! A thread's events with their ends settled: events come in, spans that do not overlap go out.
 
-use std::iter::Peekable;
+use std::array::IntoIter;
+use std::iter::{Flatten, Peekable};
 
 use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
 use trace_format::reader::{Event, Events, RankFile, Thread};
+use trace_format::totals::SnapshotHeader;
 
+use super::segments::Activity;
 use crate::timeline::RankTime;
 use crate::trace::{RankTrace, ThreadExtent};
 
@@ -28,6 +31,15 @@ pub(super) enum SpanKind {
     RegionBegin(u32),
     /// A region ends; zero length.
     RegionEnd(u32),
+    /// Time of which only the sum is known, of events that are not kept one by one.
+    Summed {
+        /// What the thread did.
+        activity: Activity,
+        /// Whether a region was open.
+        in_region: bool,
+        /// Regions that are open behind it.
+        open_regions: u64,
+    },
 }
 
 /// An event with a settled end.
@@ -54,6 +66,9 @@ pub(super) struct Span {
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
     events: Peekable<Events<'a>>,
+    /// Totals that come next, and the events behind them.
+    totals: Option<(&'a SnapshotHeader, Peekable<Events<'a>>)>,
+    summed: Flatten<IntoIter<Option<Span>, 6>>,
     last_open_ticks: Option<u64>,
     rank_end_ticks: u64,
 }
@@ -68,7 +83,12 @@ impl<'a> Spans<'a> {
     ) -> Self {
         let last_open = extent.last_call.as_ref().filter(|call| call.open);
         Self {
-            events: file.events(thread).peekable(),
+            events: file.events_before_totals(thread).peekable(),
+            totals: thread
+                .totals
+                .as_ref()
+                .map(|totals| (&totals.header, file.events_behind_totals(thread).peekable())),
+            summed: [None; 6].into_iter().flatten(),
             last_open_ticks: last_open.map(|call| call.begin_ticks),
             rank_end_ticks,
         }
@@ -81,6 +101,38 @@ impl<'a> Spans<'a> {
     }
 }
 
+/// What totals stand for: pieces whose lengths are known, laid end to end from their begin on. Where in
+/// this time each activity lies is not known.
+fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
+    let mut at_ticks = totals.begin_ticks;
+    let mut piece = |activity, in_region, ticks: u64| {
+        let begin_ticks = at_ticks;
+        at_ticks = at_ticks.saturating_add(ticks).min(totals.end_ticks);
+        let kind = SpanKind::Summed { activity, in_region, open_regions: totals.open_regions };
+        let span = Span {
+            kind,
+            begin_ticks,
+            end_ticks: at_ticks,
+            returned: true,
+            bytes: 0,
+            payload: [0; 2],
+        };
+        (at_ticks > begin_ticks).then_some(span)
+    };
+    let compute = totals.compute_ticks.saturating_sub(totals.region_compute_ticks);
+    let own = totals.own_ticks.saturating_sub(totals.region_own_ticks);
+    [
+        piece(Activity::Mpi, false, totals.mpi_ticks),
+        piece(Activity::Tool, false, totals.tool_ticks),
+        piece(Activity::Compute, true, totals.region_compute_ticks),
+        piece(Activity::Compute, false, compute),
+        piece(Activity::Own, true, totals.region_own_ticks),
+        piece(Activity::Own, false, own),
+    ]
+    .into_iter()
+    .flatten()
+}
+
 fn is_call(event: &Event) -> bool {
     !matches!(event.function, TOOL | REGION_BEGIN | REGION_END)
 }
@@ -89,7 +141,17 @@ impl Iterator for Spans<'_> {
     type Item = Span;
 
     fn next(&mut self) -> Option<Span> {
-        let event = self.events.next()?;
+        let event = loop {
+            if let Some(span) = self.summed.next() {
+                return Some(span);
+            }
+            if let Some(event) = self.events.next() {
+                break event;
+            }
+            let (totals, behind) = self.totals.take()?;
+            self.summed = summed(totals);
+            self.events = behind;
+        };
         let end_ticks = match event.end {
             Some(end) => match self.events.peek() {
                 // Compute calls may lie between polls.

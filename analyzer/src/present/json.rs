@@ -8,6 +8,7 @@ use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
 use crate::timeline::{Alignment, Ending};
 
 use super::messages_json::{self, MessagesPart, Polls};
+use super::totals::TotalsPart;
 use super::{Report, context, terminal, verdict};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
@@ -33,6 +34,7 @@ struct Document<'a> {
     flops_per_s: Option<f64>,
     ranks: Vec<RankDocument<'a>>,
     calls: Vec<CallDocument<'a>>,
+    totals: Option<TotalsPart<'a>>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
     clock: Clock,
@@ -175,6 +177,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
                 bytes: call.bytes,
             })
             .collect(),
+        totals: metrics.totals.as_ref().map(TotalsPart::new),
         messages: MessagesPart::new(report),
         clock: Clock { bound_ns: timeline.bound_ns, aligned: timeline.aligned },
         trust: Trust {

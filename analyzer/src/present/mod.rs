@@ -11,6 +11,7 @@ mod messages;
 mod messages_json;
 mod quantity;
 mod table;
+mod totals;
 mod verdict;
 
 use crate::metrics::Metrics;

@@ -10,6 +10,7 @@ use super::context::{
 use super::messages;
 use super::quantity::{TimeUnit, count, nanoseconds, percent, seconds, with_prefix};
 use super::table::Table;
+use super::totals;
 use super::verdict;
 
 /// Columns that sentences are wrapped to.
@@ -35,6 +36,9 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.line(&efficiency_line(report));
     screen.lines(&rank_table(report));
     screen.labelled_block("CALLS", &call_table(report));
+    if let Some(totals) = &report.metrics.totals {
+        screen.labelled_block("TOTALS", &totals::lines(totals));
+    }
     if let Some(metrics) = &report.metrics.messages {
         screen.labelled(Some(("TRAFFIC", messages::summary_line(metrics))));
         screen.continued(&messages::traffic_lines(report.run, metrics));

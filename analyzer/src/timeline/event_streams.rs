@@ -51,7 +51,9 @@ struct RankEvents<'a> {
 impl<'a> RankEvents<'a> {
     fn new(trace: &'a RankTrace) -> Self {
         let file = &trace.file;
-        let threads = file.threads.iter().map(|t| (t.number, file.events(t).peekable())).collect();
+        // Behind totals the order of what was sent and received is lost.
+        let events = |thread| file.events_before_totals(thread).peekable();
+        let threads = file.threads.iter().map(|thread| (thread.number, events(thread))).collect();
         Self { threads, next: None }
     }
 

@@ -3,7 +3,8 @@
 
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
-use trace_format::reader::{Diagnosis, RankFile, Thread};
+use trace_format::reader::{Diagnosis, RankFile, Thread, Totals};
+use trace_format::totals::TotalsEntry;
 
 /// A thread's last call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +84,22 @@ impl ThreadExtent {
         }
         extent.damage = events.damage().cloned();
         extent.last_ticks = if extent.damage.is_some() { before_last } else { last };
+        if let Some(totals) = &thread.totals {
+            extent.add(totals, file);
+        }
         extent
+    }
+
+    /// Adds events of which only totals are kept.
+    fn add(&mut self, totals: &Totals, file: &RankFile) {
+        let header = &totals.header;
+        self.calls = self.calls.saturating_add(header.calls);
+        self.abandoned = self.abandoned.saturating_add(header.abandoned);
+        self.first_ticks = Some(
+            self.first_ticks.map_or(header.begin_ticks, |first| first.min(header.begin_ticks)),
+        );
+        self.last_ticks = self.last_ticks.max(Some(header.end_ticks));
+        let name = |entry: &TotalsEntry| file.function_name(entry.function);
+        self.calls_finalize |= totals.calls.iter().any(|e| name(e) == Some("MPI_Finalize"));
     }
 }

@@ -1,0 +1,172 @@
+//! Calls of which only totals are kept: every rank's totals come in, one row a function, class of peer
+//! and class of size goes out.
+
+use std::collections::BTreeMap;
+
+use trace_format::header::{Definition, KeepingPolicy};
+use trace_format::reader::Totals;
+use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, PeerClass, TotalsEntry, largest_of_class};
+
+use crate::timeline::GlobalTimeline;
+use crate::trace::{RankTrace, Run};
+
+/// Calls of one function, class of peer and class of size, over all ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TotalsRow {
+    /// Name of the function.
+    pub function: String,
+    /// Whom the calls were with; `None`: several classes, kept together for want of space.
+    pub peer: Option<PeerClass>,
+    /// Largest size of the class in bytes; `None`: any size, or larger than every class.
+    pub most_bytes: Option<u64>,
+    /// Calls.
+    pub count: u64,
+    /// Seconds in them.
+    pub time_s: f64,
+    /// Seconds of the shortest (of merged polls, a run's mean counts).
+    pub min_s: f64,
+    /// Seconds of the longest.
+    pub max_s: f64,
+    /// Bytes sent or moved.
+    pub sent: u64,
+    /// Bytes received.
+    pub received: u64,
+    /// Calls by duration, as pairs of a bin's lower end in seconds and the calls in it; empty bins are
+    /// left out. The next bin begins at twice that.
+    pub histogram: Vec<(f64, u64)>,
+}
+
+/// What totals stand for, over all ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TotalsMetrics {
+    /// Ranks that have totals.
+    pub ranks: usize,
+    /// Calls that are not kept one by one.
+    pub calls: u64,
+    /// Calls that are.
+    pub kept_calls: u64,
+    /// Earliest begin and latest end of what totals stand for, global seconds.
+    pub stretch_s: (f64, f64),
+    /// Most time first.
+    pub rows: Vec<TotalsRow>,
+}
+
+fn totals_of(trace: &RankTrace) -> impl Iterator<Item = &Totals> {
+    trace.file.threads.iter().filter_map(|thread| thread.totals.as_ref())
+}
+
+/// Which events a rank was to keep.
+pub(super) fn policy(trace: &RankTrace) -> KeepingPolicy {
+    let policies = trace.file.definitions.iter().filter_map(|definition| match definition {
+        Definition::Keeping(keeping) => Some(keeping.policy),
+        _ => None,
+    });
+    policies.last().unwrap_or(KeepingPolicy::First)
+}
+
+impl TotalsMetrics {
+    /// Of a run; `None` where every event is kept.
+    pub(super) fn new(run: &Run, timeline: &GlobalTimeline) -> Option<Self> {
+        let mut metrics = Self {
+            ranks: 0,
+            calls: 0,
+            kept_calls: 0,
+            stretch_s: (f64::INFINITY, f64::NEG_INFINITY),
+            rows: Vec::new(),
+        };
+        let mut rows: BTreeMap<(&str, u8, u8), TotalsRow> = BTreeMap::new();
+        for (trace, time) in run.ranks.iter().zip(&timeline.ranks) {
+            let all: u64 = trace.threads.iter().fold(0, |sum, t| sum.saturating_add(t.calls));
+            let mut summed = 0u64;
+            for totals in totals_of(trace) {
+                summed = summed.saturating_add(totals.header.calls);
+                let begin = time.clock.seconds(totals.header.begin_ticks);
+                let end = time.clock.seconds(totals.header.end_ticks);
+                metrics.stretch_s.0 = metrics.stretch_s.0.min(begin);
+                metrics.stretch_s.1 = metrics.stretch_s.1.max(end);
+                for entry in &totals.calls {
+                    let Some(name) = trace.file.function_name(entry.function) else { continue };
+                    let key = (name, entry.peer_class, entry.size_class);
+                    let row = rows.entry(key).or_insert_with(|| TotalsRow::new(name, entry));
+                    row.add(entry, |ticks| time.clock.duration_s(ticks));
+                }
+            }
+            metrics.ranks += usize::from(totals_of(trace).next().is_some());
+            metrics.calls = metrics.calls.saturating_add(summed);
+            metrics.kept_calls = metrics.kept_calls.saturating_add(all.saturating_sub(summed));
+        }
+        metrics.rows = rows.into_values().collect();
+        metrics.rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
+        (metrics.ranks > 0).then_some(metrics)
+    }
+
+    /// What a reader should know.
+    pub(super) fn notes(&self, run: &Run) -> Vec<String> {
+        let (from, to) = self.stretch_s;
+        let why = match run.ranks.first().map(policy) {
+            Some(KeepingPolicy::Totals) => "the run was recorded for totals only",
+            Some(KeepingPolicy::Last) => "the limit on bytes was reached, and the newest are kept",
+            _ => "the limit on bytes was reached (--max-bytes)",
+        };
+        let mut notes = vec![format!(
+            "{} of {} calls are kept as totals, not one by one ({why}), from {from:.3} to {to:.3} s: \
+             counts, times and efficiency include them; messages and communicators are those of the \
+             calls before",
+            self.calls,
+            self.calls.saturating_add(self.kept_calls)
+        )];
+        let threaded =
+            |trace: &&RankTrace| trace.file.threads.len() > 1 && totals_of(trace).next().is_some();
+        if let Some(first) = run.ranks.iter().find(threaded) {
+            notes.push(format!(
+                "ranks with totals and several threads (the first: rank {}): how their threads \
+                 overlapped in that time is not known; their gamma takes each thread's sums as if \
+                 laid from the same moment",
+                first.rank
+            ));
+        }
+        notes
+    }
+}
+
+impl TotalsRow {
+    fn new(name: &str, entry: &TotalsEntry) -> Self {
+        let whole = entry.size_class == ANY_CLASS;
+        Self {
+            function: name.to_owned(),
+            peer: PeerClass::from_number(entry.peer_class),
+            most_bytes: if whole { None } else { largest_of_class(entry.size_class) },
+            count: 0,
+            time_s: 0.0,
+            min_s: f64::INFINITY,
+            max_s: 0.0,
+            sent: 0,
+            received: 0,
+            histogram: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, entry: &TotalsEntry, seconds: impl Fn(u64) -> f64) {
+        self.count = self.count.saturating_add(entry.count);
+        self.time_s += seconds(entry.ticks);
+        self.min_s = self.min_s.min(seconds(entry.min_ticks));
+        self.max_s = self.max_s.max(seconds(entry.max_ticks));
+        self.sent = self.sent.saturating_add(entry.sent);
+        self.received = self.received.saturating_add(entry.received);
+        for bin in (0..HISTOGRAM_BINS).filter(|bin| entry.histogram[*bin] > 0) {
+            self.add_bin(seconds(1 << bin), entry.histogram[bin]);
+        }
+    }
+
+    /// Adds calls to the bin of that lower end; counters of ranks differ a little in their rate.
+    fn add_bin(&mut self, from_s: f64, count: u64) {
+        let near = |at: f64| (at / from_s).log2().abs() < 0.5;
+        match self.histogram.iter_mut().find(|(at, _)| near(*at)) {
+            Some((_, sum)) => *sum = sum.saturating_add(count),
+            None => {
+                let place = self.histogram.partition_point(|(at, _)| *at < from_s);
+                self.histogram.insert(place, (from_s, count));
+            }
+        }
+    }
+}
