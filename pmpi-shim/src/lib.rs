@@ -37,6 +37,8 @@
 //! | `clock_tree` | who exchanges clocks with whom |
 //! | `clock_exchange` | this rank's counter against another's |
 //! | `clock_schedule` | exchanges during the run |
+//! | `sites` | where the program called from, at level 2 |
+//! | `modules` | the code that is mapped into the process |
 //! | `machine` | what the operating system says about process and host |
 //! | `run_id` | what the files of one run have in common |
 //! | `say` | one line on standard error |
@@ -66,6 +68,7 @@ mod life;
 mod lifetimes;
 mod machine;
 mod mail;
+mod modules;
 mod mpi_library;
 mod path;
 mod peers;
@@ -77,6 +80,7 @@ mod region;
 mod run_id;
 mod say;
 mod settings;
+mod sites;
 mod thread_block;
 mod totals;
 mod trace_file;

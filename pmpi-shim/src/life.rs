@@ -23,6 +23,7 @@ use crate::compute;
 use crate::counter;
 use crate::keeping;
 use crate::machine;
+use crate::modules;
 use crate::mpi_library::MpiLibrary;
 use crate::path::close;
 use crate::presence;
@@ -210,6 +211,9 @@ unsafe fn try_start(
         trace_file::limit(settings.keeping.max_bytes);
         keeping::choose(settings.keeping.clone());
         communicators::begin(&library);
+        if u32::from(level) >= window::SITES_LEVEL {
+            modules::look();
+        }
         window::watch_threads();
         window::set_level(level);
         // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.

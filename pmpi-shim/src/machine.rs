@@ -129,12 +129,8 @@ pub fn build_id() -> String {
         // mapped. `out` is the string below.
         unsafe {
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-            for header in headers.iter().filter(|header| header.p_type == libc::PT_NOTE) {
-                let start = ((*info).dlpi_addr as usize + header.p_vaddr as usize) as *const u8;
-                let notes = std::slice::from_raw_parts(start, header.p_memsz as usize);
-                if let Some(id) = build_id_of_notes(notes) {
-                    *out.cast::<String>() = id;
-                }
+            if let Some(id) = build_id_of(headers, (*info).dlpi_addr as u64) {
+                *out.cast::<String>() = id;
             }
         }
         1
@@ -143,6 +139,18 @@ pub fn build_id() -> String {
     // SAFETY: callback and argument fit each other.
     unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut id).cast()) };
     id
+}
+
+/// Build id of a loaded object.
+///
+/// # Safety
+/// The headers are those of an object that is mapped at `base`.
+pub unsafe fn build_id_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<String> {
+    headers.iter().filter(|header| header.p_type == libc::PT_NOTE).find_map(|header| {
+        let start = (base as usize + header.p_vaddr as usize) as *const u8;
+        // SAFETY: notes are part of what is mapped, by the caller's promise.
+        build_id_of_notes(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
+    })
 }
 
 fn build_id_of_notes(mut notes: &[u8]) -> Option<String> {

@@ -20,8 +20,9 @@ use crate::lifetimes;
 use crate::plan::Procedure;
 use crate::polls;
 use crate::real_entry::{OwnWork, RealEntry};
+use crate::sites;
 use crate::thread_block::{ThreadBlock, thread_block};
-use crate::window;
+use crate::window::{self, SITES_LEVEL};
 
 /// Stores the word that publishes a slot.
 ///
@@ -167,6 +168,9 @@ pub unsafe fn recorded_plain<A: Invoke>(entry: &RealEntry, function: u16, argume
         let _spacer = Spacer::new();
         let real = entry.get();
         let slot = take_slot(block);
+        if (*block).level >= SITES_LEVEL {
+            sites::write(block);
+        }
         let begin = counter::read(block);
         open(slot, begin, function, 0);
         let result = arguments.invoke(real);
@@ -230,6 +234,9 @@ where
             lifetimes::forget::<P>(doomed, result);
             leave(block);
             return result;
+        }
+        if (*block).level >= SITES_LEVEL {
+            sites::write(block);
         }
         let mut own = MaybeUninit::<OwnStatuses>::uninit();
         let mut call = attributes::before::<P>(block, slot, &mut arguments, own.as_mut_ptr());

@@ -3,10 +3,13 @@
 //! A run is of one function with no other event of the thread between. Its record is the first poll's
 //! slot and a continuation with number, time inside and span; further polls only add to it.
 
-use trace_format::layout::{CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word};
+use trace_format::layout::{
+    CONTINUATION, CONTINUES_POLLS, CONTINUES_SITE, DURATION_ESCAPE, Slot, slot_word,
+};
 
 use crate::path::publish;
 use crate::thread_block::ThreadBlock;
+use crate::window::SITES_LEVEL;
 
 /// Adds a poll that found nothing to the run before it, or makes it the first of a run.
 ///
@@ -25,7 +28,9 @@ pub unsafe fn merge(
     // SAFETY: the caller's promise; a run's record directly before `slot` is the thread's own too.
     unsafe {
         let run = (*block).poll;
-        let continues = !run.is_null() && run.add(2) == slot && (*run).function() == function;
+        // Behind a run's slot stand its numbers and, at level 2, where the first poll was called.
+        let length = if (*block).level >= SITES_LEVEL { 3 } else { 2 };
+        let continues = !run.is_null() && run.add(length) == slot && (*run).function() == function;
         if continues {
             let more = run.add(1);
             let count = join((*more).peer as u32, (*more).tag as u32) + 1;
@@ -45,7 +50,8 @@ pub unsafe fn merge(
         }
         let more = (*block).cursor;
         let first_more = slot.add(1);
-        // Only the record's own continuation may follow its slot.
+        let site = first_more.read();
+        // Only the record's own continuations may follow its slot.
         let mut used = more;
         while used > first_more {
             used = used.sub(1);
@@ -60,8 +66,13 @@ pub unsafe fn merge(
             request: (duration >> 32) as u32,
         });
         publish(first_more, slot_word(CONTINUES_POLLS, CONTINUATION, 0));
+        if length == 3 {
+            let last = first_more.add(1);
+            last.write(Slot { word: 0, ..site });
+            publish(last, slot_word(CONTINUES_SITE, CONTINUATION, 0));
+        }
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
-        (*block).cursor = first_more.add(1);
+        (*block).cursor = slot.add(length);
         (*block).poll = slot;
     }
 }

@@ -21,8 +21,10 @@ use crate::counter;
 use crate::keeping::{self, Kept};
 use crate::life;
 use crate::machine;
+use crate::modules;
 use crate::path::{close, publish, take_slot};
 use crate::real_entry::OwnWork;
+use crate::sites::Sites;
 use crate::thread_block::ThreadBlock;
 use crate::trace_file::{self, Cut, Memory, define};
 
@@ -42,6 +44,9 @@ static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
 static UNMAPPED: Mutex<Vec<Unmapped>> = Mutex::new(Vec::new());
 static WATCHES_EXIT: AtomicBool = AtomicBool::new(false);
 
+/// Level from which on events say where they were called.
+pub const SITES_LEVEL: u32 = 2;
+
 /// Detail level of the run.
 static LEVEL: AtomicU32 = AtomicU32::new(0);
 
@@ -57,6 +62,8 @@ pub struct Recorder {
     current: Window,
     older: Option<Window>,
     kept: Kept,
+    /// Where the thread has called from (level 2).
+    pub sites: Sites,
 }
 
 /// A window and what is in it.
@@ -130,12 +137,16 @@ impl Recorder {
             current: Window::open(memory, header),
             older: None,
             kept,
+            sites: Sites::default(),
         }
     }
 
     /// Makes the older window, or new memory, the current one. On an error all is as it was.
     fn advance(&mut self, used: usize, opened_ticks: u64, needed: usize) -> Result<(), String> {
         self.current.used = used;
+        if LEVEL.load(Relaxed) >= SITES_LEVEL && modules::look() {
+            self.sites.forget();
+        }
         let usual = WINDOW_BYTES.max(needed);
         if let Some(older) = &self.older {
             let next_opened = self.current.header.opened_ticks;
@@ -465,11 +476,11 @@ impl Recorder {
 }
 
 /// Room for `slots` continuations behind the event that the thread is completing: where its window has
-/// too little, the event moves to a new one, which begins when the event began. `None` where there is
-/// no space for one: recording ends with this event.
+/// too little, the event moves to a new one with the continuations that it has, and that begins when the
+/// event began. `None` where there is no space for one: recording ends with this event.
 ///
 /// # Safety
-/// `block` is the calling thread's, `slot` the last event's that it took, without continuations.
+/// `block` is the calling thread's, `slot` the last event's that it took.
 pub unsafe fn with_room(
     block: *mut ThreadBlock,
     slot: *mut Slot,
@@ -486,14 +497,19 @@ pub unsafe fn with_room(
         }
         let _own = OwnWork::begin();
         let event = slot.read();
-        if let Err(reason) = open(block, event.begin, slots) {
+        let first_more = slot.add(1);
+        let more = (*block).cursor.offset_from_unsigned(first_more);
+        if let Err(reason) = open(block, event.begin, more + slots) {
             life::stop(event.begin, &reason);
             return None;
         }
         let moved = take_slot(block);
         moved.write(Slot { word: 0, ..event });
+        for index in 0..more {
+            take_slot(block).write(first_more.add(index).read());
+        }
         publish(moved, event.word);
-        publish(slot, 0);
+        slot.write_bytes(0, 1 + more);
         Some(moved)
     }
 }
