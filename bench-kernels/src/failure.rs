@@ -16,6 +16,12 @@ pub enum Failure {
     /// At least one call gave another result than MPI promises.
     #[error("{0} wrong results: this MPI library, or what is preloaded, changes what MPI calls do")]
     WrongResults(u64),
+    /// A result differs from the same result computed otherwise.
+    #[error("wrong result: {0}")]
+    WrongResult(String),
+    /// The machine lacks something, or refuses it.
+    #[error("{0}")]
+    Machine(String),
     /// The file of the floor could not be made, granted or mapped.
     #[error("floor: {doing} {}: {source}; choose another directory with --floor-dir", path.display())]
     Floor {

@@ -6,11 +6,20 @@
 //!
 //! Exit codes: 0 success, 1 a wrong result or a machine that refuses, 2 wrong usage.
 
+mod blas;
 mod blocks;
+mod ceilings;
+mod conditions;
 mod counter;
 mod failure;
 mod floor;
+mod network;
+mod output;
 mod overhead;
+mod pieces;
+mod progress;
+mod sample;
+mod world;
 
 use std::process::ExitCode;
 
@@ -23,7 +32,7 @@ use crate::failure::Failure;
     name = "kernels",
     version,
     about = "MPI kernels that exercise and calibrate a machine",
-    after_help = "Example:\n  mpirun -n 2 kernels overhead --json"
+    after_help = "Examples:\n  mpirun -n 2 kernels network\n  mpirun -n 2 kernels overhead --json"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -33,13 +42,24 @@ struct Cli {
 #[derive(Subcommand)]
 enum Kernel {
     Overhead(overhead::Arguments),
+    Network(network::Arguments),
+    Ceilings(ceilings::Arguments),
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            if world::speaks() {
+                let _ = error.print();
+            }
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.is_broken_pipe() {
+            if !failure.is_broken_pipe() && world::speaks() {
                 eprintln!("kernels: {failure}");
             }
             failure.exit_code()
@@ -50,5 +70,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), Failure> {
     match cli.kernel {
         Kernel::Overhead(arguments) => overhead::run(&arguments),
+        Kernel::Network(arguments) => network::run(&arguments),
+        Kernel::Ceilings(arguments) => ceilings::run(&arguments),
     }
 }

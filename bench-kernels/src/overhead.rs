@@ -18,6 +18,7 @@ use crate::blocks::{Blocks, Plan, Summary};
 use crate::counter::{self, Moment};
 use crate::failure::Failure;
 use crate::floor::Floor;
+use crate::world::library_name;
 
 const TAG: libc::c_int = 7;
 
@@ -299,17 +300,6 @@ fn sum_over_ranks(own: u64) -> u64 {
         ffi::MPI_Allreduce(from, to, 1, word, plus, ffi::RSMPI_COMM_WORLD);
     }
     sum.max(own)
-}
-
-/// Name and version of the MPI library: "Open MPI v4.1.4", "MPICH 4.0.2".
-fn library_name() -> String {
-    let text = mpi::environment::library_version().unwrap_or_default();
-    let line = text.lines().next().unwrap_or_default();
-    let name = line.split(',').next().unwrap_or_default();
-    name.split(|c: char| c.is_whitespace() || c == '\0')
-        .filter(|word| !["", "Version:"].contains(word))
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn print(report: &Report, json: bool) -> Result<(), Failure> {

@@ -1,0 +1,291 @@
+//! Under what conditions a kernel measured: what the system says before and after comes in, what
+//! goes beside the figures, and whether the machine was too noisy for them, goes out.
+
+use std::fs;
+
+use serde::Serialize;
+
+use crate::sample::Figure;
+use crate::world::World;
+
+/// Share of a rank's time spent ready but without a core from which on figures are called disturbed.
+const MOST_OFF_CPU: f64 = 0.01;
+/// Typical interquartile range over median from which on figures are called noisy.
+const MOST_SPREAD: f64 = 0.1;
+
+/// What one rank sees of its own host.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    ticks: u64,
+    run_queue_ns: u64,
+    involuntary_switches: u64,
+}
+
+/// Watches from its making on.
+pub struct Watch {
+    start: Reading,
+    load_1min: Option<f64>,
+}
+
+/// The conditions of a measurement, gathered from all ranks.
+#[derive(Debug, Serialize)]
+pub struct Conditions {
+    /// Hosts in the order of their lowest ranks.
+    pub hosts: Vec<Host>,
+    /// Of the rank that it happened to most: share of its time ready to run, but without a core.
+    pub off_cpu_share: Option<f64>,
+    /// Context switches forced on all ranks together.
+    pub involuntary_switches: f64,
+    /// Typical (median) interquartile range over median of the kernel's figures.
+    pub typical_spread: Option<f64>,
+    /// Whether the machine was too noisy for the figures to be taken as they stand.
+    pub noisy: bool,
+    /// Why, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// One host.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Ranks of this job on it.
+    pub ranks: Vec<i32>,
+    /// Processors that are on line.
+    pub processors: usize,
+    /// Processors that each of the ranks may run on, lowest first, as the rank's own list.
+    pub affinity: Vec<String>,
+    /// Whether every rank is bound to processors of its own.
+    pub pinned: bool,
+    /// Model name of the processor.
+    pub processor: String,
+    /// Frequency that the system states, hertz; `None` where it states none.
+    pub stated_hz: Option<f64>,
+    /// Frequency governor; `None` where the system shows none (virtual machines).
+    pub governor: Option<String>,
+    /// Whether a hypervisor is there.
+    pub virtual_machine: bool,
+    /// Load average over a minute when the kernel began.
+    pub load_1min: Option<f64>,
+}
+
+impl Watch {
+    /// Begins to watch.
+    pub fn start() -> Self {
+        let load = fs::read_to_string("/proc/loadavg").ok();
+        let load = load.and_then(|text| text.split_whitespace().next()?.parse().ok());
+        Self { start: Reading::now(), load_1min: load }
+    }
+
+    /// Gathers everything; all ranks call it. `figures` are rank 0's.
+    pub fn end<'a>(
+        &self,
+        world: &World,
+        figures: impl IntoIterator<Item = &'a Figure>,
+    ) -> Conditions {
+        let now = Reading::now();
+        let elapsed_ns = now.ticks.wrapping_sub(self.start.ticks) as f64 * world.seconds_per_tick() * 1e9;
+        let waited = now.run_queue_ns.saturating_sub(self.start.run_queue_ns) as f64 / elapsed_ns.max(1.0);
+        let switches = now.involuntary_switches.saturating_sub(self.start.involuntary_switches);
+        let known = now.run_queue_ns > 0;
+        let off_cpu = world.largest(if known { waited } else { -1.0 });
+        let switches: f64 = world.share(switches as f64).into_iter().sum();
+        let processors = world.share(online_processors() as f64);
+        let loads = world.share(self.load_1min.unwrap_or(-1.0));
+        let stated = world.share(stated_hz().unwrap_or(-1.0));
+        let affinities = world.share_text(&affinity());
+        let models = world.share_text(&cpuinfo("model name").unwrap_or_default());
+        let governors = world.share_text(&governor().unwrap_or_default());
+        let flags = world.share(f64::from(u8::from(has_hypervisor())));
+
+        let hosts: Vec<Host> = (0..world.host_names.len())
+            .map(|host| {
+                let ranks: Vec<i32> =
+                    (0..world.size).filter(|rank| world.hosts[*rank as usize] == host).collect();
+                let first = ranks[0] as usize;
+                let affinity: Vec<String> =
+                    ranks.iter().map(|rank| affinities[*rank as usize].clone()).collect();
+                let positive = |value: f64| Some(value).filter(|value| *value >= 0.0);
+                Host {
+                    name: world.host_names[host].clone(),
+                    pinned: are_apart(&affinity),
+                    affinity,
+                    ranks,
+                    processors: processors[first] as usize,
+                    processor: models[first].clone(),
+                    stated_hz: positive(stated[first]),
+                    governor: Some(governors[first].clone()).filter(|name| !name.is_empty()),
+                    virtual_machine: flags[first] > 0.0,
+                    load_1min: positive(loads[first]),
+                }
+            })
+            .collect();
+        let mut spreads: Vec<f64> = figures.into_iter().map(Figure::spread).collect();
+        spreads.sort_unstable_by(f64::total_cmp);
+        let typical_spread = (!spreads.is_empty()).then(|| crate::sample::quantile(&spreads, 0.5));
+        let off_cpu_share = Some(off_cpu).filter(|share| *share >= 0.0);
+        let reasons = reasons(&hosts, off_cpu_share, typical_spread);
+        Conditions {
+            hosts,
+            off_cpu_share,
+            involuntary_switches: switches,
+            typical_spread,
+            noisy: !reasons.is_empty(),
+            reasons,
+        }
+    }
+}
+
+impl Conditions {
+    /// Whether some host has more ranks than processors: times then mean nothing.
+    pub fn oversubscribed(&self) -> bool {
+        self.hosts.iter().any(|host| host.ranks.len() > host.processors)
+    }
+
+    /// Lines for the terminal.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for host in &self.hosts {
+            let load = host.load_1min.map_or("unknown".into(), |load| format!("{load:.2}"));
+            let pinned = if host.pinned { "pinned" } else { "not pinned" };
+            let kind = if host.virtual_machine { ", virtual machine" } else { "" };
+            lines.push(format!(
+                "{}: {} ranks {pinned}, {} processors ({}{kind}), load {load} at the start",
+                host.name,
+                host.ranks.len(),
+                host.processors,
+                host.processor
+            ));
+        }
+        match self.noisy {
+            true => lines.extend(self.reasons.iter().map(|reason| format!("NOISY: {reason}"))),
+            false => lines.push("quiet: nothing disturbed the ranks noticeably".into()),
+        }
+        lines
+    }
+}
+
+fn reasons(hosts: &[Host], off_cpu: Option<f64>, spread: Option<f64>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for host in hosts.iter().filter(|host| host.ranks.len() > host.processors) {
+        reasons.push(format!(
+            "{} ranks share {} processors on {}: times mean nothing, only counts and results do",
+            host.ranks.len(),
+            host.processors,
+            host.name
+        ));
+    }
+    if let Some(share) = off_cpu.filter(|share| *share > MOST_OFF_CPU) {
+        reasons.push(format!(
+            "a rank was kept from its processor for {:.1} % of the time: something else runs here",
+            share * 100.0
+        ));
+    }
+    if let Some(spread) = spread.filter(|spread| *spread > MOST_SPREAD) {
+        reasons.push(format!(
+            "repetitions scatter: the typical figure has an interquartile range of {:.0} % of its median",
+            spread * 100.0
+        ));
+    }
+    reasons
+}
+
+impl Reading {
+    fn now() -> Self {
+        // Of this thread alone: helper threads of the MPI library are none of our business.
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let run_queue_ns = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: ours: room for one rusage, which is plain numbers, zeroed before.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        Self {
+            ticks: crate::counter::read(),
+            run_queue_ns: run_queue_ns.unwrap_or(0),
+            involuntary_switches: usage.ru_nivcsw as u64,
+        }
+    }
+}
+
+/// Whether no two ranks may run on the same processor.
+fn are_apart(affinities: &[String]) -> bool {
+    let mut seen = std::collections::BTreeSet::new();
+    affinities.iter().flat_map(|list| list.split(',')).all(|processor| seen.insert(processor))
+}
+
+fn online_processors() -> usize {
+    // SAFETY: ours: no pointers.
+    unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
+}
+
+/// Processors that this thread may run on: `0,1`.
+fn affinity() -> String {
+    // SAFETY: ours: a set of bits, for which zero is a value, and its true size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
+        set
+    };
+    let most = libc::CPU_SETSIZE as usize;
+    // SAFETY: ours: the number is within the set.
+    let allowed = (0..most).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) });
+    allowed.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
+}
+
+fn cpuinfo(key: &str) -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn stated_hz() -> Option<f64> {
+    Some(cpuinfo("cpu MHz")?.parse::<f64>().ok()? * 1e6)
+}
+
+fn governor() -> Option<String> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn has_hypervisor() -> bool {
+    let flags = cpuinfo("flags").unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == "hypervisor")
+        || fs::exists("/sys/hypervisor/type").unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(ranks: i32, processors: usize) -> Host {
+        Host {
+            name: "n1".into(),
+            ranks: (0..ranks).collect(),
+            processors,
+            affinity: Vec::new(),
+            pinned: false,
+            processor: String::new(),
+            stated_hz: None,
+            governor: None,
+            virtual_machine: false,
+            load_1min: None,
+        }
+    }
+
+    #[test]
+    fn a_noisy_machine_is_said_to_be_so_and_why() {
+        assert!(reasons(&[host(2, 2)], Some(0.0), Some(0.02)).is_empty());
+        let all = reasons(&[host(16, 2)], Some(0.4), Some(0.5));
+        assert_eq!(all.len(), 3);
+        assert!(all[0].contains("16 ranks share 2 processors"), "{all:?}");
+        assert!(all[1].contains("40.0 %") && all[2].contains("50 %"), "{all:?}");
+    }
+
+    #[test]
+    fn pinned_means_processors_of_their_own() {
+        assert!(are_apart(&["0".into(), "1,2".into()]));
+        assert!(!are_apart(&["0,1".into(), "0,1".into()]));
+    }
+}

@@ -1,0 +1,140 @@
+//! Where results go: a document, rows or a table of rank 0 come in, standard output gets one of
+//! them.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::sample::Figure;
+
+/// The form of the results.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct OutputOptions {
+    /// Print one JSON document (docs/kernels.md explains the keys)
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print rows of comma-separated values
+    #[arg(long)]
+    csv: bool,
+}
+
+/// What a kernel has to say.
+pub trait Results: Serialize {
+    /// Rows for `--csv`, titles first.
+    fn rows(&self) -> Vec<Vec<String>>;
+    /// Text for a terminal.
+    fn text(&self) -> String;
+}
+
+impl OutputOptions {
+    /// Prints the results in the chosen form.
+    pub fn print(self, results: &impl Results) -> Result<(), Failure> {
+        let text = if self.json {
+            serde_json::to_string(results).map_err(io::Error::from)? + "\n"
+        } else if self.csv {
+            results.rows().iter().map(|row| csv_line(row)).collect()
+        } else {
+            results.text()
+        };
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        Ok(out.flush()?)
+    }
+}
+
+/// Titles of the columns that [`figure_cells`] fills.
+pub const FIGURE_TITLES: [&str; 9] =
+    ["median", "low95", "high95", "min", "p25", "p75", "max", "repetitions", "outliers"];
+
+/// A figure's cells of a row.
+pub fn figure_cells(figure: &Figure) -> Vec<String> {
+    let Figure { median, low, high, min, p25, p75, max, repetitions, outliers, .. } = figure;
+    let mut cells: Vec<String> =
+        [median, low, high, min, p25, p75, max].iter().map(|value| format!("{value:e}")).collect();
+    cells.extend([repetitions.to_string(), outliers.to_string()]);
+    cells
+}
+
+/// A row of texts.
+pub fn row<T: ToString>(cells: &[T]) -> Vec<String> {
+    cells.iter().map(ToString::to_string).collect()
+}
+
+fn csv_line(cells: &[String]) -> String {
+    let quoted = cells.iter().map(|cell| match cell.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.clone(),
+    });
+    quoted.collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Rows with their columns aligned to the right (the first to the left), titles first.
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| match at {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Three significant digits and a decimal prefix: `12.3 G`, `4.50 µ`.
+pub fn prefixed(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 8] = [
+        (1e12, "T"),
+        (1e9, "G"),
+        (1e6, "M"),
+        (1e3, "k"),
+        (1.0, ""),
+        (1e-3, "m"),
+        (1e-6, "µ"),
+        (1e-9, "n"),
+    ];
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value} ");
+    }
+    let found = PREFIXES.iter().find(|(scale, _)| value.abs() >= scale * 0.9995);
+    let (scale, prefix) = found.copied().unwrap_or((1e-9, "n"));
+    let value = value / scale;
+    let decimals = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {prefix}")
+}
+
+/// Seconds as people read them.
+pub fn seconds(value: f64) -> String {
+    prefixed(value) + "s"
+}
+
+/// A median with half the width of its 95 % interval: `12.3 µs ±0.4 %`.
+pub fn with_uncertainty(figure: &Figure, unit: &str) -> String {
+    let half = (figure.high - figure.low) / 2.0 / figure.median.abs().max(f64::MIN_POSITIVE);
+    format!("{}{unit} ±{:.1} %", prefixed(figure.median), half * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_cells_are_quoted() {
+        for (value, text) in [(1.2345e10, "12.3 G"), (0.9999, "1.00 "), (4.5e-6, "4.50 µ"), (123.4, "123 ")] {
+            assert_eq!(prefixed(value), text);
+        }
+        assert_eq!(csv_line(&["a".into(), "b,\"c\"".into()]), "a,\"b,\"\"c\"\"\"\n");
+    }
+}
