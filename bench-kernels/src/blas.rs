@@ -63,7 +63,8 @@ impl Blas {
         };
         let handle = match named {
             Some(name) => {
-                let file = CString::new(name).map_err(|_| Failure::Usage("--blas: a zero byte".into()))?;
+                let file =
+                    CString::new(name).map_err(|_| Failure::Usage("--blas: a zero byte".into()))?;
                 open(&file).ok_or_else(|| absent(format!("--blas {name}: {}", loader_error())))?
             }
             None => CANDIDATES.iter().find_map(|name| open(name)).ok_or_else(|| {
@@ -135,7 +136,11 @@ fn loader_error() -> String {
     // SAFETY: the loader's: NULL or a text that lasts to the next call of this thread.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { "cannot be loaded".into() } else { CStr::from_ptr(text).to_string_lossy().into() }
+        if text.is_null() {
+            "cannot be loaded".into()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into()
+        }
     }
 }
 
@@ -165,7 +170,8 @@ fn configuration(handle: *mut c_void) -> Option<String> {
 }
 
 fn set_threads(handle: *mut c_void, threads: i32) -> Option<i32> {
-    for name in [c"openblas_set_num_threads", c"MKL_Set_Num_Threads", c"bli_thread_set_num_threads"] {
+    for name in [c"openblas_set_num_threads", c"MKL_Set_Num_Threads", c"bli_thread_set_num_threads"]
+    {
         // SAFETY: the libraries': functions of these names take one number (BLIS's is 64 bits
         // wide, for which the register serves as well).
         unsafe {

@@ -84,8 +84,10 @@ impl Watch {
         figures: impl IntoIterator<Item = &'a Figure>,
     ) -> Conditions {
         let now = Reading::now();
-        let elapsed_ns = now.ticks.wrapping_sub(self.start.ticks) as f64 * world.seconds_per_tick() * 1e9;
-        let waited = now.run_queue_ns.saturating_sub(self.start.run_queue_ns) as f64 / elapsed_ns.max(1.0);
+        let elapsed_ns =
+            now.ticks.wrapping_sub(self.start.ticks) as f64 * world.seconds_per_tick() * 1e9;
+        let waited =
+            now.run_queue_ns.saturating_sub(self.start.run_queue_ns) as f64 / elapsed_ns.max(1.0);
         let switches = now.involuntary_switches.saturating_sub(self.start.involuntary_switches);
         let known = now.run_queue_ns > 0;
         let off_cpu = world.largest(if known { waited } else { -1.0 });

@@ -74,7 +74,11 @@ fn csv_line(cells: &[String]) -> String {
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
@@ -120,19 +124,15 @@ pub fn seconds(value: f64) -> String {
     prefixed(value) + "s"
 }
 
-/// A median with half the width of its 95 % interval: `12.3 µs ±0.4 %`.
-pub fn with_uncertainty(figure: &Figure, unit: &str) -> String {
-    let half = (figure.high - figure.low) / 2.0 / figure.median.abs().max(f64::MIN_POSITIVE);
-    format!("{}{unit} ±{:.1} %", prefixed(figure.median), half * 100.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_have_three_digits_and_cells_are_quoted() {
-        for (value, text) in [(1.2345e10, "12.3 G"), (0.9999, "1.00 "), (4.5e-6, "4.50 µ"), (123.4, "123 ")] {
+        for (value, text) in
+            [(1.2345e10, "12.3 G"), (0.9999, "1.00 "), (4.5e-6, "4.50 µ"), (123.4, "123 ")]
+        {
             assert_eq!(prefixed(value), text);
         }
         assert_eq!(csv_line(&["a".into(), "b,\"c\"".into()]), "a,\"b,\"\"c\"\"\"\n");

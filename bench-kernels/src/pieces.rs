@@ -236,7 +236,10 @@ mod tests {
         for (piece, fixed, per_byte) in [(&found[0], 1e-6, 0.2e-9), (&found[1], 3e-6, 0.1e-9)] {
             assert!((piece.fixed_s / fixed - 1.0).abs() < 0.02, "{piece:?}");
             assert!((piece.per_byte_s / per_byte - 1.0).abs() < 0.05, "{piece:?}");
-            assert!(piece.fixed_interval_s.0 <= fixed && fixed <= piece.fixed_interval_s.1, "{piece:?}");
+            assert!(
+                piece.fixed_interval_s.0 <= fixed && fixed <= piece.fixed_interval_s.1,
+                "{piece:?}"
+            );
         }
     }
 
@@ -255,10 +258,14 @@ mod tests {
 
     #[test]
     fn neither_part_of_a_line_is_negative_and_few_points_give_nothing() {
-        let falling: Vec<Point> =
-            (0..6).map(|k| Point { bytes: 1 << k, values: vec![2e-6 - 1e-9 * k as f64; 3] }).collect();
+        let falling: Vec<Point> = (0..6)
+            .map(|k| Point { bytes: 1 << k, values: vec![2e-6 - 1e-9 * k as f64; 3] })
+            .collect();
         let found = pieces(&falling, &[], 0);
-        assert!(found.iter().all(|piece| piece.per_byte_s >= 0.0 && piece.fixed_s > 0.0), "{found:?}");
+        assert!(
+            found.iter().all(|piece| piece.per_byte_s >= 0.0 && piece.fixed_s > 0.0),
+            "{found:?}"
+        );
         assert!(pieces(&falling[..2], &[], 0).is_empty());
     }
 }

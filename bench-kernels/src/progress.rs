@@ -42,7 +42,8 @@ pub struct Progress {
 impl ProgressOption {
     /// Of so many steps.
     pub fn start(self, what: &'static str, steps: usize) -> Progress {
-        let quiet = !world::speaks() || (self.progress == When::Auto && !std::io::stderr().is_terminal());
+        let quiet =
+            !world::speaks() || (self.progress == When::Auto && !std::io::stderr().is_terminal());
         let kind = if quiet { When::Never } else { self.progress };
         Progress { kind, what, steps: steps.max(1), done: Cell::new(0), shown: Cell::new(None) }
     }

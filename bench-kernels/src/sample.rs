@@ -145,7 +145,9 @@ mod tests {
     #[test]
     fn the_interval_of_the_median_is_the_tabulated_one() {
         // Order statistics (from 1) for 95 %: n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15; 30: 10 and 21.
-        for (count, low, high) in [(1, 1, 1), (5, 1, 5), (6, 1, 6), (10, 2, 9), (20, 6, 15), (30, 10, 21)] {
+        for (count, low, high) in
+            [(1, 1, 1), (5, 1, 5), (6, 1, 6), (10, 2, 9), (20, 6, 15), (30, 10, 21)]
+        {
             assert_eq!(median_interval(count), (low - 1, high - 1), "{count} values");
         }
     }

@@ -156,7 +156,13 @@ impl World {
     /// # Safety
     /// The buffer stays where it is, and nobody else touches it, until the request is complete.
     #[inline(always)]
-    pub unsafe fn start_receive(&self, data: *mut u8, bytes: usize, from: i32, tag: i32) -> Request {
+    pub unsafe fn start_receive(
+        &self,
+        data: *mut u8,
+        bytes: usize,
+        from: i32,
+        tag: i32,
+    ) -> Request {
         // SAFETY: the caller's promise for the buffer; the request outlives the call.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
@@ -224,7 +230,8 @@ impl World {
         let mut all = vec![0_u8; HOST_BYTES * self.size as usize];
         // SAFETY: ours: room for HOST_BYTES a rank; all ranks come here.
         unsafe {
-            let (from, to, count) = (mine.as_ptr().cast(), all.as_mut_ptr().cast(), HOST_BYTES as i32);
+            let (from, to, count) =
+                (mine.as_ptr().cast(), all.as_mut_ptr().cast(), HOST_BYTES as i32);
             let kind = ffi::RSMPI_UINT8_T;
             ffi::MPI_Allgather(from, count, kind, to, count, kind, ffi::RSMPI_COMM_WORLD);
         }
@@ -340,7 +347,8 @@ fn host_identity() -> String {
     // SAFETY: ours: room for 64 bytes and an ending zero.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), 64) } != 0;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(64);
-    let name = if failed { "unknown".into() } else { String::from_utf8_lossy(&name[..end]).into_owned() };
+    let name =
+        if failed { "unknown".into() } else { String::from_utf8_lossy(&name[..end]).into_owned() };
     format!("{name}\n{}", read("/proc/sys/kernel/random/boot_id"))
 }
 

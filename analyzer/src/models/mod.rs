@@ -5,11 +5,14 @@
 //! [`observations`] | the table that models are fitted to: one row a run, from CSV or from run directories
 //! [`regression`] | times as sums of basis functions (SCIENCE C): fit, select, predict
 //! [`expression`] | arithmetic over named variables, as the user writes it
+//! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
 //!
 //! Nothing here prints: [`crate::present`] shows what comes out.
 
 pub mod expression;
+pub mod machine;
 pub mod observations;
 pub mod regression;
 
+pub use machine::Machine;
 pub use observations::Observations;

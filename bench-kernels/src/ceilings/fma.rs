@@ -2,7 +2,7 @@
 //! made, and their result goes out.
 
 /// What the processor was asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Instructions {
     /// Name of the instruction set.
     pub name: &'static str,

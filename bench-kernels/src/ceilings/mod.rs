@@ -76,6 +76,8 @@ struct Report {
     blas: BlasReport,
     triad: TriadReport,
     message_bytes: u64,
+    /// Where the pairs of communication alone ran.
+    communication_class: Option<&'static str>,
     ceilings: Vec<Ceiling>,
     conditions: Conditions,
 }
@@ -130,7 +132,12 @@ impl Samples {
         let rates = world.share(own_rate);
         let job: f64 = rates.iter().sum();
         let host = |host: usize| -> f64 {
-            rates.iter().zip(&world.hosts).filter(|(_, at)| **at == host).map(|(rate, _)| rate).sum()
+            rates
+                .iter()
+                .zip(&world.hosts)
+                .filter(|(_, at)| **at == host)
+                .map(|(rate, _)| rate)
+                .sum()
         };
         let slowest = (0..world.host_names.len()).map(host).fold(f64::INFINITY, f64::min);
         self.per_rank.add(job / f64::from(world.size));
@@ -164,7 +171,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.blas.is_some() {
         world.agree(Ok(()))?;
     }
-    let everywhere = world.share(f64::from(u8::from(blas.is_ok()))).into_iter().all(|one| one > 0.0);
+    let everywhere =
+        world.share(f64::from(u8::from(blas.is_ok()))).into_iter().all(|one| one > 0.0);
     let (blas, blas_note) = match blas {
         Ok(blas) if everywhere => (Some(blas), None),
         Ok(_) => (None, Some("not every rank found a BLAS library".to_owned())),
@@ -178,7 +186,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let fma = measure_fma(&world, &instructions, rounds, |_| progress.step("multiply-add"))?;
     ceilings.extend(fma.ceiling("fma", "flop/s"));
     if let Some(blas) = &blas {
-        let dgemm = measure_dgemm(&world, blas, arguments.n as usize, rounds, || progress.step("dgemm"))?;
+        let dgemm =
+            measure_dgemm(&world, blas, arguments.n as usize, rounds, || progress.step("dgemm"))?;
         ceilings.extend(dgemm.ceiling("dgemm", "flop/s"));
     }
     let triad = measure_triad(&world, array_bytes, rounds, || progress.step("triad"))?;
@@ -218,6 +227,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 stores: "ordinary: a store first reads its line where the processor allocates it",
             },
             message_bytes: arguments.message_bytes,
+            communication_class: match (world.size, world.host_names.len()) {
+                (1, _) => None,
+                (_, 1) => Some("same-host"),
+                _ => Some("other-host"),
+            },
             ceilings,
             conditions,
         })?;
@@ -322,10 +336,11 @@ fn measure_dgemm(
     work();
     let samples = rounds_of(world, rounds, work, |_| step());
     // Rows that are spread over the whole matrix, every element of each.
-    let wrong = (0..n).step_by((n / 8).max(1)).flat_map(|i| (0..n).map(move |j| (i, j))).find(|&(i, j)| {
-        let sum: f64 = (0..n).map(|k| a[i * n + k] * b[k * n + j]).sum();
-        c[i * n + j] != products * sum
-    });
+    let wrong =
+        (0..n).step_by((n / 8).max(1)).flat_map(|i| (0..n).map(move |j| (i, j))).find(|&(i, j)| {
+            let sum: f64 = (0..n).map(|k| a[i * n + k] * b[k * n + j]).sum();
+            c[i * n + j] != products * sum
+        });
     world.agree(match wrong {
         None => Ok(()),
         Some((i, j)) => Err(Failure::WrongResult(format!(
@@ -385,7 +400,8 @@ fn measure_communication(
         let mut rate = 0.0;
         if let Some(partner) = partner {
             let edges = [Edge::new(world.rank, partner), Edge::new(partner, world.rank)];
-            let measured = run_flow(world, &edges, bytes, flow_window(bytes), &mut buffers, &mut wrong);
+            let measured =
+                run_flow(world, &edges, bytes, flow_window(bytes), &mut buffers, &mut wrong);
             // The leader knows the rate of both directions; its partner takes part in as much.
             rate = measured.unwrap_or(0.0);
         }
@@ -410,7 +426,8 @@ impl Results for Report {
         let titles = ["ceiling", "unit", "of"].iter().chain(&FIGURE_TITLES);
         let mut rows = vec![titles.map(|title| (*title).to_owned()).collect()];
         for ceiling in &self.ceilings {
-            let all = [("rank", &ceiling.per_rank), ("host", &ceiling.per_host), ("job", &ceiling.job)];
+            let all =
+                [("rank", &ceiling.per_rank), ("host", &ceiling.per_host), ("job", &ceiling.job)];
             let alone = ceiling.alone.iter().map(|figure| ("rank 0 alone", figure));
             for (of, figure) in alone.chain(all) {
                 rows.push([row(&[ceiling.name, ceiling.unit, of]), figure_cells(figure)].concat());
@@ -425,7 +442,14 @@ impl Results for Report {
             self.mpi, self.ranks, self.repetitions, self.warmup_rounds
         );
         text += &(self.conditions.lines().join("\n") + "\n\n");
-        let mut rows = vec![row(&["ceiling", "rank 0 alone", "a rank, all at once", "a host", "±", "outliers"])];
+        let mut rows = vec![row(&[
+            "ceiling",
+            "rank 0 alone",
+            "a rank, all at once",
+            "a host",
+            "±",
+            "outliers",
+        ])];
         for ceiling in &self.ceilings {
             let show = |figure: &Figure| prefixed(figure.median) + ceiling.unit;
             let host = &ceiling.per_host;
@@ -445,10 +469,15 @@ impl Results for Report {
         }
         match (&self.blas.library, &self.blas.note) {
             (Some(library), _) => {
-                let threads = self.blas.threads.map_or("threads unknown".into(), |t| format!("{t} threads a rank"));
+                let threads = self
+                    .blas
+                    .threads
+                    .map_or("threads unknown".into(), |t| format!("{t} threads a rank"));
                 text += &format!("\ndgemm: order {}, {library}, {threads}", self.blas.n);
             }
-            (None, note) => text += &format!("\ndgemm: not measured: {}", note.as_deref().unwrap_or_default()),
+            (None, note) => {
+                text += &format!("\ndgemm: not measured: {}", note.as_deref().unwrap_or_default())
+            }
         }
         text += &format!(
             "\ntriad: arrays of {}B, 24 bytes an element counted; 32 move, so memory's own rate is 4/3 of it\n",

@@ -64,8 +64,10 @@ pub fn run(
         return None;
     }
     let leader = ranks[0];
-    let outgoing: Vec<i32> = edges.iter().filter(|edge| edge.from == me).map(|edge| edge.to).collect();
-    let incoming: Vec<i32> = edges.iter().filter(|edge| edge.to == me).map(|edge| edge.from).collect();
+    let outgoing: Vec<i32> =
+        edges.iter().filter(|edge| edge.from == me).map(|edge| edge.to).collect();
+    let incoming: Vec<i32> =
+        edges.iter().filter(|edge| edge.to == me).map(|edge| edge.from).collect();
     let sends = |rank: i32| edges.iter().any(|edge| edge.from == rank);
     let Buffers { out, into } = buffers;
     out.resize(bytes.max(out.len()), 0x5a);

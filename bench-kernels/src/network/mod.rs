@@ -77,7 +77,9 @@ impl Arguments {
                 )));
             }
             if bytes > MOST_BYTES {
-                return Err(Failure::Usage(format!("{named} {bytes}: the largest size is {MOST_BYTES} bytes")));
+                return Err(Failure::Usage(format!(
+                    "{named} {bytes}: the largest size is {MOST_BYTES} bytes"
+                )));
             }
         }
         let mut sizes = self.sizes.clone();
@@ -114,7 +116,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut measured = None;
         if class.takes_part(world.rank) {
             let pair = Pair { world: &world, first: class.pair.0, second: class.pair.1 };
-            let step = |round: usize| progress.step(&format!("{}, round {round} of {rounds}", class.name));
+            let step =
+                |round: usize| progress.step(&format!("{}, round {round} of {rounds}", class.name));
             measured = Some(measure(&pair, arguments, &sizes, rounds, step, &mut wrong));
         }
         world.rest();
@@ -182,7 +185,9 @@ fn measure(
     let queue_sizes = report::queue_sizes(&eager, most as u64);
     let queues = match arguments.no_queues {
         true => Vec::new(),
-        false => queue_sizes.iter().map(|&bytes| queue::queue_size(pair, bytes, &mut flood)).collect(),
+        false => {
+            queue_sizes.iter().map(|&bytes| queue::queue_size(pair, bytes, &mut flood)).collect()
+        }
     };
     ClassSamples { eager, sizes: samples, queues }
 }

@@ -91,11 +91,6 @@ impl Buffers {
 }
 
 impl Pair<'_> {
-    /// Whether this rank takes part.
-    pub fn takes_part(&self) -> bool {
-        [self.first, self.second].contains(&self.world.rank)
-    }
-
     fn is_first(&self) -> bool {
         self.world.rank == self.first
     }
@@ -130,7 +125,8 @@ impl Pair<'_> {
         let trips = (BATCH_S / rtt_guess_s.max(1e-9)).clamp(1.0, MOST_TRIPS) as u64;
         let [trips, delay_ticks] = self.tell([trips, (rtt_guess_s / seconds_per_tick) as u64]);
 
-        let rtt_s = self.round_trips(trips, bytes, buffers) as f64 * seconds_per_tick / trips as f64;
+        let rtt_s =
+            self.round_trips(trips, bytes, buffers) as f64 * seconds_per_tick / trips as f64;
         if self.is_first() {
             wrong += (0..bytes).filter(|&at| buffers.back[at] != buffers.out[at]).count() as u64;
             buffers.back[..bytes].fill(0);
@@ -153,7 +149,8 @@ impl Pair<'_> {
             * seconds_per_tick
             / turns as f64;
 
-        let (there, back) = (Edge::new(self.first, self.second), Edge::new(self.second, self.first));
+        let (there, back) =
+            (Edge::new(self.first, self.second), Edge::new(self.second, self.first));
         let window = flow::window(bytes);
         let flow = &mut buffers.flow;
         let one_way = flow::run(self.world, &[there], bytes, window, flow, &mut wrong);
@@ -199,7 +196,14 @@ impl Pair<'_> {
     }
 
     /// Ticks of `turns` times PRTT(n, d, s), on the first rank.
-    fn bursts(&self, turns: u64, n: usize, delay_ticks: u64, bytes: usize, buffers: &mut Buffers) -> u64 {
+    fn bursts(
+        &self,
+        turns: u64,
+        n: usize,
+        delay_ticks: u64,
+        bytes: usize,
+        buffers: &mut Buffers,
+    ) -> u64 {
         let (world, peer) = (self.world, self.peer());
         let (out, back) = (&buffers.out[..bytes], &mut buffers.back[..bytes]);
         let begin = world.ticks();
@@ -224,7 +228,13 @@ impl Pair<'_> {
 
     /// Ticks of `turns` receives of the first rank, each begun `wait_ticks` after it had asked for
     /// the message: by then it has come as far as it can come without the receiver.
-    fn receive_of_waiting(&self, turns: u64, wait_ticks: u64, bytes: usize, buffers: &mut Buffers) -> u64 {
+    fn receive_of_waiting(
+        &self,
+        turns: u64,
+        wait_ticks: u64,
+        bytes: usize,
+        buffers: &mut Buffers,
+    ) -> u64 {
         let (world, peer) = (self.world, self.peer());
         let (out, back) = (&buffers.out[..bytes], &mut buffers.back[..bytes]);
         let mut word = [0_u8; 1];

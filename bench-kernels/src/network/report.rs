@@ -113,7 +113,8 @@ pub struct FlowReport {
 /// Message sizes of the queue experiments: powers of four up to the eager limit, the limit itself,
 /// and one above it.
 pub fn queue_sizes(eager: &EagerLimit, most: u64) -> Vec<u64> {
-    let mut sizes: Vec<u64> = (0..32).map(|k| 4_u64.pow(k)).take_while(|bytes| *bytes < eager.bytes).collect();
+    let mut sizes: Vec<u64> =
+        (0..32).map(|k| 4_u64.pow(k)).take_while(|bytes| *bytes < eager.bytes).collect();
     sizes.push(eager.bytes);
     if !eager.at_least {
         sizes.push(eager.bytes + 1);
@@ -151,9 +152,15 @@ impl ClassReport {
         (world.rank == 0).then(|| Self::new(world, class, measured?, flows)).flatten()
     }
 
-    fn new(world: &World, class: &Class, measured: ClassSamples, flows: Vec<FlowReport>) -> Option<Self> {
+    fn new(
+        world: &World,
+        class: &Class,
+        measured: ClassSamples,
+        flows: Vec<FlowReport>,
+    ) -> Option<Self> {
         let ClassSamples { eager, sizes, queues } = measured;
-        let known: Vec<u64> = (!eager.at_least && eager.bytes > 0).then_some(eager.bytes).into_iter().collect();
+        let known: Vec<u64> =
+            (!eager.at_least && eager.bytes > 0).then_some(eager.bytes).into_iter().collect();
         let fit = |sample: fn(&SizeSamples) -> &Sample, from_zero| {
             let point = |(bytes, samples): &(u64, SizeSamples)| Point {
                 bytes: *bytes,
@@ -276,7 +283,9 @@ fn move_to_zero(world: &World, from: i32, measured: Option<ClassSamples>) -> Opt
         for queue in &measured.queues {
             let held = |held: Held| [held.messages, held.bytes, u64::from(held.at_least)];
             head.push(queue.bytes);
-            head.extend(held(queue.receiver_outside_mpi).into_iter().chain(held(queue.receiver_in_mpi)));
+            head.extend(
+                held(queue.receiver_outside_mpi).into_iter().chain(held(queue.receiver_in_mpi)),
+            );
         }
     }
     let head: Sample = head.into_iter().map(|number| number as f64).collect();
@@ -336,7 +345,12 @@ impl Results for Report {
     fn text(&self) -> String {
         let mut text = format!(
             "{}, {} ranks, counter {} at {:.1} MHz, {} rounds after {} of warm-up\n",
-            self.mpi, self.ranks, self.counter, self.counter_hz / 1e6, self.repetitions, self.warmup_rounds
+            self.mpi,
+            self.ranks,
+            self.counter,
+            self.counter_hz / 1e6,
+            self.repetitions,
+            self.warmup_rounds
         );
         text += &(self.conditions.lines().join("\n") + "\n");
         self.classes.iter().for_each(|class| text += &class.text());
@@ -350,7 +364,17 @@ impl ClassReport {
             "\n{}: ranks {} and {} ({}, {})\n",
             self.class, self.ranks[0], self.ranks[1], self.hosts[0], self.hosts[1]
         );
-        let mut rows = vec![row(&["bytes", "RTT/2", "±", "o_s", "o_r", "gap", "one way", "both ways", "outliers"])];
+        let mut rows = vec![row(&[
+            "bytes",
+            "RTT/2",
+            "±",
+            "o_s",
+            "o_r",
+            "gap",
+            "one way",
+            "both ways",
+            "outliers",
+        ])];
         for size in &self.sizes {
             let half = &size.half_rtt_s;
             rows.push(vec![
@@ -367,7 +391,15 @@ impl ClassReport {
         }
         text += &output::aligned(&rows);
         text += &self.protocol_text();
-        let mut rows = vec![row(&["piece of", "from", "to bytes", "fixed", "per byte", "bandwidth", "worst misfit"])];
+        let mut rows = vec![row(&[
+            "piece of",
+            "from",
+            "to bytes",
+            "fixed",
+            "per byte",
+            "bandwidth",
+            "worst misfit",
+        ])];
         for (name, pieces) in [("RTT/2", &self.fits.half_rtt), ("gap g + (s-1)G", &self.fits.gap)] {
             for piece in pieces {
                 rows.push(vec![
@@ -387,7 +419,8 @@ impl ClassReport {
         text += &("\n".to_owned() + &aligned(&rows));
         text += &self.queues_text();
         if self.flows.iter().any(|flow| flow.partners > 1) {
-            let mut rows = vec![row(&["several partners", "partners", "bytes", "together", "each"])];
+            let mut rows =
+                vec![row(&["several partners", "partners", "bytes", "together", "each"])];
             for flow in &self.flows {
                 let rate = flow.bytes_per_s.median;
                 rows.push(vec![
@@ -408,12 +441,18 @@ impl ClassReport {
             EagerLimit { bytes, at_least: true } => {
                 format!("eager up to the largest size tried, {bytes} bytes: no switch found")
             }
-            EagerLimit { bytes: 0, .. } => "no message is sent eagerly: every send waits for its receive".into(),
+            EagerLimit { bytes: 0, .. } => {
+                "no message is sent eagerly: every send waits for its receive".into()
+            }
             EagerLimit { bytes, .. } => format!("eager up to {bytes} bytes, rendezvous above"),
         };
         let latency = match (&self.latency.reason, self.latency.latency_s) {
-            (None, Some(latency)) => format!("L = {} for {} bytes", seconds(latency), self.latency.bytes),
-            (reason, _) => format!("L cannot be identified: {}", reason.as_deref().unwrap_or_default()),
+            (None, Some(latency)) => {
+                format!("L = {} for {} bytes", seconds(latency), self.latency.bytes)
+            }
+            (reason, _) => {
+                format!("L cannot be identified: {}", reason.as_deref().unwrap_or_default())
+            }
         };
         let others: Vec<String> = (self.switches.iter().filter(|switch| switch.kind == "slope"))
             .map(|switch| format!("{} to {}", switch.after_bytes, switch.before_bytes))
@@ -433,7 +472,11 @@ impl ClassReport {
             let least = if held.at_least { ">=" } else { "" };
             format!("{least}{} ({least}{}B)", held.messages, prefixed(held.bytes as f64))
         };
-        let mut rows = vec![row(&["queues, bytes", "SQ + TQ: receiver outside MPI", "with RQ: receiver in MPI"])];
+        let mut rows = vec![row(&[
+            "queues, bytes",
+            "SQ + TQ: receiver outside MPI",
+            "with RQ: receiver in MPI",
+        ])];
         for queue in &self.queues {
             rows.push(vec![
                 queue.bytes.to_string(),
@@ -441,6 +484,8 @@ impl ClassReport {
                 held(queue.receiver_in_mpi),
             ]);
         }
-        "\n".to_owned() + &aligned(&rows) + "messages that complete on the sender's side with no receive posted\n"
+        "\n".to_owned()
+            + &aligned(&rows)
+            + "messages that complete on the sender's side with no receive posted\n"
     }
 }

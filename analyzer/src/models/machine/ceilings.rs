@@ -1,0 +1,91 @@
+//! What `kernels ceilings` measured: the roofs of operations, memory and communication.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Conditions, Measured};
+
+/// The document of `kernels ceilings`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ceilings {
+    /// MPI library.
+    pub mpi: String,
+    /// Ranks that were started.
+    pub ranks: u32,
+    /// Timed rounds.
+    pub repetitions: usize,
+    /// Rounds before them.
+    pub warmup_rounds: usize,
+    /// Instructions of the multiply-add peak.
+    pub instructions: String,
+    /// What that peak does not reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions_note: Option<String>,
+    /// The library behind dgemm.
+    pub blas: BlasUsed,
+    /// How the triad was run.
+    pub triad: TriadUsed,
+    /// Message size of communication alone.
+    pub message_bytes: u64,
+    /// `same-host` or `other-host`: where the pairs of communication alone ran.
+    pub communication_class: Option<String>,
+    /// The roofs.
+    pub ceilings: Vec<Ceiling>,
+    /// Conditions.
+    pub conditions: Conditions,
+}
+
+/// The library behind dgemm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlasUsed {
+    /// Its file; `null` where none was found.
+    pub library: Option<String>,
+    /// What it says of itself.
+    pub configuration: Option<String>,
+    /// Threads of each rank; `null` where unknown.
+    pub threads: Option<u32>,
+    /// Order of the matrices.
+    pub n: u64,
+    /// Why it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// How the triad was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TriadUsed {
+    /// Bytes of each of three arrays on each rank.
+    pub array_bytes: u64,
+    /// Largest cache that the system shows.
+    pub largest_cache_bytes: Option<u64>,
+    /// Bytes that are counted an element.
+    pub counted_bytes_per_element: f64,
+    /// Bytes that move an element where stores allocate.
+    pub moved_bytes_per_element: f64,
+    /// Which stores.
+    pub stores: String,
+}
+
+/// One roof.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ceiling {
+    /// `fma`, `dgemm`, `triad` (bytes counted), `communication` (sent + received).
+    pub name: String,
+    /// `flop/s` or `B/s`.
+    pub unit: String,
+    /// Rank 0 while the others slept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Measured>,
+    /// The mean rank while all ran.
+    pub per_rank: Measured,
+    /// The slowest host while all ran.
+    pub per_host: Measured,
+    /// All ranks together.
+    pub job: Measured,
+}
+
+impl Ceilings {
+    /// A roof by name.
+    pub fn of(&self, name: &str) -> Option<&Ceiling> {
+        self.ceilings.iter().find(|ceiling| ceiling.name == name)
+    }
+}

@@ -1,0 +1,120 @@
+//! What changed between two measurements of one machine: two [`Machine`]s come in, the changes
+//! beyond noise go out.
+//!
+//! A figure has changed when the 95 % intervals of the two medians do not touch *and* the medians
+//! differ by more than [`LEAST_CHANGE`]: among a hundred figures of an unchanged machine, intervals
+//! alone would name a few.
+
+use super::{Machine, Measured, PairClass};
+
+/// Relative change below which nothing is said.
+pub const LEAST_CHANGE: f64 = 0.05;
+
+/// A quantity that changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// What: `network same-host half_rtt_s`, `ceilings dgemm per_host`.
+    pub what: String,
+    /// Message size at which it changed most; `None` for what has no sizes.
+    pub bytes: Option<u64>,
+    /// Median before.
+    pub before: f64,
+    /// Median now.
+    pub now: f64,
+    /// Sizes that changed, and sizes compared.
+    pub sizes: (usize, usize),
+}
+
+impl Change {
+    /// Relative change of the median.
+    pub fn relative(&self) -> f64 {
+        self.now / self.before - 1.0
+    }
+}
+
+/// Everything that changed from `before` to `now`, and how many figures were compared.
+pub fn changes(before: &Machine, now: &Machine) -> (Vec<Change>, usize) {
+    let mut changes = Vec::new();
+    let mut compared = 0;
+    for class in &now.network.classes {
+        let Some(old) = before.network.class(&class.class) else { continue };
+        for (name, quantity) in QUANTITIES {
+            let pairs: Vec<(u64, &Measured, &Measured)> = class
+                .sizes
+                .iter()
+                .filter_map(|size| {
+                    let old = old.sizes.iter().find(|old| old.bytes == size.bytes)?;
+                    Some((size.bytes, quantity(old), quantity(size)))
+                })
+                .collect();
+            compared += pairs.len();
+            let changed: Vec<_> =
+                pairs.iter().filter(|(_, before, now)| is_changed(before, now)).collect();
+            let size = |(_, before, now): &&&(u64, &Measured, &Measured)| {
+                (now.median / before.median).ln().abs()
+            };
+            if let Some((bytes, before, now)) =
+                changed.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
+            {
+                changes.push(Change {
+                    what: format!("network {} {name}", class.class),
+                    bytes: Some(*bytes),
+                    before: before.median,
+                    now: now.median,
+                    sizes: (changed.len(), pairs.len()),
+                });
+            }
+        }
+        compared += 1;
+        changes.extend(eager_change(old, class));
+    }
+    for ceiling in &now.ceilings.ceilings {
+        let Some(old) = before.ceilings.of(&ceiling.name) else { continue };
+        let figures = [
+            ("per_rank", &old.per_rank, &ceiling.per_rank),
+            ("per_host", &old.per_host, &ceiling.per_host),
+        ];
+        for (name, before, now) in figures {
+            compared += 1;
+            if is_changed(before, now) {
+                changes.push(Change {
+                    what: format!("ceilings {} {name}", ceiling.name),
+                    bytes: None,
+                    before: before.median,
+                    now: now.median,
+                    sizes: (1, 1),
+                });
+            }
+        }
+    }
+    (changes, compared)
+}
+
+type Quantity = fn(&super::SizeTimes) -> &Measured;
+
+const QUANTITIES: [(&str, Quantity); 6] = [
+    ("half_rtt_s", |size| &size.half_rtt_s),
+    ("gap_s", |size| &size.gap_s),
+    ("send_overhead_s", |size| &size.send_overhead_s),
+    ("receive_overhead_s", |size| &size.receive_overhead_s),
+    ("one_way_bytes_per_s", |size| &size.one_way_bytes_per_s),
+    ("both_ways_bytes_per_s", |size| &size.both_ways_bytes_per_s),
+];
+
+fn is_changed(before: &Measured, now: &Measured) -> bool {
+    let apart = now.low > before.high || now.high < before.low;
+    let relative = (now.median - before.median).abs() / before.median.abs().max(f64::MIN_POSITIVE);
+    apart && before.median > 0.0 && now.median > 0.0 && relative > LEAST_CHANGE
+}
+
+/// The eager limit is no sample: any difference is a change of the library or its settings.
+fn eager_change(before: &PairClass, now: &PairClass) -> Option<Change> {
+    let (before, now_limit) = (before.eager_limit, now.eager_limit);
+    (before != now_limit).then(|| Change {
+        what: format!("network {} eager_limit, bytes", now.class),
+        bytes: None,
+        before: before.bytes as f64,
+        now: now_limit.bytes as f64,
+        sizes: (1, 1),
+    })
+}

@@ -1,0 +1,313 @@
+//! The machine that programs run on, as `gammachi calibrate` measured it: `machine.json` comes in
+//! or goes out, [`Machine`] is handed on to the network models and the roofline.
+//!
+//! The documents of the kernels are kept as they are ([`Network`], [`Ceilings`]), each figure with
+//! its uncertainty ([`Measured`]) and each kernel with the conditions that it ran under. Every key
+//! is explained in `docs/machine-json.md`; the formulas are SCIENCE D and E.
+
+mod ceilings;
+pub mod difference;
+mod network;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::trace::run_json::Instant;
+
+pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
+pub use network::{
+    EagerLimit, Fits, Flow, Held, Latency, Network, PairClass, Piece, QueueSize, SizeTimes, Switch,
+};
+
+/// Usual name of the file.
+pub const MACHINE_JSON: &str = "machine.json";
+/// Value of the key `format`.
+pub const FORMAT: &str = "gammachi-machine";
+/// Version of the keys; another one is refused by name.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A machine, measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Version of the command that wrote the file.
+    pub gammachi_version: String,
+    /// When it was measured.
+    pub measured: Instant,
+    /// Launcher and its arguments.
+    pub launcher: Vec<String>,
+    /// Whether less was measured than usual, by `--quick`.
+    pub quick: bool,
+    /// What the network costs.
+    pub network: Network,
+    /// The roofs.
+    pub ceilings: Ceilings,
+    /// What `kernels clock` says of the clocks; `null` where that was left out.
+    pub clock: Option<serde_json::Value>,
+}
+
+/// A quantity with its uncertainty and spread, in the unit that its key names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Median over the repetitions.
+    pub median: f64,
+    /// Lower end of the median's 95 % interval (order statistics).
+    pub low: f64,
+    /// Upper end of the median's 95 % interval.
+    pub high: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Lower quartile.
+    pub p25: f64,
+    /// Upper quartile.
+    pub p75: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Repetitions.
+    pub repetitions: usize,
+    /// Values more than three interquartile ranges beyond a quartile; they are not removed.
+    pub outliers: usize,
+    /// The worst of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outliers_listed: Vec<Outlier>,
+}
+
+/// A value far from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Outlier {
+    /// Which repetition, from 0.
+    pub repetition: usize,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Under what conditions a kernel measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Hosts in the order of their lowest ranks.
+    pub hosts: Vec<Host>,
+    /// Of the rank that it happened to most: share of its time ready to run, but without a core.
+    pub off_cpu_share: Option<f64>,
+    /// Context switches forced on all ranks together.
+    pub involuntary_switches: f64,
+    /// Typical interquartile range over median of the kernel's figures.
+    pub typical_spread: Option<f64>,
+    /// Whether the machine was too noisy for the figures to be taken as they stand.
+    pub noisy: bool,
+    /// Why, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// A host of a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Ranks on it.
+    pub ranks: Vec<u32>,
+    /// Processors that are on line.
+    pub processors: u32,
+    /// Processors that each rank may run on.
+    pub affinity: Vec<String>,
+    /// Whether each rank has processors of its own.
+    pub pinned: bool,
+    /// Model name of the processor.
+    pub processor: String,
+    /// Frequency that the system states, hertz.
+    pub stated_hz: Option<f64>,
+    /// Frequency governor.
+    pub governor: Option<String>,
+    /// Whether a hypervisor is there.
+    pub virtual_machine: bool,
+    /// Load average over a minute at the start.
+    pub load_1min: Option<f64>,
+}
+
+/// Why a `machine.json` cannot be used.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    /// It cannot be read.
+    #[error("{}: cannot be read: {source}; `gammachi calibrate -- mpirun -n 2` makes one", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is no such document.
+    #[error(
+        "{}: not a machine.json of gammachi: {what}; `gammachi calibrate -- mpirun -n 2` makes one",
+        path.display()
+    )]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column where there is one.
+        what: String,
+    },
+    /// It has another version.
+    #[error(
+        "{}: machine.json of version {found}, and this gammachi knows version {FORMAT_VERSION}; \
+         measure again: gammachi calibrate --out ANOTHER.json -- mpirun -n 2",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
+}
+
+impl Machine {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// See [`MachineError`].
+    pub fn read(path: &Path) -> Result<Self, MachineError> {
+        let unreadable = |source| MachineError::Unreadable { path: path.to_owned(), source };
+        Self::from_text(&std::fs::read_to_string(path).map_err(unreadable)?, path)
+    }
+
+    fn from_text(text: &str, path: &Path) -> Result<Self, MachineError> {
+        let malformed = |what: String| MachineError::Malformed { path: path.to_owned(), what };
+        let value: serde_json::Value =
+            serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+        match (value["format"].as_str(), value["format_version"].as_u64()) {
+            (Some(FORMAT), Some(version)) if version == u64::from(FORMAT_VERSION) => {}
+            (Some(FORMAT), Some(found)) => {
+                return Err(MachineError::Version { path: path.to_owned(), found });
+            }
+            _ => {
+                return Err(malformed(format!(
+                    "the keys format ({FORMAT}) and format_version are not there"
+                )));
+            }
+        }
+        let machine: Self =
+            serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+        machine.check().map_err(malformed)?;
+        Ok(machine)
+    }
+
+    /// What cannot be, although it has the right form.
+    fn check(&self) -> Result<(), String> {
+        for class in &self.network.classes {
+            if class.sizes.is_empty() {
+                return Err(format!("network class {} has no sizes", class.class));
+            }
+            let ascending = class.sizes.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
+            let positive = class.sizes.iter().all(|size| {
+                size.bytes > 0
+                    && size.half_rtt_s.median > 0.0
+                    && size.one_way_bytes_per_s.median > 0.0
+            });
+            if !ascending || !positive {
+                return Err(format!(
+                    "network class {}: sizes do not ascend, or a time or bandwidth is not positive",
+                    class.class
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a file, replaced as a whole so that a reader never sees half of it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(format!(".{}", std::process::id()));
+        let unfinished = PathBuf::from(unfinished);
+        let written = std::fs::File::create(&unfinished).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&unfinished, path)
+        });
+        if written.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    /// The hosts that were measured.
+    pub fn hosts(&self) -> &[Host] {
+        &self.network.conditions.hosts
+    }
+
+    /// Every reason why a measurement was called noisy, with the kernel's name.
+    pub fn noise(&self) -> Vec<String> {
+        let of = |kernel: &str, conditions: &Conditions| -> Vec<String> {
+            conditions.reasons.iter().map(|reason| format!("{kernel}: {reason}")).collect()
+        };
+        let (network, ceilings) = (&self.network.conditions, &self.ceilings.conditions);
+        [of("network", network), of("ceilings", ceilings)].concat()
+    }
+
+    /// How this machine differs from another one, in sentences; nothing where both measurements can
+    /// be compared. Names of hosts do not count: batch systems give other nodes of the same kind.
+    pub fn differs_from(&self, other: &Self) -> Vec<String> {
+        let kind = |machine: &Self| -> Vec<(String, u32, usize)> {
+            let of = |host: &Host| (host.processor.clone(), host.processors, host.ranks.len());
+            machine.hosts().iter().map(of).collect()
+        };
+        let mut differences = Vec::new();
+        let (own, others) = (kind(self), kind(other));
+        if own != others {
+            let text = |hosts: &[(String, u32, usize)]| {
+                let host = |(model, processors, ranks): &(String, u32, usize)| {
+                    format!("{processors} x {model} with {ranks} ranks")
+                };
+                hosts.iter().map(host).collect::<Vec<_>>().join(" + ")
+            };
+            differences.push(format!("hosts: {} and {}", text(&own), text(&others)));
+        }
+        if self.network.mpi != other.network.mpi {
+            differences.push(format!("MPI: {} and {}", self.network.mpi, other.network.mpi));
+        }
+        differences
+    }
+
+    /// Why figures of this machine may not hold for a run on those hosts under that MPI, in
+    /// sentences; nothing where they do. The MPI is compared as `kernels` names it ("Open MPI
+    /// v4.1.4").
+    pub fn doubts_for(&self, hosts: &[String], mpi: &str) -> Vec<String> {
+        let known: Vec<&str> = self.hosts().iter().map(|host| host.name.as_str()).collect();
+        let strange: Vec<&str> =
+            hosts.iter().map(String::as_str).filter(|name| !known.contains(name)).collect();
+        let mut doubts = Vec::new();
+        if !strange.is_empty() {
+            doubts.push(format!(
+                "the run used {}, machine.json was measured on {}",
+                strange.join(", "),
+                known.join(", ")
+            ));
+        }
+        let plain = |name: &str| name.replace(" v", " ").trim().to_owned();
+        if plain(mpi) != plain(&self.network.mpi) {
+            doubts.push(format!(
+                "the run used {mpi}, machine.json was measured under {}",
+                self.network.mpi
+            ));
+        }
+        doubts
+    }
+}
+
+impl Measured {
+    /// Half the width of the 95 % interval over the median.
+    pub fn relative_uncertainty(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.median.abs().max(f64::MIN_POSITIVE)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,222 @@
+//! What `kernels network` measured: times of messages over their sizes for each class of pairs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Conditions, Measured};
+
+/// The document of `kernels network`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Network {
+    /// MPI library: "Open MPI v4.1.4".
+    pub mpi: String,
+    /// Ranks that were started.
+    pub ranks: u32,
+    /// The counter that times were read from.
+    pub counter: String,
+    /// Its frequency, hertz: seconds times this are counter ticks.
+    pub counter_hz: f64,
+    /// Timed rounds.
+    pub repetitions: usize,
+    /// Rounds before them.
+    pub warmup_rounds: usize,
+    /// Classes of pairs, `same-host` first.
+    pub classes: Vec<PairClass>,
+    /// Conditions.
+    pub conditions: Conditions,
+}
+
+/// Pairs that share a kind of way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairClass {
+    /// `same-host` or `other-host`.
+    pub class: String,
+    /// The pair that was measured.
+    pub ranks: [u32; 2],
+    /// Their hosts.
+    pub hosts: [String; 2],
+    /// Where the library switches from eager to rendezvous.
+    pub eager_limit: EagerLimit,
+    /// All times at each size, ascending.
+    pub sizes: Vec<SizeTimes>,
+    /// Straight pieces of them.
+    pub fits: Fits,
+    /// Changes of protocol, ascending.
+    pub switches: Vec<Switch>,
+    /// LogP's L of one word.
+    pub latency: Latency,
+    /// The queues, by message size.
+    pub queues: Vec<QueueSize>,
+    /// Bandwidth with several partners at once.
+    pub flows: Vec<Flow>,
+}
+
+/// Times and rates at one message size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SizeTimes {
+    /// Message size.
+    pub bytes: u64,
+    /// Half a round trip, seconds.
+    pub half_rtt_s: Measured,
+    /// g + (s − 1)·G, seconds between the messages of a burst.
+    pub gap_s: Measured,
+    /// o_s, seconds.
+    pub send_overhead_s: Measured,
+    /// o_r, seconds: a receive whose message has already come.
+    pub receive_overhead_s: Measured,
+    /// RTT/2 − o_s − o_r, seconds; its interval says whether L can be identified at this size.
+    pub latency_s: Measured,
+    /// Bytes a second, one way.
+    pub one_way_bytes_per_s: Measured,
+    /// Bytes a second, both ways at once, both counted.
+    pub both_ways_bytes_per_s: Measured,
+}
+
+/// Largest message that completes with no receive posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EagerLimit {
+    /// Bytes; 0 when even one byte does not complete.
+    pub bytes: u64,
+    /// No larger message was tried.
+    pub at_least: bool,
+}
+
+/// Straight pieces of times over sizes, each ascending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fits {
+    /// Half the round trip: fixed + s·per_byte.
+    pub half_rtt: Vec<Piece>,
+    /// The gap: g + (s − 1)·G.
+    pub gap: Vec<Piece>,
+    /// o_s(s).
+    pub send_overhead: Vec<Piece>,
+    /// o_r(s).
+    pub receive_overhead: Vec<Piece>,
+}
+
+/// A line over a range of sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Piece {
+    /// Smallest size in it.
+    pub from_bytes: u64,
+    /// Largest size in it.
+    pub to_bytes: u64,
+    /// Fixed part, seconds.
+    pub fixed_s: f64,
+    /// Its 95 % interval.
+    pub fixed_interval_s: (f64, f64),
+    /// Seconds a byte.
+    pub per_byte_s: f64,
+    /// Its 95 % interval.
+    pub per_byte_interval_s: (f64, f64),
+    /// Largest relative distance of a median from the line.
+    pub worst_misfit: f64,
+}
+
+/// A change of protocol between two sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Switch {
+    /// Largest size before it.
+    pub after_bytes: u64,
+    /// Smallest size behind it.
+    pub before_bytes: u64,
+    /// `eager-to-rendezvous`, or `slope`.
+    pub kind: String,
+    /// What shows it: `completion`, `half_rtt`, `gap`.
+    pub seen_in: Vec<String>,
+}
+
+/// LogP's L of one word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The word.
+    pub bytes: u64,
+    /// L, seconds; `null` where it cannot be identified.
+    pub latency_s: Option<f64>,
+    /// 95 % interval of RTT/2 − o_s − o_r.
+    pub interval_s: (f64, f64),
+    /// Half the round trip.
+    pub half_rtt_s: f64,
+    /// Why L cannot be identified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Sends that completed on the sender's side with no receive posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// How many.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The experiment ended here, not the queue.
+    pub at_least: bool,
+}
+
+/// The queues at one message size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSize {
+    /// Message size.
+    pub bytes: u64,
+    /// SQ + TQ: the receiver was outside MPI.
+    pub receiver_outside_mpi: Held,
+    /// SQ + TQ + RQ: the receiver was in MPI and had posted no receive.
+    pub receiver_in_mpi: Held,
+}
+
+/// Several directions at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// `hub-out`, `hub-in`, `hub-both`: one rank and its partners; `pairs-one-way`, `pairs-both`:
+    /// pairs without a rank in common.
+    pub shape: String,
+    /// Partners, or pairs.
+    pub partners: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// Bytes a second of all directions together.
+    pub bytes_per_s: Measured,
+}
+
+impl Network {
+    /// A class by name.
+    pub fn class(&self, name: &str) -> Option<&PairClass> {
+        self.classes.iter().find(|class| class.class == name)
+    }
+}
+
+impl PairClass {
+    /// The value of a quantity at any size: between two measured sizes on the straight line between
+    /// their medians, outside them that of the nearest size for rates and small messages.
+    ///
+    /// No line crosses the eager limit: both its sides are measured sizes.
+    pub fn at(&self, bytes: u64, quantity: impl Fn(&SizeTimes) -> &Measured) -> f64 {
+        let above = self.sizes.partition_point(|size| size.bytes < bytes);
+        let value = |at: usize| quantity(&self.sizes[at]).median;
+        if above == 0 {
+            return value(0);
+        }
+        if above == self.sizes.len() {
+            return value(above - 1);
+        }
+        let (low, high) = (self.sizes[above - 1].bytes as f64, self.sizes[above].bytes as f64);
+        let share = (bytes as f64 - low) / (high - low);
+        value(above - 1) + share * (value(above) - value(above - 1))
+    }
+
+    /// Seconds of one message of any size, by half the round trip; beyond the largest measured size
+    /// by its last straight piece.
+    pub fn message_s(&self, bytes: u64) -> f64 {
+        let largest = self.sizes.last().map_or(0, |size| size.bytes);
+        match self.fits.half_rtt.last() {
+            Some(piece) if bytes > largest => piece.at(bytes),
+            _ => self.at(bytes, |size| &size.half_rtt_s),
+        }
+    }
+}
+
+impl Piece {
+    /// Seconds at a size, for curves counted from 0 bytes.
+    pub fn at(&self, bytes: u64) -> f64 {
+        self.fixed_s + bytes as f64 * self.per_byte_s
+    }
+}
