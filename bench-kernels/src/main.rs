@@ -7,17 +7,22 @@
 //! Exit codes: 0 success, 1 a wrong result or a machine that refuses, 2 wrong usage.
 
 mod blas;
+mod blocking;
 mod blocks;
+mod cannon;
 mod ceilings;
+mod collectives;
 mod conditions;
 mod counter;
 mod failure;
 mod floor;
+mod lattice;
 mod network;
 mod output;
 mod overhead;
 mod pieces;
 mod progress;
+mod roofline;
 mod sample;
 mod world;
 
@@ -44,6 +49,11 @@ enum Kernel {
     Overhead(overhead::Arguments),
     Network(network::Arguments),
     Ceilings(ceilings::Arguments),
+    Roofline(roofline::Arguments),
+    Blocking(blocking::Arguments),
+    Collectives(collectives::Arguments),
+    Lattice(lattice::Arguments),
+    Cannon(cannon::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -72,5 +82,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Kernel::Overhead(arguments) => overhead::run(&arguments),
         Kernel::Network(arguments) => network::run(&arguments),
         Kernel::Ceilings(arguments) => ceilings::run(&arguments),
+        Kernel::Roofline(arguments) => roofline::run(&arguments),
+        Kernel::Blocking(arguments) => blocking::run(&arguments),
+        Kernel::Collectives(arguments) => collectives::run(&arguments),
+        Kernel::Lattice(arguments) => lattice::run(&arguments),
+        Kernel::Cannon(arguments) => cannon::run(&arguments),
     }
 }

@@ -194,17 +194,6 @@ impl World {
         flag != 0
     }
 
-    /// Rank 0's number on all ranks.
-    pub fn broadcast(&self, value: f64) -> f64 {
-        let mut value = value;
-        // SAFETY: ours: one double that outlives the call; all ranks come here.
-        unsafe {
-            let at = (&raw mut value).cast();
-            ffi::MPI_Bcast(at, 1, ffi::RSMPI_DOUBLE, 0, ffi::RSMPI_COMM_WORLD);
-        }
-        value
-    }
-
     /// The largest of all ranks' values, on all ranks.
     pub fn largest(&self, own: f64) -> f64 {
         self.share(own).into_iter().fold(f64::NEG_INFINITY, f64::max)

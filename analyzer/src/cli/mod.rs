@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+pub mod calibrate;
 pub mod doctor;
 pub mod dump;
 pub mod error;
@@ -49,6 +50,7 @@ enum Command {
     Report(report::ReportArguments),
     Dump(dump::DumpArguments),
     Doctor(doctor::DoctorArguments),
+    Calibrate(calibrate::CalibrateArguments),
 }
 
 /// Reads the command line, does what it asks for, and gives the exit code.
@@ -60,6 +62,7 @@ pub fn run_command() -> ExitCode {
             Command::Report(arguments) => report::report(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
+            Command::Calibrate(arguments) => calibrate::calibrate(arguments),
         },
         Err(error) => explain_usage(&error),
     };

@@ -174,7 +174,10 @@ fn a_machine_is_read_as_it_was_written() {
     // The reader may round the last digit of a double; what it read, it writes and reads again alike.
     let read = Machine::read(&path).unwrap();
     read.write(&path).unwrap();
-    assert!(Machine::read(&path).unwrap() == read && difference::changes(&machine(), &read).0.is_empty());
+    assert!(
+        Machine::read(&path).unwrap() == read
+            && difference::changes(&machine(), &read).0.is_empty()
+    );
     assert_eq!(read.hosts(), machine().hosts());
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
     std::fs::remove_dir_all(folder).unwrap();

@@ -1,0 +1,326 @@
+//! `gammachi calibrate`: a launcher comes in; the kernels that measure network and ceilings run
+//! under it, and `machine.json` goes out.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+use serde::de::DeserializeOwned;
+
+use super::error::{CommandError, print, say};
+use super::kernel_program::{KernelOptions, kernel_program};
+use super::program_search::{find_executable, take_apart};
+use super::run::cannot_start;
+use crate::models::machine::difference::changes;
+use crate::models::machine::{FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine};
+use crate::present::machine::{change_lines, pictures, screen};
+use crate::trace::run_json::Instant;
+
+/// Measures the machine: what messages cost, and the ceilings of processors and memory.
+///
+/// Starts the kernels (built by scripts/build-kernels) under the launcher given, shows what they
+/// found, and writes machine.json, which `gammachi logpq` and `gammachi roofline` read. A file that
+/// is there already is compared: what changed beyond noise is named. Start it on a quiet machine,
+/// with as many ranks a host as programs will have; two are enough for the network.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    gammachi calibrate -- mpirun -n 2\n  \
+    gammachi calibrate --out cluster.json --figures plots -- mpirun -n 8 --host n1:4,n2:4\n  \
+    gammachi calibrate --quick --kernels ./kernels -- mpiexec -n 2\n\nThe keys of machine.json are \
+    explained in docs/machine-json.md.")]
+pub struct CalibrateArguments {
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = MACHINE_JSON)]
+    pub out: PathBuf,
+
+    /// A few seconds: fewer repetitions, small messages, small arrays. Figures are rough
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Timed rounds of the network kernel
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..))]
+    pub repetitions: Option<u32>,
+
+    /// Largest message
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_bytes: Option<u64>,
+
+    /// Folder for pictures: latency, bandwidth and queues as SVG
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
+
+    /// Print machine.json in place of the screen
+    #[arg(long)]
+    pub json: bool,
+
+    /// Where the kernels are.
+    #[command(flatten)]
+    pub kernels: KernelOptions,
+
+    /// Launcher and its options, without a program
+    #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
+    pub launcher: Vec<OsString>,
+}
+
+/// Measures and writes the file.
+///
+/// # Errors
+/// Wrong usage: a program behind the launcher, no kernels; failure: a kernel that fails, a file of
+/// another version or another machine that would be overwritten.
+pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
+    let words = &arguments.launcher;
+    let parts = take_apart(words, |word| find_executable(word).is_ok());
+    let Some(launcher) = parts.launcher else {
+        return Err(CommandError::usage(format!(
+            "{}: not a launcher that gammachi knows; calibrate starts its own kernels, so name the \
+             launcher and its options only: gammachi calibrate -- mpirun -n 2",
+            words[0].to_string_lossy()
+        )));
+    };
+    if let Some(program) = parts.program {
+        return Err(CommandError::usage(format!(
+            "{}: calibrate starts its own kernels; name the launcher and its options only: gammachi \
+             calibrate -- mpirun -n 2",
+            words[program].to_string_lossy()
+        )));
+    }
+    let before = earlier(&arguments.out)?;
+    let kernels = kernel_program(&arguments.kernels, &words[launcher])?;
+
+    let start = Instant::now();
+    let run = |kernel: &str, options: &[String]| run_kernel(words, &kernels, kernel, options);
+    let network = read_document(&run("network", &network_options(arguments))?, "network")?;
+    let ceilings = read_document(&run("ceilings", &ceiling_options(arguments))?, "ceilings")?;
+    let clock = clock_options(arguments)
+        .map(|options| read_document(&run("clock", &options)?, "clock"))
+        .transpose()?;
+    let machine = Machine {
+        format: FORMAT.into(),
+        format_version: FORMAT_VERSION,
+        gammachi_version: env!("CARGO_PKG_VERSION").into(),
+        measured: start,
+        launcher: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        quick: arguments.quick,
+        network,
+        ceilings,
+        clock,
+    };
+    if let Some(before) = &before {
+        refuse_other_machine(before, &machine, &arguments.out)?;
+    }
+    machine.write(&arguments.out).map_err(|error| cannot_write(&arguments.out, &error))?;
+    if let Some(folder) = &arguments.figures {
+        draw(&machine, folder)?;
+    }
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&machine);
+        return print(&(text.map_err(|error| CommandError::failed(error.to_string()))? + "\n"));
+    }
+    let mut text = screen(&machine);
+    if let Some(before) = &before {
+        let (changes, compared) = changes(before, &machine);
+        text += &format!("\nagainst {}\n", before.measured.utc);
+        text += &(change_lines(&changes, compared).join("\n") + "\n");
+    }
+    text += &format!("\nwritten to {}\n", arguments.out.display());
+    print(&text)
+}
+
+/// The file that would be replaced.
+fn earlier(out: &Path) -> Result<Option<Machine>, CommandError> {
+    if !out.exists() {
+        let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if folder.is_some_and(|folder| !folder.is_dir()) {
+            return Err(CommandError::usage(format!(
+                "--out {}: its folder does not exist",
+                out.display()
+            )));
+        }
+        return Ok(None);
+    }
+    // Before minutes are spent on measuring.
+    Machine::read(out).map(Some).map_err(|error| {
+        CommandError::failed(format!(
+            "{error}; it is not overwritten: name another file with --out"
+        ))
+    })
+}
+
+fn refuse_other_machine(before: &Machine, now: &Machine, out: &Path) -> Result<(), CommandError> {
+    let differences = now.differs_from(before);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let kept = PathBuf::from(format!("{}.new", out.display()));
+    now.write(&kept).map_err(|error| cannot_write(&kept, &error))?;
+    Err(CommandError::failed(format!(
+        "{}: of another machine, not overwritten ({}); this measurement is in {}",
+        out.display(),
+        differences.join("; "),
+        kept.display()
+    )))
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::failed(format!("{}: cannot be written: {error}", path.display()))
+}
+
+fn network_options(arguments: &CalibrateArguments) -> Vec<String> {
+    let repetitions = arguments.repetitions.or(arguments.quick.then_some(5));
+    let max_bytes = arguments.max_bytes.or(arguments.quick.then_some(1 << 16));
+    let option = |name: &str, value: Option<u64>| {
+        value.map(|value| vec![name.to_owned(), value.to_string()]).unwrap_or_default()
+    };
+    [option("--repetitions", repetitions.map(u64::from)), option("--max-bytes", max_bytes)].concat()
+}
+
+fn ceiling_options(arguments: &CalibrateArguments) -> Vec<String> {
+    let quick = ["--repetitions", "3", "--n", "200", "--triad-bytes", "4194304"];
+    if arguments.quick { quick.map(str::to_owned).to_vec() } else { Vec::new() }
+}
+
+/// What the clock kernel is asked for; `None` while there is none to ask.
+fn clock_options(_arguments: &CalibrateArguments) -> Option<Vec<String>> {
+    None
+}
+
+/// Runs a kernel under the launcher and gives what it printed.
+fn run_kernel(
+    launcher: &[OsString],
+    kernels: &Path,
+    kernel: &str,
+    options: &[String],
+) -> Result<String, CommandError> {
+    let mut child = Command::new(&launcher[0])
+        .args(&launcher[1..])
+        .arg(kernels)
+        .args([kernel, "--json", "--progress", "lines"])
+        .args(options)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| cannot_start(&launcher[0], &error))?;
+    let errors = child.stderr.take();
+    let watcher = std::thread::spawn(move || errors.map(show_progress).unwrap_or_default());
+    let mut text = String::new();
+    let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text)).transpose();
+    let status = child.wait();
+    let said = watcher.join().unwrap_or_default();
+    let failed = |what: String| CommandError::failed(format!("kernels {kernel}: {what}"));
+    read.map_err(|error| failed(format!("its output cannot be read: {error}")))?;
+    let status = status.map_err(|error| failed(format!("cannot be waited for: {error}")))?;
+    if status.success() {
+        // Warnings of the launcher or the MPI library.
+        said.iter().for_each(|line| say(line));
+        return Ok(text);
+    }
+    // The kernel's own words; only without them what the launcher made of it.
+    let own: Vec<&str> = said.iter().filter_map(|line| line.strip_prefix("kernels: ")).collect();
+    let words = if own.is_empty() { said.join("\n") } else { own.join("; ") };
+    match status.code() {
+        Some(2) => Err(CommandError::usage(format!("kernels {kernel}: {words}"))),
+        _ => Err(failed(format!("{words} ({status})"))),
+    }
+}
+
+/// Shows progress lines on a terminal; gives all others.
+fn show_progress(errors: impl Read) -> Vec<String> {
+    let terminal = std::io::stderr().is_terminal();
+    let mut others = Vec::new();
+    for line in BufReader::new(errors).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+        match line.strip_prefix("progress: ") {
+            Some(progress) if terminal => {
+                let (percent, what) = progress.split_once(' ').unwrap_or((progress, ""));
+                let _ = write!(std::io::stderr(), "\r\x1b[K{percent:>3} %  {what}");
+            }
+            Some(_) => {}
+            None if line.is_empty() => {}
+            None => others.push(line),
+        }
+    }
+    if terminal {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    others
+}
+
+/// The JSON document among what launcher and kernel printed.
+fn read_document<T: DeserializeOwned>(text: &str, kernel: &str) -> Result<T, CommandError> {
+    let document = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
+    serde_json::from_str(document).map_err(|error| {
+        CommandError::failed(format!(
+            "kernels {kernel}: what it printed cannot be read ({error}): the kernels are of another \
+             version; build them again with scripts/build-kernels"
+        ))
+    })
+}
+
+fn draw(machine: &Machine, folder: &Path) -> Result<(), CommandError> {
+    std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    for (name, figure) in pictures::all(machine) {
+        let path = folder.join(name);
+        std::fs::write(&path, figure.svg()).map_err(|error| cannot_write(&path, &error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(launcher: &[&str]) -> CalibrateArguments {
+        CalibrateArguments {
+            out: std::env::temp_dir().join(format!("calibrate-{}.json", std::process::id())),
+            quick: true,
+            repetitions: None,
+            max_bytes: Some(1024),
+            figures: None,
+            json: false,
+            kernels: KernelOptions { kernels: Some("/bin/true".into()) },
+            launcher: launcher.iter().map(OsString::from).collect(),
+        }
+    }
+
+    #[test]
+    fn a_program_behind_the_launcher_and_a_word_that_is_none_are_wrong_usage() {
+        for launcher in [&["mpirun", "-n", "2", "/bin/true"][..], &["/bin/true"], &["frobnicate"]] {
+            let error = calibrate(&arguments(launcher)).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{error}");
+            assert!(error.to_string().contains("launcher and its options only"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_not_overwritten() {
+        let arguments = CalibrateArguments {
+            out: std::env::temp_dir().join(format!("calibrate-other-{}.json", std::process::id())),
+            ..arguments(&["mpirun", "-n", "2"])
+        };
+        std::fs::write(&arguments.out, "{\"format\":\"gammachi-machine\",\"format_version\":99}")
+            .unwrap();
+        let error = calibrate(&arguments).unwrap_err();
+        assert_eq!(error.exit_code(), 1);
+        assert!(error.to_string().contains("version 99"), "{error}");
+        std::fs::remove_file(&arguments.out).unwrap();
+    }
+
+    #[test]
+    fn the_document_is_found_among_other_lines() {
+        let value: serde_json::Value =
+            read_document("Warning: x\n{\"a\":1}\n", "network").expect("a document");
+        assert_eq!(value["a"], 1);
+        let error = read_document::<serde_json::Value>("nothing", "network").unwrap_err();
+        assert!(error.to_string().contains("scripts/build-kernels"), "{error}");
+    }
+
+    #[test]
+    fn quick_asks_for_less_and_what_is_named_wins() {
+        let options = network_options(&arguments(&["mpirun"]));
+        assert_eq!(options, ["--repetitions", "5", "--max-bytes", "1024"]);
+        assert!(!ceiling_options(&arguments(&["mpirun"])).is_empty());
+    }
+}

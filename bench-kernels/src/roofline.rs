@@ -1,0 +1,432 @@
+//! `kernels roofline`: matrix products and unrelated communication at once, operations and bytes set
+//! independently (SCIENCE E).
+//!
+//! Ranks form pairs that share no link where that is possible. For each intensity a rank multiplies
+//! matrices while messages to and from its partner are under way. Beside every point the same work
+//! without communication and the same communication without work are measured in the same round:
+//! those are its roofs.
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::blas::{self, Blas};
+use crate::conditions::{Conditions, Watch};
+use crate::failure::Failure;
+use crate::network::partner_across;
+use crate::output::{FIGURE_TITLES, OutputOptions, Results, aligned, figure_cells, prefixed, row};
+use crate::progress::ProgressOption;
+use crate::sample::{Figure, Sample};
+use crate::world::{Request, World, library_name, wait_all};
+
+const TAG: i32 = 61;
+/// A point is made about this long.
+const POINT_S: f64 = 0.02;
+/// Order of the largest matrices multiplied.
+const MOST_ORDER: usize = 256;
+
+/// Sweep the intensity of computation against communication
+///
+/// Intensity is operations over bytes sent and received by a rank. Each point is a median over
+/// rounds; a round goes through all intensities.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mpirun -n 2 kernels roofline
+  mpirun -n 4 kernels roofline --intensities 0.1,1,10,100 --message-bytes 65536
+  mpirun -n 2 kernels roofline --progress-calls test --json")]
+pub struct Arguments {
+    /// Operations a byte [default: three a decade from 0.01 to 1000]
+    #[arg(long, value_name = "I", value_delimiter = ',')]
+    intensities: Vec<f64>,
+    /// Bytes of each message, at most
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 18, value_parser = clap::value_parser!(u64).range(8..=1 << 28))]
+    message_bytes: u64,
+    /// What a rank does for its messages while it multiplies
+    #[arg(long, value_enum, default_value_t = Calls::Test)]
+    progress_calls: Calls,
+    /// BLAS library to load [default: the first of MKL, OpenBLAS, BLIS, CBLAS]
+    #[arg(long, value_name = "FILE")]
+    blas: Option<String>,
+    /// Timed rounds
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    repetitions: u64,
+    #[command(flatten)]
+    progress: ProgressOption,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// What a rank does for its messages while it multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Calls {
+    /// MPI_Test between two products, as programs that overlap do
+    Test,
+    /// Nothing until all products are done
+    None,
+}
+
+#[derive(Serialize)]
+struct Report {
+    kernel: &'static str,
+    version: u32,
+    mpi: String,
+    ranks: i32,
+    pairs: usize,
+    message_bytes: u64,
+    progress_calls: Calls,
+    blas: String,
+    repetitions: usize,
+    warmup_rounds: usize,
+    points: Vec<PointReport>,
+    conditions: Conditions,
+}
+
+/// One intensity; figures are of a rank, the slowest one's time.
+#[derive(Serialize)]
+struct PointReport {
+    /// Operations over bytes sent and received.
+    flops_per_byte: f64,
+    flops: f64,
+    /// Sent; as many are received.
+    sent_bytes: u64,
+    messages: u64,
+    /// Order of the matrices, and how many products.
+    order: usize,
+    products: u64,
+    elapsed_s: Figure,
+    flops_per_s: Figure,
+    /// The same products with no communication, operations a second.
+    computation_alone_flops_per_s: Figure,
+    /// The same communication with no products, bytes sent and received a second.
+    communication_alone_bytes_per_s: Figure,
+    /// min(F, B·I): everything overlaps.
+    overlap_roof_flops_per_s: f64,
+    /// 1/(1/F + 1/(B·I)): nothing does.
+    no_overlap_flops_per_s: f64,
+}
+
+/// The work of a point on one rank.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    order: usize,
+    products: u64,
+    message_bytes: usize,
+    messages: u64,
+}
+
+impl Work {
+    /// For an intensity: the side that takes longer fills [`POINT_S`].
+    fn new(intensity: f64, flops_per_s: f64, bytes_per_s: f64, most_bytes: usize) -> Self {
+        let bytes = (bytes_per_s * POINT_S).min(flops_per_s * POINT_S / intensity);
+        // Both ways: half of the bytes are sent, in whole words.
+        let sent = ((bytes / 2.0 / 8.0).round() as usize).max(1) * 8;
+        let message_bytes = sent.min(most_bytes / 8 * 8);
+        let messages = (sent as f64 / message_bytes as f64).round().max(1.0);
+        let flops = 2.0 * messages * message_bytes as f64 * intensity;
+        // The largest order of which at least eight products fit.
+        let order = ((flops / 16.0).cbrt() as usize).clamp(1, MOST_ORDER);
+        let products = (flops / blas::flops((order, order, order))).round().max(1.0);
+        Self { order, products: products as u64, message_bytes, messages: messages as u64 }
+    }
+
+    fn flops(&self) -> f64 {
+        self.products as f64 * blas::flops((self.order, self.order, self.order))
+    }
+
+    fn bytes(&self) -> f64 {
+        2.0 * self.messages as f64 * self.message_bytes as f64
+    }
+}
+
+#[derive(Default)]
+struct Samples {
+    both: Sample,
+    computation: Sample,
+    communication: Sample,
+}
+
+/// Runs the kernel on all ranks; rank 0 prints.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(bad) =
+        arguments.intensities.iter().find(|i| !(i.is_finite() && (1e-6..=1e9).contains(*i)))
+    {
+        return Err(Failure::Usage(format!(
+            "--intensities {bad}: operations a byte, from 1e-6 to 1e9"
+        )));
+    }
+    let intensities: Vec<f64> = match arguments.intensities.is_empty() {
+        true => (-6..=9).map(|third| 10_f64.powf(f64::from(third) / 3.0)).collect(),
+        false => arguments.intensities.clone(),
+    };
+    let world = World::start()?;
+    world.need(2, "roofline")?;
+    if world.size % 2 != 0 {
+        return Err(Failure::Usage(format!(
+            "roofline needs pairs: an even number of ranks, and was started with {}",
+            world.size
+        )));
+    }
+    let partners = partner_across(&world.hosts);
+    if let Some(alone) = partners.iter().position(Option::is_none) {
+        return Err(Failure::Usage(format!(
+            "roofline needs a partner for every rank, and rank {alone} has none: start as many ranks on \
+             each host, on an even number of hosts"
+        )));
+    }
+    let partner = partners[world.rank as usize].expect("checked above");
+    let watch = Watch::start();
+    let loaded = Blas::load(arguments.blas.as_deref(), 1);
+    let blas = match loaded {
+        Ok(blas) => world.agree(Ok(())).map(|()| blas)?,
+        Err(failure) => return world.agree(Err(failure)),
+    };
+    let mut bench = Bench::new(&world, &blas, partner, arguments);
+
+    // What the machine does about, to size the points by.
+    let most_bytes = arguments.message_bytes as usize;
+    let probe = Work { order: MOST_ORDER, products: 20, message_bytes: most_bytes, messages: 8 };
+    bench.run(&probe, true, true);
+    let flops_per_s = probe.flops() / bench.run(&probe, true, false);
+    let bytes_per_s = probe.bytes() / bench.run(&probe, false, true);
+    let works: Vec<Work> = intensities
+        .iter()
+        .map(|&intensity| Work::new(intensity, flops_per_s, bytes_per_s, most_bytes))
+        .collect();
+
+    let rounds = arguments.repetitions as usize + 1;
+    let progress = arguments.progress.start("roofline", rounds);
+    let mut samples: Vec<Samples> = works.iter().map(|_| Samples::default()).collect();
+    for round in 0..rounds {
+        for (work, samples) in works.iter().zip(&mut samples) {
+            let times = [(true, true), (true, false), (false, true)]
+                .map(|(compute, communicate)| bench.run(work, compute, communicate));
+            if round > 0 {
+                samples.both.add(times[0]);
+                samples.computation.add(work.flops() / times[1]);
+                samples.communication.add(work.bytes() / times[2]);
+            }
+        }
+        progress.step(&format!("round {} of {rounds}", round + 1));
+    }
+    drop(progress);
+    let wrong = bench.wrong;
+    let points: Vec<PointReport> = works
+        .iter()
+        .zip(&samples)
+        .filter_map(|(work, samples)| PointReport::new(work, samples))
+        .collect();
+    world.agree(match wrong {
+        0 => Ok(()),
+        wrong => Err(Failure::WrongResults(wrong)),
+    })?;
+    let figures: Vec<Figure> = points.iter().map(|point| point.elapsed_s.clone()).collect();
+    let conditions = watch.end(&world, &figures);
+    if world.rank == 0 {
+        arguments.output.print(&Report {
+            kernel: "roofline",
+            version: 1,
+            mpi: library_name(),
+            ranks: world.size,
+            pairs: world.size as usize / 2,
+            message_bytes: arguments.message_bytes,
+            progress_calls: arguments.progress_calls,
+            blas: blas.library,
+            repetitions: arguments.repetitions as usize,
+            warmup_rounds: 1,
+            points,
+            conditions,
+        })?;
+    }
+    Ok(())
+}
+
+impl PointReport {
+    fn new(work: &Work, samples: &Samples) -> Option<Self> {
+        let rates: Sample = samples.both.values().iter().map(|s| work.flops() / s).collect();
+        let intensity = work.flops() / work.bytes();
+        let computation = samples.computation.figure()?;
+        let communication = samples.communication.figure()?;
+        let (f, b) = (computation.median, communication.median);
+        Some(Self {
+            flops_per_byte: intensity,
+            flops: work.flops(),
+            sent_bytes: work.messages * work.message_bytes as u64,
+            messages: work.messages,
+            order: work.order,
+            products: work.products,
+            elapsed_s: samples.both.figure()?,
+            flops_per_s: rates.figure()?,
+            overlap_roof_flops_per_s: f.min(b * intensity),
+            no_overlap_flops_per_s: 1.0 / (1.0 / f + 1.0 / (b * intensity)),
+            computation_alone_flops_per_s: computation,
+            communication_alone_bytes_per_s: communication,
+        })
+    }
+}
+
+/// Buffers of a rank.
+struct Bench<'w> {
+    world: &'w World,
+    blas: &'w Blas,
+    partner: i32,
+    calls: Calls,
+    a: Vec<f64>,
+    c: Vec<f64>,
+    out: Vec<u8>,
+    into: Vec<u8>,
+    wrong: u64,
+}
+
+/// Messages that are under way at once.
+const WINDOW: u64 = 8;
+
+impl<'w> Bench<'w> {
+    fn new(world: &'w World, blas: &'w Blas, partner: i32, arguments: &Arguments) -> Self {
+        let words = MOST_ORDER * MOST_ORDER;
+        let bytes = arguments.message_bytes as usize;
+        Self {
+            world,
+            blas,
+            partner,
+            calls: arguments.progress_calls,
+            // Every row sums to the order: A times ones, repeated, stays easy to check.
+            a: vec![1.0; words],
+            c: vec![0.0; words],
+            out: vec![0x3c; bytes],
+            into: vec![0; bytes * WINDOW as usize],
+            wrong: 0,
+        }
+    }
+
+    /// Seconds of the slowest rank.
+    fn run(&mut self, work: &Work, compute: bool, communicate: bool) -> f64 {
+        let n = work.order;
+        self.c[..n * n].fill(0.0);
+        self.into.fill(0);
+        let products = if compute { work.products } else { 0 };
+        let messages = if communicate { work.messages } else { 0 };
+        self.world.barrier();
+        let begin = self.world.ticks();
+        let mut under_way: Vec<Request> = Vec::new();
+        let (mut sent, mut done) = (0, 0);
+        loop {
+            // A new window when the last one is through.
+            let through = match self.calls {
+                Calls::Test => under_way.iter_mut().all(Request::is_complete),
+                Calls::None => under_way.is_empty() || done == products,
+            };
+            if through {
+                wait_all(std::mem::take(&mut under_way));
+                let count = WINDOW.min(messages - sent);
+                self.start(count, work.message_bytes, &mut under_way);
+                sent += count;
+            }
+            if done < products {
+                self.blas.dgemm((n, n, n), &self.a, &self.a, &mut self.c);
+                done += 1;
+            } else if sent == messages {
+                break;
+            }
+        }
+        wait_all(under_way);
+        let seconds = self.world.ticks().wrapping_sub(begin) as f64 * self.world.seconds_per_tick();
+        let expected = (products as usize * n) as f64;
+        self.wrong += u64::from(self.c[..n * n].iter().any(|value| *value != expected));
+        let arrived = messages.min(WINDOW) as usize * work.message_bytes;
+        self.wrong += u64::from(self.into[..arrived].iter().any(|byte| *byte != 0x3c));
+        self.world.largest(seconds)
+    }
+
+    fn start(&mut self, count: u64, bytes: usize, under_way: &mut Vec<Request>) {
+        let pieces = self.into.chunks_mut(bytes).take(count as usize);
+        for piece in pieces {
+            // SAFETY: ours: `run` waits for every request before it returns or starts another on
+            // the same piece, and nobody reads the pieces before that.
+            under_way.push(unsafe {
+                self.world.start_receive(piece.as_mut_ptr(), bytes, self.partner, TAG)
+            });
+        }
+        for _ in 0..count {
+            // SAFETY: ours: the buffer is never written after its making.
+            under_way.push(unsafe {
+                self.world.start_send(self.out.as_ptr(), bytes, self.partner, TAG)
+            });
+        }
+    }
+}
+
+impl Results for Report {
+    fn rows(&self) -> Vec<Vec<String>> {
+        let titles = ["flops_per_byte", "flops", "sent_bytes", "order", "products", "quantity"];
+        let mut rows =
+            vec![titles.iter().chain(&FIGURE_TITLES).map(|title| (*title).to_owned()).collect()];
+        for point in &self.points {
+            for (quantity, figure) in [
+                ("elapsed_s", &point.elapsed_s),
+                ("flops_per_s", &point.flops_per_s),
+                ("computation_alone_flops_per_s", &point.computation_alone_flops_per_s),
+                ("communication_alone_bytes_per_s", &point.communication_alone_bytes_per_s),
+            ] {
+                let head = row(&[
+                    format!("{:e}", point.flops_per_byte),
+                    format!("{:e}", point.flops),
+                    point.sent_bytes.to_string(),
+                    point.order.to_string(),
+                    point.products.to_string(),
+                    quantity.to_owned(),
+                ]);
+                rows.push([head, figure_cells(figure)].concat());
+            }
+        }
+        rows
+    }
+
+    fn text(&self) -> String {
+        let text = format!(
+            "{}, {} ranks in {} pairs, messages of up to {} bytes, {}\n{}\n\n",
+            self.mpi,
+            self.ranks,
+            self.pairs,
+            self.message_bytes,
+            self.blas,
+            self.conditions.lines().join("\n")
+        );
+        let mut rows = vec![row(&[
+            "flop/B",
+            "attained",
+            "overlap roof",
+            "no overlap",
+            "compute alone",
+            "comm. alone",
+        ])];
+        for point in &self.points {
+            rows.push(vec![
+                prefixed(point.flops_per_byte).trim_end().to_owned(),
+                prefixed(point.flops_per_s.median) + "flop/s",
+                prefixed(point.overlap_roof_flops_per_s) + "flop/s",
+                prefixed(point.no_overlap_flops_per_s) + "flop/s",
+                prefixed(point.computation_alone_flops_per_s.median) + "flop/s",
+                prefixed(point.communication_alone_bytes_per_s.median) + "B/s",
+            ]);
+        }
+        text + &aligned(&rows)
+            + "a rank's operations over bytes sent and received; the slowest rank's time\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_and_bytes_give_the_intensity_asked_for() {
+        for third in -6..=9 {
+            let wanted = 10_f64.powf(f64::from(third) / 3.0);
+            let work = Work::new(wanted, 20e9, 4e9, 1 << 18);
+            let found = work.flops() / work.bytes();
+            assert!((found / wanted - 1.0).abs() < 0.3, "{wanted}: {found} {work:?}");
+            let longest = (work.flops() / 20e9).max(work.bytes() / 4e9);
+            assert!((0.5..2.0).contains(&(longest / POINT_S)), "{wanted}: {longest} s");
+        }
+    }
+}
