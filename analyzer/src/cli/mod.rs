@@ -18,6 +18,7 @@ pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;
 pub mod run;
+pub mod tables;
 
 mod child_signals;
 mod library_path;
@@ -51,6 +52,7 @@ enum Command {
     Dump(dump::DumpArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
+    Tables(tables::TablesArguments),
 }
 
 /// Reads the command line, does what it asks for, and gives the exit code.
@@ -63,6 +65,7 @@ pub fn run_command() -> ExitCode {
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
+            Command::Tables(arguments) => tables::tables(arguments),
         },
         Err(error) => explain_usage(&error),
     };

@@ -14,6 +14,7 @@
 //! bounded by ranks (and by the occurrences of a selected region), not by events.
 
 mod calls;
+mod late_partner;
 mod messages;
 mod rank;
 mod resolve;
@@ -30,6 +31,7 @@ use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
 pub use calls::CallMetrics;
+pub use late_partner::{CollectiveRow, LatePartner, MessageRow};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};

@@ -4,6 +4,7 @@
 pub mod dump;
 pub mod figure;
 pub mod json;
+pub mod late_partner;
 pub mod machine;
 pub mod terminal;
 

@@ -107,10 +107,11 @@ fn is_changed(before: &Measured, now: &Measured) -> bool {
     apart && before.median > 0.0 && now.median > 0.0 && relative > LEAST_CHANGE
 }
 
-/// The eager limit is no sample: any difference is a change of the library or its settings.
+/// The eager limit is no sample: a difference is a change of the library or its settings.
 fn eager_change(before: &PairClass, now: &PairClass) -> Option<Change> {
     let (before, now_limit) = (before.eager_limit, now.eager_limit);
-    (before != now_limit).then(|| Change {
+    let ratio = now_limit.bytes.max(1) as f64 / before.bytes.max(1) as f64;
+    (ratio.ln().abs() > LEAST_CHANGE || before.at_least != now_limit.at_least).then(|| Change {
         what: format!("network {} eager_limit, bytes", now.class),
         bytes: None,
         before: before.bytes as f64,

@@ -53,7 +53,7 @@ fn class_lines(class: &PairClass) -> Vec<String> {
     let mut table = Table::default();
     table.right("bytes", column(|size| size.bytes.to_string()));
     table.right("RTT/2", column(|size| seconds(size.half_rtt_s.median)));
-    table.right("±", column(|size| percent(size.half_rtt_s.relative_uncertainty())));
+    table.right("±", column(|size| uncertainty(&size.half_rtt_s)));
     table.right("o_s", column(|size| seconds(size.send_overhead_s.median)));
     table.right("o_r", column(|size| seconds(size.receive_overhead_s.median)));
     table.right("gap", column(|size| seconds(size.gap_s.median)));
@@ -104,6 +104,13 @@ fn held(held: Held) -> String {
     format!("{least}{} messages", super::quantity::count(held.messages))
 }
 
+fn uncertainty(figure: &Measured) -> String {
+    match figure.relative_uncertainty() {
+        large if large > 1.0 => "> 100 %".into(),
+        share => percent(share),
+    }
+}
+
 fn rate(rate: &Measured) -> String {
     with_unit(rate.median, "B/s")
 }
@@ -131,7 +138,7 @@ fn ceiling_lines(machine: &Machine) -> Vec<String> {
     );
     table.right("a rank of all", column(|c| with_unit(c.per_rank.median, &c.unit)));
     table.right("a host", column(|c| with_unit(c.per_host.median, &c.unit)));
-    table.right("±", column(|c| percent(c.per_host.relative_uncertainty())));
+    table.right("±", column(|c| uncertainty(&c.per_host)));
     let mut lines = table.lines();
     let note =
         ceilings.instructions_note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();

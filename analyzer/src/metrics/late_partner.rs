@@ -1,0 +1,198 @@
+//! The recorder paper's tables (SCIENCE B): a run of `kernels blocking` or `kernels collectives`, its
+//! timeline and its communicators come in; how long calls take when one side is late goes out.
+//!
+//! `blocking` marks its messages by tags: 1000 + n in case A (receive late), 2000 + n in case B (send
+//! late), n the number of the size. `collectives` makes a communicator for case C (all at the same
+//! time), then one for case D (rank 0 late), and calls on nothing else but MPI_COMM_WORLD.
+
+use std::collections::BTreeMap;
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::{
+    CollectiveInstance, MatchSink, Message, Unmatched, is_possible, match_run,
+};
+use crate::trace::Run;
+
+/// Cases of messages by their tags.
+const CASE_TAGS: [(char, std::ops::Range<i32>); 2] = [('A', 1000..2000), ('B', 2000..3000)];
+
+/// The tables of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LatePartner {
+    /// Cases A and B, by case and size.
+    pub messages: Vec<MessageRow>,
+    /// Cases C and D, in the order of the calls.
+    pub collectives: Vec<CollectiveRow>,
+    /// Error bound of times between ranks, seconds; `None` where clocks are not aligned.
+    pub bound_s: Option<f64>,
+}
+
+/// All messages of one case and size; seconds, in the order in which they were sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageRow {
+    /// `A`: receive late; `B`: send late.
+    pub case: char,
+    /// Message size.
+    pub bytes: u64,
+    /// Durations of MPI_Send.
+    pub send_s: Vec<f64>,
+    /// Durations of MPI_Recv.
+    pub receive_s: Vec<f64>,
+    /// End of MPI_Recv minus end of MPI_Send.
+    pub difference_s: Vec<f64>,
+    /// Begin of MPI_Send to end of MPI_Recv: in case B, with the receive posted before, what the
+    /// communication itself costs.
+    pub overhead_s: Vec<f64>,
+}
+
+/// One collective call of all ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CollectiveRow {
+    /// `C`: at the same time; `D`: rank 0 late.
+    pub case: char,
+    /// Function.
+    pub function: String,
+    /// Most bytes that a rank sent or received.
+    pub bytes: u64,
+    /// Which of the equal calls of the case, from 1.
+    pub number: u32,
+    /// The longest call, seconds, and its rank.
+    pub longest_s: f64,
+    /// Its rank.
+    pub longest_rank: u32,
+    /// Rank 0's call, seconds.
+    pub rank0_s: Option<f64>,
+}
+
+impl LatePartner {
+    /// The tables of a run.
+    ///
+    /// # Errors
+    /// A sentence when the run was not made by these kernels or without attributes.
+    pub fn new(run: &Run, timeline: &GlobalTimeline) -> Result<Self, String> {
+        let arguments = run.ranks.first().map(|rank| rank.file.header.arguments.as_slice());
+        let is_kernel = arguments.is_some_and(|words| {
+            words.iter().skip(1).any(|word| ["blocking", "collectives"].contains(&word.as_str()))
+        });
+        let directory = run.directory.display();
+        if !is_kernel {
+            return Err(format!(
+                "{directory}: not a run of `kernels blocking` or `kernels collectives`: only these can \
+                 be laid out as tables"
+            ));
+        }
+        if !is_possible(run) {
+            return Err(format!(
+                "{directory}: recorded at level 0, which says nothing of messages; record with --level 1"
+            ));
+        }
+        let communicators = CommunicatorTable::new(run);
+        let mut calls = Calls::default();
+        match_run(run, timeline, &communicators, &mut calls);
+        let mut tables = calls.tables();
+        tables.bound_s = timeline.bound_ns.map(|bound| bound * 1e-9).filter(|_| timeline.aligned);
+        match tables.messages.is_empty() && tables.collectives.is_empty() {
+            true => Err(format!("{directory}: no call of the kernel's experiments was recorded")),
+            false => Ok(tables),
+        }
+    }
+}
+
+/// What matching found that belongs to an experiment.
+#[derive(Debug, Default)]
+struct Calls {
+    messages: BTreeMap<(char, i32), Vec<Message>>,
+    /// Instances by communicator; MPI_COMM_WORLD is position 0 or lies below all others in time.
+    instances: Vec<CollectiveInstance>,
+}
+
+impl MatchSink for Calls {
+    fn message(&mut self, message: &Message) {
+        let case = CASE_TAGS.iter().find(|(_, tags)| tags.contains(&message.tag));
+        if let Some((case, _)) = case {
+            self.messages.entry((*case, message.tag)).or_default().push(*message);
+        }
+    }
+
+    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        self.instances.push(instance.clone());
+    }
+}
+
+impl Calls {
+    fn tables(mut self) -> LatePartner {
+        let mut tables = LatePartner::default();
+        for ((case, _), mut messages) in std::mem::take(&mut self.messages) {
+            messages.sort_by(|a, b| a.send.begin_s.total_cmp(&b.send.begin_s));
+            let bytes = messages[0].bytes;
+            let mut row = MessageRow {
+                case,
+                bytes,
+                send_s: Vec::new(),
+                receive_s: Vec::new(),
+                difference_s: Vec::new(),
+                overhead_s: Vec::new(),
+            };
+            for message in messages {
+                let (Some(sent), Some(received)) = (message.send.end_s, message.receive.end_s)
+                else {
+                    continue;
+                };
+                row.send_s.push(sent - message.send.begin_s);
+                row.receive_s.push(received - message.receive.begin_s);
+                row.difference_s.push(received - sent);
+                row.overhead_s.push(received - message.send.begin_s);
+            }
+            if !row.send_s.is_empty() {
+                tables.messages.push(row);
+            }
+        }
+        tables.collectives = self.collective_rows();
+        tables
+    }
+
+    fn collective_rows(&mut self) -> Vec<CollectiveRow> {
+        let begin = |instance: &CollectiveInstance| {
+            instance.members.iter().map(|member| member.begin_s).fold(f64::INFINITY, f64::min)
+        };
+        self.instances.sort_by(|a, b| begin(a).total_cmp(&begin(b)));
+        // Calls on a communicator that was duplicated are made between those on MPI_COMM_WORLD,
+        // which has the first ones of all.
+        let Some(world) = self.instances.first().map(|instance| instance.communicator) else {
+            return Vec::new();
+        };
+        let mut cases: Vec<u32> = Vec::new();
+        let mut counts: BTreeMap<(u32, String, u64), u32> = BTreeMap::new();
+        let mut rows = Vec::new();
+        for instance in self.instances.iter().filter(|instance| instance.communicator != world) {
+            let known = cases.iter().position(|known| *known == instance.communicator);
+            let at = known.unwrap_or_else(|| {
+                cases.push(instance.communicator);
+                cases.len() - 1
+            });
+            let Some(case) = ['C', 'D'].get(at).copied() else { continue };
+            let members = instance.members.iter();
+            let bytes = members.map(|m| m.sent_bytes.max(m.received_bytes)).max().unwrap_or(0);
+            let key = (instance.communicator, instance.function.clone(), bytes);
+            let number = counts.entry(key).and_modify(|count| *count += 1).or_insert(1);
+            let durations: Vec<(u32, f64)> = (instance.members.iter())
+                .filter_map(|member| Some((member.rank, member.end_s? - member.begin_s)))
+                .collect();
+            let longest = durations.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+            let Some(&(longest_rank, longest_s)) = longest else { continue };
+            rows.push(CollectiveRow {
+                case,
+                function: instance.function.clone(),
+                bytes,
+                number: *number,
+                longest_s,
+                longest_rank,
+                rank0_s: durations.iter().find(|(rank, _)| *rank == 0).map(|(_, s)| *s),
+            });
+        }
+        rows
+    }
+}
