@@ -62,7 +62,8 @@ struct Report {
     warmup_iterations: u64,
     splits: Vec<SplitReport>,
     /// The split with the least predicted communication on the network measured here.
-    suits: String,
+    /// `None` where ranks share processors.
+    suits: Option<String>,
     /// Equal to the iterations made without a split.
     checked: bool,
     /// Whether times mean anything: not where ranks share processors.
@@ -162,7 +163,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             lattice: arguments.lattice.text(),
             iterations: arguments.iterations,
             warmup_iterations: 1,
-            suits: best.map(|report| report.split.clone()).unwrap_or_default(),
+            suits: best.map(|report| report.split.clone()).filter(|_| !conditions.oversubscribed()),
             checked: affordable,
             times_meaningful: !conditions.oversubscribed(),
             splits: reports,
@@ -318,9 +319,11 @@ impl Results for Report {
             true => format!("all splits give {} as without a split\n", self.splits[0].checksum),
             false => format!("all splits give {}\n", self.splits[0].checksum),
         };
-        if !self.times_meaningful {
-            text += "times are MEANINGLESS: ranks share processors; results, messages and bytes are not\n";
+        text + &match &self.suits {
+            Some(split) => format!("the measured network suits {split}\n"),
+            None => "times are MEANINGLESS, and which split suits cannot be said: ranks share processors; \
+                     results, messages and bytes are right\n"
+                .into(),
         }
-        text + &format!("the measured network suits {}\n", self.suits)
     }
 }
