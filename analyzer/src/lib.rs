@@ -9,6 +9,7 @@
 //! | [`timeline`] | a run | [`timeline::GlobalTimeline`]: every rank's counter on one clock, with an error bound |
 //! | [`timeline::matching`] | a run, its timeline, its communicators | messages and collective instances, one by one |
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
+//! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
 //!
@@ -19,6 +20,7 @@
 //! that was damaged is reported as far as it is valid: look at the diagnoses before trusting a
 //! figure.
 
+pub mod calibration;
 pub mod cli;
 pub mod metrics;
 pub mod models;

@@ -11,6 +11,7 @@ mod blocking;
 mod blocks;
 mod cannon;
 mod ceilings;
+mod clock;
 mod collectives;
 mod conditions;
 mod counter;
@@ -54,6 +55,7 @@ enum Kernel {
     Collectives(collectives::Arguments),
     Lattice(lattice::Arguments),
     Cannon(cannon::Arguments),
+    Clock(clock::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -87,5 +89,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Kernel::Collectives(arguments) => collectives::run(&arguments),
         Kernel::Lattice(arguments) => lattice::run(&arguments),
         Kernel::Cannon(arguments) => cannon::run(&arguments),
+        Kernel::Clock(arguments) => clock::run(&arguments),
     }
 }

@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 pub mod calibrate;
+pub mod clock;
 pub mod doctor;
 pub mod dump;
 pub mod error;
@@ -50,6 +51,7 @@ enum Command {
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
     Dump(dump::DumpArguments),
+    Clock(clock::ClockArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
@@ -63,6 +65,7 @@ pub fn run_command() -> ExitCode {
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
+            Command::Clock(arguments) => clock::clock(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),

@@ -24,6 +24,10 @@ pub const GAMMACHI_MAX_BYTES: &str = "GAMMACHI_MAX_BYTES";
 /// Parameters of the run: `N=20000,NB=80`. Names are C identifiers; values hold no comma, no
 /// semicolon and no control character.
 pub const GAMMACHI_PARAMS: &str = "GAMMACHI_PARAMS";
+/// Two-way clock exchanges a pair of ranks, at least: a whole number from 1 on.
+pub const GAMMACHI_CLOCK_ROUNDS: &str = "GAMMACHI_CLOCK_ROUNDS";
+/// Seconds between clock exchanges during the run.
+pub const GAMMACHI_CLOCK_EVERY: &str = "GAMMACHI_CLOCK_EVERY";
 /// Read by the command, not by the recorder: path of `libgammachi.so`.
 pub const GAMMACHI_LIBRARY: &str = "GAMMACHI_LIBRARY";
 

@@ -10,8 +10,9 @@ use clap::Args;
 
 use super::CommandError;
 use super::recorder_environment::{
-    GAMMACHI_COMPUTE, GAMMACHI_KEEP, GAMMACHI_LEVEL, GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, Variable,
-    join_params, merge_params, parse_param, split_params,
+    GAMMACHI_CLOCK_EVERY, GAMMACHI_CLOCK_ROUNDS, GAMMACHI_COMPUTE, GAMMACHI_KEEP, GAMMACHI_LEVEL,
+    GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, Variable, join_params, merge_params, parse_param,
+    split_params,
 };
 
 /// What may be counted as computation.
@@ -55,6 +56,28 @@ pub struct RecordingOptions {
     /// later comparisons. May be given many times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<(String, String)>,
+
+    /// Two-way exchanges a pair of ranks, at least, when clocks are compared at start and end; quick
+    /// networks get up to ten times as many [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub clock_rounds: Option<u32>,
+
+    /// Compares the clocks again during the run, so many seconds apart, at the next MPI_Barrier,
+    /// Allreduce, Allgather, Alltoall or Reduce_scatter on MPI_COMM_WORLD; for long runs on several
+    /// hosts
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub clock_every: Option<f64>,
+}
+
+/// Reads a number of seconds.
+///
+/// # Errors
+/// It is none, or not above 0.
+pub fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
+        _ => Err("write a number of seconds above 0, such as 60".into()),
+    }
 }
 
 /// What to record, decided.
@@ -68,9 +91,19 @@ pub struct Recording {
     pub params: Vec<(String, String)>,
     /// Which events are kept and in how many bytes, where that is asked for.
     pub keeping: Vec<Variable>,
+    /// Variables of the options that the recorder has its own defaults for.
+    pub clock: Vec<Variable>,
 }
 
 impl RecordingOptions {
+    fn clock(&self) -> Vec<Variable> {
+        let rounds = self.clock_rounds;
+        let rounds = rounds.map(|rounds| (GAMMACHI_CLOCK_ROUNDS, rounds.to_string().into()));
+        let every = self.clock_every;
+        let every = every.map(|every| (GAMMACHI_CLOCK_EVERY, every.to_string().into()));
+        rounds.into_iter().chain(every).collect()
+    }
+
     /// Options, then what the environment says, then defaults.
     ///
     /// # Errors
@@ -103,7 +136,7 @@ impl RecordingOptions {
         let inherited = split_params(&inherited)
             .map_err(|_| not_understood(GAMMACHI_PARAMS, &inherited, "N=20000,NB=80"))?;
         let params = merge_params(inherited, self.params.iter().cloned());
-        Ok(Recording { level, compute, params, keeping: self.keeping() })
+        Ok(Recording { level, compute, params, keeping: self.keeping(), clock: self.clock() })
     }
 
     /// The variables of the options on what is kept; others are inherited, and checked by the recorder.
@@ -124,7 +157,7 @@ impl RecordingOptions {
     /// # Errors
     /// As [`RecordingOptions::decide`].
     pub fn given(&self) -> Result<Vec<Variable>, CommandError> {
-        let Recording { level, compute, params, keeping } = self.decide()?;
+        let Recording { level, compute, params, keeping, clock } = self.decide()?;
         let mut given: Vec<Variable> = keeping;
         if self.level.is_some() {
             given.push((GAMMACHI_LEVEL, level.to_string().into()));
@@ -135,6 +168,7 @@ impl RecordingOptions {
         if !self.params.is_empty() {
             given.push((GAMMACHI_PARAMS, join_params(&params).into()));
         }
+        given.extend(clock);
         Ok(given)
     }
 }
@@ -150,6 +184,7 @@ impl Recording {
         if !self.params.is_empty() {
             variables.push((GAMMACHI_PARAMS, join_params(&self.params).into()));
         }
+        variables.extend(self.clock.iter().cloned());
         variables
     }
 }

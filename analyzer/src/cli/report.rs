@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::clock::known_rates;
 use super::error::{CommandError, print};
 use crate::metrics::{Metrics, Selection};
 use crate::present::{Report, json, terminal};
-use crate::timeline::GlobalTimeline;
+use crate::timeline::{GlobalTimeline, KnownRates};
 use crate::trace::Run;
 
 /// Says what happened in a run, where the time went, and what to do.
@@ -32,6 +33,16 @@ pub struct ReportArguments {
     #[arg(long, value_name = "NAME", conflicts_with = "window")]
     pub region: Option<String>,
 
+    /// Move receives that end before their send began (and what depends on them) on a copy of the
+    /// timeline, and say what was changed
+    #[arg(long)]
+    pub causal: bool,
+
+    /// What `gammachi clock --drift` measured between these hosts: the rate of clocks that were compared
+    /// only once (a run that died)
+    #[arg(long, value_name = "FILE")]
+    pub clock: Option<PathBuf>,
+
     /// Restrict every figure to a stretch: seconds since the first rank left MPI_Init (`1.5,20`), or
     /// from the end of a call to the begin of another on each rank (`MPI_Barrier#3,MPI_Barrier#4`)
     #[arg(long, value_name = "FROM,TO")]
@@ -50,7 +61,12 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         (None, None) => Selection::Whole,
     };
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
-    let timeline = GlobalTimeline::new(&run);
+    let known_rates = match &arguments.clock {
+        Some(path) => known_rates(path)?,
+        None => KnownRates::default(),
+    };
+    let measured = GlobalTimeline::with_rates(&run, &known_rates);
+    let timeline = if arguments.causal { measured.corrected(&run) } else { measured };
     let metrics = Metrics::new(&run, &timeline, &selection)
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };

@@ -125,6 +125,12 @@ pub struct MessageMetrics {
     pub wildcard_receives: u64,
     /// Messages that arrive before they are sent: the clocks are off by more than they took.
     pub early: u64,
+    /// Of these, those that arrive earlier by more than the bounds of both clocks: bounds, matching or
+    /// trace are wrong.
+    pub early_beyond_bound: u64,
+    /// Messages that arrive before they are sent by the ranks' counters as they stand, without
+    /// alignment.
+    pub early_unaligned: u64,
     /// Sends and receives without a partner.
     pub unmatched: BTreeMap<Reason, Sides>,
     /// By sender and receiver.
@@ -152,6 +158,7 @@ impl MessageMetrics {
         let (rows, row_of) = rows(&table);
         let mut tally = Tally {
             run,
+            timeline,
             selections: &resolved.ranks,
             row_of,
             sizes: BTreeMap::new(),
@@ -192,7 +199,8 @@ impl MessageMetrics {
         );
         note(
             self.early,
-            "messages arrive before they are sent: times across ranks are off by more than they took",
+            "messages arrive before they are sent: times across ranks are off by more than they took; \
+             --causal moves them apart",
         );
         notes
     }
@@ -249,6 +257,7 @@ fn new_row(entry: &CommunicatorEntry) -> CommunicatorMetrics {
 
 struct Tally<'a> {
     run: &'a Run,
+    timeline: &'a GlobalTimeline,
     selections: &'a [RankSelection],
     row_of: Vec<usize>,
     sizes: BTreeMap<u32, Traffic>,
@@ -259,6 +268,23 @@ impl Tally<'_> {
     fn selects(&self, rank: u32, begin_ticks: u64) -> bool {
         let selection = self.run.position_of(rank).and_then(|index| self.selections.get(index));
         selection.is_some_and(|selection| selection.counts(begin_ticks))
+    }
+
+    fn count_early(&mut self, message: &Message) {
+        let (send, receive) = (&message.send, &message.receive);
+        let (Some(end_s), Some(end_ticks)) = (receive.end_s, receive.end_ticks) else { return };
+        self.metrics.early_unaligned += u64::from(end_ticks < send.begin_ticks);
+        if end_s >= send.begin_s {
+            return;
+        }
+        self.metrics.early += 1;
+        let bound_ns = |rank: u32, ticks: u64| {
+            self.timeline.ranks[self.run.position_of(rank)?].clock.bound_ns_at(ticks)
+        };
+        let sent = bound_ns(send.rank, send.begin_ticks);
+        let bounds = sent.zip(bound_ns(receive.rank, end_ticks));
+        let beyond = bounds.is_some_and(|(a, b)| (send.begin_s - end_s) * 1e9 > a + b);
+        self.metrics.early_beyond_bound += u64::from(beyond);
     }
 
     fn row(&mut self, communicator: u32) -> Option<&mut CommunicatorMetrics> {
@@ -276,7 +302,7 @@ impl MatchSink for Tally<'_> {
         let traffic = Traffic { count: 1, bytes: message.bytes };
         self.metrics.total.add(traffic);
         self.metrics.wildcard_receives += u64::from(message.wildcard);
-        self.metrics.early += u64::from(receive.end_s.is_some_and(|end_s| end_s < send.begin_s));
+        self.count_early(message);
         self.metrics.matrix.pairs.entry((send.rank, receive.rank)).or_default().add(traffic);
         self.sizes.entry(class_of_size(message.bytes)).or_default().add(traffic);
         if let Some(row) = self.row(message.communicator) {

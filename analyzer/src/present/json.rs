@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
 use crate::timeline::{Alignment, Ending};
 
+use super::clock_json::{self, ClockPart, ExchangeDocument};
 use super::messages_json::{self, MessagesPart, Polls};
 use super::totals::TotalsPart;
 use super::{Report, context, terminal, verdict};
@@ -37,7 +38,7 @@ struct Document<'a> {
     totals: Option<TotalsPart<'a>>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
-    clock: Clock,
+    clock: ClockPart,
     trust: Trust,
     verdict: Vec<String>,
     diagnoses: Vec<DiagnosisDocument<'a>>,
@@ -89,6 +90,7 @@ struct RankDocument<'a> {
     inside_since_s: Option<f64>,
     flops: Option<f64>,
     clock_bound_ns: Option<f64>,
+    clock_exchanges: Vec<ExchangeDocument>,
     clock_alignment: &'static str,
 }
 
@@ -102,12 +104,6 @@ struct CallDocument<'a> {
     max_s: f64,
     max_rank: u32,
     bytes: Option<u64>,
-}
-
-#[derive(Debug, Serialize)]
-struct Clock {
-    bound_ns: Option<f64>,
-    aligned: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -179,7 +175,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             .collect(),
         totals: metrics.totals.as_ref().map(TotalsPart::new),
         messages: MessagesPart::new(report),
-        clock: Clock { bound_ns: timeline.bound_ns, aligned: timeline.aligned },
+        clock: ClockPart::new(timeline),
         trust: Trust {
             tool_share: terminal::tool_share(report),
             lost_events: metrics.lost_events,
@@ -265,6 +261,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         inside_since_s: inside.map(|(_, since_s)| *since_s),
         flops: figures.flops,
         clock_bound_ns: time.clock.bound_ns,
+        clock_exchanges: clock_json::exchanges(report, index),
         clock_alignment: match time.clock.alignment {
             Alignment::Reference => "reference",
             Alignment::Measured => "measured",

@@ -120,7 +120,7 @@ fn the_document_shows_them_too() {
     let [_, text] = report_texts(directory.path());
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!({
-        "matched": 4, "unmatched": 1, "bytes": 4256, "wildcard_receives": 2, "early": 0,
+        "matched": 4, "unmatched": 1, "bytes": 4256, "wildcard_receives": 2, "early": 0, "early_beyond_bound": 0, "early_unaligned": 0,
         "size_mismatches": 0, "unknown_requests": 0,
         "unmatched_reasons": [{"reason": "no partner", "sends": 1, "receives": 0}],
     });

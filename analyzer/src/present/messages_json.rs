@@ -28,6 +28,8 @@ struct Messages {
     unmatched_reasons: Vec<ReasonDocument>,
     wildcard_receives: u64,
     early: u64,
+    early_beyond_bound: u64,
+    early_unaligned: u64,
     size_mismatches: u64,
     unknown_requests: u64,
 }
@@ -129,6 +131,8 @@ fn messages(metrics: &MessageMetrics) -> Messages {
         unmatched_reasons: reasons.collect(),
         wildcard_receives: metrics.wildcard_receives,
         early: metrics.early,
+        early_beyond_bound: metrics.early_beyond_bound,
+        early_unaligned: metrics.early_unaligned,
         size_mismatches: metrics.summary.size_mismatches,
         unknown_requests: metrics.summary.unknown_requests,
     }

@@ -1,6 +1,7 @@
 //! Stage 4, for people and programs: a run, its timeline and its metrics come in, the terminal's
 //! screen ([`terminal`]) and the JSON document ([`json`]) go out.
 
+pub mod calibration;
 pub mod dump;
 pub mod figure;
 pub mod json;
@@ -8,6 +9,7 @@ pub mod late_partner;
 pub mod machine;
 pub mod terminal;
 
+mod clock_json;
 mod context;
 mod messages;
 mod messages_json;

@@ -1,7 +1,7 @@
 //! The first screen: a report comes in, text for a terminal of 80 columns and more goes out.
 
 use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection};
-use crate::timeline::{Alignment, Ending};
+use crate::timeline::{Alignment, Ending, GlobalTimeline};
 
 use super::Report;
 use super::context::{
@@ -46,6 +46,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     }
     screen.labelled(flops_line(report));
     screen.labelled(Some(("TRUST", trust_line(report))));
+    screen.labelled(causal_line(report));
     screen.continued(&diagnosis_lines(report));
     for note in report.notes() {
         screen.labelled(Some(("NOTE", printable(note))));
@@ -314,10 +315,7 @@ fn trust_line(report: &Report) -> String {
     let (metrics, timeline) = (report.metrics, report.timeline);
     let unaligned =
         timeline.ranks.iter().filter(|r| r.clock.alignment == Alignment::Unaligned).count();
-    let bound = match timeline.bound_ns {
-        Some(bound_ns) => format!("clock ±{}", nanoseconds(bound_ns)),
-        None => "clock unknown".into(),
-    };
+    let bound = clock_bound(timeline);
     let mut parts = vec![match unaligned {
         0 => bound,
         count => format!("{bound}, but {} not aligned", plural(count, "rank")),
@@ -338,6 +336,39 @@ fn trust_line(report: &Report) -> String {
     }
     parts.push("1 run: no spread known".into());
     parts.join(" | ")
+}
+
+/// What `--causal` changed.
+fn causal_line(report: &Report) -> Option<(&'static str, String)> {
+    let causal = report.timeline.causal?;
+    let text = match causal.early_before {
+        0 => "no message arrives before it is sent; no time was changed".to_owned(),
+        early => format!(
+            "{} of {} messages arrived before they were sent, {} still do; {} receives were moved \
+             (by {} at most), and with them times on {}, by {} at most",
+            count(early),
+            count(causal.messages),
+            count(causal.early_after),
+            count(causal.moved_receives),
+            nanoseconds(causal.largest_jump_ns),
+            plural(causal.changed_ranks as usize, "rank"),
+            nanoseconds(causal.largest_shift_ns)
+        ),
+    };
+    Some(("CAUSAL", text))
+}
+
+/// The bound, and where drift makes it wider in between, that of begin and end, too.
+fn clock_bound(timeline: &GlobalTimeline) -> String {
+    match (timeline.bound_ns, timeline.ends_bound_ns) {
+        (Some(between), Some(ends)) if between > 1.1 * ends => format!(
+            "clock ±{} at begin and end, ±{} between",
+            nanoseconds(ends),
+            nanoseconds(between)
+        ),
+        (Some(bound_ns), _) => format!("clock ±{}", nanoseconds(bound_ns)),
+        (None, _) => "clock unknown".into(),
+    }
 }
 
 fn nanoseconds_fine(value_ns: f64) -> String {

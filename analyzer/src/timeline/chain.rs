@@ -6,28 +6,35 @@ use std::collections::HashMap;
 use crate::trace::{FileDiagnosis, RankTrace, Run};
 
 use super::Alignment;
-use super::exchange::{Hop, LinearMap, Rates, hop};
+use super::counter_map::CounterMap;
+use super::exchange::{Hop, Rates, UNMEASURED_RATE, hop};
 use super::frequency::Frequency;
-use super::stretch::Stretch;
+use super::known_rates::KnownRates;
+use super::rank_clock::BoundLine;
 
 /// A rank's counter on that of rank 0.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct RootMap {
-    pub map: LinearMap,
-    pub bound_ns: f64,
+    pub map: CounterMap,
+    /// Over the rank's own counter; `None` where nothing was measured.
+    pub bound: Option<BoundLine>,
     pub alignment: Alignment,
 }
 
 impl RootMap {
-    const ROOT: Self =
-        Self { map: LinearMap::identity_at(0), bound_ns: 0.0, alignment: Alignment::Reference };
+    fn root() -> Self {
+        Self {
+            map: CounterMap::identity_at(0),
+            bound: Some(BoundLine::constant(0.0)),
+            alignment: Alignment::Reference,
+        }
+    }
 }
 
 /// The hops of all ranks.
 #[derive(Debug)]
 pub(super) struct Chains<'a> {
     run: &'a Run,
-    frequencies: &'a [Frequency],
     hops: Vec<Option<Hop>>,
     /// Exchanges that cannot be used.
     pub diagnoses: Vec<FileDiagnosis>,
@@ -35,7 +42,7 @@ pub(super) struct Chains<'a> {
 
 impl<'a> Chains<'a> {
     /// Reads every rank's exchanges.
-    pub fn new(run: &'a Run, frequencies: &'a [Frequency], stretches: &[Stretch]) -> Self {
+    pub fn new(run: &'a Run, frequencies: &[Frequency], known: &KnownRates) -> Self {
         let mut diagnoses = Vec::new();
         let mut hops = Vec::with_capacity(run.ranks.len());
         for (index, rank) in run.ranks.iter().enumerate() {
@@ -43,11 +50,21 @@ impl<'a> Chains<'a> {
             let parent = rank.facts.exchanges.first().and_then(|e| run.position_of(e.parent));
             // A parent whose file is missing: its counter is taken to run like this one.
             let other = parent.map_or(own, |parent| &frequencies[parent]);
-            let rates = Rates {
+            // Each kernel has its own idea of a second; on one kernel the anchors compare rates.
+            let boot_id = |index: usize| &run.ranks[index].file.header.boot_id;
+            let one_kernel = parent.is_some_and(|parent| boot_id(parent) == boot_id(index));
+            let host = |index: usize| run.ranks[index].file.header.host.as_str();
+            let calibrated = parent.and_then(|parent| known.between(host(index), host(parent)));
+            let mut rates = Rates {
                 expected: other.ticks_per_s / own.ticks_per_s,
-                relative_uncertainty: own.relative_uncertainty + other.relative_uncertainty,
-                stretch_ticks: stretches[index].end_ticks - stretches[index].begin_ticks,
+                relative_uncertainty: own.relative_uncertainty
+                    + other.relative_uncertainty
+                    + if one_kernel { 0.0 } else { UNMEASURED_RATE },
+                ns_per_tick: 1e9 / own.ticks_per_s,
             };
+            if let Some((rate, uncertainty)) = calibrated {
+                (rates.expected, rates.relative_uncertainty) = (rate, uncertainty);
+            }
             let found = match rank.rank {
                 0 => Ok(None),
                 _ => hop(&rank.facts.exchanges, rates),
@@ -57,13 +74,13 @@ impl<'a> Chains<'a> {
                 None
             }));
         }
-        Self { run, frequencies, hops, diagnoses }
+        Self { run, hops, diagnoses }
     }
 
     /// Composes the hops along the parents; `None` where neither they nor a host-mate's lead to
     /// rank 0.
     pub fn resolve(&self) -> Vec<Option<RootMap>> {
-        let mut maps = vec![None; self.hops.len()];
+        let mut maps: Vec<Option<RootMap>> = vec![None; self.hops.len()];
         let mut visited = vec![false; self.hops.len()];
         for start in 0..self.hops.len() {
             let mut path = Vec::new();
@@ -72,10 +89,10 @@ impl<'a> Chains<'a> {
             // Each rank is entered once: a loop of parents, or a second visit, ends the walk.
             while let Some(index) = at {
                 if self.run.ranks[index].rank == 0 {
-                    maps[index] = Some(RootMap::ROOT);
+                    maps[index] = Some(RootMap::root());
                 }
                 if visited[index] || maps[index].is_some() {
-                    reached = maps[index];
+                    reached.clone_from(&maps[index]);
                     break;
                 }
                 visited[index] = true;
@@ -84,26 +101,19 @@ impl<'a> Chains<'a> {
                 at = self.run.position_of(hop.parent);
                 if at.is_none() && hop.parent == 0 {
                     // Rank 0's file is missing; its counter still is the common reference.
-                    reached = Some(RootMap::ROOT);
+                    reached = Some(RootMap::root());
                 }
             }
             for index in path.into_iter().rev() {
                 reached = match (reached, &self.hops[index]) {
-                    (Some(parent), Some(hop)) => self.compose(index, hop, &parent),
+                    (Some(parent), Some(hop)) => compose(hop, &parent),
                     _ => None,
                 };
-                maps[index] = reached;
+                maps[index].clone_from(&reached);
             }
         }
         self.share_with_host_mates(&mut maps);
         maps
-    }
-
-    fn compose(&self, index: usize, hop: &Hop, parent: &RootMap) -> Option<RootMap> {
-        let hop_ns = hop.bound_ticks / self.frequencies[index].ticks_per_s * 1e9;
-        let map = hop.map.then(&parent.map);
-        let alignment = if hop.shared { Alignment::SharedCounter } else { Alignment::Measured };
-        map.is_possible().then_some(RootMap { map, bound_ns: parent.bound_ns + hop_ns, alignment })
     }
 
     /// Lets ranks whose chain does not lead to rank 0 share the map of a host-mate, when both
@@ -114,17 +124,47 @@ impl<'a> Chains<'a> {
         let mut clocks = HashMap::new();
         for (index, map) in maps.iter().enumerate().filter(|(index, _)| sharable(*index)) {
             if let Some(map) = map {
-                clocks.entry(host_counter(&ranks[index])).or_insert(*map);
+                clocks.entry(host_counter(&ranks[index])).or_insert_with(|| map.clone());
             }
         }
         for (index, map) in maps.iter_mut().enumerate() {
             let own = self.hops[index].as_ref();
             if map.is_none() && sharable(index) && own.is_none_or(|hop| hop.shared) {
-                *map = clocks
-                    .get(&host_counter(&ranks[index]))
-                    .map(|map| RootMap { alignment: Alignment::AssumedShared, ..*map });
+                // What was never measured has no bound.
+                *map = clocks.get(&host_counter(&ranks[index])).map(|map| RootMap {
+                    map: map.map.clone(),
+                    bound: None,
+                    alignment: Alignment::AssumedShared,
+                });
             }
         }
+    }
+}
+
+fn compose(hop: &Hop, parent: &RootMap) -> Option<RootMap> {
+    let map = hop.map.then(&parent.map);
+    let alignment = if hop.shared { Alignment::SharedCounter } else { Alignment::Measured };
+    let bound = parent.bound.as_ref().map(|bound| sum(&hop.bound, bound, &hop.map));
+    map.is_possible().then_some(RootMap { map, bound, alignment })
+}
+
+/// The bound of a hop and that of its parent, over the counter of the child.
+fn sum(own: &BoundLine, parent: &BoundLine, to_parent: &CounterMap) -> BoundLine {
+    let mut at: Vec<u64> = own.points.iter().map(|(ticks, _)| *ticks).collect();
+    let of_parent = parent.points.iter().map(|(ticks, _)| i128::from(*ticks));
+    if parent.points.len() > 1 {
+        at.extend(of_parent.filter_map(|ticks| to_parent.source_at(ticks)));
+    }
+    at.sort_unstable();
+    at.dedup();
+    let parent_at = |ticks: u64| {
+        let ticks = to_parent.whole_ticks_at(ticks).max(0);
+        parent.at(u64::try_from(ticks).unwrap_or(u64::MAX))
+    };
+    BoundLine {
+        points: at.into_iter().map(|ticks| (ticks, own.at(ticks) + parent_at(ticks))).collect(),
+        before_ns: own.before_ns + parent.before_ns,
+        after_ns: own.after_ns + parent.after_ns,
     }
 }
 
@@ -146,5 +186,5 @@ pub(super) fn root_seconds_per_tick(
     let candidates = frequencies.iter().zip(maps).filter_map(|(f, map)| Some((f, map.as_ref()?)));
     let best = candidates
         .min_by(|(a, _), (b, _)| a.relative_uncertainty.total_cmp(&b.relative_uncertainty));
-    best.map_or(1e-9, |(frequency, map)| 1.0 / (frequency.ticks_per_s * map.map.rate))
+    best.map_or(1e-9, |(frequency, map)| 1.0 / (frequency.ticks_per_s * map.map.first_rate()))
 }

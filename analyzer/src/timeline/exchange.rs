@@ -1,69 +1,32 @@
 //! One hop between two counters: a rank's clock exchanges come in, the map from its counter to its
-//! parent's and its bound go out.
+//! parent's and its bound over time go out.
+//!
+//! Where an exchange was made the bound is the exchange's own. Between two exchanges the map is
+//! linear and the bound widens towards the middle by [`WANDER`]; where no exchange follows, the
+//! offset stays, the rate is that of the frequencies, and the bound widens with time by what is not
+//! known of the rate.
 
 use trace_format::header::{ClockExchange, Phase};
 
-/// A linear map between two counters: `to = to_ticks + to_fraction + (from − from_ticks)·rate`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct LinearMap {
-    pub from_ticks: u64,
-    pub to_ticks: i128,
-    pub to_fraction: f64,
-    pub rate: f64,
-}
+use super::counter_map::{CounterMap, LinearMap};
+use super::rank_clock::BoundLine;
 
-impl LinearMap {
-    /// The map of a counter to itself; the reading only keeps later sums small.
-    pub const fn identity_at(ticks: u64) -> Self {
-        Self { from_ticks: ticks, to_ticks: ticks as i128, to_fraction: 0.0, rate: 1.0 }
-    }
-
-    /// Whether the numbers are such as counters can have; what is composed of damage is not.
-    pub fn is_possible(&self) -> bool {
-        let magnitude = self.to_ticks.unsigned_abs();
-        self.to_fraction.is_finite() && (1e-6..1e6).contains(&self.rate) && magnitude < 1 << 80
-    }
-
-    /// Ticks of the target between `origin` and the moment when the source stood at `ticks`.
-    pub fn ticks_since(&self, origin: i128, ticks: u64) -> f64 {
-        let from = i128::from(ticks) - i128::from(self.from_ticks);
-        let whole = self.to_ticks.saturating_sub(origin);
-        if self.rate == 1.0 {
-            return (whole + from) as f64 + self.to_fraction;
-        }
-        whole as f64 + (self.to_fraction + from as f64 * self.rate)
-    }
-
-    /// The target when the source stood at `ticks`, rounded down.
-    pub fn whole_ticks_at(&self, ticks: u64) -> i128 {
-        self.to_ticks.saturating_add(self.ticks_since(self.to_ticks, ticks).floor() as i128)
-    }
-
-    /// This map followed by the next.
-    pub fn then(&self, next: &Self) -> Self {
-        let distance = self.to_ticks.saturating_sub(i128::from(next.from_ticks));
-        // Whole ticks stay whole; only what the rate adds is a fraction.
-        let added = distance as f64 * (next.rate - 1.0) + self.to_fraction * next.rate;
-        let fraction = next.to_fraction + added;
-        let whole = fraction.floor();
-        Self {
-            from_ticks: self.from_ticks,
-            to_ticks: next.to_ticks.saturating_add(distance).saturating_add(whole as i128),
-            to_fraction: fraction - whole,
-            rate: self.rate * next.rate,
-        }
-    }
-}
+/// How far the rate of one counter against another may wander from its mean over minutes to hours:
+/// 0.1 ppm, what oscillators of servers keep (D. Veitch, S. Babu, A. Pásztor: Robust synchronization of
+/// software clocks across the Internet, IMC 2004).
+pub const WANDER: f64 = 1e-7;
+/// How far two oscillators may be from each other: 50 ppm each, what crystals are sold with.
+pub const UNMEASURED_RATE: f64 = 1e-4;
 
 /// A rank's counter against its parent's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Hop {
     /// The parent's rank.
     pub parent: u32,
     /// From the rank's counter to the parent's.
-    pub map: LinearMap,
-    /// Error bound, the rank's ticks.
-    pub bound_ticks: f64,
+    pub map: CounterMap,
+    /// Error bound over the rank's counter.
+    pub bound: BoundLine,
     /// Whether the exchange found both to read one counter.
     pub shared: bool,
 }
@@ -75,8 +38,8 @@ pub(super) struct Rates {
     pub expected: f64,
     /// Relative uncertainty of that.
     pub relative_uncertainty: f64,
-    /// How long the rank ran, its ticks: what an unmeasured drift acts on.
-    pub stretch_ticks: u64,
+    /// Nanoseconds a tick of the rank's.
+    pub ns_per_tick: f64,
 }
 
 /// How far a measured rate may lie from that of the frequencies before it is taken for damage.
@@ -88,42 +51,63 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
     if exchanges.is_empty() {
         return Ok(None);
     }
+    let readings = readings(exchanges)?;
+    let parent = readings[0].parent;
+    let bounds = readings.iter().map(|reading| reading.bound_ticks as f64 * rates.ns_per_tick);
+    let agrees =
+        |e: &ClockExchange| e.same_host && e.child_ticks.abs_diff(e.parent_ticks) <= e.bound_ticks;
+    if readings.iter().all(agrees) {
+        let map = CounterMap::identity_at(readings[0].child_ticks);
+        let bound = BoundLine::constant(bounds.fold(0.0, f64::max));
+        return Ok(Some(Hop { parent, map, bound, shared: true }));
+    }
+    let mut pieces = Vec::with_capacity(readings.len());
+    for pair in readings.windows(2) {
+        pieces.push(LinearMap { rate: rate_between(&pair[0], &pair[1], rates)?, ..at(&pair[0]) });
+    }
+    let last = readings[readings.len() - 1];
+    if pieces.is_empty() {
+        pieces.push(LinearMap { rate: rates.expected, ..at(&last) });
+    }
+    let bound = bound_line(&readings, &bounds.collect::<Vec<_>>(), rates);
+    Ok(Some(Hop { parent, map: CounterMap::new(pieces), bound, shared: false }))
+}
+
+/// The exchanges that can be used, in order of time: the first at init, those during the run, the last
+/// at finalize, all with one parent.
+fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, String> {
     let sound = |exchange: &&ClockExchange| exchange.child_ticks > 0 && exchange.parent_ticks > 0;
-    let phase = |phase| move |exchange: &&ClockExchange| exchange.phase == phase;
-    let first = exchanges.iter().filter(sound).find(phase(Phase::Init));
-    let last = exchanges.iter().filter(sound).rfind(phase(Phase::Finalize));
-    let Some(start) = first.or(last) else {
+    let of = |phase| exchanges.iter().filter(sound).filter(move |e| e.phase == phase);
+    let ordered =
+        of(Phase::Init).take(1).chain(of(Phase::During)).chain(of(Phase::Finalize).last()).copied();
+    let mut readings: Vec<ClockExchange> = ordered.collect();
+    let Some(parent) = readings.first().map(|first| first.parent) else {
         return Err("its clock exchanges have no counter readings".into());
     };
-    let end = last.filter(|last| last.parent == start.parent && *last != start);
-    let readings: Vec<_> = [Some(start), end].into_iter().flatten().collect();
-    let bound_ticks = readings.iter().map(|e| e.bound_ticks).max().unwrap_or(0) as f64;
-    let agrees =
-        |e: &&ClockExchange| e.same_host && e.child_ticks.abs_diff(e.parent_ticks) <= e.bound_ticks;
-    if readings.iter().all(agrees) {
-        let map = LinearMap::identity_at(start.child_ticks);
-        return Ok(Some(Hop { parent: start.parent, map, bound_ticks, shared: true }));
+    readings.retain(|reading| reading.parent == parent);
+    let rises = |pair: &[ClockExchange]| {
+        pair[1].child_ticks > pair[0].child_ticks && pair[1].parent_ticks > pair[0].parent_ticks
+    };
+    match readings.windows(2).all(rises) {
+        true => Ok(readings),
+        false => Err("its second clock exchange lies before its first".into()),
     }
-    let offset_only = LinearMap {
-        from_ticks: start.child_ticks,
-        to_ticks: i128::from(start.parent_ticks),
+}
+
+fn at(reading: &ClockExchange) -> LinearMap {
+    LinearMap {
+        from_ticks: reading.child_ticks,
+        to_ticks: i128::from(reading.parent_ticks),
         to_fraction: 0.0,
-        rate: rates.expected,
-    };
-    let drift_ticks = rates.relative_uncertainty * rates.stretch_ticks as f64;
-    let Some(end) = end else {
-        let bound_ticks = bound_ticks + drift_ticks;
-        let map = offset_only;
-        return Ok(Some(Hop { parent: start.parent, map, bound_ticks, shared: false }));
-    };
-    let child = end.child_ticks.checked_sub(start.child_ticks).filter(|ticks| *ticks > 0);
-    let parent = end.parent_ticks.checked_sub(start.parent_ticks).filter(|ticks| *ticks > 0);
-    let rate = match (child, parent) {
-        (Some(child), Some(parent)) => parent as f64 / child as f64,
-        _ => return Err("its second clock exchange lies before its first".into()),
-    };
+        rate: 1.0,
+    }
+}
+
+fn rate_between(a: &ClockExchange, b: &ClockExchange, rates: Rates) -> Result<f64, String> {
+    let child = (b.child_ticks - a.child_ticks) as f64;
+    let rate = (b.parent_ticks - a.parent_ticks) as f64 / child;
     // Over a short stretch the bounds themselves explain a different rate.
-    let by_bounds = 2.0 * bound_ticks / child.unwrap_or(1) as f64;
+    let by_bounds = (a.bound_ticks as f64 + b.bound_ticks as f64) / child;
     let tolerance = RATE_TOLERANCE + rates.relative_uncertainty + by_bounds;
     if (rate / rates.expected - 1.0).abs() > tolerance {
         return Err(format!(
@@ -132,6 +116,26 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
             rate / rates.expected
         ));
     }
-    let map = LinearMap { rate, ..offset_only };
-    Ok(Some(Hop { parent: start.parent, map, bound_ticks, shared: false }))
+    Ok(rate)
+}
+
+fn bound_line(readings: &[ClockExchange], bounds_ns: &[f64], rates: Rates) -> BoundLine {
+    let mut points = Vec::with_capacity(2 * readings.len());
+    // One exchange: all that is known of the rate are the frequencies.
+    let (mut before, mut after) = (rates.relative_uncertainty, rates.relative_uncertainty);
+    for (index, (reading, bound_ns)) in readings.iter().zip(bounds_ns).enumerate() {
+        points.push((reading.child_ticks, *bound_ns));
+        let Some(next) = readings.get(index + 1) else { break };
+        let ticks = next.child_ticks - reading.child_ticks;
+        let both_ns = bound_ns + bounds_ns[index + 1];
+        let half_ns = ticks as f64 / 2.0 * rates.ns_per_tick;
+        points.push((reading.child_ticks + ticks / 2, both_ns / 2.0 + half_ns * WANDER));
+        // Beyond the ends the slope goes on: its own error, and the wander on both sides of it.
+        let slope = both_ns / (2.0 * half_ns) + 2.0 * WANDER;
+        if index == 0 {
+            before = slope.min(rates.relative_uncertainty.max(WANDER));
+        }
+        after = slope.min(rates.relative_uncertainty.max(WANDER));
+    }
+    BoundLine { points, before_ns: before * rates.ns_per_tick, after_ns: after * rates.ns_per_tick }
 }

@@ -5,21 +5,31 @@
 //! that is the sum over the hops. Each rank's stretch τ_i is fixed here, too: from MPI_Init's
 //! return to MPI_Finalize's entry, or to the last stamp of a rank that never got there.
 
+mod causal;
 mod chain;
 pub mod communicators;
+mod counter_map;
 pub mod event_streams;
 mod exchange;
 mod frequency;
+mod known_rates;
 pub mod matching;
 pub mod mpi_constants;
+mod rank_clock;
 mod stretch;
+mod utc;
 
 use crate::trace::{FileDiagnosis, RankTrace, Run};
 
+pub use causal::{AMORTISATION, CausalCorrection};
 use chain::{Chains, RootMap};
+pub use exchange::{UNMEASURED_RATE, WANDER};
 pub use frequency::{Frequency, FrequencyBasis};
+pub use known_rates::KnownRates;
+pub use rank_clock::{BoundLine, ClockPiece, RankClock};
 pub use stretch::Ending;
 use stretch::Stretch;
+pub use utc::Utc;
 
 /// How a rank's counter came to the global timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,41 +44,6 @@ pub enum Alignment {
     AssumedShared,
     /// By the system's wall clock only, or not at all.
     Unaligned,
-}
-
-/// A rank's counter on the global timeline.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RankClock {
-    /// A reading of the counter, near the rank's begin.
-    pub reference_ticks: u64,
-    /// Seconds since the earliest rank begin at that reading.
-    pub reference_s: f64,
-    /// Global seconds a tick.
-    pub seconds_per_tick: f64,
-    /// Error bound against the reference clock, nanoseconds; `None` when unaligned.
-    pub bound_ns: Option<f64>,
-    /// How the map was found.
-    pub alignment: Alignment,
-}
-
-impl RankClock {
-    /// Seconds since the earliest rank begin. The difference is taken in whole ticks first.
-    pub fn seconds(&self, ticks: u64) -> f64 {
-        let difference = i128::from(ticks) - i128::from(self.reference_ticks);
-        self.reference_s + difference as f64 * self.seconds_per_tick
-    }
-
-    /// The counter at a global time, to the nearest tick; clamped to the counter's range.
-    pub fn ticks_at(&self, seconds: f64) -> u64 {
-        let difference = ((seconds - self.reference_s) / self.seconds_per_tick).round() as i128;
-        let ticks = i128::from(self.reference_ticks).saturating_add(difference);
-        u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
-    }
-
-    /// Seconds that a count of ticks lasts.
-    pub fn duration_s(&self, ticks: u64) -> f64 {
-        ticks as f64 * self.seconds_per_tick
-    }
 }
 
 /// A rank's stretch and clock.
@@ -105,8 +80,15 @@ impl RankTime {
 pub struct GlobalTimeline {
     /// One a rank of [`Run::ranks`], in that order.
     pub ranks: Vec<RankTime>,
-    /// Largest error bound of the aligned ranks, nanoseconds; `None` when no rank is aligned.
+    /// Largest error bound of the measured ranks over their stretches, nanoseconds; `None` when no
+    /// rank was measured.
     pub bound_ns: Option<f64>,
+    /// The same at the begin and end of the ranks' stretches only: next to the exchanges.
+    pub ends_bound_ns: Option<f64>,
+    /// What was changed for the sake of causality; `None` for the clocks as measured.
+    pub causal: Option<CausalCorrection>,
+    /// Where the timeline lies in UTC, by the reference rank's system clock.
+    pub utc: Option<Utc>,
     /// Whether every rank is aligned.
     pub aligned: bool,
     /// What is wrong with stretches and clocks.
@@ -119,6 +101,11 @@ impl GlobalTimeline {
     /// Maps every rank's counter to the global timeline. Never fails: what cannot be aligned is
     /// flagged.
     pub fn new(run: &Run) -> Self {
+        Self::with_rates(run, &KnownRates::default())
+    }
+
+    /// As [`GlobalTimeline::new`]; the rates serve clocks that were compared only once.
+    pub fn with_rates(run: &Run, known_rates: &KnownRates) -> Self {
         let mut diagnoses = Vec::new();
         let stretches: Vec<Stretch> = run.ranks.iter().map(stretch::of_rank).collect();
         for (rank, stretch) in run.ranks.iter().zip(&stretches) {
@@ -126,15 +113,22 @@ impl GlobalTimeline {
             diagnoses.extend(diagnosis.map(|what| FileDiagnosis { file: rank.name.clone(), what }));
         }
         let frequencies = frequency::of_ranks(&run.ranks);
-        let chains = Chains::new(run, &frequencies, &stretches);
+        let chains = Chains::new(run, &frequencies, known_rates);
         let maps = chains.resolve();
         diagnoses.extend(chains.diagnoses);
         let root_seconds_per_tick = chain::root_seconds_per_tick(run, &frequencies, &maps);
         let mut ranks = place(run, &stretches, &frequencies, &maps, root_seconds_per_tick);
         place_unaligned(run, &mut ranks);
         shift_to_earliest_begin(&mut ranks);
+        let at_ends = |rank: &RankTime| {
+            let bound = rank.clock.bound.as_ref()?;
+            Some(bound.at(rank.begin_ticks).max(bound.at(rank.end_ticks)))
+        };
         let mut timeline = Self {
             bound_ns: ranks.iter().filter_map(|r| r.clock.bound_ns).reduce(f64::max),
+            ends_bound_ns: ranks.iter().filter_map(at_ends).reduce(f64::max),
+            utc: utc::of_run(run, &ranks),
+            causal: None,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
             ranks,
             diagnoses,
@@ -194,21 +188,23 @@ fn place(
     ranks
         .map(|(((trace, stretch), frequency), map)| {
             let clock = match map {
-                Some(root) => RankClock {
-                    reference_ticks: stretch.begin_ticks,
-                    reference_s: root.map.ticks_since(origin, stretch.begin_ticks)
-                        * root_seconds_per_tick,
-                    seconds_per_tick: root.map.rate * root_seconds_per_tick,
-                    bound_ns: Some(root.bound_ns),
-                    alignment: root.alignment,
-                },
-                None => RankClock {
-                    reference_ticks: stretch.begin_ticks,
-                    reference_s: 0.0,
-                    seconds_per_tick: 1.0 / frequency.ticks_per_s,
-                    bound_ns: None,
-                    alignment: Alignment::Unaligned,
-                },
+                Some(root) => {
+                    let piece = |(begin_ticks, since, rate): (u64, f64, f64)| ClockPiece {
+                        begin_ticks,
+                        begin_s: since * root_seconds_per_tick,
+                        seconds_per_tick: rate * root_seconds_per_tick,
+                    };
+                    let pieces = root.map.pieces_from(stretch.begin_ticks, origin);
+                    let largest =
+                        |bound: &BoundLine| bound.largest(stretch.begin_ticks, stretch.end_ticks);
+                    RankClock {
+                        pieces: pieces.into_iter().map(piece).collect(),
+                        bound_ns: root.bound.as_ref().map(largest),
+                        bound: root.bound.clone(),
+                        alignment: root.alignment,
+                    }
+                }
+                None => RankClock::unaligned(stretch.begin_ticks, 1.0 / frequency.ticks_per_s),
             };
             RankTime {
                 rank: trace.rank,
@@ -230,13 +226,13 @@ fn place_unaligned(run: &Run, ranks: &mut [RankTime]) {
     let wall_begin_ns = |trace: &RankTrace, time: &RankTime| {
         let anchor = trace.facts.anchors.first()?;
         let since = i128::from(time.begin_ticks) - i128::from(anchor.ticks);
-        let since_ns = since as f64 * time.clock.seconds_per_tick * 1e9;
+        let since_ns = since as f64 / time.frequency.ticks_per_s * 1e9;
         Some(i128::from(anchor.realtime_ns) + since_ns as i128)
     };
     let known = run.ranks.iter().zip(ranks.iter()).find_map(|(trace, time)| {
         let aligned = time.clock.alignment != Alignment::Unaligned;
         let wall = wall_begin_ns(trace, time).filter(|_| aligned)?;
-        Some((wall, time.clock.reference_s))
+        Some((wall, time.begin_s()))
     });
     let anyone = || {
         let mut walls = run.ranks.iter().zip(ranks.iter());
@@ -250,7 +246,7 @@ fn place_unaligned(run: &Run, ranks: &mut [RankTime]) {
         if let Some(wall) = wall_begin_ns(trace, time) {
             let offset_s = (wall - reference_wall_ns) as f64 * 1e-9;
             if offset_s.abs() < WALL_CLOCK_LIMIT_S {
-                time.clock.reference_s = reference_s + offset_s;
+                time.clock.shift(reference_s + offset_s - time.begin_s());
             }
         }
     }
@@ -259,7 +255,7 @@ fn place_unaligned(run: &Run, ranks: &mut [RankTime]) {
 fn shift_to_earliest_begin(ranks: &mut [RankTime]) {
     let earliest = ranks.iter().map(RankTime::begin_s).fold(f64::INFINITY, f64::min);
     for rank in ranks {
-        rank.clock.reference_s -= earliest;
+        rank.clock.shift(-earliest);
     }
 }
 

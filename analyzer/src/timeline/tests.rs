@@ -57,7 +57,7 @@ fn skewed_counters_are_recovered_with_their_sign() {
     {
         let skewed = two_hosts(complete(1, 2), 0).skewed(offset, rate);
         let timeline = timeline_of(&[complete(0, 2), skewed.clone()]);
-        let clock = timeline.ranks[1].clock;
+        let clock = &timeline.ranks[1].clock;
         assert_eq!(clock.alignment, Alignment::Measured, "{offset} {rate}");
         assert_near_ns(timeline.ranks[1].begin_s(), 0.0, 3.0);
         assert_near_ns(timeline.ranks[1].end_s(), 1.0, 3.0);
@@ -229,4 +229,142 @@ fn endings() {
     let mut cut = SyntheticRank::complete(0, 1, BASE + 100 * MS, BASE + 1100 * MS);
     cut.call(0, "MPI_Send", BASE + 200 * MS, BASE + 300 * MS);
     assert_eq!(end_of(&cut), (300 * MS, Ending::Damaged));
+}
+
+/// Adds an exchange of 10 ticks' bound during the run, by the child's truth.
+fn during(child: &mut SyntheticRank, parent: u32, at: u64, offset: i64) {
+    let exchange = child
+        .definitions
+        .iter()
+        .position(|d| matches!(d, Definition::ClockExchange(e) if e.phase == Phase::Finalize));
+    let last = child.definitions.remove(exchange.unwrap());
+    child.exchange(Phase::During, parent, (BASE + at).wrapping_add_signed(offset), BASE + at);
+    child.definitions.push(last);
+}
+
+#[test]
+fn exchanges_during_the_run_follow_a_rate_that_changes() {
+    // 300 µs ahead half-way, nothing at both ends: a line would be 300 µs off in the middle.
+    let mut child = two_hosts(complete(1, 2), 0);
+    during(&mut child, 0, 600 * MS, 300_000);
+    for definition in &mut child.definitions {
+        if let Definition::ClockExchange(exchange) = definition {
+            exchange.same_host = false;
+        }
+    }
+    let timeline = timeline_of(&[complete(0, 2), child]);
+    let clock = &timeline.ranks[1].clock;
+    assert_eq!(clock.alignment, Alignment::Measured);
+    assert_near_ns(clock.seconds(BASE + 600 * MS + 300_000), 0.5, 3.0);
+    assert_near_ns(clock.seconds(BASE + 350 * MS + 150_000), 0.25, 150_000.0 * 0.01);
+    assert_near_ns(timeline.ranks[1].end_s(), 1.0, 3_000.0);
+    assert_eq!(clock.bound_ns_at(BASE + 600 * MS + 300_000).map(f64::round), Some(10.0));
+}
+
+#[test]
+fn the_bound_widens_towards_the_middle_by_the_stated_rate() {
+    let child = two_hosts(complete(1, 2), 0).skewed(5_000_000_000, 1.0 + 20e-6);
+    let timeline = timeline_of(&[complete(0, 2), child]);
+    let clock = &timeline.ranks[1].clock;
+    let at_s = |seconds: f64| clock.bound_ns_at(clock.ticks_at(seconds)).unwrap();
+    // Exchanges 1 ms before the begin and 2 ms behind the end; 0.1 ppm from the nearer one.
+    let middle_ns = 10.0 + 501.5e6 * WANDER;
+    assert!((at_s(0.5005) - middle_ns).abs() < 0.5, "{} {middle_ns}", at_s(0.5005));
+    assert!(at_s(0.0) < 11.0 && at_s(1.0) < 11.0);
+    assert!((clock.bound_ns.unwrap() - middle_ns).abs() < 0.5);
+    let ends_ns = timeline.ends_bound_ns.unwrap();
+    assert!(ends_ns < 11.0 && timeline.bound_ns.unwrap() > ends_ns);
+}
+
+#[test]
+fn without_a_second_exchange_the_bound_widens_with_time() {
+    let mut child = two_hosts(complete(1, 2), 0).skewed(4_000_000_000, 1.0);
+    (child.header.host, child.header.boot_id) = ("n1".into(), "boot-n1".into());
+    child
+        .definitions
+        .retain(|d| !matches!(d, Definition::ClockExchange(e) if e.phase == Phase::Finalize));
+    let timeline = timeline_of(&[complete(0, 2), child]);
+    let rank = &timeline.ranks[1];
+    assert_near_ns(rank.begin_s(), 0.0, 200.0);
+    // Two kernels: their seconds may differ by 100 ppm.
+    let end_ns = rank.clock.bound_ns_at(rank.end_ticks).unwrap();
+    assert!((100_000.0..102_000.0).contains(&end_ns), "{end_ns}");
+    let begin_ns = rank.clock.bound_ns_at(rank.begin_ticks).unwrap();
+    assert!(begin_ns < 200.0, "{begin_ns}");
+}
+
+#[test]
+fn utc_is_that_of_the_reference_ranks_system_clock() {
+    use trace_format::header::SystemClock;
+    let mut first = complete(0, 2);
+    let clock = SystemClock { ticks: BASE, synchronised: true, most_error_ns: 250_000 };
+    first.definitions.push(Definition::SystemClock(clock));
+    let skewed = two_hosts(complete(1, 2), 0).skewed(-3_000_000_000, 1.0);
+    let timeline = timeline_of(&[first, skewed]);
+    let utc = timeline.utc.unwrap();
+    // The synthetic wall clock is 1,700,000,000 s ahead of the counter.
+    let truth = 1_700_000_000_000_000_000 + i128::from(BASE + 100 * MS);
+    assert!((utc.zero_ns - truth).abs() <= 2, "{}", utc.zero_ns - truth);
+    assert_eq!(utc.bound_ns, Some(250_000));
+    assert!(utc.spread_ns <= 4.0, "{}", utc.spread_ns);
+}
+
+mod causal {
+    use super::*;
+    use crate::synthetic_messages::on_world;
+
+    /// Rank 0 sends at 100, 200 … ms, rank 1 receives 1 ms later by the truth; its clock is
+    /// `ahead` ns behind it, which its exchanges do not show.
+    fn run(behind: u64, receives: usize) -> RunDirectory {
+        let mut sender = SyntheticRank::level_1(0, 2, 2000 * MS);
+        let mut receiver = SyntheticRank::level_1(1, 2, 2000 * MS);
+        for index in 1..=receives as u64 {
+            let at = index * 100 * MS;
+            sender.says("MPI_Send", at, at + MS / 2, on_world(1, 5, 8));
+            let end = at + MS - behind;
+            receiver.says("MPI_Recv", end - MS / 2, end, on_world(0, 5, 8));
+            // Its own answer, long before anything else.
+            receiver.says("MPI_Send", end + 50 * MS, end + 51 * MS, on_world(0, 6, 8));
+            sender.says("MPI_Recv", at + 60 * MS, at + 70 * MS, on_world(1, 6, 8));
+        }
+        RunDirectory::of(&[sender, receiver])
+    }
+
+    #[test]
+    fn a_timeline_without_early_messages_stays_as_it_is() {
+        let directory = run(0, 3);
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let corrected = timeline.corrected(&run);
+        let causal = corrected.causal.unwrap();
+        assert_eq!((causal.messages, causal.early_before, causal.changed_ranks), (6, 0, 0));
+        assert_eq!(corrected.ranks, timeline.ranks);
+        assert_eq!(timeline.causal, None);
+    }
+
+    #[test]
+    fn receives_are_moved_behind_their_sends_and_nothing_backwards() {
+        let directory = run(3 * MS, 4);
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let corrected = timeline.corrected(&run);
+        let causal = corrected.causal.unwrap();
+        assert_eq!((causal.early_before, causal.early_after), (4, 0));
+        assert_eq!(causal.changed_ranks, 1);
+        // The first is moved by 2 ms, and 1 % of the time since wears off before the next.
+        assert!((causal.largest_jump_ns - 2e6).abs() < 10.0, "{causal:?}");
+        assert_eq!(corrected.ranks[0], timeline.ranks[0], "the sender's times are right");
+        let (before, after) = (&timeline.ranks[1].clock, &corrected.ranks[1].clock);
+        let mut last = f64::NEG_INFINITY;
+        for ticks in (MS..2000 * MS).step_by(MS as usize / 4) {
+            let moved = after.seconds(ticks) - before.seconds(ticks);
+            assert!((-1e-12..=2.1e-3).contains(&moved), "{ticks}: {moved}");
+            assert!(after.seconds(ticks) > last, "time never runs backwards");
+            last = after.seconds(ticks);
+        }
+        // Long before the first jump and long behind the last one nothing is changed.
+        for ticks in [MS, 1500 * MS] {
+            assert!((after.seconds(ticks) - before.seconds(ticks)).abs() < 1e-4, "{ticks}");
+        }
+    }
 }

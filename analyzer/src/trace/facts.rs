@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use trace_format::header::{ClockAnchor, ClockExchange, Definition, ThreadUsage};
+use trace_format::header::{
+    ClockAnchor, ClockBound, ClockExchange, Definition, SystemClock, ThreadUsage,
+};
 
 /// A rank's definitions, sorted by meaning.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +21,10 @@ pub struct RankFacts {
     pub anchors: Vec<ClockAnchor>,
     /// This rank's counter against another rank's.
     pub exchanges: Vec<ClockExchange>,
+    /// Bounds of the exchanges, summed over the hops by the recorder.
+    pub clock_bounds: Vec<ClockBound>,
+    /// What the kernel said of its own clock.
+    pub system_clock: Option<SystemClock>,
     /// What the operating system did to the threads.
     pub usages: Vec<ThreadUsage>,
     /// Region names by id.
@@ -53,6 +59,8 @@ impl RankFacts {
         match definition {
             Definition::ClockAnchor(anchor) => self.anchors.push(*anchor),
             Definition::ClockExchange(exchange) => self.exchanges.push(*exchange),
+            Definition::ClockBound(bound) => self.clock_bounds.push(*bound),
+            Definition::SystemClock(clock) => self.system_clock = Some(*clock),
             Definition::Region { id, name } => {
                 self.regions.insert(*id, name.clone());
             }

@@ -25,6 +25,8 @@ pub struct MessageEnd {
     pub end_s: Option<f64>,
     /// Counter of the rank at the begin.
     pub begin_ticks: u64,
+    /// Counter of the rank at the end.
+    pub end_ticks: Option<u64>,
 }
 
 /// A matched send and receive.
@@ -269,6 +271,7 @@ impl<'a> Outlet<'a> {
             begin_s: self.seconds(rank, post.begin_ticks),
             end_s: end_ticks.map(|ticks| self.seconds(rank, ticks)),
             begin_ticks: post.begin_ticks,
+            end_ticks,
         };
         let message = Message {
             send: end(send.post.rank, &send.post, send.post.end_ticks),

@@ -1,0 +1,259 @@
+//! A clock calibration run: what `kernels clock` printed comes in ([`Stamps`]), [`Calibration`] goes
+//! out: offsets by pair and trial in both directions, against the truth where it is known; round trips;
+//! drift; and estimators side by side.
+//!
+//! Beside the stages of a recorded run: no trace is read here, and `present` shows the result.
+
+mod estimators;
+mod stamps;
+
+use serde::{Deserialize, Serialize};
+
+pub use estimators::{ESTIMATORS, Estimator};
+pub use stamps::{Exchange, PairStamps, RankPlace, Stamps};
+
+use trace_format::clock_estimate::{TwoWay, estimate};
+
+/// The format's name in a kept result.
+pub const FORMAT: &str = "gammachi clock calibration";
+/// Bins of a round-trip histogram.
+const BINS: usize = 24;
+
+/// What a calibration run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// [`FORMAT`].
+    pub format: String,
+    /// MPI library that the kernel ran under.
+    pub mpi: String,
+    /// Counter that was read.
+    pub counter: String,
+    /// Exchanges a trial.
+    pub rounds: u64,
+    /// Seconds between the two measurements; 0 for one.
+    pub drift_s: f64,
+    /// Host of every rank.
+    pub hosts: Vec<String>,
+    /// Pairs of the tree.
+    pub pairs: Vec<PairCalibration>,
+    /// Estimators on the same stamps; empty where no pair has a known truth.
+    pub estimators: Vec<EstimatorErrors>,
+}
+
+/// One pair of ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairCalibration {
+    /// Who is measured.
+    pub child: usize,
+    /// Against whom.
+    pub parent: usize,
+    /// Offset of the parent's counter against the child's by the trial of reference, nanoseconds of the
+    /// child's counter: the median of the trials but the first.
+    pub reference_ns: f64,
+    /// Whether both ranks read one counter, so that the true offset is 0.
+    pub truth_known: bool,
+    /// Trials of the first measurement.
+    pub trials: Vec<TrialCalibration>,
+    /// Rate of the parent's counter against the child's, parts per million; `None` with one
+    /// measurement.
+    pub drift_ppm: Option<f64>,
+    /// What that is known to, parts per million.
+    pub drift_bound_ppm: Option<f64>,
+    /// Round trips of all exchanges, forward and reverse.
+    pub round_trips: RoundTrips,
+}
+
+/// One trial; offsets relative to the pair's reference, nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TrialCalibration {
+    /// The child asks.
+    pub forward_ns: f64,
+    /// The parent asks.
+    pub reverse_ns: f64,
+    /// Bound of the forward estimate.
+    pub bound_ns: f64,
+    /// Distance of the forward estimate from the truth, where it is known.
+    pub error_ns: Option<f64>,
+}
+
+/// A histogram of round trips.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrips {
+    /// Exchanges.
+    pub count: usize,
+    /// Lowest, nanoseconds.
+    pub min_ns: f64,
+    /// Median, nanoseconds.
+    pub median_ns: f64,
+    /// 99th percentile, nanoseconds.
+    pub p99_ns: f64,
+    /// Highest, nanoseconds.
+    pub max_ns: f64,
+    /// From, to (nanoseconds) and count; the last bin holds all that is longer.
+    pub bins: Vec<(f64, f64, u64)>,
+}
+
+/// Absolute errors of an estimator over pairs and trials, nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EstimatorErrors {
+    /// Its name.
+    pub name: String,
+    /// Estimates.
+    pub count: usize,
+    /// Median.
+    pub p50_ns: f64,
+    /// 95th percentile.
+    pub p95_ns: f64,
+    /// Largest.
+    pub max_ns: f64,
+}
+
+impl Calibration {
+    /// Derives everything from the stamps.
+    pub fn new(stamps: &Stamps) -> Self {
+        let pairs: Vec<PairCalibration> =
+            stamps.pairs.iter().map(|pair| pair_calibration(stamps, pair)).collect();
+        Self {
+            format: FORMAT.into(),
+            mpi: stamps.mpi.clone(),
+            counter: stamps.counter.clone(),
+            rounds: stamps.rounds,
+            drift_s: stamps.drift_s,
+            hosts: stamps.ranks.iter().map(|rank| rank.host.clone()).collect(),
+            estimators: estimator_errors(stamps),
+            pairs,
+        }
+    }
+
+    /// Largest bound of the tree: of each trial the sum over the hops is not known, so the largest of
+    /// the pairs' medians times the depth is given by the caller; this is the largest pair's.
+    pub fn largest_bound_ns(&self) -> f64 {
+        let bounds = self.pairs.iter().flat_map(|pair| &pair.trials).map(|trial| trial.bound_ns);
+        bounds.fold(0.0, f64::max)
+    }
+}
+
+/// Value at a quantile of ascending values.
+fn quantile(sorted: &[f64], quantile: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+/// Parent's counter less the child's, whole ticks, and the bound: of exchanges that the child asked.
+fn forward(exchanges: &[Exchange]) -> Option<(i64, u64, u64)> {
+    let samples: Vec<TwoWay> = exchanges.iter().map(Exchange::two_way).collect();
+    let found = estimate(&samples)?;
+    let theta = found.parent_ticks.wrapping_sub(found.child_ticks) as i64;
+    Some((theta, found.bound_ticks, found.child_ticks))
+}
+
+fn pair_calibration(stamps: &Stamps, pair: &PairStamps) -> PairCalibration {
+    let ns_per_tick = stamps.ns_per_tick(pair.child);
+    let truth_known = stamps.truth_is_zero(pair);
+    let trials = |measurement: usize| -> Vec<(i64, i64, u64, u64)> {
+        let of = |all: &[Vec<Vec<Exchange>>]| all.get(measurement).cloned().unwrap_or_default();
+        let both = of(&pair.forward).into_iter().zip(of(&pair.reverse));
+        both.filter_map(|(ahead, back)| {
+            let (theta, bound, at) = forward(&ahead)?;
+            // Asked by the parent: child less parent.
+            let (back_theta, _, _) = forward(&back)?;
+            Some((theta, back_theta.wrapping_neg(), bound, at))
+        })
+        .collect()
+    };
+    let first = trials(0);
+    // Where all counters are alike the offsets are small; else only differences are.
+    let base = first.first().map_or(0, |trial| trial.0);
+    let relative_ns = |theta: i64| theta.wrapping_sub(base) as f64 * ns_per_tick;
+    let mut counted: Vec<f64> = first.iter().skip(1).map(|trial| relative_ns(trial.0)).collect();
+    if counted.is_empty() {
+        counted.extend(first.iter().map(|trial| relative_ns(trial.0)));
+    }
+    counted.sort_by(f64::total_cmp);
+    let reference_ns = quantile(&counted, 0.5);
+    let later = trials(1);
+    let drift = drift_ppm(&first, &later);
+    PairCalibration {
+        child: pair.child,
+        parent: pair.parent,
+        reference_ns: reference_ns + base as f64 * ns_per_tick,
+        truth_known,
+        trials: first
+            .iter()
+            .map(|(theta, back, bound, _)| TrialCalibration {
+                forward_ns: relative_ns(*theta) - reference_ns,
+                reverse_ns: relative_ns(*back) - reference_ns,
+                bound_ns: *bound as f64 * ns_per_tick,
+                error_ns: truth_known.then(|| *theta as f64 * ns_per_tick),
+            })
+            .collect(),
+        drift_ppm: drift.map(|(ppm, _)| ppm),
+        drift_bound_ppm: drift.map(|(_, bound)| bound),
+        round_trips: round_trips(stamps, pair),
+    }
+}
+
+/// Slope between the trials of lowest bound of both measurements, and its bound.
+fn drift_ppm(first: &[(i64, i64, u64, u64)], later: &[(i64, i64, u64, u64)]) -> Option<(f64, f64)> {
+    let best = |trials: &[(i64, i64, u64, u64)]| trials.iter().min_by_key(|trial| trial.2).copied();
+    let (a, b) = (best(first)?, best(later)?);
+    let ticks = b.3.checked_sub(a.3).filter(|ticks| *ticks > 0)? as f64;
+    Some(((b.0.wrapping_sub(a.0)) as f64 / ticks * 1e6, (a.2 + b.2) as f64 / ticks * 1e6))
+}
+
+fn round_trips(stamps: &Stamps, pair: &PairStamps) -> RoundTrips {
+    let of = |all: &[Vec<Vec<Exchange>>], rank: usize| -> Vec<f64> {
+        let ns_per_tick = stamps.ns_per_tick(rank);
+        let exchanges = all.iter().flatten().flatten();
+        exchanges.map(|e| e.two_way().round_trip() as f64 * ns_per_tick).collect()
+    };
+    let mut sorted = of(&pair.forward, pair.child);
+    sorted.extend(of(&pair.reverse, pair.parent));
+    sorted.sort_by(f64::total_cmp);
+    let (min_ns, p99_ns) = (quantile(&sorted, 0.0), quantile(&sorted, 0.99));
+    let width = ((p99_ns - min_ns) / BINS as f64).max(1.0);
+    let mut bins: Vec<(f64, f64, u64)> = (0..BINS)
+        .map(|bin| (min_ns + bin as f64 * width, min_ns + (bin + 1) as f64 * width, 0))
+        .collect();
+    for value in &sorted {
+        bins[(((value - min_ns) / width) as usize).min(BINS - 1)].2 += 1;
+    }
+    RoundTrips {
+        count: sorted.len(),
+        min_ns,
+        median_ns: quantile(&sorted, 0.5),
+        p99_ns,
+        max_ns: quantile(&sorted, 1.0),
+        bins,
+    }
+}
+
+/// Every estimator on the trials of every pair whose truth is known, both directions.
+fn estimator_errors(stamps: &Stamps) -> Vec<EstimatorErrors> {
+    let known: Vec<&PairStamps> =
+        stamps.pairs.iter().filter(|pair| stamps.truth_is_zero(pair)).collect();
+    let errors = |estimator: &Estimator| -> Option<EstimatorErrors> {
+        let mut absolute: Vec<f64> = Vec::new();
+        for pair in &known {
+            for (all, rank) in [(&pair.forward, pair.child), (&pair.reverse, pair.parent)] {
+                let ns_per_tick = stamps.ns_per_tick(rank);
+                for trial in all.iter().flatten() {
+                    let samples: Vec<TwoWay> = trial.iter().map(Exchange::two_way).collect();
+                    absolute.extend((estimator.estimate)(&samples).map(|t| t.abs() * ns_per_tick));
+                }
+            }
+        }
+        absolute.sort_by(f64::total_cmp);
+        (!absolute.is_empty()).then(|| EstimatorErrors {
+            name: estimator.name.into(),
+            count: absolute.len(),
+            p50_ns: quantile(&absolute, 0.5),
+            p95_ns: quantile(&absolute, 0.95),
+            max_ns: quantile(&absolute, 1.0),
+        })
+    };
+    ESTIMATORS.iter().filter_map(errors).collect()
+}
+
+#[cfg(test)]
+mod tests;

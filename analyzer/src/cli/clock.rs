@@ -1,0 +1,140 @@
+//! `gammachi clock`: a launcher's words come in; `kernels clock` runs under it; what its stamps say of
+//! the clocks goes out.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use clap::Args;
+
+use super::CommandError;
+use super::error::print;
+use super::kernel_program::{KernelOptions, kernel_program};
+use super::run::cannot_start;
+use crate::calibration::{Calibration, FORMAT, Stamps};
+use crate::present::calibration::{figure, screen};
+use crate::timeline::KnownRates;
+
+/// Compares the clocks of ranks by two-way exchanges, in a run of its own.
+///
+/// Starts the program `kernels` under the launcher. For each pair of the tree by which recorded runs
+/// compare clocks, the child asks and the parent answers (forward), then the other way round
+/// (reverse). Where two ranks run on one kernel the true offset is 0, and errors are told.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    gammachi clock -- mpirun -n 2\n  \
+    gammachi clock --drift 60 --out cluster-clocks.json --svg trials.svg -- mpirun -n 16 --map-by node\n  \
+    gammachi report app.gammachi --clock cluster-clocks.json\n\n\
+    The keys of --json are explained in docs/clock.md.")]
+pub struct ClockArguments {
+    /// Exchanges in each trial
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub rounds: u64,
+
+    /// Trials of each pair and direction
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub trials: u64,
+
+    /// Measure a second time after so many seconds and tell how the clocks drift
+    #[arg(long, value_name = "SECONDS", value_parser = super::recording_options::parse_seconds)]
+    pub drift: Option<f64>,
+
+    /// Keep the result (JSON) in a file, for `gammachi report --clock`
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Draw the trials as a figure
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+
+    /// Print the JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    kernels: KernelOptions,
+
+    /// Launcher and its options, without a program
+    #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
+    command: Vec<OsString>,
+}
+
+/// Runs the kernel and prints what it found.
+///
+/// # Errors
+/// Wrong usage; no kernel for this launcher; the launcher or the kernel failed; a file cannot be
+/// written.
+pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
+    let words = &arguments.command;
+    let kernels = kernel_program(&arguments.kernels, &words[0])?;
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .arg(&kernels)
+        .args(["clock", "--rounds", &arguments.rounds.to_string()])
+        .args(["--trials", &arguments.trials.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    if let Some(drift) = arguments.drift {
+        command.args(["--drift", &drift.to_string()]);
+    }
+    let child = command.spawn().map_err(|error| cannot_start(&words[0], &error))?;
+    let launcher = words[0].to_string_lossy();
+    let output = child.wait_with_output().map_err(|error| {
+        CommandError::failed(format!("{launcher}: cannot wait for it: {error}"))
+    })?;
+    if !output.status.success() {
+        return Err(CommandError::failed(format!(
+            "{launcher} failed ({}); what it printed stands above",
+            output.status
+        )));
+    }
+    let stamps = Stamps::parse(&String::from_utf8_lossy(&output.stdout))
+        .map_err(|what| CommandError::failed(format!("{}: {what}", kernels.display())))?;
+    let calibration = Calibration::new(&stamps);
+    let json = || {
+        let text = serde_json::to_string_pretty(&calibration);
+        text.map(|text| text + "\n").map_err(|error| CommandError::failed(error.to_string()))
+    };
+    if let Some(path) = &arguments.out {
+        write(path, &json()?)?;
+    }
+    if let Some(path) = &arguments.svg {
+        write(path, &figure(&calibration))?;
+    }
+    print(&if arguments.json { json()? } else { screen(&calibration) })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CommandError> {
+    fs::write(path, text)
+        .map_err(|error| CommandError::failed(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Reads a kept result for `gammachi report --clock`: the rates between hosts that it measured.
+///
+/// # Errors
+/// The file cannot be read, is none, or was made without `--drift`.
+pub fn known_rates(path: &Path) -> Result<KnownRates, CommandError> {
+    let failed = |what: String| CommandError::failed(format!("--clock {}: {what}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let calibration: Calibration = serde_json::from_str(&text)
+        .ok()
+        .filter(|calibration: &Calibration| calibration.format == FORMAT)
+        .ok_or_else(|| failed("it is no result that gammachi clock --out has kept".into()))?;
+    let mut rates = KnownRates::default();
+    let host = |rank: usize| calibration.hosts.get(rank).cloned().unwrap_or_default();
+    for pair in &calibration.pairs {
+        if let (Some(ppm), Some(bound_ppm)) = (pair.drift_ppm, pair.drift_bound_ppm) {
+            rates.add((host(pair.child), host(pair.parent)), ppm, bound_ppm);
+        }
+    }
+    match rates.is_empty() {
+        true => Err(failed(
+            "it tells no drift between hosts; measure with gammachi clock --drift SECONDS on two \
+             hosts or more"
+                .into(),
+        )),
+        false => Ok(rates),
+    }
+}

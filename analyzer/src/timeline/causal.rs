@@ -1,0 +1,340 @@
+//! Receives that end before their send began, moved apart: a run and its timeline come in, a corrected
+//! copy of the timeline that says what it changed goes out.
+//!
+//! A controlled logical clock (R. Rabenseifner, The controlled logical clock, PDP 1997; with backward
+//! amortisation D. Becker, R. Rabenseifner, F. Wolf, Timestamp synchronization for event traces of
+//! large-scale message-passing applications, EuroPVM/MPI 2007), point to point messages only:
+//!
+//! 1. Forward, in the order of cause and effect: a receive that ends earlier than [`MARGIN_S`] behind
+//!    its send's begin is moved there, and what follows on its rank with it. The shift then wears off:
+//!    later intervals are shortened by [`AMORTISATION`] until the original time is met again.
+//! 2. Backward: what precedes such a jump on the rank is moved later, too, rising by the same rate, so
+//!    that the jump does not tear one interval; no further than its own sends allow.
+//!
+//! Times only ever move later. Memory: 64 bytes a message, and what the moved ranks' clocks need.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::GlobalTimeline;
+use super::communicators::CommunicatorTable;
+use super::matching::{self, MatchSink, Message};
+use super::rank_clock::{ClockPiece, RankClock};
+use crate::trace::Run;
+
+/// A moved receive ends so much later than its send begins, seconds.
+pub const MARGIN_S: f64 = 1e-9;
+/// By how much of their length intervals are shortened or stretched at most, where nothing forces more.
+pub const AMORTISATION: f64 = 0.01;
+
+/// What a correction changed.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct CausalCorrection {
+    /// Messages looked at.
+    pub messages: u64,
+    /// Those that arrived before they were sent.
+    pub early_before: u64,
+    /// Those that still do.
+    pub early_after: u64,
+    /// Receives that were moved by themselves.
+    pub moved_receives: u64,
+    /// Ranks whose times were changed.
+    pub changed_ranks: u64,
+    /// Largest distance that a receive was moved by itself, nanoseconds.
+    pub largest_jump_ns: f64,
+    /// Largest distance between a send or receive's time before and after, nanoseconds.
+    pub largest_shift_ns: f64,
+}
+
+/// A message whose receive's end is known.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    /// Positions of the ranks in the run.
+    ranks: (usize, usize),
+    /// Counter at the send's begin, and at the receive's end.
+    ticks: (u64, u64),
+    /// The same in global seconds, as corrected so far.
+    seconds: (f64, f64),
+}
+
+impl Link {
+    fn is_early(&self) -> bool {
+        self.seconds.1 < self.seconds.0
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    ticks: u64,
+    seconds: f64,
+    /// What is added to `seconds`.
+    shift: f64,
+    link: usize,
+    is_send: bool,
+}
+
+struct Collector<'a> {
+    run: &'a Run,
+    links: Vec<Link>,
+}
+
+impl MatchSink for Collector<'_> {
+    fn message(&mut self, message: &Message) {
+        let (send, receive) = (&message.send, &message.receive);
+        let position = |rank| self.run.position_of(rank);
+        let ends = receive.end_ticks.zip(receive.end_s);
+        if let (Some(from), Some(to), Some((end_ticks, end_s))) =
+            (position(send.rank), position(receive.rank), ends)
+        {
+            self.links.push(Link {
+                ranks: (from, to),
+                ticks: (send.begin_ticks, end_ticks),
+                seconds: (send.begin_s, end_s),
+            });
+        }
+    }
+}
+
+impl GlobalTimeline {
+    /// A copy in which no message arrives before it is sent; [`GlobalTimeline::causal`] says what was
+    /// changed. A run recorded at level 0 has no messages: the copy is the same.
+    #[must_use]
+    pub fn corrected(&self, run: &Run) -> Self {
+        let mut collector = Collector { run, links: Vec::new() };
+        if matching::is_possible(run) {
+            let table = CommunicatorTable::new(run);
+            matching::match_run(run, self, &table, &mut collector);
+        }
+        let mut links = collector.links;
+        let mut correction = CausalCorrection {
+            messages: links.len() as u64,
+            early_before: links.iter().filter(|link| link.is_early()).count() as u64,
+            ..CausalCorrection::default()
+        };
+        let mut corrected = self.clone();
+        if correction.early_before > 0 {
+            let mut ranks = points(&links, self.ranks.len());
+            let jumps = forward(&mut ranks, &mut links, &mut correction);
+            backward(&mut ranks, &mut links, &jumps);
+            for (points, rank) in ranks.iter().zip(&mut corrected.ranks) {
+                let largest = points.iter().map(|point| point.shift).fold(0.0, f64::max);
+                correction.largest_shift_ns = correction.largest_shift_ns.max(largest * 1e9);
+                if largest > 0.0 {
+                    correction.changed_ranks += 1;
+                    rank.clock.pieces = shifted(&rank.clock, points);
+                }
+            }
+            correction.early_after = links
+                .iter()
+                .filter(|link| {
+                    let at = |rank: usize, ticks| corrected.ranks[rank].clock.seconds(ticks);
+                    at(link.ranks.1, link.ticks.1) < at(link.ranks.0, link.ticks.0)
+                })
+                .count() as u64;
+        }
+        corrected.causal = Some(correction);
+        corrected
+    }
+}
+
+/// Sends and receives of each rank in the order of its counter.
+fn points(links: &[Link], count: usize) -> Vec<Vec<Point>> {
+    let mut ranks: Vec<Vec<Point>> = vec![Vec::new(); count];
+    for (index, link) in links.iter().enumerate() {
+        let point =
+            |ticks, seconds, is_send| Point { ticks, seconds, shift: 0.0, link: index, is_send };
+        ranks[link.ranks.0].push(point(link.ticks.0, link.seconds.0, true));
+        ranks[link.ranks.1].push(point(link.ticks.1, link.seconds.1, false));
+    }
+    for points in &mut ranks {
+        points.sort_by_key(|point| (point.ticks, !point.is_send));
+    }
+    ranks
+}
+
+/// A receive that was moved by itself: rank, index of its point, distance in seconds.
+type Jump = (usize, usize, f64);
+
+fn forward(
+    ranks: &mut [Vec<Point>],
+    links: &mut [Link],
+    correction: &mut CausalCorrection,
+) -> Vec<Jump> {
+    let mut jumps = Vec::new();
+    let mut at = vec![0usize; ranks.len()];
+    let mut sent = vec![false; links.len()];
+    let mut waiting: HashMap<usize, usize> = HashMap::new();
+    let mut ready: Vec<usize> = (0..ranks.len()).rev().collect();
+    loop {
+        let Some(rank) = ready.pop() else {
+            // Ranks wait for each other in a circle: the matching of a damaged trace. The earliest
+            // receive goes on as it is.
+            let head =
+                |(link, rank): (&usize, &usize)| (ranks[*rank][at[*rank]].seconds, *link, *rank);
+            let earliest = waiting.iter().map(head).min_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((_, link, rank)) = earliest else { return jumps };
+            waiting.remove(&link);
+            sent[link] = true;
+            ready.push(rank);
+            continue;
+        };
+        while let Some(&point) = ranks[rank].get(at[rank]) {
+            if !point.is_send && !sent[point.link] {
+                waiting.insert(point.link, rank);
+                break;
+            }
+            let mut shift = match at[rank].checked_sub(1).map(|before| ranks[rank][before]) {
+                Some(before) => {
+                    let worn_off = AMORTISATION * (point.seconds - before.seconds);
+                    (before.shift - worn_off).max(0.0)
+                }
+                None => 0.0,
+            };
+            let link = &mut links[point.link];
+            if point.is_send {
+                link.seconds.0 = point.seconds + shift;
+                sent[point.link] = true;
+                ready.extend(waiting.remove(&point.link));
+            } else {
+                let missing = link.seconds.0 + MARGIN_S - (point.seconds + shift);
+                // What merely stands closer than the margin is left alone.
+                if missing > MARGIN_S {
+                    shift += missing;
+                    jumps.push((rank, at[rank], missing));
+                    correction.moved_receives += 1;
+                    correction.largest_jump_ns = correction.largest_jump_ns.max(missing * 1e9);
+                }
+                link.seconds.1 = point.seconds + shift;
+            }
+            ranks[rank][at[rank]].shift = shift;
+            at[rank] += 1;
+        }
+    }
+}
+
+fn backward(ranks: &mut [Vec<Point>], links: &mut [Link], jumps: &[Jump]) {
+    for &(rank, index, distance) in jumps {
+        let at_s = ranks[rank][index].seconds;
+        let window_s = distance / AMORTISATION;
+        let mut most = distance;
+        for point in ranks[rank][..index].iter_mut().rev() {
+            let ramp = distance - AMORTISATION * (at_s - point.seconds);
+            let link = &mut links[point.link];
+            if at_s - point.seconds >= window_s {
+                break;
+            }
+            if point.is_send {
+                most = most.min(link.seconds.1 - MARGIN_S - link.seconds.0).max(0.0);
+            }
+            let added = ramp.min(most).max(0.0);
+            most = added;
+            point.shift += added;
+            match point.is_send {
+                true => link.seconds.0 += added,
+                false => link.seconds.1 += added,
+            }
+            if added == 0.0 {
+                break;
+            }
+        }
+    }
+}
+
+/// The clock's pieces with the shifts of the points added, linear between them.
+fn shifted(clock: &RankClock, points: &[Point]) -> Vec<ClockPiece> {
+    // Counter and shift, ascending; outside them the shift is 0.
+    let mut knots: Vec<(u64, f64)> = Vec::new();
+    let mut before: Option<Point> = None;
+    let ends = points.iter().map(Some).chain([None]);
+    for point in ends {
+        let gap_s = match (before, point) {
+            (Some(before), Some(point)) => point.seconds - before.seconds,
+            _ => f64::INFINITY,
+        };
+        if let Some(before) = before {
+            let worn_off_s = before.shift / AMORTISATION;
+            if before.shift > 0.0 && worn_off_s < gap_s {
+                knots.push((clock.ticks_at(before.seconds + worn_off_s), 0.0));
+            }
+        }
+        let Some(point) = point else { break };
+        let from_s = before.map_or(0.0, |b| (b.shift - AMORTISATION * gap_s).max(0.0));
+        let rises_s = (point.shift - from_s) / AMORTISATION;
+        if rises_s > 0.0 && rises_s < gap_s {
+            // A jump with room before it: it rises as slowly as it wears off.
+            let start = point.seconds - rises_s;
+            let shift =
+                before.map_or(0.0, |b| (b.shift - AMORTISATION * (start - b.seconds)).max(0.0));
+            knots.push((clock.ticks_at(start), shift));
+        }
+        knots.push((point.ticks, point.shift));
+        before = Some(*point);
+    }
+    pieces_with(clock, &simplified(knots))
+}
+
+/// Without knots that neighbours on a line make superfluous, ascending without repetition.
+fn simplified(mut knots: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    knots.sort_by_key(|(ticks, _)| *ticks);
+    let mut kept: Vec<(u64, f64)> = Vec::with_capacity(knots.len());
+    for knot in knots {
+        match kept.last_mut() {
+            Some(last) if last.0 == knot.0 => last.1 = last.1.max(knot.1),
+            _ => kept.push(knot),
+        }
+        if let [.., a, b, c] = kept[..]
+            && a.1 == b.1
+            && b.1 == c.1
+        {
+            let last = kept.len() - 1;
+            kept.swap_remove(last - 1);
+        }
+    }
+    kept
+}
+
+fn pieces_with(clock: &RankClock, knots: &[(u64, f64)]) -> Vec<ClockPiece> {
+    let shift_at = |ticks: u64| {
+        let next = knots.partition_point(|(at, _)| *at <= ticks);
+        match (next.checked_sub(1).map(|last| knots[last]), knots.get(next)) {
+            (Some((a, low)), Some(&(b, high))) => {
+                low + (high - low) * (ticks - a) as f64 / (b - a) as f64
+            }
+            (Some((_, last)), None) => last,
+            (None, Some(&(_, first))) => first,
+            (None, None) => 0.0,
+        }
+    };
+    let mut at: Vec<u64> = knots.iter().map(|(ticks, _)| *ticks).collect();
+    at.extend(clock.pieces.iter().map(|piece| piece.begin_ticks));
+    at.sort_unstable();
+    at.dedup();
+    let rate_at = |ticks: u64| {
+        let next = clock.pieces.partition_point(|piece| piece.begin_ticks <= ticks).max(1);
+        clock.pieces[next - 1].seconds_per_tick
+    };
+    let time = |ticks: u64| clock.seconds(ticks) + shift_at(ticks);
+    let mut pieces: Vec<ClockPiece> = Vec::with_capacity(at.len() + 1);
+    // What lies before the first knot keeps its rate.
+    if at[0] > 0 {
+        let before = at[0] - 1;
+        pieces.push(ClockPiece {
+            begin_ticks: before,
+            begin_s: time(at[0]) - rate_at(before),
+            seconds_per_tick: rate_at(before),
+        });
+    }
+    for (index, &ticks) in at.iter().enumerate() {
+        let rate = match at.get(index + 1) {
+            Some(&next) => (time(next) - time(ticks)) / (next - ticks) as f64,
+            None => rate_at(ticks),
+        };
+        pieces.push(ClockPiece {
+            begin_ticks: ticks,
+            begin_s: time(ticks),
+            seconds_per_tick: rate,
+        });
+    }
+    pieces
+}

@@ -1,0 +1,43 @@
+//! Where a run lies in UTC, so that several jobs lie on one axis: the ranks' clocks and what their
+//! hosts' system clocks said come in, the UTC of the timeline's zero goes out.
+
+use trace_format::header::ClockAnchor;
+
+use super::{Alignment, RankTime};
+use crate::trace::{RankTrace, Run};
+
+/// The global timeline in UTC.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Utc {
+    /// Nanoseconds since 1970 at global second 0, by the system clock of the reference rank's host.
+    pub zero_ns: i128,
+    /// That clock's own bound against UTC, nanoseconds; `None` where nothing keeps it at UTC.
+    pub bound_ns: Option<u64>,
+    /// Largest difference between the system clocks of the aligned ranks' hosts, nanoseconds.
+    pub spread_ns: f64,
+}
+
+/// The relation by the first aligned rank, in the order of ranks; `None` without an anchor.
+pub(super) fn of_run(run: &Run, ranks: &[RankTime]) -> Option<Utc> {
+    let aligned = run.ranks.iter().zip(ranks);
+    let aligned = aligned.filter(|(_, time)| time.clock.alignment != Alignment::Unaligned);
+    let zeros: Vec<(&RankTrace, i128)> =
+        aligned.filter_map(|(trace, time)| Some((trace, zero_ns(trace, time)?))).collect();
+    let &(reference, zero_ns) = zeros.first()?;
+    let apart = zeros.iter().map(|(_, other)| (other - zero_ns) as f64);
+    let (low, high) = apart.fold((0.0f64, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
+    let system_clock = reference.facts.system_clock.filter(|clock| clock.synchronised);
+    Some(Utc {
+        zero_ns,
+        bound_ns: system_clock.map(|clock| clock.most_error_ns),
+        spread_ns: high - low,
+    })
+}
+
+fn zero_ns(trace: &RankTrace, time: &RankTime) -> Option<i128> {
+    // The first anchor was taken before MPI_Init, which may have lasted long.
+    let near = |anchor: &&ClockAnchor| anchor.ticks.abs_diff(time.begin_ticks);
+    let anchor = trace.facts.anchors.iter().min_by_key(near)?;
+    let since_zero_ns = time.clock.seconds(anchor.ticks) * 1e9;
+    Some(i128::from(anchor.realtime_ns) - since_zero_ns.round() as i128)
+}
