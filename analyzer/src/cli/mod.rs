@@ -15,6 +15,7 @@ pub mod dump;
 pub mod error;
 pub mod exec;
 pub mod kernel_program;
+pub mod model;
 pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;
@@ -52,6 +53,7 @@ enum Command {
     Report(report::ReportArguments),
     Dump(dump::DumpArguments),
     Clock(clock::ClockArguments),
+    Model(model::ModelArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
@@ -66,6 +68,7 @@ pub fn run_command() -> ExitCode {
             Command::Report(arguments) => report::report(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Clock(arguments) => clock::clock(arguments),
+            Command::Model(arguments) => model::model(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),

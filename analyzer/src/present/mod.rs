@@ -7,6 +7,10 @@ pub mod figure;
 pub mod json;
 pub mod late_partner;
 pub mod machine;
+pub mod model_expression;
+pub mod model_figures;
+pub mod model_json;
+pub mod model_terminal;
 pub mod terminal;
 
 mod clock_json;

@@ -9,11 +9,13 @@
 
 mod csv_table;
 mod error;
+mod extra_p;
 mod repetitions;
 
 use std::fmt;
 
 pub use error::ObservationsError;
+pub use extra_p::{extra_p_json_lines, extra_p_text};
 pub use repetitions::{Repetitions, Spread};
 
 /// Rank count.

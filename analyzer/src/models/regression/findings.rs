@@ -1,0 +1,131 @@
+//! All that `gammachi model` found, for [`crate::present`].
+
+use super::{Comparison, Model, Points, Prediction, TwoStep};
+
+/// A model and what was asked of it.
+#[derive(Debug, Clone)]
+pub struct Findings {
+    /// The table.
+    pub source: String,
+    /// Rows of the table that were fitted; repetitions included.
+    pub rows: usize,
+    /// Columns of the table that were modelled, `compute + mpi`.
+    pub response: String,
+    /// The model.
+    pub model: Model,
+    /// Predictions asked for.
+    pub predictions: Vec<Prediction>,
+    /// Points held back with `--holdout`, and their predictions.
+    pub held: Option<Held>,
+    /// Methods compared.
+    pub comparison: Option<Comparison>,
+    /// Models that competed: the index of the chosen one, and their scores.
+    pub choice: Option<(usize, Comparison)>,
+    /// What Method 2's first step found.
+    pub two_step: Option<TwoStep>,
+}
+
+/// Points that were not fitted, and what the model says about them.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// The points, with measured times.
+    pub points: Points,
+    /// One a point.
+    pub predictions: Vec<Prediction>,
+}
+
+/// How well a model describes the points that it was fitted to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FitQuality {
+    /// Largest |y − ŷ|/y.
+    pub max_relative: f64,
+    /// Root of the mean square of (y − ŷ)/y.
+    pub rms_relative: f64,
+}
+
+/// One column of a model, with what it contributes at a point.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// Label of its part.
+    pub part: String,
+    /// Its text.
+    pub text: String,
+    /// Its coefficient in the model (factors of the parts multiplied in).
+    pub coefficient: f64,
+    /// Share of the candidates' weight that has it.
+    pub support: f64,
+    /// Share of the replicas that selected it.
+    pub replica_share: Option<f64>,
+    /// Seconds at the point asked, where there is one.
+    pub seconds: Option<f64>,
+}
+
+impl Findings {
+    /// Quality of the fit, over all parts together where they share points.
+    pub fn quality(&self) -> FitQuality {
+        let errors: Vec<f64> = self.residuals().iter().map(|(_, _, relative)| *relative).collect();
+        let squares: f64 = errors.iter().map(|e| e * e).sum();
+        FitQuality {
+            max_relative: errors.iter().fold(0.0, |a: f64, b| a.max(b.abs())),
+            rms_relative: (squares / errors.len().max(1) as f64).sqrt(),
+        }
+    }
+
+    /// Of every fitted point: part and point index, and (y − ŷ)/y.
+    pub fn residuals(&self) -> Vec<(usize, usize, f64)> {
+        let mut residuals = Vec::new();
+        for (k, part) in self.model.parts.iter().enumerate() {
+            for (i, (time, fitted)) in part.points.times.iter().zip(&part.fitted).enumerate() {
+                residuals.push((k, i, (time - fitted) / time));
+            }
+        }
+        residuals
+    }
+
+    /// The point at which columns are weighed: the last prediction, else the last fitted point.
+    pub fn asked(&self) -> Points {
+        let part = &self.model.parts[0];
+        let mut point = part.points.select(&[part.points.len() - 1]);
+        if let Some(last) = self.predictions.last() {
+            point.values = vec![last.values.clone()];
+        }
+        point.times.clear();
+        point
+    }
+
+    /// The columns of all parts, with their seconds at [`Self::asked`].
+    pub fn terms(&self) -> Vec<Term> {
+        let asked = self.asked();
+        let mut terms = Vec::new();
+        for part in &self.model.parts {
+            let at = asked.matrix(&part.basis).ok();
+            for (j, column) in part.basis.columns.iter().enumerate() {
+                let coefficient = part.coefficients[j] * part.factor;
+                terms.push(Term {
+                    part: part.label.clone(),
+                    text: column.text().to_owned(),
+                    coefficient,
+                    support: part.support.get(j).copied().unwrap_or(0.0),
+                    replica_share: part.replica_share.as_ref().map(|shares| shares[j]),
+                    seconds: at.as_ref().map(|matrix| matrix[(0, j)] * coefficient),
+                });
+            }
+        }
+        terms
+    }
+
+    /// Groups of columns that the points cannot tell apart, by text.
+    pub fn indistinguishable(&self) -> Vec<Vec<String>> {
+        let mut groups: Vec<Vec<String>> = Vec::new();
+        for part in &self.model.parts {
+            for group in &part.identifiability.groups {
+                let texts: Vec<String> =
+                    group.iter().map(|&j| part.basis.columns[j].text().to_owned()).collect();
+                if !groups.contains(&texts) {
+                    groups.push(texts);
+                }
+            }
+        }
+        groups
+    }
+}
