@@ -23,7 +23,7 @@ fn document(findings: &Findings) -> Value {
                 "expr": term.text,
                 "part": (!term.part.is_empty()).then_some(&term.part),
                 "coefficient": term.coefficient,
-                "selected": term.coefficient != 0.0,
+                "selected": term.selected(),
                 "support": term.support,
                 "replica_share": term.replica_share,
                 "seconds": term.seconds,

@@ -7,6 +7,8 @@ use super::quantity::{percent, seconds, significant};
 use super::table::Table;
 use crate::models::regression::{Comparison, Findings, Method, Points, Prediction, Residual, Term};
 
+/// Share of the time below which a column that most candidates lack gets no line of its own.
+const WORTH_A_LINE: f64 = 0.005;
 /// Columns that a group of indistinguishable ones may list before it is cut.
 const LISTED: usize = 12;
 
@@ -108,8 +110,11 @@ fn columns(text: &mut String, findings: &Findings) {
     let asked = findings.asked();
     let terms = findings.terms();
     let total: f64 = terms.iter().filter_map(|term| term.seconds).sum();
-    let mut selected: Vec<&Term> = terms.iter().filter(|term| term.coefficient != 0.0).collect();
     let weight = |term: &Term| term.seconds.unwrap_or(0.0).abs();
+    let (mut selected, small): (Vec<&Term>, Vec<&Term>) = terms
+        .iter()
+        .filter(|term| term.coefficient != 0.0)
+        .partition(|term| term.selected() || weight(term) >= WORTH_A_LINE * total.abs());
     selected.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let place: Vec<String> = asked
         .variables
@@ -135,6 +140,15 @@ fn columns(text: &mut String, findings: &Findings) {
     }
     for line in table.lines() {
         let _ = writeln!(text, "  {line}");
+    }
+    if !small.is_empty() {
+        let share = small.iter().filter_map(|term| term.seconds).sum::<f64>() / total;
+        let _ = writeln!(
+            text,
+            "  and {} that few candidates have, together {}",
+            plural(small.len(), "column"),
+            percent(share)
+        );
     }
     let left_out: Vec<&str> =
         terms.iter().filter(|t| t.coefficient == 0.0).map(|t| t.text.as_str()).collect();

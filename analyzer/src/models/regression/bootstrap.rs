@@ -13,7 +13,16 @@ use super::problem::Residual;
 /// Share of the predictions that an interval leaves out on either side: 90 % intervals.
 const TAIL: f64 = 0.05;
 
-/// Coefficients of so many replicas; the same for the same seed, whatever the number of threads.
+/// One replica's fit.
+#[derive(Debug, Clone)]
+pub(super) struct Replica {
+    /// Unscaled coefficients.
+    pub coefficients: DVector<f64>,
+    /// Share of the candidates' weight that has each column.
+    pub support: Vec<f64>,
+}
+
+/// Fits of so many replicas; the same for the same seed, whatever the number of threads.
 /// Replicas whose fit fails are left out.
 pub(super) fn replicas(
     method: Method,
@@ -23,7 +32,7 @@ pub(super) fn replicas(
     spread: f64,
     number: usize,
     seed: u64,
-) -> Vec<DVector<f64>> {
+) -> Vec<Replica> {
     (0..number)
         .into_par_iter()
         .filter_map(|replica| {
@@ -41,7 +50,7 @@ pub(super) fn replicas(
                 })
                 .collect();
             let fit = method::fit(method, residual, matrix, &times).ok()?;
-            Some(DVector::from_vec(fit.values))
+            Some(Replica { coefficients: DVector::from_vec(fit.values), support: fit.support })
         })
         .collect()
 }

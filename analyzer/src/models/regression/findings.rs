@@ -1,6 +1,6 @@
 //! All that `gammachi model` found, for [`crate::present`].
 
-use super::{Comparison, Model, Points, Prediction, TwoStep};
+use super::{Comparison, Model, Points, Prediction, SELECTED, TwoStep};
 
 /// A model and what was asked of it.
 #[derive(Debug, Clone)]
@@ -58,6 +58,13 @@ pub struct Term {
     pub replica_share: Option<f64>,
     /// Seconds at the point asked, where there is one.
     pub seconds: Option<f64>,
+}
+
+impl Term {
+    /// Whether most candidates have it, and the model does.
+    pub fn selected(&self) -> bool {
+        self.coefficient != 0.0 && self.support >= SELECTED
+    }
 }
 
 impl Findings {

@@ -7,7 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `points`, `basis` | what is fitted to what |
-//! | `method` | one name a method; `robust`, `nonnegative`, `lasso`, `linear_program`, `face` do the work on a scaled `problem` |
+//! | `method` | one name a method; `robust`, `candidates`, `nonnegative`, `lasso`, `linear_program`, `face` do the work on a scaled `problem` |
 //! | `bootstrap` | replicas and intervals |
 //! | `choice` | methods and models judged by how well they extrapolate inside the data |
 //! | `two_step` | the paper's Method 2 |
@@ -15,6 +15,7 @@
 
 mod basis;
 mod bootstrap;
+mod candidates;
 mod choice;
 mod error;
 mod face;
@@ -40,6 +41,9 @@ pub use problem::Residual;
 pub use two_step::{TwoStep, two_step};
 
 use nalgebra::{DMatrix, DVector};
+
+/// A column is selected when candidates with at least this share of the weight have it.
+pub const SELECTED: f64 = 0.5;
 
 /// How a model is fitted.
 #[derive(Debug, Clone)]
@@ -88,8 +92,8 @@ pub struct Part {
     pub points: Points,
     /// Fitted times at these points, seconds.
     pub fitted: Vec<f64>,
-    /// Coefficients of the replicas.
-    replicas: Vec<DVector<f64>>,
+    /// Fits of the replicas.
+    replicas: Vec<bootstrap::Replica>,
 }
 
 /// A model of a time: the sum of its parts.
@@ -147,7 +151,9 @@ impl Part {
         let replica_share = (!replicas.is_empty()).then(|| {
             let number = replicas.len() as f64;
             (0..basis.columns.len())
-                .map(|j| replicas.iter().filter(|a| a[j] != 0.0).count() as f64 / number)
+                .map(|j| {
+                    replicas.iter().filter(|r| r.support[j] >= SELECTED).count() as f64 / number
+                })
                 .collect()
         });
         Ok(Self {
@@ -244,7 +250,7 @@ impl Model {
             let mut values: Vec<f64> = (0..replicas)
                 .map(|r| {
                     let sum = |(part, matrix): (&Part, &DMatrix<f64>)| {
-                        part.factor * matrix.row(i).tr_dot(&part.replicas[r])
+                        part.factor * matrix.row(i).tr_dot(&part.replicas[r].coefficients)
                     };
                     self.parts.iter().zip(&matrices).map(sum).sum()
                 })

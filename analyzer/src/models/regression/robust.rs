@@ -7,10 +7,9 @@
 //!    weighted by exp(−ΔAICc/2) (Burnham and Anderson 2002, chapter 4). The model is linear in its
 //!    coefficients, so the mean is one model again.
 
-use std::collections::HashMap;
+use nalgebra::DVector;
 
-use nalgebra::{DMatrix, DVector};
-
+use super::candidates::Candidates;
 use super::problem::Problem;
 use super::{lasso, linear_program, nonnegative};
 
@@ -102,50 +101,6 @@ fn huber(problem: &Problem) -> (Vec<f64>, DVector<f64>) {
     (weights, a)
 }
 
-struct Candidate {
-    criterion: f64,
-    coefficients: DVector<f64>,
-}
-
-/// Every support that was fitted; `None` where the fit has a coefficient that is not positive.
-struct Candidates<'a> {
-    f: &'a DMatrix<f64>,
-    y: &'a DVector<f64>,
-    largest: usize,
-    found: HashMap<Vec<usize>, Option<Candidate>>,
-}
-
-impl Candidates<'_> {
-    fn criterion_of(&mut self, support: &[usize]) -> Option<f64> {
-        if support.is_empty() || support.len() > self.largest {
-            return None;
-        }
-        if let Some(known) = self.found.get(support) {
-            return known.as_ref().map(|c| c.criterion);
-        }
-        let candidate = self.fitted(support);
-        let criterion = candidate.as_ref().map(|c| c.criterion);
-        self.found.insert(support.to_vec(), candidate);
-        criterion
-    }
-
-    fn fitted(&self, support: &[usize]) -> Option<Candidate> {
-        let coefficients = nonnegative::on_columns(self.f, self.y, 0.0, support)?;
-        if coefficients.iter().any(|a| *a <= 0.0) {
-            return None;
-        }
-        let mut residual = self.y.clone();
-        for (a, &j) in coefficients.iter().zip(support) {
-            residual.axpy(-a, &self.f.column(j), 1.0);
-        }
-        let n = self.y.len() as f64;
-        let squares = (residual.norm_squared() / n).max(LEAST_SCALE * LEAST_SCALE);
-        let k = support.len() as f64;
-        let criterion = n * squares.ln() + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0);
-        Some(Candidate { criterion, coefficients })
-    }
-}
-
 /// What selection made of a weighted problem.
 struct Chosen {
     mean: DVector<f64>,
@@ -156,62 +111,37 @@ struct Chosen {
 }
 
 fn select(problem: &Problem, selection: Selection) -> Chosen {
-    let (rows, columns) = problem.f.shape();
-    let mut candidates = Candidates {
-        f: &problem.f,
-        y: &problem.y,
-        largest: rows.saturating_sub(2).min(columns).max(1),
-        found: HashMap::new(),
-    };
-    let mut best: Option<(f64, Vec<usize>)> = None;
-    let better =
-        |best: &mut Option<(f64, Vec<usize>)>, criterion: Option<f64>, support: Vec<usize>| {
-            if let Some(c) = criterion
-                && best
-                    .as_ref()
-                    .is_none_or(|(least, known)| c < *least || (c == *least && support < *known))
-            {
-                *best = Some((c, support));
-            }
-        };
+    let columns = problem.f.ncols();
+    let mut candidates = Candidates::new(&problem.f, &problem.y);
     for support in lasso::supports(problem) {
         // A support whose fit turns negative stands for its non-negative part.
         let part = problem.f.select_columns(&support);
         let a = nonnegative::solve(&part, &problem.y, 0.0, &[]);
-        let support: Vec<usize> =
-            support.into_iter().zip(a.iter()).filter(|(_, a)| **a > 0.0).map(|(j, _)| j).collect();
-        let criterion = candidates.criterion_of(&support);
-        better(&mut best, criterion, support);
+        let positive = support.into_iter().zip(a.iter()).filter(|(_, a)| **a > 0.0);
+        let support: Vec<usize> = positive.map(|(j, _)| j).collect();
+        candidates.try_support(&support);
     }
-    loop {
-        let Some((before, support)) = best.clone() else { break };
-        for neighbour in neighbours(&support, columns) {
-            let criterion = candidates.criterion_of(&neighbour);
-            better(&mut best, criterion, neighbour);
-        }
-        if best.as_ref().is_some_and(|(now, _)| *now >= before) {
+    while let Some((before, support)) = candidates.best().cloned() {
+        candidates.try_neighbours(&support);
+        if candidates.best().is_some_and(|(now, _)| *now >= before) {
             break;
         }
     }
     let mut chosen =
         Chosen { mean: DVector::zeros(columns), size: 0.0, weights: vec![0.0; columns] };
-    let Some((least, best)) = best else { return chosen };
-    let mut all: Vec<(&Vec<usize>, &Candidate)> =
-        candidates.found.iter().filter_map(|(s, c)| c.as_ref().map(|c| (s, c))).collect();
-    // The order of a sum must not depend on that of a hash table.
-    all.sort_by(|a, b| a.0.cmp(b.0));
+    let Some((least, best)) = candidates.best() else { return chosen };
     let mut total = 0.0;
-    for (support, candidate) in all {
+    for (support, candidate) in candidates.sorted() {
         let weight = match selection {
             Selection::Mean => (-(candidate.criterion - least) / (2.0 * SOFTNESS)).exp(),
-            Selection::Best => f64::from(u8::from(*support == best)),
+            Selection::Best => f64::from(u8::from(support == best)),
         };
         if weight < NEGLIGIBLE {
             continue;
         }
         total += weight;
         chosen.size += weight * support.len() as f64;
-        for (a, &j) in candidate.coefficients.iter().zip(support) {
+        for (a, &j) in candidate.coefficients.iter().zip(&candidate.columns) {
             chosen.mean[j] += weight * a;
             chosen.weights[j] += weight;
         }
@@ -220,26 +150,4 @@ fn select(problem: &Problem, selection: Selection) -> Chosen {
     chosen.size /= total;
     chosen.weights.iter_mut().for_each(|weight| *weight /= total);
     chosen
-}
-
-/// Supports with one column more, one less, or one exchanged, sorted inside.
-fn neighbours(support: &[usize], columns: usize) -> Vec<Vec<usize>> {
-    let outside: Vec<usize> = (0..columns).filter(|j| !support.contains(j)).collect();
-    let mut neighbours = Vec::new();
-    let mut add = |mut columns: Vec<usize>| {
-        columns.sort_unstable();
-        neighbours.push(columns);
-    };
-    for &new in &outside {
-        add([support, &[new]].concat());
-    }
-    for place in 0..support.len() {
-        let mut rest = support.to_vec();
-        rest.remove(place);
-        for &new in &outside {
-            add([rest.as_slice(), &[new]].concat());
-        }
-        add(rest);
-    }
-    neighbours
 }

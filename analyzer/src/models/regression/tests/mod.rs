@@ -1,0 +1,52 @@
+//! The papers' tables, and what must hold for any data.
+
+mod against_enumeration;
+mod invariance;
+mod papers;
+
+use super::{Basis, Method, Model, Options, Part, Points};
+
+/// Points of two or more variables on a grid, in the order of the names.
+fn grid(variables: &[(&str, &[f64])], constants: &[(&str, f64)]) -> Points {
+    let mut values: Vec<Vec<f64>> = vec![Vec::new()];
+    for (_, levels) in variables {
+        values = values
+            .iter()
+            .flat_map(|point| levels.iter().map(|level| [point.as_slice(), &[*level]].concat()))
+            .collect();
+    }
+    Points {
+        variables: variables.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        constants: constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+        places: (0..values.len()).map(|i| format!("line {}", i + 2)).collect(),
+        values,
+        times: Vec::new(),
+    }
+}
+
+/// The same points with the times of these coefficients.
+fn timed(mut points: Points, basis: &Basis, coefficients: &[f64]) -> Points {
+    let matrix = points.matrix(basis).expect("columns have values");
+    let times = matrix * nalgebra::DVector::from_column_slice(coefficients);
+    points.times = times.iter().copied().collect();
+    points
+}
+
+fn fit(points: &Points, basis: &Basis, method: Method) -> Part {
+    let options = Options { replicas: 0, ..Options::of(method) };
+    Part::fit(points, basis, &options, "test").expect("it can be fitted")
+}
+
+fn predict(part: &Part, method: Method, at: &Points) -> Vec<f64> {
+    Model::of(part.clone(), method).times_at(at).expect("columns have values")
+}
+
+/// A standard normal number.
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
+}
+
+fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * share).round() as usize]
+}
