@@ -72,9 +72,11 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
             curves.push(mark.others.clone());
         }
     }
-    // Curves with most marks tell most.
+    // Predictions first: they are what was asked for; then curves with most marks.
     curves.sort_by_key(|curve| {
-        std::cmp::Reverse(marks.iter().filter(|mark| mark.others == *curve).count())
+        let here = || marks.iter().filter(|mark| mark.others == *curve);
+        let asked = here().any(|mark| mark.measured.is_none());
+        (std::cmp::Reverse(asked), std::cmp::Reverse(here().count()))
     });
     let all = curves.len();
     curves.truncate(MOST_CURVES);
@@ -107,7 +109,11 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
             .join(", ");
         let label = if label.is_empty() { "model".to_owned() } else { label };
         let xs: Vec<f64> = here().map(|mark| mark.x).collect();
-        let (from, to) = (xs.iter().copied().fold(f64::INFINITY, f64::min), finite(&xs));
+        // A curve runs over its own points; one with a single point over all.
+        let (from, to) = match xs.len() {
+            1 => (from, to),
+            _ => (xs.iter().copied().fold(f64::INFINITY, f64::min), finite(&xs)),
+        };
         let grid: Vec<f64> =
             (0..CURVE).map(|k| from * (to / from).powf(k as f64 / (CURVE - 1) as f64)).collect();
         let times = times_along(findings, points, v, curve, &grid);
@@ -130,8 +136,8 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
         false => String::new(),
     };
     let title = match single {
-        true => format!("Measured (points), model (lines), 90 % (bars){left_out}"),
-        false => format!("Model of the sum (lines), 90 % (bars){left_out}"),
+        true => format!("Measured (points), model (lines), 90 % intervals (bars){left_out}"),
+        false => format!("Model of the sum (lines), 90 % intervals (bars){left_out}"),
     };
     Some(Figure::new(title, panel).with_width(Width::Page))
 }

@@ -160,6 +160,11 @@ fn columns(text: &mut String, findings: &Findings) {
 fn told_apart(text: &mut String, findings: &Findings) {
     for group in findings.indistinguishable() {
         let texts: Vec<&str> = group.iter().map(String::as_str).collect();
+        // A column that depends on no other but itself is 0 everywhere.
+        if let [alone] = texts.as_slice() {
+            let _ = writeln!(text, "CANNOT BE IDENTIFIED  {alone} is 0 at every point to fit");
+            continue;
+        }
         let _ = writeln!(
             text,
             "CANNOT BE IDENTIFIED  on these points, {} depend on each other: {}",
