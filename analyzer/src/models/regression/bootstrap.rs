@@ -36,7 +36,7 @@ pub(super) fn replicas(
     (0..number)
         .into_par_iter()
         .filter_map(|replica| {
-            let mut random = fastrand::Rng::with_seed(seed.wrapping_add(replica as u64));
+            let mut random = fastrand::Rng::with_seed(mixed(seed, replica));
             let times: Vec<f64> = fitted
                 .iter()
                 .map(|time| {
@@ -69,6 +69,11 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     let (below, part) = (place.floor() as usize, place.fract());
     let above = (below + 1).min(sorted.len() - 1);
     sorted[below] + part * (sorted[above] - sorted[below])
+}
+
+/// Seeds of neighbouring seeds' replicas must not overlap (golden-ratio steps, as in SplitMix64).
+fn mixed(seed: u64, replica: usize) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(replica as u64)
 }
 
 /// A standard normal number (Box and Muller 1958).

@@ -8,9 +8,9 @@
 use nalgebra::{DMatrix, DVector};
 
 /// Weight of the coefficients' own length: small enough to decide only what is undecided.
-const SHORTEST: f64 = 1e-6;
+const SHORTEST: f64 = 1e-4;
 /// Smaller than this is zero; the problem is scaled.
-const ZERO: f64 = 1e-10;
+const ZERO: f64 = 1e-11;
 
 /// An inequality that may be active.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -69,7 +69,13 @@ fn a_thousand_linear_programs_have_the_optimum_of_enumeration() {
             let first = f.column(0).into_owned();
             f.column_mut(columns - 1).copy_from(&first);
         }
-        let y: Vec<f64> = (0..rows).map(|_| 0.1 + 10.0 * random.f64()).collect();
+        let mut y: Vec<f64> = (0..rows).map(|_| 0.1 + 10.0 * random.f64()).collect();
+        if case % 3 == 0 {
+            // Two times of one configuration fix the largest residual; the rest is free.
+            let first = f.row(0).into_owned();
+            f.row_mut(1).copy_from(&first);
+            y[1] = 5.0 * y[0] + 10.0;
+        }
         let problem = Problem::new(&f, &y, Residual::Absolute);
         let truth = enumerated(&problem.f, &problem.y);
         let optimum = minimax(&problem).expect("it has an optimum");
