@@ -26,6 +26,7 @@ mod child_signals;
 mod library_path;
 mod open_mpi_forwarding;
 mod program_search;
+mod recordability;
 mod run_directory;
 
 pub use error::CommandError;

@@ -132,6 +132,24 @@ pub fn take_apart(words: &[OsString], is_executable: impl Fn(&OsStr) -> bool) ->
     parts
 }
 
+/// The measured programs of a command: one, or one for each part that a `:` ends (MPMD).
+pub fn programs(
+    words: &[OsString],
+    parts: Parts,
+    is_executable: impl Fn(&OsStr) -> bool,
+) -> Vec<OsString> {
+    let Some(launcher) = parts.launcher else {
+        return parts.program.map(|at| words[at].clone()).into_iter().collect();
+    };
+    let mut programs = Vec::new();
+    for part in words[launcher + 1..].split(|word| word == ":") {
+        let part: Vec<OsString> = [&words[launcher..=launcher], part].concat();
+        let program = take_apart(&part, &is_executable).program.map(|at| part[at].clone());
+        programs.extend(program.filter(|program| !programs.contains(program)));
+    }
+    programs
+}
+
 /// Whether the word names an MPI launcher.
 pub fn is_launcher(word: &OsStr) -> bool {
     base_name(word)
@@ -228,6 +246,17 @@ mod tests {
         assert_eq!(program("mpirun -n 4 gammachi exec -- ./app"), "./app");
         assert_eq!(program("mpirun --oversubscribe -n 1 ./a : -n 1 ./b"), "./a");
         assert_eq!(program("mpirun --unknown 7 sh -c date"), "sh");
+    }
+
+    #[test]
+    fn programs_of_all_parts() {
+        let words: Vec<OsString> = "mpirun -n 1 ./a x : -n 3 -x A env B=1 ./b : ./a"
+            .split_whitespace()
+            .map(OsString::from)
+            .collect();
+        let known = |word: &OsStr| word.to_str().unwrap().starts_with("./");
+        let found = programs(&words, take_apart(&words, known), known);
+        assert_eq!(found, ["./a", "./b"]);
     }
 
     #[test]

@@ -28,6 +28,11 @@ pub const GAMMACHI_PARAMS: &str = "GAMMACHI_PARAMS";
 pub const GAMMACHI_CLOCK_ROUNDS: &str = "GAMMACHI_CLOCK_ROUNDS";
 /// Seconds between clock exchanges during the run.
 pub const GAMMACHI_CLOCK_EVERY: &str = "GAMMACHI_CLOCK_EVERY";
+/// 32 hexadecimal digits, the same for all ranks of a run.
+pub const GAMMACHI_RUN_ID: &str = "GAMMACHI_RUN_ID";
+/// Set where every rank of every host is told to load the recorder, so that they may expect each
+/// other.
+pub const GAMMACHI_EVERY_RANK: &str = "GAMMACHI_EVERY_RANK";
 /// Read by the command, not by the recorder: path of `libgammachi.so`.
 pub const GAMMACHI_LIBRARY: &str = "GAMMACHI_LIBRARY";
 

@@ -15,8 +15,11 @@ use super::child_signals::SignalGuard;
 use super::error::say;
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
-use super::program_search::{Parts, base_name, find_executable, take_apart};
-use super::recorder_environment::{GAMMACHI_OUT, LD_PRELOAD, Variable, preload};
+use super::program_search::{self, Parts, base_name, find_executable, take_apart};
+use super::recordability::{likely_reasons, obstacle};
+use super::recorder_environment::{
+    GAMMACHI_EVERY_RANK, GAMMACHI_OUT, GAMMACHI_RUN_ID, LD_PRELOAD, Variable, preload,
+};
 use super::recording_options::{Recording, RecordingOptions};
 use super::run_directory::{self, RecordedJob, RunDirectory};
 use crate::trace::run_json::{
@@ -75,7 +78,12 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             let mut variables = recording.variables();
             variables.push((LD_PRELOAD, preload));
             variables.push((GAMMACHI_OUT, directory.path.clone().into()));
-            run_recorded(words, parts, variables, &directory, &mut run_json)
+            variables.push((GAMMACHI_RUN_ID, fresh_run_id().into()));
+            if parts.launcher.is_some() {
+                variables.push((GAMMACHI_EVERY_RANK, "1".into()));
+            }
+            let hopeless = say_obstacles(words, parts);
+            run_recorded(words, parts, variables, &directory, &mut run_json, hopeless)
         }
         Err(reason) => {
             say(&format!("nothing will be recorded: {reason}; the program runs without it"));
@@ -92,6 +100,7 @@ fn run_recorded(
     variables: Vec<Variable>,
     directory: &RunDirectory,
     run_json: &mut RunJson,
+    hopeless: bool,
 ) -> Result<(), CommandError> {
     let forwarded = forwarded(&variables);
     let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
@@ -114,8 +123,30 @@ fn run_recorded(
     run_json.end = Some(Instant::now());
     run_json.duration_s = Some(duration.as_secs_f64());
     run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
-    conclude(directory, run_json);
+    conclude(directory, run_json, || {
+        let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
+        (!hopeless).then(|| likely_reasons(words, program.as_deref()))
+    });
     pass_on(status)
+}
+
+/// Says which programs of the command cannot be recorded, and why; whether that is all of them.
+fn say_obstacles(words: &[OsString], parts: Parts) -> bool {
+    let programs = program_search::programs(words, parts, |word| find_executable(word).is_ok());
+    let mut hopeless = 0;
+    for word in &programs {
+        if let Some(why) = find_executable(word).ok().and_then(|path| obstacle(&path)) {
+            say(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
+            hopeless += 1;
+        }
+    }
+    hopeless > 0 && hopeless == programs.len()
+}
+
+/// 32 hexadecimal digits that no other run has.
+fn fresh_run_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
+    text.chars().filter(char::is_ascii_hexdigit).collect()
 }
 
 /// What ranks on other hosts need: ours, and what else the user has set for the recorder.
@@ -129,16 +160,14 @@ fn forwarded(variables: &[Variable]) -> Vec<(String, OsString)> {
 }
 
 /// Completes `run.json` wherever ranks were recorded and says where that is.
-fn conclude(directory: &RunDirectory, run_json: &RunJson) {
+///
+/// `why` is asked where nothing was recorded, and gives nothing where that has been said.
+fn conclude(directory: &RunDirectory, run_json: &RunJson, why: impl FnOnce() -> Option<String>) {
     let jobs = directory.recorded_jobs();
     if jobs.is_empty() {
         let end = if directory.discard() { "removed" } else { "kept" };
-        let why = "is the program an MPI program, dynamically linked, not setuid, and does its \
-                   launcher keep the environment?";
-        say(&format!(
-            "nothing was recorded: no process completed MPI_Init ({why}); {} {end}",
-            directory.shown.display()
-        ));
+        let why = why().map(|why| format!(": {why}")).unwrap_or_default();
+        say(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
     for job in &jobs {

@@ -1,0 +1,236 @@
+//! Whether a program can be recorded: its file comes in, the reason why not goes out.
+//!
+//! Preloading needs a dynamic linker that obeys `LD_PRELOAD`, and calls of `MPI_*` that leave the
+//! object that makes them. What the file shows is certain and said before the run; what can only be
+//! inferred from an empty run directory is said after it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use object::elf::{DF_SYMBOLIC, DT_FLAGS, DT_SYMBOLIC, PT_DYNAMIC, PT_INTERP};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol};
+
+use super::program_search::base_name;
+
+/// Bytes of the interpreter line of a script.
+const SHEBANG: &[u8] = b"#!";
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+
+/// What an executable or library says about MPI and the dynamic linker.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Binary {
+    /// The program that loads it; none for a static executable and a library.
+    interpreter: Option<PathBuf>,
+    /// Linked with `-Bsymbolic`: its own definitions come before preloaded ones.
+    is_symbolic: bool,
+    /// It holds an MPI library: `PMPI_Init` is defined in it.
+    defines_mpi: bool,
+    /// It calls MPI_Init or MPI_Init_thread (or Fortran's names) of another object.
+    calls_mpi: bool,
+}
+
+/// Why the program cannot be recorded, whatever is done; `None` where nothing in its file says so.
+pub fn obstacle(program: &Path) -> Option<String> {
+    if let Some(why) = privileges(program) {
+        return Some(why);
+    }
+    let data = fs::read(program).ok().filter(|data| data.starts_with(ELF_MAGIC))?;
+    let binary = read_binary(&data)?;
+    if binary.interpreter.is_none() {
+        return Some(
+            "it is linked statically: no dynamic linker runs that could load the recorder; link it \
+             with the MPI's shared library (without -static)"
+                .into(),
+        );
+    }
+    if binary.defines_mpi {
+        return Some(
+            "it has an MPI library linked into it (libmpi.a or libmpich.a), so its MPI calls never \
+             leave it; link it with the MPI's shared library"
+                .into(),
+        );
+    }
+    symbolic_library(program, &binary).map(|library| {
+        format!(
+            "its library {} holds an MPI library and is linked with -Bsymbolic, so its MPI calls \
+             never leave it; link it without -Bsymbolic",
+            library.display()
+        )
+    })
+}
+
+/// What may be the reason when a program whose file shows none has left nothing.
+pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
+    if let Some(word) = clears_environment(words) {
+        return format!(
+            "`{word}` clears the environment, LD_PRELOAD with it; put `gammachi exec --` right \
+             before the program"
+        );
+    }
+    let Some(program) = program else {
+        return "the program was not found on this host; is it an MPI program, and does the \
+                launcher keep the environment? `gammachi exec --` right before the program sets it \
+                there"
+            .into();
+    };
+    let shown = program.display();
+    let data = fs::read(program).unwrap_or_default();
+    if data.starts_with(SHEBANG) {
+        return format!(
+            "{shown} is a script: does what it starts call MPI_Init and keep the environment \
+             (LD_PRELOAD)? `gammachi exec --` right before the program sets it there"
+        );
+    }
+    let Some(binary) = read_binary(&data) else {
+        return format!("{shown} is no program of this machine's kind");
+    };
+    let libraries = libraries(program, &binary);
+    let has_mpi = libraries.iter().any(|(_, library)| library.defines_mpi);
+    if !has_mpi && !binary.calls_mpi {
+        return format!(
+            "no process completed MPI_Init under the recorder, and no MPI library is among the \
+             libraries of {shown}: is it an MPI program? (One that loads MPI by dlopen is recorded \
+             all the same, if it calls MPI_Init.)"
+        );
+    }
+    format!(
+        "{shown} is linked with MPI, but no process completed MPI_Init under the recorder: it ended \
+         before, or something between the launcher and the program clears LD_PRELOAD, or the \
+         recorder cannot be read on the host that ran it; `gammachi exec --` right before the \
+         program sets it there"
+    )
+}
+
+/// A word of the command that makes programs start without our environment.
+fn clears_environment(words: &[OsString]) -> Option<String> {
+    let text = |word: &OsStr| word.to_string_lossy().into_owned();
+    for (at, word) in words.iter().enumerate() {
+        let next = words.get(at + 1).map(|word| text(word)).unwrap_or_default();
+        let base = text(base_name(word));
+        match (base.as_str(), next.as_str()) {
+            ("env", "-i" | "-" | "--ignore-environment") => return Some(format!("env {next}")),
+            ("sudo" | "su" | "runuser", _) => return Some(base),
+            ("-genvnone", _) => return Some(base),
+            ("--export", "NONE" | "NIL") => return Some(format!("--export {next}")),
+            ("--export=NONE" | "--export=NIL", _) => return Some(base),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Set-user-id, set-group-id: the dynamic linker drops LD_PRELOAD where they change who runs.
+fn privileges(program: &Path) -> Option<String> {
+    let metadata = fs::metadata(program).ok()?;
+    // SAFETY: calls without arguments that cannot fail.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let what = if metadata.mode() & libc::S_ISUID != 0 && metadata.uid() != user {
+        format!("setuid to user {}", metadata.uid())
+    } else if metadata.mode() & libc::S_ISGID != 0 && metadata.gid() != group {
+        format!("setgid to group {}", metadata.gid())
+    } else {
+        return None;
+    };
+    Some(format!(
+        "it is {what}: the dynamic linker ignores LD_PRELOAD for it; record a copy without that bit \
+         (cp keeps none)"
+    ))
+}
+
+fn read_binary(data: &[u8]) -> Option<Binary> {
+    let file = ElfFile64::<Endianness>::parse(data).ok()?;
+    let endian = file.endian();
+    let mut binary = Binary::default();
+    for header in file.elf_header().program_headers(endian, data).ok()? {
+        match header.p_type(endian) {
+            PT_INTERP => {
+                let path = header.interpreter(endian, data).ok().flatten();
+                binary.interpreter =
+                    path.map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()));
+            }
+            PT_DYNAMIC => {
+                let entries = header.dynamic(endian, data).ok().flatten().unwrap_or_default();
+                binary.is_symbolic |= entries.iter().any(|entry| {
+                    let (tag, value) = (entry.d_tag.get(endian), entry.d_val.get(endian));
+                    tag == u64::from(DT_SYMBOLIC)
+                        || tag == u64::from(DT_FLAGS) && value & u64::from(DF_SYMBOLIC) != 0
+                });
+            }
+            _ => {}
+        }
+    }
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        match symbol.name() {
+            Ok("PMPI_Init") if symbol.is_definition() => binary.defines_mpi = true,
+            Ok("MPI_Init" | "MPI_Init_thread" | "mpi_init_" | "mpi_init_thread_")
+                if symbol.is_undefined() =>
+            {
+                binary.calls_mpi = true;
+            }
+            _ => {}
+        }
+    }
+    Some(binary)
+}
+
+/// The library whose MPI calls stay inside it, where nobody else makes any.
+fn symbolic_library(program: &Path, binary: &Binary) -> Option<PathBuf> {
+    if binary.calls_mpi {
+        return None;
+    }
+    let libraries = libraries(program, binary);
+    if libraries.iter().any(|(_, library)| library.calls_mpi) {
+        return None;
+    }
+    let holds = |library: &Binary| library.defines_mpi && library.is_symbolic;
+    libraries.into_iter().find(|(_, library)| holds(library)).map(|(path, _)| path)
+}
+
+/// The libraries that the program's own dynamic linker would load, without running any of them.
+fn libraries(program: &Path, binary: &Binary) -> Vec<(PathBuf, Binary)> {
+    let Some(linker) = &binary.interpreter else { return Vec::new() };
+    let output = Command::new(linker)
+        .arg("--list")
+        .arg(program)
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let text = text.unwrap_or_default();
+    let paths = text.lines().filter_map(|line| {
+        let (_, path) = line.split_once("=> ")?;
+        Some(PathBuf::from(path.rsplit_once(" (")?.0))
+    });
+    paths.filter_map(|path| Some((path.clone(), read_binary(&fs::read(path).ok()?)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &str) -> Vec<OsString> {
+        command.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn what_clears_the_environment_is_named() {
+        let named = |command: &str| clears_environment(&words(command)).unwrap_or_default();
+        assert_eq!(named("mpirun -n 2 env -i ./app"), "env -i");
+        assert_eq!(named("srun --export=NONE ./app"), "--export=NONE");
+        assert_eq!(named("mpiexec -genvnone -n 2 ./app"), "-genvnone");
+        assert_eq!(named("mpirun -n 2 env A=1 ./app"), "");
+    }
+
+    #[test]
+    fn this_test_program_has_no_obstacle_and_no_mpi() {
+        let program = std::env::current_exe().unwrap();
+        assert_eq!(obstacle(&program), None);
+        let reasons = likely_reasons(&words("x"), Some(&program));
+        assert!(reasons.contains("is it an MPI program?"), "{reasons}");
+    }
+}
