@@ -6,10 +6,11 @@
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub mod calibrate;
 pub mod clock;
+pub mod collect;
 pub mod doctor;
 pub mod dump;
 pub mod error;
@@ -21,6 +22,7 @@ pub mod recording_options;
 pub mod report;
 pub mod run;
 pub mod tables;
+pub mod shell_files;
 
 mod child_signals;
 mod library_path;
@@ -55,9 +57,14 @@ enum Command {
     Dump(dump::DumpArguments),
     Clock(clock::ClockArguments),
     Model(model::ModelArguments),
+    Collect(collect::CollectArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
+    #[command(hide = true)]
+    Completions(shell_files::CompletionsArguments),
+    #[command(hide = true)]
+    ManPages(shell_files::ManPagesArguments),
 }
 
 /// Reads the command line, does what it asks for, and gives the exit code.
@@ -70,9 +77,16 @@ pub fn run_command() -> ExitCode {
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Clock(arguments) => clock::clock(arguments),
             Command::Model(arguments) => model::model(arguments),
+            Command::Collect(arguments) => collect::collect(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),
+            Command::Completions(arguments) => {
+                shell_files::completions(arguments, CommandLine::command())
+            }
+            Command::ManPages(arguments) => {
+                shell_files::man_pages(arguments, CommandLine::command())
+            }
         },
         Err(error) => explain_usage(&error),
     };

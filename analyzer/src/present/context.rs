@@ -69,7 +69,7 @@ fn cores(run: &Run) -> String {
 }
 
 /// Numbers with their runs drawn together: `0-3,8`.
-pub(super) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
+pub(crate) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
         match runs.last_mut() {

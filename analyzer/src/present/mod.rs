@@ -15,6 +15,7 @@ pub mod terminal;
 
 mod clock_json;
 mod context;
+pub(crate) use context::number_list;
 mod messages;
 mod messages_json;
 mod quantity;

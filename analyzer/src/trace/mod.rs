@@ -5,6 +5,7 @@
 //! wrong, naming the file. Nothing is repaired here: what is valid is handed on, what is not is
 //! said.
 
+pub mod collect;
 mod directory;
 mod extent;
 mod facts;

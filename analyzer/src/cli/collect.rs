@@ -1,0 +1,164 @@
+//! `gammachi collect`: a run directory and its parts come in; the parts are joined in it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, say};
+use crate::present::number_list;
+use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
+
+/// Joins the parts of a run that hosts have kept for themselves.
+///
+/// Hosts that share no directory each write their ranks into a directory of the same name on their
+/// own disks; bring those to one machine (scp -r) and name them here. A staging directory
+/// ($GAMMACHI_STAGE) that still holds ranks of a job that was killed is named likewise. Only files of one
+/// run are joined, by the id that every rank file carries; each is copied, read back, compared, and
+/// only then named. Missing ranks are listed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    gammachi collect app.gammachi from-n001/app.gammachi from-n002/app.gammachi\n  \
+    gammachi collect app.gammachi /local/scratch/stage --remove\n\nThe exit code is 0 also when \
+    ranks are missing: they are named, and in every report of the run.")]
+pub struct CollectArguments {
+    /// Run directory to fill; it may hold some of the ranks already
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Directories with rank files, at any depth of their first five levels
+    #[arg(required = true, value_name = "PART")]
+    pub parts: Vec<PathBuf>,
+
+    /// Which run, where the parts hold several: the first digits of its id
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+
+    /// Join files that carry no run id (zeros), as far as size of the world and program agree
+    #[arg(long)]
+    pub without_id: bool,
+
+    /// Remove a part's files once their copies are complete
+    #[arg(long)]
+    pub remove: bool,
+}
+
+/// Joins the parts and says what was joined.
+///
+/// # Errors
+/// Wrong usage: parts of several runs and no choice. Failed: nothing to join, or a file that cannot be
+/// read or written.
+pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
+    let mut places = arguments.parts.clone();
+    if arguments.run.is_dir() {
+        places.push(arguments.run.clone());
+    }
+    let found = Found::in_directories(&places).map_err(CommandError::failed)?;
+    for why in &found.unreadable {
+        say(&format!("left out: {why}"));
+    }
+    let key = choose(arguments, &found)?;
+    let shown = arguments.run.display();
+    let collected = join(&arguments.run, &key, &found, |_| {}).map_err(CommandError::failed)?;
+    let foreign = found.files.iter().filter(|file| file.key != key).count();
+    if foreign > 0 {
+        say(&format!("{} of other runs left out", files(foreign)));
+    }
+    if arguments.remove {
+        remove_sources(arguments, &key, &found)?;
+    }
+    let world = key.world_size;
+    let there = world - collected.missing.len() as u32;
+    let mut text =
+        format!("{shown}: {there} of {world} ranks; {} copied", files(collected.copied.len()));
+    if collected.already > 0 {
+        text.push_str(&format!(", {} there already", collected.already));
+    }
+    if !collected.missing.is_empty() {
+        text.push_str(&format!("; missing: rank {}", number_list(collected.missing.clone())));
+    }
+    if !collected.unfinished.is_empty() {
+        let list = number_list(collected.unfinished.clone());
+        text.push_str(&format!("; not ended by MPI_Finalize: rank {list}"));
+    }
+    say(&format!("{text}; see: gammachi report {shown}"));
+    Ok(())
+}
+
+fn files(count: usize) -> String {
+    if count == 1 { "1 file".into() } else { format!("{count} files") }
+}
+
+fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, CommandError> {
+    let runs = found.runs();
+    let wanted = arguments.id.as_deref().unwrap_or("").to_lowercase();
+    let matching: Vec<_> = runs.iter().filter(|(key, _)| key.id.starts_with(&wanted)).collect();
+    let (key, group) = match matching[..] {
+        [(key, group)] => (*key, group),
+        [] if runs.is_empty() => {
+            let places: Vec<String> =
+                arguments.parts.iter().map(|part| part.display().to_string()).collect();
+            return Err(CommandError::failed(format!(
+                "no rank file (rank-000000.gmc …) in {}; name the directories that the hosts wrote",
+                places.join(", ")
+            )));
+        }
+        [] => {
+            return Err(CommandError::usage(format!(
+                "--id {wanted}: no such run; there are\n{}",
+                listing(&runs)
+            )));
+        }
+        _ => {
+            return Err(CommandError::usage(format!(
+                "the parts hold several runs; choose one by --id\n{}",
+                listing(&runs)
+            )));
+        }
+    };
+    if !key.is_known() {
+        let programs: std::collections::BTreeSet<&str> =
+            group.iter().map(|file| file.program.as_str()).collect();
+        if !arguments.without_id {
+            return Err(CommandError::failed(
+                "the files carry no run id (their ranks could not agree on one), so nothing says \
+                 that they are of one run; if you know it, give --without-id",
+            ));
+        }
+        let mut places: Vec<(u32, u32)> = group.iter().map(|file| file.place).collect();
+        places.sort_unstable();
+        if programs.len() > 1 || places.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(CommandError::failed(format!(
+                "the files carry no run id and cannot be of one run: {}",
+                if programs.len() > 1 { "programs differ" } else { "a rank is there twice" }
+            )));
+        }
+    }
+    Ok(key.clone())
+}
+
+fn listing(runs: &std::collections::BTreeMap<&RunKey, Vec<&FoundFile>>) -> String {
+    let line = |(key, files): (&&RunKey, &Vec<&FoundFile>)| {
+        let program = files.first().map_or("", |file| file.program.as_str());
+        format!("  {}  {} of {} ranks  {program}", key.id, files.len(), key.world_size)
+    };
+    runs.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn remove_sources(
+    arguments: &CollectArguments,
+    key: &RunKey,
+    found: &Found,
+) -> Result<(), CommandError> {
+    let target = fs::canonicalize(&arguments.run)
+        .map_err(|error| CommandError::failed(format!("{}: {error}", arguments.run.display())))?;
+    for file in found.files.iter().filter(|file| file.key == *key) {
+        let is_target = fs::canonicalize(&file.path).is_ok_and(|path| path.starts_with(&target));
+        if !is_target {
+            fs::remove_file(&file.path).map_err(|error| {
+                CommandError::failed(format!("cannot remove {}: {error}", file.path.display()))
+            })?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! Joins the parts of a run: directories that hold rank files come in, one run directory goes out.
+//!
+//! Parts are what hosts without a shared directory keep, or what a node-local staging directory still
+//! holds. Files belong together when they carry the same run id; nothing is trusted by its name. Every
+//! file is copied beside its place, read back and compared, and only then given its name.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use trace_format::header::Definition;
+use trace_format::layout::rank_file_path;
+use trace_format::reader::RankFile;
+
+use super::run_json::{RUN_JSON, RunJson, RunState};
+
+/// Ending of rank files.
+const RANK_FILE_ENDING: &str = "gmc";
+/// Depth below a part at which files are looked for: `STAGE/JOB/RUN/ranks-000/rank-000000.gmc`.
+const MOST_DEPTH: u32 = 5;
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// What the files of one run have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunKey {
+    /// The run's id as 32 hexadecimal digits; zeros: not known.
+    pub id: String,
+    /// Ranks of the world.
+    pub world_size: u32,
+}
+
+/// A rank file that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Where.
+    pub path: PathBuf,
+    /// Its run.
+    pub key: RunKey,
+    /// World and rank.
+    pub place: (u32, u32),
+    /// The measured program, for messages.
+    pub program: String,
+    /// Whether MPI_Finalize returned, so that the file is complete.
+    pub finalized: bool,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// What lies in the parts.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Rank files, in the order in which they were found.
+    pub files: Vec<FoundFile>,
+    /// Directories with a `run.json`.
+    pub descriptions: Vec<PathBuf>,
+    /// Files that look like rank files and cannot be read, with the reason.
+    pub unreadable: Vec<String>,
+}
+
+/// What was joined.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Files copied.
+    pub copied: Vec<FoundFile>,
+    /// Files that the run directory held already, or that another part had too.
+    pub already: u32,
+    /// Ranks of world 0 that no part has.
+    pub missing: Vec<u32>,
+    /// Ranks whose file never saw the end of MPI_Finalize.
+    pub unfinished: Vec<u32>,
+}
+
+impl RunKey {
+    /// Whether the recorder knew an id.
+    pub fn is_known(&self) -> bool {
+        self.id.bytes().any(|digit| digit != b'0')
+    }
+}
+
+impl Found {
+    /// Looks through directories for rank files.
+    ///
+    /// # Errors
+    /// A directory that cannot be listed, as a sentence.
+    pub fn in_directories(parts: &[PathBuf]) -> Result<Self, String> {
+        let mut found = Self::default();
+        for part in parts {
+            found.look_into(part, MOST_DEPTH)?;
+        }
+        Ok(found)
+    }
+
+    fn look_into(&mut self, directory: &Path, depth: u32) -> Result<(), String> {
+        let wrong = |error: io::Error| format!("{}: cannot be read: {error}", directory.display());
+        let mut entries: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(directory).map_err(wrong)? {
+            entries.push(entry.map_err(wrong)?.path());
+        }
+        entries.sort();
+        for path in entries {
+            if path.is_dir() && !path.is_symlink() {
+                if depth > 0 {
+                    self.look_into(&path, depth - 1)?;
+                }
+            } else if path.extension().is_some_and(|ending| ending == RANK_FILE_ENDING) {
+                match FoundFile::read(&path) {
+                    Ok(file) => self.files.push(file),
+                    Err(error) => self.unreadable.push(error),
+                }
+            } else if path.file_name().is_some_and(|name| name == RUN_JSON) {
+                self.descriptions.push(directory.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// The files by run.
+    pub fn runs(&self) -> BTreeMap<&RunKey, Vec<&FoundFile>> {
+        let mut runs: BTreeMap<&RunKey, Vec<&FoundFile>> = BTreeMap::new();
+        for file in &self.files {
+            runs.entry(&file.key).or_default().push(file);
+        }
+        runs
+    }
+}
+
+impl FoundFile {
+    fn read(path: &Path) -> Result<Self, String> {
+        let file = RankFile::open(path).map_err(|error| error.to_string())?;
+        let id = file.fixed.run_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let bytes = fs::metadata(path).map(|metadata| metadata.len());
+        Ok(Self {
+            path: path.to_owned(),
+            key: RunKey { id, world_size: file.fixed.world_size },
+            place: (file.fixed.world, file.fixed.rank),
+            program: file.header.program.clone(),
+            finalized: file.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })),
+            bytes: bytes.map_err(|error| format!("{}: {error}", path.display()))?,
+        })
+    }
+}
+
+/// Copies the files of one run into its directory, which may hold some of them already.
+///
+/// # Errors
+/// What stands in the way, as a sentence. Files that were completed before stay; none is ever left
+/// half written under its name.
+pub fn collect(
+    directory: &Path,
+    key: &RunKey,
+    found: &Found,
+    mut progress: impl FnMut(&FoundFile),
+) -> Result<Collected, String> {
+    let mut collected = Collected::default();
+    let mut held: BTreeMap<(u32, u32), FoundFile> = BTreeMap::new();
+    for file in found.files.iter().filter(|file| file.key == *key) {
+        let target = directory.join(rank_file_path(file.place.0, file.place.1));
+        if !held.contains_key(&file.place) && target.exists() {
+            let there = FoundFile::read(&target).map_err(|why| {
+                format!("{why}; it is in the way of {}: move it away", file.path.display())
+            })?;
+            if there.key != *key {
+                return Err(format!(
+                    "{} belongs to another run than {}; collect into a directory of its own",
+                    target.display(),
+                    file.path.display()
+                ));
+            }
+            held.insert(file.place, there);
+        }
+        if let Some(there) = held.get(&file.place) {
+            collected.already += 1;
+            if is_same_file(&there.path, &file.path) || equal(&there.path, &file.path)? {
+                continue;
+            }
+            // A stage's leftover may be older than what was moved, or complete where that is not.
+            if (file.finalized, file.bytes) <= (there.finalized, there.bytes) {
+                continue;
+            }
+            collected.already -= 1;
+        }
+        copy_checked(&file.path, &target)?;
+        progress(file);
+        collected.copied.push(file.clone());
+        held.insert(file.place, FoundFile { path: target, ..file.clone() });
+    }
+    collected.missing = (0..key.world_size)
+        .filter(|rank| {
+            !held.contains_key(&(0, *rank)) && !directory.join(rank_file_path(0, *rank)).exists()
+        })
+        .collect();
+    let unfinished = held.values().filter(|file| file.place.0 == 0 && !file.finalized);
+    collected.unfinished = unfinished.map(|file| file.place.1).collect();
+    copy_description(directory, key, found)?;
+    Ok(collected)
+}
+
+/// `run.json` of a part that holds files of the run; a finished one before one that says "running".
+fn copy_description(directory: &Path, key: &RunKey, found: &Found) -> Result<(), String> {
+    let of_run = |part: &&PathBuf| {
+        found.files.iter().any(|file| file.key == *key && file.path.starts_with(part))
+    };
+    let known = found.descriptions.iter().filter(of_run).filter_map(|p| RunJson::read(p).ok());
+    let there = RunJson::read(directory).ok();
+    let best = known.chain(there).max_by_key(|run| run.state == RunState::Finished);
+    let Some(best) = best else { return Ok(()) };
+    best.write(directory)
+        .map_err(|error| format!("cannot write {}: {error}", directory.join(RUN_JSON).display()))
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+fn copy_checked(from: &Path, to: &Path) -> Result<(), String> {
+    let parent = to.parent().unwrap_or(Path::new("."));
+    let wrong = |what: &str, path: &Path, error: io::Error| {
+        format!("cannot {what} {}: {error}", path.display())
+    };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(parent)
+        .map_err(|error| wrong("make", parent, error))?;
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = parent.join(format!(".{name}.{}", std::process::id()));
+    let copied = write_copy(from, &unfinished)
+        .map_err(|error| wrong("copy to", &unfinished, error))
+        .and_then(|()| match equal(from, &unfinished)? {
+            true => fs::rename(&unfinished, to).map_err(|error| wrong("name", to, error)),
+            false => Err(format!(
+                "{} changed while it was copied, or its copy cannot be read back; is the program \
+                 still running?",
+                from.display()
+            )),
+        });
+    if copied.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    copied
+}
+
+fn write_copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = File::open(from)?;
+    let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let mut buffer = vec![0u8; BUFFER_BYTES];
+    loop {
+        let count = source.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        target.write_all(&buffer[..count])?;
+    }
+    target.sync_all()
+}
+
+/// Whether two files hold the same bytes.
+fn equal(a: &Path, b: &Path) -> Result<bool, String> {
+    let open = |path: &Path| {
+        let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let bytes = file.metadata().map_err(|error| format!("{}: {error}", path.display()))?.len();
+        Ok::<_, String>((file, bytes))
+    };
+    let ((mut first, first_bytes), (mut second, second_bytes)) = (open(a)?, open(b)?);
+    if first_bytes != second_bytes {
+        return Ok(false);
+    }
+    let (mut left, mut right) = (vec![0u8; BUFFER_BYTES], vec![0u8; BUFFER_BYTES]);
+    let mut rest = first_bytes;
+    while rest > 0 {
+        let piece = rest.min(BUFFER_BYTES as u64) as usize;
+        for (file, buffer, path) in [(&mut first, &mut left, a), (&mut second, &mut right, b)] {
+            file.read_exact(&mut buffer[..piece])
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        if left[..piece] != right[..piece] {
+            return Ok(false);
+        }
+        rest -= piece as u64;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;

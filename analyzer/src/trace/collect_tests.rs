@@ -1,0 +1,105 @@
+//! Parts as hosts and staging directories leave them, joined.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::synthetic_trace::SyntheticRank;
+
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("collect-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn rank_of(run: u8, rank: u32, world_size: u32) -> SyntheticRank {
+    let mut rank = SyntheticRank::complete(rank, world_size, 1_000, 9_000);
+    rank.fixed.run_id = [run; 16];
+    rank
+}
+
+/// Writes the rank as a host would, below a directory of its own.
+fn put(directory: &Path, rank: &SyntheticRank) -> PathBuf {
+    let path = directory.join(rank_file_path(0, rank.fixed.rank));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, rank.bytes()).unwrap();
+    path
+}
+
+fn join(run: &Path, parts: &[&Path], id: u8) -> Result<Collected, String> {
+    let parts: Vec<PathBuf> = parts.iter().map(|part| (*part).to_owned()).collect();
+    let found = Found::in_directories(&parts)?;
+    let id = format!("{id:02x}").repeat(16);
+    let key = found.runs().into_keys().find(|key| key.id == id).cloned();
+    collect(run, &key.expect("the run is there"), &found, |_| {})
+}
+
+#[test]
+fn parts_of_two_hosts_become_one_run() {
+    let root = scratch("hosts");
+    let (a, b, run) = (root.join("a"), root.join("b/deep/app.gammachi"), root.join("run"));
+    for rank in [0, 1] {
+        put(&a, &rank_of(7, rank, 4));
+    }
+    let third = put(&b, &rank_of(7, 2, 4));
+    put(&b, &rank_of(8, 0, 4));
+    let collected = join(&run, &[&a, &root.join("b")], 7).unwrap();
+    assert_eq!(collected.copied.len(), 3);
+    assert_eq!(collected.missing, [3]);
+    let copy = run.join(rank_file_path(0, 2));
+    assert_eq!(fs::read(copy).unwrap(), fs::read(third).unwrap());
+    let opened = crate::trace::Run::open(&run).unwrap();
+    assert_eq!((opened.ranks.len(), opened.missing_count()), (3, 1));
+    let again = join(&run, &[&a, &root.join("b"), &run], 7).unwrap();
+    assert_eq!((again.copied.len(), again.already), (0, 6), "each rank twice: part and run");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn a_complete_file_takes_the_place_of_one_that_is_not() {
+    let root = scratch("stage");
+    let (run, stage) = (root.join("run"), root.join("stage"));
+    let mut half = rank_of(7, 0, 1);
+    half.definitions.retain(|d| !matches!(d, Definition::Finalized { .. }));
+    put(&run, &half);
+    let whole = put(&stage, &rank_of(7, 0, 1));
+    let collected = join(&run, &[&stage], 7).unwrap();
+    assert_eq!((collected.copied.len(), collected.unfinished.len()), (1, 0));
+    let there = run.join(rank_file_path(0, 0));
+    assert_eq!(fs::read(&there).unwrap(), fs::read(whole).unwrap());
+
+    put(&stage, &half);
+    assert_eq!(join(&run, &[&stage], 7).unwrap().copied.len(), 0, "never the other way round");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn files_of_another_run_are_never_overwritten() {
+    let root = scratch("foreign");
+    let (run, part) = (root.join("run"), root.join("part"));
+    let theirs = put(&run, &rank_of(9, 0, 2));
+    let before = fs::read(&theirs).unwrap();
+    put(&part, &rank_of(7, 0, 2));
+    let why = join(&run, &[&part], 7).unwrap_err();
+    assert!(why.contains("another run"), "{why}");
+    assert_eq!(fs::read(&theirs).unwrap(), before);
+
+    fs::write(&theirs, b"no trace at all").unwrap();
+    let why = join(&run, &[&part], 7).unwrap_err();
+    assert!(why.contains("move it away"), "{why}");
+    fs::remove_dir_all(root).unwrap();
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let root = scratch("unreadable");
+    let good = put(&root, &rank_of(7, 0, 2));
+    let mut bytes = fs::read(&good).unwrap();
+    bytes[20] ^= 1;
+    fs::write(good.with_file_name("rank-000001.gmc"), bytes).unwrap();
+    let found = Found::in_directories(std::slice::from_ref(&root)).unwrap();
+    assert_eq!((found.files.len(), found.unreadable.len()), (1, 1));
+    assert!(found.unreadable[0].contains("rank-000001.gmc"), "{}", found.unreadable[0]);
+    fs::remove_dir_all(root).unwrap();
+}
