@@ -36,7 +36,7 @@ pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traff
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
-pub use system::Oversubscription;
+pub use system::{Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
 
 /// What counts as computation.
@@ -180,6 +180,8 @@ pub struct Metrics {
     pub lost_events: u64,
     /// Ranks that shared cores.
     pub oversubscription: Vec<Oversubscription>,
+    /// Cores that the ranks may use.
+    pub pinning: Pinning,
     /// What is wrong with the events.
     pub diagnoses: Vec<FileDiagnosis>,
     /// What a reader should know about the figures.
@@ -265,6 +267,7 @@ impl Metrics {
             flops,
             lost_events: lost.fold(0, u64::saturating_add),
             oversubscription: system::oversubscription(run, timeline),
+            pinning: system::pinning(run),
             diagnoses,
             notes,
         })

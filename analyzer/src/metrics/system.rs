@@ -68,6 +68,45 @@ pub enum Oversubscription {
     },
 }
 
+/// Cores that ranks may run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pinning {
+    /// Not recorded for all ranks.
+    Unknown,
+    /// Every rank may use equally many.
+    Equal {
+        /// How many.
+        cores: usize,
+        /// Whether they are fewer than the ranks of some host may use together, or others.
+        pinned: bool,
+    },
+    /// Numbers of cores, ascending, and the ranks that may use so many.
+    Unequal(Vec<(usize, Vec<u32>)>),
+}
+
+/// Compares the ranks' affinities.
+pub(super) fn pinning(run: &Run) -> Pinning {
+    let mut sizes: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for rank in &run.ranks {
+        sizes.entry(rank.file.header.affinity.len()).or_default().push(rank.rank);
+    }
+    if sizes.contains_key(&0) || sizes.is_empty() {
+        return Pinning::Unknown;
+    }
+    if sizes.len() > 1 {
+        return Pinning::Unequal(sizes.into_iter().collect());
+    }
+    let mut hosts: BTreeMap<(&str, &str), BTreeSet<&[u32]>> = BTreeMap::new();
+    for rank in &run.ranks {
+        let header = &rank.file.header;
+        hosts.entry((&header.host, &header.boot_id)).or_default().insert(&header.affinity);
+    }
+    Pinning::Equal {
+        cores: sizes.into_keys().next().unwrap_or(0),
+        pinned: hosts.values().any(|sets| sets.len() > 1),
+    }
+}
+
 /// Share of elapsed time waiting for a core from which on a rank is flagged.
 const RUN_QUEUE_LIMIT: f64 = 0.02;
 

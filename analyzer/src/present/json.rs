@@ -8,6 +8,7 @@ use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
 use crate::timeline::{Alignment, Ending};
 
 use super::clock_json::{self, ClockPart, ExchangeDocument};
+use super::job;
 use super::messages_json::{self, MessagesPart, Polls};
 use super::totals::TotalsPart;
 use super::{Report, context, terminal, verdict};
@@ -24,6 +25,8 @@ struct Document<'a> {
     arguments: &'a [String],
     params: BTreeMap<String, String>,
     mpi_library: &'a str,
+    job: job::Job,
+    programs: Vec<job::ProgramGroup>,
     world_size: u32,
     missing_ranks: Vec<[u32; 2]>,
     selection: SelectionDocument,
@@ -144,6 +147,8 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         program: context::program(run),
         arguments: header.map_or(&[], |header| &header.arguments),
         params: context::parameters(run).into_iter().collect(),
+        job: job::job(report),
+        programs: job::program_groups(report),
         mpi_library: header.map_or("", |header| &header.mpi_library),
         world_size: run.world_size,
         missing_ranks: run.missing.iter().map(|range| [*range.start(), *range.end()]).collect(),

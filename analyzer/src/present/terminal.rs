@@ -7,8 +7,10 @@ use super::Report;
 use super::context::{
     mpi_library, number_list, placement, plural, printable, program_line, shortened,
 };
+use super::job;
 use super::messages;
 use super::quantity::{TimeUnit, count, nanoseconds, percent, seconds, with_prefix};
+use super::rank_groups;
 use super::table::Table;
 use super::totals;
 use super::verdict;
@@ -17,10 +19,8 @@ use super::verdict;
 const WIDTH: usize = 88;
 /// Columns before the text of a labelled line.
 const INDENT: usize = 8;
-/// Ranks up to which all are shown.
+/// Ranks up to which all are shown; more are drawn together into groups of alike ranks.
 const ALL_RANKS: usize = 20;
-/// Of more ranks, those of most overhead that are shown, beside the one of least.
-const WORST_RANKS: usize = 16;
 /// Functions shown.
 const MOST_CALLS: usize = 12;
 /// Diagnoses shown.
@@ -30,10 +30,12 @@ const MOST_DIAGNOSES: usize = 8;
 pub fn screen(report: &Report, colour: bool) -> String {
     let mut screen = Screen { text: String::new(), colour };
     screen.line(&header(report));
+    screen.labelled(job::job_line(report));
     screen.labelled(selection_line(report));
     screen.labelled(Some(("VERDICT", verdict::sentences(report).join(" "))));
     screen.labelled(cut_line(report));
     screen.line(&efficiency_line(report));
+    screen.lines(&job::program_lines(report));
     screen.lines(&rank_table(report));
     screen.labelled_block("CALLS", &call_table(report));
     if let Some(totals) = &report.metrics.totals {
@@ -183,14 +185,10 @@ fn efficiency_line(report: &Report) -> String {
 
 fn rank_table(report: &Report) -> Vec<String> {
     let metrics = report.metrics;
-    let mut ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
-    let total = ranks.len();
-    if total > ALL_RANKS {
-        ranks.sort_by(|a, b| b.overhead_s.total_cmp(&a.overhead_s));
-        let best = ranks.pop();
-        ranks.truncate(WORST_RANKS);
-        ranks.extend(best);
+    if metrics.ranks.len() > ALL_RANKS {
+        return rank_groups::lines(metrics, state);
     }
+    let ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
     let unit = TimeUnit::of(metrics.elapsed_s);
     let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
     let mut table = Table::default();
@@ -228,14 +226,7 @@ fn rank_table(report: &Report) -> Vec<String> {
     if states.iter().any(|state| !state.is_empty()) {
         table.left("state", states);
     }
-    let mut lines = table.lines();
-    if total > ranks.len() {
-        let best = lines.pop();
-        let folded = total - ranks.len();
-        lines.push(format!("      … {} between (--json lists all) …", plural(folded, "rank")));
-        lines.extend(best);
-    }
-    lines
+    table.lines()
 }
 
 /// What is not as it should be with a rank.

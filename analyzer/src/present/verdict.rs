@@ -23,6 +23,7 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(exit_code(report));
     sentences.extend(missing_ranks(report));
     sentences.extend(crowded(report));
+    sentences.extend(super::job::unequal_pinning(report));
     sentences.push(efficiency(report));
     sentences.extend(worst_rank(report));
     sentences
