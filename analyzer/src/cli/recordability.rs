@@ -67,7 +67,7 @@ pub fn obstacle(program: &Path) -> Option<String> {
 pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
     if let Some(word) = clears_environment(words) {
         return format!(
-            "`{word}` clears the environment, LD_PRELOAD with it; put `gammachi exec --` right \
+            "`{word}` takes LD_PRELOAD out of the environment; put `gammachi exec --` right \
              before the program"
         );
     }
@@ -113,6 +113,9 @@ fn clears_environment(words: &[OsString]) -> Option<String> {
         let base = text(base_name(word));
         match (base.as_str(), next.as_str()) {
             ("env", "-i" | "-" | "--ignore-environment") => return Some(format!("env {next}")),
+            ("env", "-u" | "--unset") if words.get(at + 2).is_some_and(|w| w == "LD_PRELOAD") => {
+                return Some(format!("env {next} LD_PRELOAD"));
+            }
             ("sudo" | "su" | "runuser", _) => return Some(base),
             ("-genvnone", _) => return Some(base),
             ("--export", "NONE" | "NIL") => return Some(format!("--export {next}")),
@@ -223,6 +226,7 @@ mod tests {
         assert_eq!(named("mpirun -n 2 env -i ./app"), "env -i");
         assert_eq!(named("srun --export=NONE ./app"), "--export=NONE");
         assert_eq!(named("mpiexec -genvnone -n 2 ./app"), "-genvnone");
+        assert_eq!(named("mpirun -n 2 env -u LD_PRELOAD ./app"), "env -u LD_PRELOAD");
         assert_eq!(named("mpirun -n 2 env A=1 ./app"), "");
     }
 

@@ -166,7 +166,10 @@ fn conclude(directory: &RunDirectory, run_json: &RunJson, why: impl FnOnce() -> 
     let jobs = directory.recorded_jobs();
     if jobs.is_empty() {
         let end = if directory.discard() { "removed" } else { "kept" };
-        let why = why().map(|why| format!(": {why}")).unwrap_or_default();
+        let failed = run_json.exit.filter(|exit| exit.code != 0);
+        let failed = failed.map(|exit| format!("the command ended with exit code {}", exit.code));
+        let why: Vec<String> = failed.into_iter().chain(why()).collect();
+        let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
         say(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
