@@ -173,27 +173,55 @@ fn of_dead_ranks_the_one_outside_mpi_is_named_first() {
 }
 
 #[test]
-fn many_ranks_are_folded_to_the_worst_and_the_best() {
+fn many_ranks_are_drawn_together_where_they_are_alike() {
     let ranks: Vec<_> = (0..30u32)
         .map(|number| {
             let mut rank = SyntheticRank::complete(number, 30, at(0), at(1000));
             rank.header.host = format!("n{}", number / 10);
-            rank.call(0, "MPI_Barrier", at(100), at(100 + 10 * u64::from(number)));
+            // Rank 7 waits for half of the run, the others for 100 to 110 ms of a second.
+            let wait_ms = if number == 7 { 500 } else { 100 + u64::from(number) / 3 };
+            rank.call(0, "MPI_Barrier", at(100), at(100 + wait_ms));
             finish(rank, 1000)
         })
         .collect();
     let [screen, json] = texts_of(&ranks, &Selection::Whole);
-    let rows: Vec<&str> = screen.lines().skip_while(|line| !line.starts_with("rank")).collect();
-    let first_word = |line: &str| line.split_whitespace().next().unwrap().to_owned();
-    assert_eq!(
-        rows[1..=16].iter().map(|line| first_word(line)).collect::<Vec<_>>()[..2],
-        ["29", "28"]
-    );
-    assert!(rows[17].contains("13 ranks between"), "{screen}");
-    assert_eq!(first_word(rows[18]), "0");
+    let rows: Vec<&str> =
+        screen.lines().skip_while(|line| !line.starts_with("count  alike ranks")).collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(rows[1])[..3], ["1", "7", "500"], "{screen}");
+    assert_eq!(words(rows[2])[..2], ["29", "0-6,8-29"], "{screen}");
+    assert!(!words(rows[3])[0].starts_with(char::is_numeric), "two groups\n{screen}");
     assert!(screen.contains("3 hosts, 30 ranks |"), "{screen}");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["ranks"].as_array().unwrap().len(), 30);
+}
+
+#[test]
+fn programs_and_unequal_pinning_of_an_mpmd_run_are_named() {
+    let ranks: Vec<_> = (0..4u32)
+        .map(|number| {
+            let mut rank = SyntheticRank::complete(number, 4, at(0), at(1000));
+            if number == 0 {
+                rank.header.program = "/opt/bin/coupler".into();
+                rank.header.affinity = vec![0, 1];
+                let job = [("SLURM_JOB_ID", "8814207"), ("SLURM_STEP_ID", "0")];
+                let job = job.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                rank.definitions.push(Definition::Environment(job.into()));
+            }
+            rank.header.arguments = vec!["x".into()];
+            finish(rank, 1000)
+        })
+        .collect();
+    let [screen, json] = texts_of(&ranks, &Selection::Whole);
+    assert!(screen.contains("JOB     Slurm job 8814207.0 | pinned unequally: "), "{screen}");
+    assert!(screen.contains("rank 1-3 may use 1 core; rank 0 may use 2 cores"), "{screen}");
+    let programs: Vec<&str> =
+        screen.lines().skip_while(|line| !line.starts_with("program")).take(3).collect();
+    assert!(programs[1].starts_with("coupler  0 "), "{screen}");
+    assert!(programs[2].starts_with("solver   1-3"), "{screen}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["job"]["id"], "8814207");
+    assert_eq!(json["programs"][1]["ranks"], serde_json::json!([1, 2, 3]));
 }
 
 #[test]
