@@ -21,8 +21,8 @@ pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;
 pub mod run;
-pub mod tables;
 pub mod shell_files;
+pub mod tables;
 
 mod child_signals;
 mod library_path;
