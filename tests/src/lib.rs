@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`mpi`] | the MPIs on the machine: Debian's Open MPI and MPICH, their compilers and launchers |
 //! | [`mod@victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
+//! | [`kernels`] | builds the kernels for each MPI, and the command |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |
 //! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |
@@ -24,6 +25,7 @@
 //! test measures time; a job that does not end is killed after [`job::DEADLINE`] and shown.
 
 pub mod job;
+pub mod kernels;
 pub mod library;
 pub mod mpi;
 pub mod place;
@@ -31,6 +33,7 @@ pub mod trace;
 pub mod victim;
 
 pub use job::{Job, Recorded};
+pub use kernels::{command, kernels};
 pub use mpi::Mpi;
 pub use victim::victim;
 

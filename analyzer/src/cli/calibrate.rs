@@ -1,5 +1,5 @@
-//! `gammachi calibrate`: a launcher comes in; the kernels that measure network and ceilings run
-//! under it, and `machine.json` goes out.
+//! `gammachi calibrate`: a launcher comes in; the kernels that measure network, ceilings and clocks
+//! run under it, and `machine.json` goes out.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
@@ -13,12 +13,13 @@ use super::error::{CommandError, print, say};
 use super::kernel_program::{KernelOptions, kernel_program};
 use super::program_search::{find_executable, take_apart};
 use super::run::cannot_start;
+use crate::calibration::{Calibration, Stamps};
 use crate::models::machine::difference::changes;
 use crate::models::machine::{FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine};
 use crate::present::machine::{change_lines, pictures, screen};
 use crate::trace::run_json::Instant;
 
-/// Measures the machine: what messages cost, and the ceilings of processors and memory.
+/// Measures the machine: what messages cost, the ceilings of processors and memory, the clocks.
 ///
 /// Starts the kernels (built by scripts/build-kernels) under the launcher given, shows what they
 /// found, and writes machine.json, which `gammachi logpq` and `gammachi roofline` read. A file that
@@ -93,9 +94,8 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
     let run = |kernel: &str, options: &[String]| run_kernel(words, &kernels, kernel, options);
     let network = read_document(&run("network", &network_options(arguments))?, "network")?;
     let ceilings = read_document(&run("ceilings", &ceiling_options(arguments))?, "ceilings")?;
-    let clock = clock_options(arguments)
-        .map(|options| read_document(&run("clock", &options)?, "clock"))
-        .transpose()?;
+    let stamps = Stamps::parse(&run("clock", &clock_options(arguments))?)
+        .map_err(|what| CommandError::failed(format!("kernels clock: {what}")))?;
     let machine = Machine {
         format: FORMAT.into(),
         format_version: FORMAT_VERSION,
@@ -105,7 +105,7 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
         quick: arguments.quick,
         network,
         ceilings,
-        clock,
+        clock: Some(Calibration::new(&stamps)),
     };
     if let Some(before) = &before {
         refuse_other_machine(before, &machine, &arguments.out)?;
@@ -167,23 +167,29 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     CommandError::failed(format!("{}: cannot be written: {error}", path.display()))
 }
 
+/// What makes a kernel print its document, and its progress for us to show.
+const DOCUMENT: [&str; 3] = ["--json", "--progress", "lines"];
+
 fn network_options(arguments: &CalibrateArguments) -> Vec<String> {
     let repetitions = arguments.repetitions.or(arguments.quick.then_some(5));
     let max_bytes = arguments.max_bytes.or(arguments.quick.then_some(1 << 16));
     let option = |name: &str, value: Option<u64>| {
         value.map(|value| vec![name.to_owned(), value.to_string()]).unwrap_or_default()
     };
-    [option("--repetitions", repetitions.map(u64::from)), option("--max-bytes", max_bytes)].concat()
+    let options =
+        [option("--repetitions", repetitions.map(u64::from)), option("--max-bytes", max_bytes)];
+    [DOCUMENT.map(str::to_owned).to_vec(), options.concat()].concat()
 }
 
 fn ceiling_options(arguments: &CalibrateArguments) -> Vec<String> {
     let quick = ["--repetitions", "3", "--n", "200", "--triad-bytes", "4194304"];
-    if arguments.quick { quick.map(str::to_owned).to_vec() } else { Vec::new() }
+    let quick = if arguments.quick { &quick[..] } else { &[] };
+    DOCUMENT.iter().chain(quick).map(|word| (*word).to_owned()).collect()
 }
 
-/// What the clock kernel is asked for; `None` while there is none to ask.
-fn clock_options(_arguments: &CalibrateArguments) -> Option<Vec<String>> {
-    None
+fn clock_options(arguments: &CalibrateArguments) -> Vec<String> {
+    let trials = if arguments.quick { "3" } else { "10" };
+    ["--trials", trials].map(str::to_owned).to_vec()
 }
 
 /// Runs a kernel under the launcher and gives what it printed.
@@ -196,7 +202,7 @@ fn run_kernel(
     let mut child = Command::new(&launcher[0])
         .args(&launcher[1..])
         .arg(kernels)
-        .args([kernel, "--json", "--progress", "lines"])
+        .arg(kernel)
         .args(options)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -320,7 +326,7 @@ mod tests {
     #[test]
     fn quick_asks_for_less_and_what_is_named_wins() {
         let options = network_options(&arguments(&["mpirun"]));
-        assert_eq!(options, ["--repetitions", "5", "--max-bytes", "1024"]);
-        assert!(!ceiling_options(&arguments(&["mpirun"])).is_empty());
+        assert_eq!(options[3..], ["--repetitions", "5", "--max-bytes", "1024"]);
+        assert!(ceiling_options(&arguments(&["mpirun"])).len() > DOCUMENT.len());
     }
 }

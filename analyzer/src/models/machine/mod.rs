@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::calibration::Calibration;
 use crate::trace::run_json::Instant;
 
 pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
@@ -48,8 +49,9 @@ pub struct Machine {
     pub network: Network,
     /// The roofs.
     pub ceilings: Ceilings,
-    /// What `kernels clock` says of the clocks; `null` where that was left out.
-    pub clock: Option<serde_json::Value>,
+    /// What `kernels clock` says of the clocks, as `gammachi clock` keeps it; `null` in a file made
+    /// without.
+    pub clock: Option<Calibration>,
 }
 
 /// A quantity with its uncertainty and spread, in the unit that its key names.

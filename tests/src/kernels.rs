@@ -1,0 +1,49 @@
+//! Where the kernels and the command are: built here, once for each MPI.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::mpi::Mpi;
+use crate::place::{repository, target_directory};
+
+/// Path of the program `kernels` for this MPI, brought up to date once by `scripts/build-kernels`.
+///
+/// # Panics
+/// When it does not build; the message is cargo's.
+pub fn kernels(mpi: Mpi) -> PathBuf {
+    static KERNELS: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
+    let once = &KERNELS[usize::from(mpi == Mpi::Mpich)];
+    once.get_or_init(|| {
+        let mut command = Command::new(repository().join("scripts").join("build-kernels"));
+        command.arg(mpi.suffix()).env("CARGO_TARGET_DIR", target_directory());
+        PathBuf::from(last_line(command))
+    })
+    .clone()
+}
+
+/// Path of the command `gammachi` of the profile that this test program was built with.
+///
+/// # Panics
+/// When it does not build.
+pub fn command() -> PathBuf {
+    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
+    COMMAND
+        .get_or_init(|| {
+            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let mut build = Command::new(cargo);
+            build.args(["build", "--quiet", "-p", "gammachi", "--bin", "gammachi", "--target-dir"]);
+            build.arg(target_directory()).current_dir(repository());
+            last_line(build);
+            target_directory().join("debug").join("gammachi")
+        })
+        .clone()
+}
+
+fn last_line(mut command: Command) -> String {
+    let output = command.output().expect("the build can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} fails:\n{said}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().last().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,248 @@
+//! The kernels under real MPIs: right results at every rank count, protocol switches where the library
+//! was told to switch, wrong usage refused, tables from a recorded run. No time is asserted.
+
+use std::path::Path;
+use std::process::Command;
+
+use gammachi_analyzer::metrics::LatePartner;
+use gammachi_analyzer::models::machine::{Machine, Network};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
+use serde_json::Value;
+use system_tests::job::Output;
+use system_tests::place::Fresh;
+use system_tests::{Job, Mpi, command, kernels, under_both};
+
+/// A kernel with its arguments, in words.
+fn kernel(mpi: Mpi, ranks: u32, words: &str) -> Job {
+    let job = Job::new(mpi, &kernels(mpi)).ranks(ranks);
+    words.split_whitespace().fold(job, |job, word| job.argument(word))
+}
+
+/// The document that it printed.
+fn document(output: &Output) -> Value {
+    output.expect_code(0);
+    let line = output.stdout.lines().find(|line| line.starts_with('{'));
+    serde_json::from_str(line.unwrap_or_default())
+        .unwrap_or_else(|error| panic!("{error}\n{output}"))
+}
+
+fn network(mpi: Mpi, words: &str, environment: &[(&str, &str)]) -> Network {
+    let mut job = kernel(mpi, 2, &format!("network --json --repetitions 3 {words}"));
+    for (name, value) in environment {
+        job = job.environment(name, value);
+    }
+    serde_json::from_value(document(&job.bare())).expect("the document that machine.json holds")
+}
+
+under_both! {
+    fn cannon_is_right_on_every_square_in_all_strategies(mpi) {
+        for ranks in [1, 4, 9, 16] {
+            let words = "cannon --json --n 48 --repetitions 1 --buffers 3";
+            let report = document(&kernel(mpi, ranks, words).bare());
+            let strategies = report["strategies"].as_array().expect("strategies");
+            assert_eq!(strategies.len(), 5, "{report}");
+            assert!(report["checked"].as_str().unwrap().contains("every element"), "{report}");
+        }
+        kernel(mpi, 4, "cannon --n 40 --product blas --repetitions 1").bare().expect_code(0);
+    }
+
+    fn the_lattice_does_not_depend_on_its_split(mpi) {
+        let report = document(&kernel(mpi, 16, "lattice --json --lattice 16x4x4x4 --iterations 2").bare());
+        let splits = report["splits"].as_array().expect("splits");
+        let text = |key: &str| splits.iter().map(|split| split[key].as_str().unwrap()).collect::<Vec<_>>();
+        assert_eq!(text("split"), ["16x1x1x1", "4x4x1x1", "4x2x2x1", "2x2x2x2"]);
+        assert_eq!(report["checked"], true, "compared with the lattice without a split");
+        assert!(text("checksum").windows(2).all(|pair| pair[0] == pair[1]), "{report}");
+        let messages: Vec<u64> = splits.iter().map(|split| split["messages"].as_u64().unwrap()).collect();
+        assert_eq!(messages, [12, 24, 36, 48]);
+        // Six words of eight bytes, two faces of 4 x 4 x 4 sites.
+        assert_eq!(splits[0]["bytes"], 6 * 8 * 2 * 64);
+        // More ranks than processors anywhere that this runs with two cores.
+        if report["times_meaningful"] == false {
+            assert_eq!(report["suits"], Value::Null);
+        }
+    }
+
+    fn collectives_and_blocking_are_laid_out_as_the_papers_tables(mpi) {
+        let tables = |job: Job| {
+            let recorded = job.record();
+            recorded.expect_code(0);
+            let run = Run::open(&recorded.directory()).expect("a run directory");
+            let timeline = GlobalTimeline::new(&run);
+            LatePartner::new(&run, &timeline).expect("tables")
+        };
+        let words = "blocking --delay 0.05 --sizes 8,1048576 --repetitions 2";
+        let blocking = tables(kernel(mpi, 2, words));
+        let rows: Vec<(char, u64, usize)> =
+            blocking.messages.iter().map(|row| (row.case, row.bytes, row.send_s.len())).collect();
+        assert_eq!(rows, [('A', 8, 2), ('A', 1 << 20, 2), ('B', 8, 2), ('B', 1 << 20, 2)]);
+        // The receive waits for a send that is 50 ms late (it may itself be kept from its core, but
+        // not for both repetitions), and a large send waits for its receive.
+        let longest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+        assert!(longest(&blocking.messages[2].receive_s) > 0.025, "{:?}", blocking.messages[2]);
+        assert!(longest(&blocking.messages[1].send_s) > 0.025, "{:?}", blocking.messages[1]);
+
+        let words = "collectives --delay 0.02 --sizes 8 --repetitions 2";
+        let collectives = tables(kernel(mpi, 4, words)).collectives;
+        for case in ['C', 'D'] {
+            let count = |name: &str| {
+                let of = collectives.iter().filter(|row| row.case == case && row.function == name);
+                of.count()
+            };
+            assert_eq!(count("MPI_Barrier"), 11, "{collectives:?}");
+            for name in ["MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Alltoall", "MPI_Allgather"] {
+                assert_eq!(count(name), 2, "{name} {collectives:?}");
+            }
+        }
+        assert_eq!(collectives[10].number, 11);
+    }
+
+    fn roofline_sets_operations_and_bytes_independently(mpi) {
+        let words = "roofline --json --intensities 0.1,10,1000 --repetitions 1";
+        let report = document(&kernel(mpi, 2, words).bare());
+        assert!(report["blas"].as_str().unwrap().contains("blas"), "{report}");
+        for (point, wanted) in report["points"].as_array().unwrap().iter().zip([0.1, 10.0, 1000.0]) {
+            let (flops, sent) = (point["flops"].as_f64().unwrap(), point["sent_bytes"].as_f64().unwrap());
+            assert!((flops / (2.0 * sent) / wanted - 1.0).abs() < 0.3, "{point}");
+        }
+    }
+
+    fn calibrate_writes_a_machine_and_compares_it_with_the_one_before(mpi) {
+        let fresh = Fresh::new();
+        let calibrate = |ranks: &str| {
+            let launcher = mpi.launcher();
+            let mut job = Command::new(command());
+            job.current_dir(fresh.path()).envs(mpi.environment().iter().copied());
+            job.args(["calibrate", "--quick", "--max-bytes", "16384", "--figures", "plots", "--kernels"]);
+            job.arg(kernels(mpi)).arg("--").arg(launcher.get_program()).args(launcher.get_args());
+            job.args(["-n", ranks]).output().expect("the command starts")
+        };
+        let first = calibrate("2");
+        assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+        let machine = Machine::read(&fresh.join("machine.json")).expect("a machine");
+        let class = machine.network.class("same-host").expect("both ranks are here");
+        assert_eq!(class.sizes.last().map(|size| size.bytes), Some(16_384));
+        assert!(class.sizes.iter().all(|size| size.half_rtt_s.repetitions == 5));
+        for name in ["fma", "dgemm", "triad", "communication"] {
+            assert!(machine.ceilings.of(name).is_some_and(|ceiling| ceiling.job.median > 0.0), "{name}");
+        }
+        assert_eq!(machine.clock.as_ref().map(|clock| clock.pairs.len()), Some(1));
+        for name in ["latency", "bandwidth", "queues"] {
+            assert!(fresh.join(format!("plots/machine-{name}.svg")).is_file(), "{name}");
+        }
+        let second = calibrate("2");
+        let text = String::from_utf8_lossy(&second.stdout).into_owned();
+        assert!(second.status.success() && text.contains("CHANGED"), "{text}");
+
+        let alone = calibrate("1");
+        let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+        assert_eq!(alone.status.code(), Some(2), "{said}");
+        assert!(said.contains("at least 2 ranks"), "{said}");
+
+        // A machine of another kind is not overwritten.
+        let mut other = machine.clone();
+        other.network.conditions.hosts[0].processors = 999;
+        other.write(&fresh.join("machine.json")).unwrap();
+        let refused = calibrate("2");
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("another machine"));
+        assert_eq!(Machine::read(&fresh.join("machine.json")).unwrap().hosts()[0].processors, 999);
+    }
+
+    fn wrong_usage_is_refused_by_one_rank_with_a_reason(mpi) {
+        for (ranks, words, reason) in [
+            (6, "cannon", "square number of ranks"),
+            (4, "cannon --n 33", "the next one is 34"),
+            (1, "network", "at least 2 ranks"),
+            (1, "blocking", "at least 2 ranks"),
+            (1, "collectives", "at least 2 ranks"),
+            (2, "network --sizes 0", "0 bytes"),
+            (2, "network --max-bytes 0", "0 bytes"),
+            (2, "blocking --sizes 0", "whole words of 8 bytes"),
+            (2, "blocking --sizes 12", "whole words of 8 bytes"),
+            (2, "ceilings --triad-bytes 0", "triad-bytes"),
+            (3, "roofline", "even number of ranks"),
+            (2, "roofline --intensities 0", "operations a byte"),
+            (2, "lattice --split 3x1x1x1", "needs 3 ranks"),
+            (3, "lattice", "cannot be divided among 3 ranks"),
+            (2, "lattice --lattice 16x16", "four numbers"),
+        ] {
+            let output = kernel(mpi, ranks, words).bare();
+            assert_eq!(output.stderr.matches(reason).count(), 1, "{words}: {reason}\n{output}");
+            output.expect_code(2);
+        }
+        let output = kernel(mpi, 2, "ceilings --blas libnowhere.so.9").bare();
+        assert!(output.stderr.contains("libnowhere.so.9"), "{output}");
+        output.expect_code(1);
+    }
+}
+
+/// The limit that Open MPI is told, found within a factor of two.
+#[test]
+fn open_mpis_eager_limit_is_found() {
+    let shared_memory = "OMPI_MCA_btl_vader_eager_limit";
+    for limit in [1024_u64, 16_384] {
+        let told = limit.to_string();
+        let environment = [("OMPI_MCA_btl", "vader,self"), (shared_memory, told.as_str())];
+        expect_limit(&network(Mpi::OpenMpi, "--max-bytes 131072 --no-queues", &environment), limit);
+    }
+    let environment = [
+        ("OMPI_MCA_btl", "tcp,self"),
+        ("OMPI_MCA_btl_tcp_if_include", "lo"),
+        ("OMPI_MCA_btl_tcp_eager_limit", "8192"),
+    ];
+    expect_limit(&network(Mpi::OpenMpi, "--max-bytes 131072 --no-queues", &environment), 8192);
+}
+
+fn expect_limit(network: &Network, limit: u64) {
+    let class = network.class("same-host").expect("both ranks are here");
+    let found = class.eager_limit;
+    assert!(
+        !found.at_least && found.bytes >= limit / 2 && found.bytes <= limit * 2,
+        "{limit}: {found:?}"
+    );
+    let switch = class.switches.iter().find(|switch| switch.kind == "eager-to-rendezvous");
+    assert_eq!(switch.map(|switch| switch.after_bytes), Some(found.bytes));
+    let both_sides = [found.bytes, found.bytes + 1];
+    assert!(both_sides.iter().all(|bytes| class.sizes.iter().any(|size| size.bytes == *bytes)));
+}
+
+/// Two hosts: pairs of both classes, each on the hosts that it names.
+#[test]
+fn two_hosts_have_a_class_of_their_own() {
+    let rig = system_tests::place::repository().join("tests/rigs/two-hosts");
+    let possible = Command::new(&rig).arg("check").output().expect("the rig is there");
+    if !possible.status.success() {
+        // Containers without network namespaces: said, not hidden.
+        eprintln!("two hosts cannot be made here: {}", String::from_utf8_lossy(&possible.stderr));
+        return;
+    }
+    let fresh = Fresh::new();
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let out = fresh.join(format!("{}.json", mpi.suffix()));
+        let output = Command::new(&rig)
+            .args(["run", mpi.suffix(), "2", "1"])
+            .arg(command())
+            .args(["calibrate", "--quick", "--max-bytes", "4096", "--kernels"])
+            .arg(kernels(mpi))
+            .arg("--out")
+            .arg(&out)
+            .args(["--", "LAUNCH"])
+            .current_dir(fresh.path())
+            .output()
+            .expect("the rig starts");
+        assert!(output.status.success(), "{mpi:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let machine = Machine::read(&out).expect("a machine");
+        check_two_hosts(&machine, &out);
+    }
+}
+
+fn check_two_hosts(machine: &Machine, path: &Path) {
+    let class =
+        |name: &str| machine.network.class(name).unwrap_or_else(|| panic!("{name} {path:?}"));
+    let (same, other) = (class("same-host"), class("other-host"));
+    assert_eq!(same.hosts[0], same.hosts[1]);
+    assert_ne!(other.hosts[0], other.hosts[1]);
+    assert_eq!(machine.hosts().len(), 2);
+}
