@@ -218,13 +218,13 @@ impl Latency {
         let (low, high) = (word.latency_s.low, word.latency_s.high);
         let half_rtt_s = word.half_rtt_s.median;
         let reason = (low <= 0.0).then(|| {
-            format!(
-                "RTT/2 - o_s - o_r = {} with a 95 % interval from {} to {}: the processors' own work \
-                 hides the way, as on shared memory",
-                seconds(word.latency_s.median),
-                seconds(low),
-                seconds(high)
-            )
+            let median = word.latency_s.median;
+            let why = match median > 0.0 {
+                true => "too uncertain to be told from 0",
+                false => "the processors' own work hides the way, as on shared memory",
+            };
+            let (median, low, high) = (seconds(median), seconds(low), seconds(high));
+            format!("RTT/2 - o_s - o_r = {median} with a 95 % interval from {low} to {high}: {why}")
         });
         Some(Self {
             bytes: word.bytes,
