@@ -193,7 +193,10 @@ unsafe fn try_start(
     let mut kept = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner);
     *kept = exchanger;
     let place = agree_on_place(&settings, &library, rank, &company, kept.as_ref());
-    presence::withdraw();
+    if company == Company::Everyone {
+        // All have met in a collective call: nobody looks for marks any more.
+        presence::withdraw();
+    }
     let (directory, run_id) = match place {
         Place::Directory(directory, run_id) => (directory, run_id),
         Place::Refused(reason) => {
@@ -422,6 +425,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
     let _own = OwnWork::begin();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let work_begin = counter::now();
+        presence::withdraw();
         clock_schedule::end();
         let exchanger = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).take();
         totals::stretch_ends(begin);

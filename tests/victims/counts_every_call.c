@@ -11,7 +11,6 @@
     }
 
 COUNTED(Init, (int *count, char ***words), (count, words))
-COUNTED(Comm_rank, (MPI_Comm comm, int *rank), (comm, rank))
 COUNTED(Comm_size, (MPI_Comm comm, int *size), (comm, size))
 COUNTED(Get_processor_name, (char *name, int *length), (name, length))
 COUNTED(Allreduce,
@@ -23,10 +22,19 @@ COUNTED(Sendrecv,
         (out, outs, otype, to, otag, in, ins, itype, from, itag, comm, status))
 COUNTED(Barrier, (MPI_Comm comm), (comm))
 
+/* Kept: a PMPI call of this tool's own would be one more for a tool behind it. */
+static int rank, count_Comm_rank;
+
+int MPI_Comm_rank(MPI_Comm comm, int *result)
+{
+    count_Comm_rank++;
+    int code = PMPI_Comm_rank(comm, result);
+    rank = *result;
+    return code;
+}
+
 int MPI_Finalize(void)
 {
-    int rank;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     printf("tool %d MPI_Init %d\ntool %d MPI_Comm_rank %d\ntool %d MPI_Comm_size %d\n"
            "tool %d MPI_Get_processor_name %d\ntool %d MPI_Allreduce %d\ntool %d MPI_Sendrecv %d\n"
            "tool %d MPI_Barrier %d\n",
