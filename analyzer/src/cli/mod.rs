@@ -17,16 +17,20 @@ pub mod error;
 pub mod exec;
 pub mod kernel_program;
 pub mod model;
+pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;
 pub mod run;
+pub mod selection_arguments;
 pub mod shell_files;
 pub mod tables;
+pub mod timeline;
 
 mod child_signals;
 mod library_path;
 mod open_mpi_forwarding;
+mod output_file;
 mod program_search;
 mod recordability;
 mod run_directory;
@@ -54,6 +58,8 @@ enum Command {
     Run(run::RunArguments),
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
+    Timeline(timeline::TimelineArguments),
+    Plot(plot::PlotArguments),
     Dump(dump::DumpArguments),
     Clock(clock::ClockArguments),
     Model(model::ModelArguments),
@@ -74,6 +80,8 @@ pub fn run_command() -> ExitCode {
             Command::Run(arguments) => run::run(arguments),
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
+            Command::Timeline(arguments) => timeline::timeline(arguments),
+            Command::Plot(arguments) => plot::plot(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Clock(arguments) => clock::clock(arguments),
             Command::Model(arguments) => model::model(arguments),

@@ -7,8 +7,11 @@ use clap::Args;
 
 use super::clock::known_rates;
 use super::error::{CommandError, print};
+use super::{output_file, selection_arguments};
+use crate::metrics::activity::detail::{Detail, PAGE_BUDGET};
+use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
-use crate::present::{Report, json, terminal};
+use crate::present::{Report, html, json, terminal};
 use crate::timeline::{GlobalTimeline, KnownRates};
 use crate::trace::Run;
 
@@ -16,6 +19,7 @@ use crate::trace::Run;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi report hpl-20260131-120000.gammachi\n  \
                   gammachi report hpl-20260131-120000.gammachi --region solve\n  \
+                  gammachi report hpl-20260131-120000.gammachi --html hpl.html\n  \
                   gammachi report hpl-20260131-120000.gammachi --window MPI_Barrier#3,MPI_Barrier#4 \
                   --json\n\nThe keys of --json are explained in docs/report-json.md. The exit code \
                   is 0 when a report\nwas printed, also of a damaged trace; the damage is named in \
@@ -28,6 +32,15 @@ pub struct ReportArguments {
     /// Print a JSON document
     #[arg(long)]
     pub json: bool,
+
+    /// Write one HTML page that explains the run and holds its timeline; it opens offline
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
+
+    /// Embed the single calls of this stretch in the page, in seconds since the first rank left
+    /// MPI_Init (`1.5,1.51`); may be repeated. By default those around the longest waits
+    #[arg(long, value_name = "FROM,TO", requires = "html", allow_hyphen_values = true)]
+    pub detail: Vec<String>,
 
     /// Restrict every figure to a region that the program marked with gammachi.h
     #[arg(long, value_name = "NAME", conflicts_with = "window")]
@@ -70,6 +83,9 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = Metrics::new(&run, &timeline, &selection)
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    if let Some(file) = &arguments.html {
+        return page(&report, file, &arguments.detail);
+    }
     let text = if arguments.json {
         json::text(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
@@ -77,4 +93,18 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         terminal::screen(&report, colour)
     };
     print(&text)
+}
+
+/// Writes the page and says how large it is.
+fn page(report: &Report, file: &std::path::Path, asked: &[String]) -> Result<(), CommandError> {
+    let asked = asked.iter().map(|text| selection_arguments::seconds("--detail", text));
+    let asked = asked.collect::<Result<Vec<_>, _>>()?;
+    let rows = report.run.ranks.iter().map(|rank| rank.threads.len().max(1)).sum();
+    let activity = Activity::new(report.run, report.timeline, bins_for(rows));
+    let detail = Detail::new(report.run, report.timeline, &activity, &asked, PAGE_BUDGET);
+    let text = html::page(report, &activity, &detail)
+        .map_err(|error| CommandError::failed(error.to_string()))?;
+    output_file::write(file, &text)?;
+    let size = text.len() as f64 / 1e6;
+    print(&format!("{}: {size:.2} MB; open it in a browser\n", file.display()))
 }

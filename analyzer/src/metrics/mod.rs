@@ -13,6 +13,8 @@
 //! Sums are kept in whole ticks of the rank's own counter and become seconds at the end. Memory is
 //! bounded by ranks (and by the occurrences of a selected region), not by events.
 
+pub mod activity;
+
 mod calls;
 mod late_partner;
 mod messages;

@@ -374,6 +374,15 @@ pub struct UnmatchedLine {
     bytes: Option<u64>,
 }
 
+impl RankOrWord {
+    fn value(&self) -> serde_json::Value {
+        match self {
+            Self::Rank(rank) => (*rank).into(),
+            Self::Word(word) => (*word).into(),
+        }
+    }
+}
+
 impl std::fmt::Display for RankOrWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -397,6 +406,29 @@ pub fn message_titles() -> String {
 }
 
 impl EventLine {
+    /// What a page says of a call beside its name and times; communicators by their numbers.
+    pub(super) fn for_page(
+        &self,
+        mut communicator: impl FnMut(&str) -> usize,
+    ) -> serde_json::Value {
+        let mut more = serde_json::Map::new();
+        let mut say = |key: &str, value: Option<serde_json::Value>| {
+            if let Some(value) = value {
+                more.insert(key.into(), value);
+            }
+        };
+        say("comm", self.communicator.as_deref().map(|name| communicator(name).into()));
+        say("peer", self.peer.as_ref().map(RankOrWord::value));
+        say("tag", self.tag.as_ref().map(RankOrWord::value));
+        say("bytes", self.bytes.map(Into::into));
+        say("received", self.received_bytes.map(Into::into));
+        if let Some(polls) = &self.polls {
+            say("polls", Some(polls.count.into()));
+            say("inside", Some(polls.time_s.into()));
+        }
+        if more.is_empty() { serde_json::Value::Null } else { more.into() }
+    }
+
     /// As aligned text.
     pub fn text(&self) -> String {
         let duration = match self.duration_s {

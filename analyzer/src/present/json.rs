@@ -135,6 +135,12 @@ pub fn text(report: &Report) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document(report)).map(|text| text + "\n")
 }
 
+/// The document for other presenters.
+pub(super) fn document_value(report: &Report) -> serde_json::Value {
+    // These types always serialise.
+    serde_json::to_value(document(report)).unwrap_or_default()
+}
+
 fn document<'a>(report: &Report<'a>) -> Document<'a> {
     let Report { run, timeline, metrics } = *report;
     let header = run.ranks.first().map(|rank| &rank.file.header);

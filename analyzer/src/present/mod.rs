@@ -4,6 +4,7 @@
 pub mod calibration;
 pub mod dump;
 pub mod figure;
+pub mod html;
 pub mod json;
 pub mod late_partner;
 pub mod machine;
@@ -11,6 +12,8 @@ pub mod model_expression;
 pub mod model_figures;
 pub mod model_json;
 pub mod model_terminal;
+pub mod picture;
+pub mod strip;
 pub mod terminal;
 
 mod clock_json;

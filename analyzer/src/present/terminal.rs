@@ -303,6 +303,11 @@ fn flops_line(report: &Report) -> Option<(&'static str, String)> {
 }
 
 fn trust_line(report: &Report) -> String {
+    trust_parts(report).join(" | ")
+}
+
+/// What a reader may trust, part by part.
+pub(super) fn trust_parts(report: &Report) -> Vec<String> {
     let (metrics, timeline) = (report.metrics, report.timeline);
     let unaligned =
         timeline.ranks.iter().filter(|r| r.clock.alignment == Alignment::Unaligned).count();
@@ -326,7 +331,7 @@ fn trust_line(report: &Report) -> String {
         parts.push(format!("{}, {tick} a tick", trace.file.counter.name()));
     }
     parts.push("1 run: no spread known".into());
-    parts.join(" | ")
+    parts
 }
 
 /// What `--causal` changed.

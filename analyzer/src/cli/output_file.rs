@@ -1,0 +1,34 @@
+//! Files that a command writes: a path and a text come in; a whole file stands there, or none that is
+//! new.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use super::error::CommandError;
+
+/// Writes a file, replacing one that is there. It is written beside its place first, so that a full
+/// disk leaves no half of it.
+///
+/// # Errors
+/// Failure, naming the file.
+pub fn write(path: &Path, text: &str) -> Result<(), CommandError> {
+    let failed = |what: &std::io::Error| {
+        CommandError::failed(format!("{}: cannot be written: {what}", path.display()))
+    };
+    // A device or pipe has no place beside it.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        if path.is_dir() {
+            return Err(CommandError::usage(format!("{}: is a directory", path.display())));
+        }
+        return fs::write(path, text).map_err(|error| failed(&error));
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let written = fs::File::create(&part).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.and_then(|()| fs::rename(&part, path)).map_err(|error| {
+        let _ = fs::remove_file(&part);
+        failed(&error)
+    })
+}

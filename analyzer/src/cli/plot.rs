@@ -1,0 +1,151 @@
+//! `gammachi plot`: a run directory comes in, a picture for a paper goes to a file.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::error::{CommandError, print};
+use super::output_file;
+use super::selection_arguments;
+use super::timeline::{rows, window, within};
+use crate::metrics::activity::detail::{Budget, Detail};
+use crate::metrics::activity::{Activity, bins_for};
+use crate::metrics::{Metrics, Selection};
+use crate::present::picture::matrix::{self, Places, Shown};
+use crate::present::picture::{self, timeline as timeline_picture};
+use crate::present::{Report, figure::Figure};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// What a picture shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlotKind {
+    /// A row a rank, coloured by kind of call; arrows and bands where single calls fit
+    Timeline,
+    /// Every rank in τ–χ space with lines of equal efficiency
+    TauChi,
+    /// Bytes from rank to rank (hosts when ranks are many)
+    Matrix,
+    /// Messages from rank to rank
+    MatrixCount,
+    /// Messages by size
+    Sizes,
+    /// Calls by duration and kind
+    Durations,
+}
+
+/// Draws a picture of a run as SVG, for papers and slides.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi plot hpl-20260131-120000.gammachi --kind tau-chi --out \
+                  tau-chi.svg\n  gammachi plot hpl-20260131-120000.gammachi --kind timeline --window \
+                  1.5,1.51 --ranks 0-7 --out zoom.svg\n\nAn existing file is replaced. --out - writes to \
+                  standard output."
+)]
+pub struct PlotArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// What to draw
+    #[arg(long, value_enum)]
+    pub kind: PlotKind,
+
+    /// File to write, `-` for standard output
+    #[arg(long, value_name = "FILE.svg")]
+    pub out: PathBuf,
+
+    /// Only this stretch of a timeline, in seconds since the first rank left MPI_Init (`1.5,1.6`)
+    #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
+    pub window: Option<String>,
+
+    /// Only these ranks of a timeline (`0-3,8`)
+    #[arg(long, value_name = "LIST")]
+    pub ranks: Option<String>,
+
+    /// Restrict figures to a region that the program marked (tau-chi, matrix, sizes)
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
+}
+
+/// Single calls of a picture.
+const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
+
+/// Writes a picture.
+///
+/// # Errors
+/// Wrong usage for what the run does not have; failure when nothing can be read or written.
+pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    if arguments.kind != PlotKind::Timeline
+        && (arguments.window.is_some() || arguments.ranks.is_some())
+    {
+        return Err(CommandError::usage("--window and --ranks are for --kind timeline only"));
+    }
+    let svg = match arguments.kind {
+        PlotKind::Timeline => draw_timeline(arguments, &run, &timeline)?,
+        kind => draw_figures(arguments, kind, &run, &timeline)?,
+    };
+    match arguments.out.as_os_str() == "-" {
+        true => print(&svg),
+        false => output_file::write(&arguments.out, &svg),
+    }
+}
+
+fn draw_timeline(
+    arguments: &PlotArguments,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    if arguments.region.is_some() {
+        return Err(CommandError::usage("--region: --kind timeline takes --window in its place"));
+    }
+    let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
+    let window = window(arguments.window.as_deref())?;
+    let seconds = within("--window", window, length_s)?;
+    let ranks = arguments.ranks.as_deref();
+    let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
+    let ranks = ranks.transpose()?;
+    let wanted = 600.0 * length_s / (seconds.end - seconds.start).max(f64::MIN_POSITIVE);
+    let most = 16 * bins_for(run.ranks.len());
+    let activity = Activity::new(run, timeline, (wanted.ceil() as usize).clamp(600, most.max(600)));
+    let asked = std::slice::from_ref(&seconds);
+    let detail = Detail::new(run, timeline, &activity, asked, BUDGET);
+    let view = timeline_picture::View { seconds, rows: rows(&activity, ranks.as_deref()) };
+    let name = run.directory.file_name().unwrap_or(run.directory.as_os_str()).to_string_lossy();
+    Ok(timeline_picture::svg(run, &activity, &detail, &view, &name))
+}
+
+fn draw_figures(
+    arguments: &PlotArguments,
+    kind: PlotKind,
+    run: &Run,
+    timeline: &GlobalTimeline,
+) -> Result<String, CommandError> {
+    let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
+    let metrics = Metrics::new(run, timeline, &selection)
+        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let report = Report { run, timeline, metrics: &metrics };
+    let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
+    let drawn = |figure: Option<Figure>, what: &str| {
+        figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))
+    };
+    let no_messages = "no message was recorded (or at level 0, which says nothing of messages)";
+    match kind {
+        PlotKind::TauChi | PlotKind::Timeline => Ok(picture::tau_chi(&report).svg()),
+        PlotKind::Sizes => drawn(picture::sizes(&report), no_messages),
+        PlotKind::Durations => {
+            let activity = Activity::new(run, timeline, 1);
+            drawn(picture::durations(&activity), "no call was recorded")
+        }
+        PlotKind::Matrix | PlotKind::MatrixCount => {
+            let shown = if kind == PlotKind::Matrix { Shown::Bytes } else { Shown::Count };
+            let messages = metrics.messages.as_ref().ok_or_else(|| nothing(no_messages))?;
+            let places = Places::new(run, &messages.matrix);
+            let places =
+                places.ok_or_else(|| nothing("more than 128 hosts: no matrix is drawn"))?;
+            Ok(matrix::svg(&places, shown, false))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Stretches of time and lists of ranks as they are written on the command line.
+
+use std::ops::Range;
+
+use super::error::CommandError;
+
+/// `1.5,2` in global seconds.
+///
+/// # Errors
+/// Wrong usage, naming the option.
+pub fn seconds(option: &str, text: &str) -> Result<Range<f64>, CommandError> {
+    let parsed = text.split_once(',').and_then(|(from, to)| {
+        let (from, to) = (from.trim().parse::<f64>().ok()?, to.trim().parse::<f64>().ok()?);
+        (from.is_finite() && to.is_finite() && from < to).then_some(from..to)
+    });
+    parsed.ok_or_else(|| {
+        CommandError::usage(format!(
+            "{option} {text}: two times in seconds since the first rank left MPI_Init are wanted, the \
+             earlier first, such as 1.5,2"
+        ))
+    })
+}
+
+/// `0-3,8`: ranges of ranks, both ends included.
+///
+/// # Errors
+/// Wrong usage for what is no list, or names a rank that the run does not have.
+pub fn ranks(option: &str, text: &str, world_size: u32) -> Result<Vec<Range<u32>>, CommandError> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?);
+        (first <= last).then_some((first, last))
+    };
+    let mut ranges = Vec::new();
+    for part in text.split(',') {
+        let Some((first, last)) = range(part) else {
+            return Err(CommandError::usage(format!(
+                "{option} {text}: {part:?} is neither a rank nor a range of ranks such as 0-3"
+            )));
+        };
+        if last >= world_size {
+            return Err(CommandError::usage(format!(
+                "{option} {text}: rank {last} does not exist: the run has {world_size} ranks"
+            )));
+        }
+        ranges.push(first..last + 1);
+    }
+    Ok(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_and_lists() {
+        assert_eq!(seconds("--window", "1.5,2").unwrap(), 1.5..2.0);
+        for wrong in ["", "1", "2,1", "1,1", "a,b", "0,inf", "nan,1"] {
+            assert_eq!(seconds("--window", wrong).unwrap_err().exit_code(), 2, "{wrong}");
+        }
+        assert_eq!(ranks("--ranks", "0-3,8", 9).unwrap(), [0..4, 8..9]);
+        for wrong in ["", "x", "3-1", "9", "0-", "1,,2"] {
+            assert_eq!(ranks("--ranks", wrong, 9).unwrap_err().exit_code(), 2, "{wrong}");
+        }
+    }
+}

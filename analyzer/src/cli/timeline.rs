@@ -1,0 +1,108 @@
+//! `gammachi timeline`: a run directory comes in, its timeline goes to the terminal.
+
+use std::io::IsTerminal;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, print};
+use super::selection_arguments;
+use crate::metrics::activity::{Activity, bins_for};
+use crate::present::strip::{self, Strip};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// Draws the timeline of a run in the terminal: a line a rank, a cell a piece of time.
+///
+/// In colour a block says how much of the cell was spent outside own code and its colour in which
+/// kind of call; without colour a letter does. A call that is there at all is seen, however short.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi timeline hpl-20260131-120000.gammachi\n  gammachi timeline \
+                  hpl-20260131-120000.gammachi --window 1.5,1.6 --ranks 0-3,8"
+)]
+pub struct TimelineArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Only this stretch, in seconds since the first rank left MPI_Init (`1.5,1.6`)
+    #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
+    pub window: Option<String>,
+
+    /// Only these ranks (`0-3,8`)
+    #[arg(long, value_name = "LIST")]
+    pub ranks: Option<String>,
+
+    /// Columns (default: those of the terminal, 100 where there is none)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..=1000))]
+    pub width: Option<u16>,
+}
+
+/// Prints a run's timeline.
+///
+/// # Errors
+/// Wrong usage for a window or ranks that cannot be; failure when nothing can be read.
+pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let window = window(arguments.window.as_deref())?;
+    let ranks = arguments.ranks.as_deref();
+    let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
+    let ranks = ranks.transpose()?;
+    let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
+    let seconds = within("--window", window, length_s)?;
+    let columns = usize::from(arguments.width.unwrap_or_else(terminal_columns));
+    // Bins no wider than a cell, as far as memory allows.
+    let wanted = columns as f64 * length_s / (seconds.end - seconds.start).max(f64::MIN_POSITIVE);
+    let most = 64 * bins_for(run.ranks.len());
+    let bins = (wanted.ceil() as usize).clamp(columns, most.max(columns));
+    let activity = Activity::new(&run, &timeline, bins);
+    let rows = rows(&activity, ranks.as_deref());
+    if rows.is_empty() {
+        return Err(CommandError::failed(format!(
+            "{}: none of these ranks left a readable file",
+            run.directory.display()
+        )));
+    }
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let strip = Strip { seconds, rows, columns, colour };
+    print(&(strip::heading(&run, &activity, &strip) + &strip::text(&run, &activity, &strip)))
+}
+
+pub(super) fn window(text: Option<&str>) -> Result<Option<Range<f64>>, CommandError> {
+    text.map(|text| selection_arguments::seconds("--window", text)).transpose()
+}
+
+/// A window that lies in the run, the whole run where none is given.
+pub(super) fn within(
+    option: &str,
+    window: Option<Range<f64>>,
+    length_s: f64,
+) -> Result<Range<f64>, CommandError> {
+    let whole = 0.0..length_s.max(1e-9);
+    let Some(window) = window else { return Ok(whole) };
+    if window.start >= length_s || window.end <= 0.0 {
+        return Err(CommandError::usage(format!(
+            "{option} {},{}: lies outside the run, which lasts from 0 to {length_s} s",
+            window.start, window.end
+        )));
+    }
+    Ok(window.start.max(0.0)..window.end.min(whole.end))
+}
+
+/// Positions of the rows of these ranks.
+pub(super) fn rows(activity: &Activity, ranks: Option<&[Range<u32>]>) -> Vec<usize> {
+    let wanted = |rank: u32| ranks.is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)));
+    let rows = activity.rows.iter().enumerate().filter(|(_, row)| wanted(row.rank));
+    rows.map(|(index, _)| index).collect()
+}
+
+fn terminal_columns() -> u16 {
+    // SAFETY: `winsize` is plain numbers, for which zeros are a value.
+    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    // SAFETY: TIOCGWINSZ writes a `winsize` to the address that it is given, which outlives the call.
+    let told = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    if told == 0 && size.ws_col >= 20 { size.ws_col } else { 100 }
+}

@@ -1,0 +1,313 @@
+//! Single calls where they matter: windows of the run come in, their events, messages and collective
+//! operations go out, as many as a page can carry.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
+use trace_format::reader::Event;
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, match_run};
+use crate::trace::Run;
+
+use super::{Activity, Kind};
+
+/// An event of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DetailEvent {
+    /// Position of the row in [`Activity::rows`].
+    pub row: usize,
+    /// Global seconds at the begin.
+    pub begin_s: f64,
+    /// Global seconds at the end; of a call that did not return, the rank's end if it was the last
+    /// call, or its begin.
+    pub end_s: f64,
+    /// Seconds from the begin that belong to its kind: its length, of a run of polls the time inside
+    /// them.
+    pub inside_s: f64,
+    /// The event.
+    pub event: Event,
+}
+
+/// An occurrence of a region.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegionSpan {
+    /// Position of the row.
+    pub row: usize,
+    /// Its name.
+    pub name: String,
+    /// Global seconds.
+    pub seconds: Range<f64>,
+}
+
+/// Everything inside some windows of the run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Detail {
+    /// Global seconds, ascending, apart from one another.
+    pub windows: Vec<Range<f64>>,
+    /// Events that touch a window, by row, then begin.
+    pub events: Vec<DetailEvent>,
+    /// Messages whose send or completion lies in a window.
+    pub messages: Vec<Message>,
+    /// Messages that were left out because there are too many.
+    pub messages_left_out: u64,
+    /// Collective operations that touch a window.
+    pub collectives: Vec<CollectiveInstance>,
+    /// Collective operations that were left out because there are too many.
+    pub collectives_left_out: u64,
+    /// The longest occurrences of regions in the whole run.
+    pub regions: Vec<RegionSpan>,
+    /// Occurrences that were left out because there are too many.
+    pub regions_left_out: u64,
+}
+
+/// How much a detail may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Events.
+    pub events: usize,
+    /// Messages; collective calls likewise.
+    pub messages: usize,
+    /// Occurrences of regions.
+    pub regions: usize,
+}
+
+/// Of a page.
+pub const PAGE_BUDGET: Budget = Budget { events: 16_000, messages: 6_000, regions: 1_000 };
+
+/// Windows around the longest waits.
+const FOCUSES: usize = 3;
+/// Steps of a window's half width: each is 2^(1/2) times the one before.
+const RADII: usize = 128;
+
+impl DetailEvent {
+    /// What it is.
+    pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
+        if self.event.function == TOOL {
+            return Kind::Tool;
+        }
+        let file = &run.ranks[activity.rows[self.row].position].file;
+        file.function_name(self.event.function).map_or(Kind::OtherMpi, Kind::of_function)
+    }
+}
+
+impl Detail {
+    /// The whole run when it fits, else the windows that were asked for, else those around the ends
+    /// of the longest waits: the moment at which a wait ends shows what it waited for.
+    pub fn new(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        activity: &Activity,
+        asked: &[Range<f64>],
+        budget: Budget,
+    ) -> Self {
+        let windows = windows(run, timeline, activity, asked, budget.events);
+        let mut detail = Self { windows, ..Self::default() };
+        detail.read_events(run, timeline, activity, budget.regions);
+        if matching::is_possible(run) && !detail.windows.is_empty() {
+            let table = CommunicatorTable::new(run);
+            let mut sink =
+                Gather { detail: &mut detail, most: budget.messages, collective_calls: 0 };
+            match_run(run, timeline, &table, &mut sink);
+        }
+        detail
+    }
+
+    fn touches(&self, from_s: f64, to_s: f64) -> bool {
+        self.windows.iter().any(|window| from_s <= window.end && to_s >= window.start)
+    }
+
+    fn read_events(
+        &mut self,
+        run: &Run,
+        timeline: &GlobalTimeline,
+        activity: &Activity,
+        most_regions: usize,
+    ) {
+        let of_row = |number: usize| {
+            let row = &activity.rows[number];
+            let (trace, time) = (&run.ranks[row.position], &timeline.ranks[row.position]);
+            let threads = trace.file.threads.iter().zip(&trace.threads);
+            let mut events = Vec::new();
+            let mut regions = Vec::new();
+            let mut open: Vec<(u32, f64)> = Vec::new();
+            for (thread, extent) in threads.filter(|(thread, _)| thread.number == row.thread) {
+                let last_open = extent.last_call.as_ref().filter(|call| call.open);
+                for event in trace.file.events(thread) {
+                    let begin_s = time.clock.seconds(event.begin);
+                    match event.function {
+                        REGION_BEGIN => open.push((event.peer as u32, begin_s)),
+                        REGION_END => {
+                            let id = event.peer as u32;
+                            if let Some(index) = open.iter().rposition(|(other, _)| *other == id) {
+                                regions.push((open.remove(index), begin_s));
+                            }
+                        }
+                        _ => {}
+                    }
+                    let is_last = last_open.is_some_and(|call| call.begin_ticks == event.begin);
+                    let end_s = match event.end {
+                        Some(end) => time.clock.seconds(end),
+                        None if is_last => row.end_s.max(begin_s),
+                        None => begin_s,
+                    };
+                    let marker = matches!(event.function, REGION_BEGIN | REGION_END);
+                    if !marker && self.touches(begin_s, end_s) {
+                        let inside_s = match event.polls {
+                            Some((_, ticks)) => time.clock.duration_s(ticks).min(end_s - begin_s),
+                            None => end_s - begin_s,
+                        };
+                        events.push(DetailEvent { row: number, begin_s, end_s, inside_s, event });
+                    }
+                }
+            }
+            regions.extend(open.into_iter().map(|region| (region, row.end_s)));
+            let named = regions.into_iter().map(|((id, from), to)| RegionSpan {
+                row: number,
+                name: trace.facts.regions.get(&id).cloned().unwrap_or_else(|| format!("#{id}")),
+                seconds: from..to,
+            });
+            (events, named.collect::<Vec<_>>())
+        };
+        let rows: Vec<_> = (0..activity.rows.len()).into_par_iter().map(of_row).collect();
+        for (events, regions) in rows {
+            self.events.extend(events);
+            self.regions.extend(regions);
+        }
+        let length = |region: &RegionSpan| region.seconds.end - region.seconds.start;
+        self.regions.sort_by(|a, b| length(b).total_cmp(&length(a)).then(a.row.cmp(&b.row)));
+        self.regions_left_out = self.regions.len().saturating_sub(most_regions) as u64;
+        self.regions.truncate(most_regions);
+    }
+}
+
+fn windows(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    activity: &Activity,
+    asked: &[Range<f64>],
+    most_events: usize,
+) -> Vec<Range<f64>> {
+    let length_s = activity.length_s;
+    let all = run.ranks.iter().flat_map(|rank| &rank.threads).map(|thread| thread.calls);
+    // Far above what a page carries; polls are many calls in one record.
+    if activity.calls <= most_events as u64 && all.clone().count() > 0 {
+        return vec![0.0..length_s.max(f64::MIN_POSITIVE)];
+    }
+    if !asked.is_empty() {
+        return joined(asked.to_vec(), length_s);
+    }
+    let mut focuses: Vec<(f64, f64)> = Vec::new();
+    for call in &activity.longest {
+        let (from, to) = (call.begin_s, call.begin_s + call.duration_s);
+        if focuses.len() < FOCUSES && !focuses.iter().any(|&(a, b)| from < b && a < to) {
+            focuses.push((from, to));
+        }
+    }
+    let moments: Vec<f64> = focuses.iter().map(|(_, end)| *end).collect();
+    let radii = radii(run, timeline, length_s, &moments, most_events / FOCUSES);
+    let around = moments.iter().zip(radii).map(|(at, radius)| at - radius..at + radius);
+    joined(around.collect(), length_s)
+}
+
+/// The largest half width around each moment within which there are at most so many events.
+fn radii(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    length_s: f64,
+    moments: &[f64],
+    most: usize,
+) -> Vec<f64> {
+    // Class k holds distances below length · 2^(−k/2).
+    let class = |distance_s: f64| match distance_s > 0.0 {
+        true => {
+            ((length_s / distance_s).log2() * 2.0).floor().clamp(0.0, RADII as f64 - 1.0) as usize
+        }
+        false => RADII - 1,
+    };
+    let of_rank = |position: usize| {
+        let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
+        let mut counts = vec![[0usize; RADII]; moments.len()];
+        for thread in &trace.file.threads {
+            for event in trace.file.events(thread) {
+                let begin_s = time.clock.seconds(event.begin);
+                for (counts, at) in counts.iter_mut().zip(moments) {
+                    counts[class((begin_s - at).abs())] += 1;
+                }
+            }
+        }
+        counts
+    };
+    let counts = (0..run.ranks.len()).into_par_iter().map(of_rank).reduce(
+        || vec![[0; RADII]; moments.len()],
+        |mut a, b| {
+            for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
+                *a += b;
+            }
+            a
+        },
+    );
+    let of_moment = |counts: &[usize; RADII]| {
+        let mut inside = 0;
+        let fits = (0..RADII).rev().find(|class| {
+            inside += counts[*class];
+            inside > most
+        });
+        let smallest = fits.map_or(0, |too_wide| too_wide + 1);
+        length_s * 2f64.powf(-(smallest as f64) / 2.0)
+    };
+    counts.iter().map(of_moment).collect()
+}
+
+/// Within the run, ascending, joined where they meet.
+fn joined(mut windows: Vec<Range<f64>>, length_s: f64) -> Vec<Range<f64>> {
+    windows.sort_by(|a, b| a.start.total_cmp(&b.start));
+    let mut joined: Vec<Range<f64>> = Vec::new();
+    for window in windows {
+        let window = window.start.max(0.0)..window.end.min(length_s);
+        match joined.last_mut() {
+            Some(last) if window.start <= last.end => last.end = last.end.max(window.end),
+            _ if window.start < window.end => joined.push(window),
+            _ => {}
+        }
+    }
+    joined
+}
+
+struct Gather<'a> {
+    detail: &'a mut Detail,
+    most: usize,
+    collective_calls: usize,
+}
+
+impl MatchSink for Gather<'_> {
+    fn message(&mut self, message: &Message) {
+        let sent_s = message.send.end_s.unwrap_or(message.send.begin_s);
+        let received_s = message.receive.end_s.unwrap_or(message.receive.begin_s);
+        if !(self.detail.touches(sent_s, sent_s) || self.detail.touches(received_s, received_s)) {
+            return;
+        }
+        if self.detail.messages.len() < self.most {
+            self.detail.messages.push(*message);
+        } else {
+            self.detail.messages_left_out += 1;
+        }
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        let touches = instance.members.iter().any(|member| {
+            self.detail.touches(member.begin_s, member.end_s.unwrap_or(member.begin_s))
+        });
+        if !touches {
+            return;
+        }
+        if self.collective_calls + instance.members.len() <= self.most {
+            self.collective_calls += instance.members.len();
+            self.detail.collectives.push(instance.clone());
+        } else {
+            self.detail.collectives_left_out += 1;
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What each thread did when: a [`Run`] and its [`GlobalTimeline`] come in, [`Activity`] goes out:
+//! time by kind in equal bins for every row of a timeline, the longest calls, durations by kind.
+//!
+//! A bin holds the time of each kind inside it, so nothing vanishes however short it is, and the
+//! sum over a row's bins is the thread's time. Memory is rows × bins, whatever the number of events.
+//! Single calls are read again where they are wanted ([`detail`]).
+
+pub mod detail;
+mod kind;
+
+use rayon::prelude::*;
+
+use crate::timeline::{GlobalTimeline, RankTime};
+use crate::trace::{RankTrace, Run, ThreadExtent};
+
+use super::segments::{Activity as SegmentActivity, Functions, Segment, Segmenter};
+use super::spans::{Span, SpanKind, Spans};
+use kind::FunctionKinds;
+pub use kind::{KINDS, Kind};
+
+/// A row of the timeline: a thread of a rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Position of the rank in [`Run::ranks`].
+    pub position: usize,
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Thread as the file numbers it; 0 called MPI first.
+    pub thread: u32,
+    /// Global seconds from which on it is known.
+    pub begin_s: f64,
+    /// Global seconds up to which it is known.
+    pub end_s: f64,
+    /// Seconds of each kind in each bin.
+    pub bins: Vec<[f32; KINDS]>,
+    /// Seconds of each kind over the row.
+    pub totals_s: [f64; KINDS],
+}
+
+/// A call that lasted long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LongCall {
+    /// Position of the row in [`Activity::rows`].
+    pub row: usize,
+    /// What it did.
+    pub kind: Kind,
+    /// Function number in the rank's file.
+    pub function: u16,
+    /// Global seconds at its begin.
+    pub begin_s: f64,
+    /// Its length.
+    pub duration_s: f64,
+}
+
+/// Calls by length: class k ≥ 1 holds 2^(k−1) ns ≤ duration < 2^k ns, class 0 those of no length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Durations {
+    /// Calls of each kind in each class.
+    pub counts: Vec<[u64; KINDS]>,
+}
+
+/// Classes of durations: up to 2⁶³ ns.
+const DURATION_CLASSES: usize = 65;
+/// Longest calls kept of a rank, and of the run.
+const LONGEST: usize = 12;
+
+/// What each thread did when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Activity {
+    /// Ascending by rank, then thread.
+    pub rows: Vec<Row>,
+    /// Bins a row.
+    pub bins: usize,
+    /// Length of the whole, seconds from 0; bins divide it.
+    pub length_s: f64,
+    /// The longest MPI calls that wait for others (send, receive, wait, collective), longest first.
+    pub longest: Vec<LongCall>,
+    /// All calls by length.
+    pub durations: Durations,
+    /// Calls, markers and tool time not counted; a run of polls is one.
+    pub calls: u64,
+}
+
+/// Cells (rows × bins) that a whole has by default; some 40 bytes each while they are gathered.
+pub const CELLS: usize = 1 << 17;
+
+/// Bins a row for so many rows.
+pub fn bins_for(rows: usize) -> usize {
+    (CELLS / rows.max(1)).clamp(32, 4096)
+}
+
+impl Activity {
+    /// Reads every event once; ranks in parallel.
+    pub fn new(run: &Run, timeline: &GlobalTimeline, bins: usize) -> Self {
+        let length_s = timeline.ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
+        let bins = bins.max(1);
+        let passes: Vec<RankPass> = (0..run.ranks.len())
+            .into_par_iter()
+            .map(|position| {
+                RankPass::new(
+                    &run.ranks[position],
+                    &timeline.ranks[position],
+                    position,
+                    (bins, length_s),
+                )
+            })
+            .collect();
+        let mut activity = Self {
+            rows: Vec::new(),
+            bins,
+            length_s,
+            longest: Vec::new(),
+            durations: Durations { counts: vec![[0; KINDS]; DURATION_CLASSES] },
+            calls: 0,
+        };
+        for pass in passes {
+            let first = activity.rows.len();
+            activity.rows.extend(pass.rows);
+            let moved = |call: LongCall| LongCall { row: call.row + first, ..call };
+            activity.longest.extend(pass.longest.into_iter().map(moved));
+            activity.calls += pass.calls;
+            for (sums, counts) in activity.durations.counts.iter_mut().zip(pass.durations) {
+                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+            }
+        }
+        keep_longest(&mut activity.longest);
+        activity
+    }
+
+    /// Length of a bin, seconds.
+    pub fn bin_s(&self) -> f64 {
+        self.length_s / self.bins as f64
+    }
+}
+
+fn keep_longest(calls: &mut Vec<LongCall>) {
+    calls.sort_by(|a, b| b.duration_s.total_cmp(&a.duration_s).then(a.row.cmp(&b.row)));
+    calls.truncate(LONGEST);
+}
+
+/// One rank's share.
+struct RankPass {
+    rows: Vec<Row>,
+    longest: Vec<LongCall>,
+    durations: Vec<[u64; KINDS]>,
+    calls: u64,
+}
+
+impl RankPass {
+    fn new(
+        trace: &RankTrace,
+        time: &RankTime,
+        position: usize,
+        (bins, length_s): (usize, f64),
+    ) -> Self {
+        let mut pass = Self {
+            rows: Vec::new(),
+            longest: Vec::new(),
+            durations: vec![[0; KINDS]; DURATION_CLASSES],
+            calls: 0,
+        };
+        let functions = Functions::new(&trace.file);
+        let kinds = FunctionKinds::new(&trace.file);
+        let empty = |thread: u32, begin_ticks, end_ticks| Row {
+            position,
+            rank: trace.rank,
+            thread,
+            begin_s: time.clock.seconds(begin_ticks),
+            end_s: time.clock.seconds(end_ticks),
+            bins: vec![[0.0; KINDS]; bins],
+            totals_s: [0.0; KINDS],
+        };
+        let scale = if length_s > 0.0 { bins as f64 / length_s } else { 0.0 };
+        if !trace.file.threads.iter().any(|thread| thread.number == 0) {
+            // No event of the first thread: its whole stretch is the program's own.
+            let mut row = empty(0, time.begin_ticks, time.end_ticks);
+            let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
+            segmenter.finish().for_each(|segment| row.add(&segment, Kind::Own, time, scale));
+            pass.rows.push(row);
+        }
+        for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
+            let Some((begin, end)) = stretch(extent, time) else { continue };
+            let mut row = empty(extent.number, begin, end);
+            let mut segmenter = Segmenter::new(begin, end, &functions);
+            let mut poll_kind = Kind::Wait;
+            for span in spans {
+                let kind = match span.kind {
+                    SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
+                        let kind = kinds.of(function);
+                        pass.count(&span, (kind, function), extent.number, time);
+                        kind
+                    }
+                    _ => Kind::Tool,
+                };
+                for segment in segmenter.push(&span) {
+                    let before = segment.begin_ticks < span.begin_ticks;
+                    row.add(&segment, if before { poll_kind } else { kind }, time, scale);
+                }
+                if matches!(span.kind, SpanKind::Polls { .. }) {
+                    poll_kind = kind;
+                }
+            }
+            segmenter.finish().for_each(|segment| row.add(&segment, poll_kind, time, scale));
+            pass.rows.push(row);
+        }
+        pass.rows.sort_by_key(|row| row.thread);
+        for call in &mut pass.longest {
+            // While they are gathered the thread's number stands for the row.
+            let thread = call.row as u32;
+            call.row = pass.rows.iter().position(|row| row.thread == thread).unwrap_or(0);
+        }
+        keep_longest(&mut pass.longest);
+        pass
+    }
+
+    fn count(&mut self, span: &Span, (kind, function): (Kind, u16), thread: u32, time: &RankTime) {
+        self.calls += 1;
+        let (ticks, number) = match span.kind {
+            SpanKind::Polls { inside_ticks, count, .. } => (inside_ticks / count.max(1), count),
+            _ => (span.end_ticks - span.begin_ticks, 1),
+        };
+        let duration_s = time.clock.duration_s(ticks);
+        let class = 64 - ((duration_s * 1e9) as u64).leading_zeros() as usize;
+        let counts = &mut self.durations[class][kind as usize];
+        *counts = counts.saturating_add(number);
+        let waits = matches!(kind, Kind::Send | Kind::Receive | Kind::Wait | Kind::Collective);
+        let long_enough = self.longest.len() < LONGEST
+            || self.longest.iter().any(|call| call.duration_s < duration_s);
+        if waits && number == 1 && duration_s > 0.0 && long_enough {
+            let begin_s = time.clock.seconds(span.begin_ticks);
+            self.longest.push(LongCall {
+                row: thread as usize,
+                kind,
+                function,
+                begin_s,
+                duration_s,
+            });
+            if self.longest.len() > 4 * LONGEST {
+                keep_longest(&mut self.longest);
+            }
+        }
+    }
+}
+
+/// From where to where a thread is known: the first one as long as its rank, any other from its
+/// first to its last event.
+fn stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
+    if extent.number == 0 {
+        return Some((time.begin_ticks, time.end_ticks));
+    }
+    let (first, last) = (extent.first_ticks?, extent.last_ticks?);
+    let (begin, end) = (first.max(time.begin_ticks), last.min(time.end_ticks));
+    (begin < end).then_some((begin, end))
+}
+
+impl Row {
+    fn add(&mut self, segment: &Segment, mpi: Kind, time: &RankTime, scale: f64) {
+        let kind = match segment.activity {
+            SegmentActivity::Mpi => mpi,
+            SegmentActivity::Tool => Kind::Tool,
+            SegmentActivity::Compute => Kind::Compute,
+            SegmentActivity::Own => Kind::Own,
+        } as usize;
+        let ticks = segment.end_ticks - segment.begin_ticks;
+        self.totals_s[kind] += time.clock.duration_s(ticks);
+        if scale <= 0.0 {
+            return;
+        }
+        let last = self.bins.len() - 1;
+        let from = (time.clock.seconds(segment.begin_ticks) * scale).max(0.0);
+        let to = from + time.clock.duration_s(ticks) * scale;
+        let (first, final_bin) = ((from as usize).min(last), (to as usize).min(last));
+        if first == final_bin {
+            self.bins[first][kind] += ((to - from) / scale) as f32;
+            return;
+        }
+        for (index, bin) in self.bins[first..=final_bin].iter_mut().enumerate() {
+            let index = (first + index) as f64;
+            let inside = to.min(index + 1.0) - from.max(index);
+            bin[kind] += (inside.max(0.0) / scale) as f32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

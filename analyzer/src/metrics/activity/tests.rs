@@ -1,0 +1,114 @@
+use super::detail::{Budget, Detail, PAGE_BUDGET};
+use super::*;
+use crate::metrics::{Metrics, Selection};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use trace_format::layout::ToolReason;
+
+const US: u64 = 1_000;
+const B: u64 = 5_000_000_000;
+
+fn ranks() -> Vec<SyntheticRank> {
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 2, B, B + 1000 * US);
+        rank.region_name(1, "solve");
+        rank.region_begin(0, 1, B + 10 * US);
+        rank.call(0, "MPI_Send", B + 100 * US, B + 130 * US);
+        rank.polls("MPI_Iprobe", B + 200 * US, B + 300 * US, 7, 40 * US);
+        rank.compute("cblas_dgemm", B + 310 * US, B + 400 * US, 1e6, 8);
+        rank.tool(0, ToolReason::Window, B + 410 * US, B + 420 * US);
+        rank.call(0, "MPI_Recv", B + 510 * US, B + 510 * US + 1);
+        rank.call(0, "MPI_Barrier", B + (600 + 50 * u64::from(number)) * US, B + 800 * US);
+        rank.region_end(0, 1, B + 850 * US);
+        rank.call(1, "MPI_Wait", B + 250 * US, B + 700 * US);
+        rank.finalize(B + 1000 * US, B + 1010 * US);
+        rank
+    };
+    vec![rank(0), rank(1)]
+}
+
+fn with_run<T>(ranks: &[SyntheticRank], f: impl FnOnce(&Run, &GlobalTimeline) -> T) -> T {
+    let directory = RunDirectory::of(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    f(&run, &timeline)
+}
+
+#[test]
+fn bins_hold_all_time_and_agree_with_the_metrics() {
+    with_run(&ranks(), |run, timeline| {
+        let metrics = Metrics::new(run, timeline, &Selection::Whole).unwrap();
+        for bins in [1, 7, 1000] {
+            let activity = Activity::new(run, timeline, bins);
+            assert_eq!(activity.rows.len(), 4);
+            for row in &activity.rows {
+                let length = row.end_s - row.begin_s;
+                let totals: f64 = row.totals_s.iter().sum();
+                assert!((totals - length).abs() < 1e-12, "{totals} {length}");
+                for kind in 0..KINDS {
+                    let sum: f64 = row.bins.iter().map(|bin| f64::from(bin[kind])).sum();
+                    assert!((sum - row.totals_s[kind]).abs() < 1e-9, "{bins} {kind}");
+                }
+            }
+            for row in activity.rows.iter().filter(|row| row.thread == 0) {
+                let figures = &metrics.ranks[row.position];
+                let mpi: f64 = Kind::ALL
+                    .iter()
+                    .filter(|k| k.is_mpi())
+                    .map(|k| row.totals_s[*k as usize])
+                    .sum();
+                assert!((mpi - figures.mpi_s).abs() < 1e-12);
+                assert!((row.totals_s[Kind::Tool as usize] - figures.tool_s).abs() < 1e-12);
+            }
+        }
+    });
+}
+
+#[test]
+fn the_shortest_call_is_in_its_bin() {
+    with_run(&ranks(), |run, timeline| {
+        let activity = Activity::new(run, timeline, 10);
+        let received = activity.rows[0].bins[5][Kind::Receive as usize];
+        assert!(received > 0.0 && received < 2e-9, "a call of 1 ns: {received}");
+        assert_eq!(activity.durations.counts[1][Kind::Receive as usize], 2);
+        assert_eq!(activity.longest[0].kind, Kind::Wait);
+        assert_eq!((activity.longest[0].row, activity.rows[1].thread), (1, 1));
+    });
+}
+
+#[test]
+fn a_small_run_is_there_in_full() {
+    with_run(&ranks(), |run, timeline| {
+        let activity = Activity::new(run, timeline, 10);
+        let detail = Detail::new(run, timeline, &activity, &[], PAGE_BUDGET);
+        assert_eq!(detail.windows.len(), 1);
+        // Send, polls, compute, tool, receive, barrier, finalize; wait. MPI_Init lies before 0.
+        assert_eq!(detail.events.len(), 16);
+        assert_eq!(detail.regions.len(), 2);
+        assert!((detail.regions[0].seconds.end - 850e-6).abs() < 1e-9);
+    });
+}
+
+#[test]
+fn a_large_run_is_there_around_its_longest_waits() {
+    let mut rank = SyntheticRank::complete(0, 1, B, B + 10_000_000);
+    for call in 0..2000 {
+        rank.call(0, "MPI_Send", B + call * 4000, B + call * 4000 + 100);
+    }
+    rank.call(0, "MPI_Recv", B + 8_000_000, B + 8_900_000);
+    rank.call(0, "MPI_Send", B + 8_900_100, B + 8_900_200);
+    rank.finalize(B + 10_000_000, B + 10_000_010);
+    with_run(&[rank], |run, timeline| {
+        let activity = Activity::new(run, timeline, 100);
+        let budget = Budget { events: 300, messages: 10, regions: 10 };
+        let detail = Detail::new(run, timeline, &activity, &[], budget);
+        assert!(
+            !detail.windows.is_empty() && detail.events.len() <= 303,
+            "{}",
+            detail.events.len()
+        );
+        assert!(detail.windows.iter().any(|w| w.contains(&8.9e-3)), "{:?}", detail.windows);
+        let asked = Detail::new(run, timeline, &activity, &[1e-3..2e-3], budget);
+        assert_eq!(asked.windows, [1e-3..2e-3]);
+        assert_eq!(asked.events.len(), 251);
+    });
+}

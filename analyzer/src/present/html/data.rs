@@ -1,0 +1,190 @@
+//! What the timeline in the page draws: activity and detail come in, the JSON that `source.js` reads
+//! goes out.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use trace_format::layout::{FIRST_FUNCTION, TOOL};
+
+use super::super::Report;
+use super::super::dump::Dump;
+use super::packed;
+use crate::metrics::activity::detail::Detail;
+use crate::metrics::activity::{Activity, Kind};
+use crate::timeline::communicators::CommunicatorTable;
+
+/// Names with numbers of their own, in the order in which they come.
+#[derive(Debug, Default)]
+struct Numbers {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Numbers {
+    fn number(&mut self, name: &str) -> usize {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    version: u32,
+    length_s: f64,
+    bins: usize,
+    kinds: Vec<&'static str>,
+    functions: Vec<String>,
+    function_kinds: Vec<usize>,
+    hosts: Vec<String>,
+    communicators: Vec<String>,
+    rows: Vec<(u32, u32, usize, f64, f64)>,
+    packed: String,
+    windows: Vec<(f64, f64)>,
+    events: Events,
+    messages: Vec<Value>,
+    collectives: Vec<Value>,
+    regions: Vec<(usize, usize, f64, f64)>,
+    region_names: Vec<String>,
+    longest: Vec<(usize, usize, usize, f64, f64)>,
+}
+
+/// Single calls as columns. Begins are nanoseconds since the one before in the row, durations
+/// nanoseconds, of a call that did not return −1 − duration.
+#[derive(Debug, Default, Serialize)]
+struct Events {
+    rows: Vec<(usize, usize)>,
+    #[serde(rename = "fn")]
+    function: Vec<usize>,
+    begin: Vec<i64>,
+    dur: Vec<i64>,
+    more: Vec<Value>,
+}
+
+fn ns(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
+}
+
+/// The name of the recorder's own time among functions.
+const TOOL_NAME: &str = "recorder";
+
+/// JSON for a `script` element: no `<` in it, so that nothing in it ends the element.
+pub(super) fn json(report: &Report, activity: &Activity, detail: &Detail) -> String {
+    let data = data(report, activity, detail);
+    // These types always serialise.
+    let text = serde_json::to_string(&data).unwrap_or_default();
+    text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
+    let run = report.run;
+    let table = CommunicatorTable::new(run);
+    let dump = Dump::new(run, report.timeline, &table);
+    let (mut functions, mut hosts, mut communicators, mut region_names) =
+        (Numbers::default(), Numbers::default(), Numbers::default(), Numbers::default());
+    let rows = activity.rows.iter().map(|row| {
+        let host = hosts.number(&run.ranks[row.position].file.header.host);
+        (row.rank, row.thread, host, row.begin_s, row.end_s)
+    });
+    let rows: Vec<_> = rows.collect();
+    let row_of: HashMap<(u32, u32), usize> =
+        rows.iter().enumerate().map(|(index, row)| ((row.0, row.1), index)).collect();
+    let mut name_of = |position: usize, function: u16| {
+        let name = match function {
+            TOOL => TOOL_NAME,
+            other => run.ranks[position].file.function_name(other).unwrap_or("unknown"),
+        };
+        functions.number(name)
+    };
+    let mut events = Events::default();
+    let mut previous_ns = 0;
+    for detail in &detail.events {
+        let row = &activity.rows[detail.row];
+        match events.rows.last_mut() {
+            Some((last, count)) if *last == detail.row => *count += 1,
+            _ => {
+                events.rows.push((detail.row, 1));
+                previous_ns = 0;
+            }
+        }
+        let begin_ns = ns(detail.begin_s);
+        let duration_ns = ns(detail.end_s - detail.begin_s).max(0);
+        let open = detail.event.end.is_none();
+        events.begin.push(begin_ns - std::mem::replace(&mut previous_ns, begin_ns));
+        events.dur.push(if open { -1 - duration_ns } else { duration_ns });
+        events.function.push(name_of(row.position, detail.event.function));
+        let mut more = Value::Null;
+        if detail.event.function >= FIRST_FUNCTION {
+            let line = dump.event(row.position, row.thread, &detail.event);
+            more = line.for_page(|name| communicators.number(name));
+        }
+        events.more.push(more);
+    }
+    let position_of = |rank: u32, thread: u32| {
+        row_of.get(&(rank, thread)).or_else(|| row_of.get(&(rank, 0))).copied()
+    };
+    let label = |index: u32| table.label(index);
+    let messages = detail.messages.iter().filter_map(|message| {
+        let (send, receive) = (&message.send, &message.receive);
+        let (from, to) =
+            (position_of(send.rank, send.thread)?, position_of(receive.rank, receive.thread)?);
+        let (posted, ended) = (ns(receive.begin_s), receive.end_s.map(ns));
+        let comm = communicators.number(&label(message.communicator));
+        let (begin, end) = (ns(send.begin_s), send.end_s.map(ns));
+        Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
+    });
+    let messages: Vec<Value> = messages.collect();
+    let collectives = detail.collectives.iter().map(|instance| {
+        let members = instance.members.iter().filter_map(|member| {
+            let row = position_of(member.rank, member.thread)?;
+            Some(json!([row, ns(member.begin_s), member.end_s.map(ns)]))
+        });
+        let members: Vec<Value> = members.collect();
+        let comm = communicators.number(&label(instance.communicator));
+        json!([functions.number(&instance.function), comm, instance.number, members])
+    });
+    let collectives: Vec<Value> = collectives.collect();
+    let regions = detail.regions.iter().map(|region| {
+        (region.row, region_names.number(&region.name), region.seconds.start, region.seconds.end)
+    });
+    let regions = regions.collect();
+    let longest = activity.longest.iter().map(|call| {
+        let position = activity.rows[call.row].position;
+        let name = run.ranks[position].file.function_name(call.function).unwrap_or("unknown");
+        (call.row, call.kind as usize, functions.number(name), call.begin_s, call.duration_s)
+    });
+    let longest = longest.collect();
+    let kind_of = |name: &String| match name.as_str() {
+        TOOL_NAME => Kind::Tool,
+        name => Kind::of_function(name),
+    };
+    Data {
+        version: 1,
+        length_s: activity.length_s,
+        bins: activity.bins,
+        kinds: Kind::ALL.iter().map(|kind| kind.name()).collect(),
+        function_kinds: functions.names.iter().map(|name| kind_of(name) as usize).collect(),
+        functions: functions.names,
+        hosts: hosts.names,
+        communicators: communicators.names,
+        rows,
+        packed: packed::rows(activity),
+        windows: detail.windows.iter().map(|window| (window.start, window.end)).collect(),
+        events,
+        messages,
+        collectives,
+        regions,
+        region_names: region_names.names,
+        longest,
+    }
+}
+
+/// The kinds that occur in the run.
+pub(super) fn kinds_used(activity: &Activity) -> BTreeSet<usize> {
+    let used = |kind: usize| activity.rows.iter().any(|row| row.totals_s[kind] > 0.0);
+    (0..Kind::ALL.len()).filter(|kind| used(*kind)).collect()
+}

@@ -1,0 +1,346 @@
+"use strict";
+// Draws a source's data on a canvas: columns of shares first, then names, arrows and bands where
+// there is room. Knows nothing of keys, pointers or the page around it.
+
+const GUTTER = 92, RULER = 22, BAND = 16;
+
+function seconds(value) {
+  const size = Math.abs(value);
+  const [scale, unit] = size === 0 || size >= 0.9995 ? [1, "s"] : size >= 0.9995e-3 ? [1e3, "ms"]
+    : size >= 0.9995e-6 ? [1e6, "µs"] : [1e9, "ns"];
+  return `${Number((value * scale).toPrecision(3))} ${unit}`;
+}
+
+function rowName(row) {
+  return row.fold ? row.name : row.thread ? `rank ${row.rank}.${row.thread}` : `rank ${row.rank}`;
+}
+
+class Painter {
+  constructor(canvas, source) {
+    this.canvas = canvas;
+    this.source = source;
+    this.context = canvas.getContext("2d", { alpha: false });
+    this.readColours();
+  }
+
+  readColours() {
+    const style = getComputedStyle(document.documentElement);
+    const read = name => style.getPropertyValue(name).trim();
+    this.colours = this.source.kinds.map((_, kind) => read(`--kind-${kind}`));
+    this.ground = read("--ground");
+    this.ink = read("--ink");
+    this.faint = read("--faint");
+    this.accent = read("--accent");
+    const word = colour => {
+      const value = parseInt(colour.slice(1), 16);
+      return 0xff000000 | (value & 0xff) << 16 | value & 0xff00 | value >> 16;
+    };
+    this.words = Uint32Array.from(this.colours, word);
+    this.groundWord = word(this.ground);
+    this.hiddenWord = word(this.faint);
+  }
+
+  resize(width, height) {
+    this.ratio = Math.min(2, window.devicePixelRatio || 1);
+    this.width = width;
+    this.height = height;
+    this.canvas.width = Math.round(width * this.ratio);
+    this.canvas.height = Math.round(height * this.ratio);
+    this.canvas.style.height = `${height}px`;
+  }
+
+  x(view, time) {
+    return GUTTER + (time - view.from) / (view.to - view.from) * (this.width - GUTTER);
+  }
+
+  time(view, x) {
+    return view.from + (x - GUTTER) / (this.width - GUTTER) * (view.to - view.from);
+  }
+
+  rowTop(view, index) {
+    return RULER + BAND + index * view.rowHeight - view.scroll;
+  }
+
+  rowAt(view, y) {
+    const index = Math.floor((y - RULER - BAND + view.scroll) / view.rowHeight);
+    return y >= RULER + BAND && index >= 0 && index < view.rows.length ? index : -1;
+  }
+
+  // view: {from, to, rows: [row or fold], rowHeight, scroll, hidden: Set of kinds, selected}
+  draw(view) {
+    const c = this.context;
+    c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    c.fillStyle = this.ground;
+    c.fillRect(0, 0, this.width, this.height);
+    const first = Math.max(0, Math.floor(view.scroll / view.rowHeight));
+    const last = Math.min(view.rows.length, Math.ceil((view.scroll + this.height) / view.rowHeight));
+    this.shares(view, first, last);
+    c.font = "12px system-ui, sans-serif";
+    c.textBaseline = "middle";
+    if (this.source.covers(view.from, view.to)) {
+      this.bands(view);
+      this.names(view, first, last);
+      this.arrows(view);
+    }
+    this.selection(view);
+    this.labels(view, first, last);
+    this.ruler(view);
+    this.regions(view);
+  }
+
+  // Stacked shares, a pixel column each; what is there at all has at least one pixel.
+  shares(view, first, last) {
+    const K = this.source.kinds.length, ratio = this.ratio;
+    const left = Math.round(GUTTER * ratio), columns = this.canvas.width - left;
+    if (columns <= 0) return;
+    const out = new Float32Array(columns * K);
+    const gap = view.rowHeight >= 8 ? 2 : view.rowHeight >= 4 ? 1 : 0;
+    const height = Math.max(1, Math.round((view.rowHeight - gap) * ratio));
+    if (!this.image || this.image.width !== columns || this.image.height !== height) {
+      this.image = new ImageData(columns, height);
+    }
+    const pixels = new Uint32Array(this.image.data.buffer);
+    for (let index = first; index < last; index++) {
+      this.rowShares(view.rows[index], view, columns, out);
+      pixels.fill(this.groundWord);
+      for (let column = 0; column < columns; column++) {
+        let total = 0, most = -1;
+        for (let kind = 0; kind < K; kind++) {
+          const share = out[column * K + kind];
+          total += share;
+          if (kind > 0 && share > 0 && !view.hidden.has(kind) && (most < 0 || share > out[column * K + most])) most = kind;
+        }
+        if (total <= 0) continue;
+        let y = height, sum = 0;
+        const room = Math.max(1, Math.round(Math.min(1, total) * height));
+        for (let kind = 0; kind < K; kind++) {
+          const share = out[column * K + kind];
+          if (share <= 0) continue;
+          sum += share;
+          const top = height - Math.round(sum / total * room);
+          const word = view.hidden.has(kind) ? this.hiddenWord : this.words[kind];
+          for (; y > top; y--) pixels[(y - 1) * columns + column] = word;
+        }
+        if (most > 0 && out[column * K + most] / total * room < 0.5) {
+          pixels[(height - room) * columns + column] = this.words[most];
+        }
+      }
+      this.context.putImageData(this.image, left, Math.round((this.rowTop(view, index) + gap / 2) * ratio));
+    }
+  }
+
+  rowShares(row, view, columns, out) {
+    if (!row.fold) return this.source.shares(row.index, view.from, view.to, columns, out);
+    const one = new Float32Array(out.length);
+    out.fill(0);
+    for (const member of row.fold) {
+      this.source.shares(member.index, view.from, view.to, columns, one);
+      for (let i = 0; i < out.length; i++) out[i] += one[i] / row.fold.length;
+    }
+  }
+
+  // Outlines and names of calls that are wide enough.
+  names(view, first, last) {
+    if (view.rowHeight < 9) return;
+    const c = this.context;
+    c.font = "11px system-ui, sans-serif";
+    for (let index = first; index < last; index++) {
+      const row = view.rows[index];
+      if (row.fold) continue;
+      const top = this.rowTop(view, index) + 1, height = view.rowHeight - 2;
+      for (const event of this.source.events(row.index, view.from, view.to)) {
+        const x0 = Math.max(GUTTER, this.x(view, event.begin)), x1 = Math.min(this.width, this.x(view, event.end));
+        if (x1 - x0 < 4) continue;
+        c.strokeStyle = this.ground;
+        c.lineWidth = 1;
+        c.strokeRect(x0, top, x1 - x0, height);
+        const name = this.source.functions[event.fn].replace("MPI_", "");
+        if (x1 - x0 > 24 && view.rowHeight >= 13 && c.measureText(name).width < x1 - x0 - 6) {
+          c.fillStyle = this.textOn(this.colours[this.source.functionKinds[event.fn]]);
+          c.fillText(name, x0 + 3, top + height / 2 + 0.5);
+        }
+      }
+    }
+  }
+
+  textOn(colour) {
+    const value = parseInt(colour.slice(1), 16);
+    const light = 0.3 * (value >> 16) + 0.59 * (value >> 8 & 255) + 0.11 * (value & 255);
+    return light > 140 ? "#111111" : "#ffffff";
+  }
+
+  // Position of each source row among those shown.
+  places(view) {
+    const places = new Map();
+    view.rows.forEach((row, index) => { if (!row.fold) places.set(row.index, index); });
+    return places;
+  }
+
+  middle(view, index) {
+    return this.rowTop(view, index) + view.rowHeight / 2;
+  }
+
+  arrows(view) {
+    const places = this.places(view), c = this.context;
+    const shown = this.source.messages(view.from, view.to)
+      .filter(m => places.has(m.fromRow) && places.has(m.toRow));
+    this.arrowCount = shown.length;
+    if (shown.length > 3000) return;
+    for (const m of shown) {
+      const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, places.get(m.fromRow));
+      const x1 = this.x(view, m.end), y1 = this.middle(view, places.get(m.toRow));
+      const chosen = view.selected && this.belongs(m, view.selected);
+      c.strokeStyle = c.fillStyle = chosen ? this.accent : this.ink;
+      c.globalAlpha = chosen ? 1 : shown.length > 300 ? 0.35 : 0.75;
+      c.lineWidth = chosen ? 2 : 1;
+      this.clippedLine([[x0, y0], [x1, y1]]);
+      const angle = Math.atan2(y1 - y0, x1 - x0);
+      if (x1 >= GUTTER && x1 <= this.width) {
+        c.beginPath();
+        c.moveTo(x1, y1);
+        c.lineTo(x1 - 6 * Math.cos(angle - 0.4), y1 - 6 * Math.sin(angle - 0.4));
+        c.lineTo(x1 - 6 * Math.cos(angle + 0.4), y1 - 6 * Math.sin(angle + 0.4));
+        c.fill();
+      }
+      // From the call that posted the receive to the one that completed it.
+      if (chosen) {
+        c.setLineDash([3, 3]);
+        this.clippedLine([[this.x(view, m.postBegin), y1], [x1, y1]]);
+        c.setLineDash([]);
+      }
+    }
+    c.globalAlpha = 1;
+  }
+
+  clippedLine(points) {
+    const c = this.context;
+    c.save();
+    c.beginPath();
+    c.rect(GUTTER, RULER + BAND, this.width - GUTTER, this.height);
+    c.clip();
+    c.beginPath();
+    points.forEach(([x, y], i) => i ? c.lineTo(x, y) : c.moveTo(x, y));
+    c.stroke();
+    c.restore();
+  }
+
+  belongs(message, event) {
+    const near = (a, b) => Math.abs(a - b) < 2e-9;
+    return message.fromRow === event.row && near(message.sendBegin, event.begin)
+      || message.toRow === event.row && (near(message.postBegin, event.begin) || near(message.end, event.end));
+  }
+
+  bands(view) {
+    const places = this.places(view), c = this.context;
+    const shown = this.source.collectives(view.from, view.to);
+    if (shown.length > 400) return;
+    c.save();
+    c.beginPath();
+    c.rect(GUTTER, RULER + BAND, this.width - GUTTER, this.height);
+    c.clip();
+    for (const collective of shown) {
+      const members = collective.members.filter(m => places.has(m.row))
+        .map(m => ({ ...m, place: places.get(m.row) })).sort((a, b) => a.place - b.place);
+      if (members.length < 2) continue;
+      c.beginPath();
+      const edge = (m, time, y) => [this.x(view, time), this.rowTop(view, m.place) + y];
+      for (const m of members) {
+        c.lineTo(...edge(m, m.begin, 0));
+        c.lineTo(...edge(m, m.begin, view.rowHeight));
+      }
+      for (const m of members.reverse()) {
+        c.lineTo(...edge(m, m.end, view.rowHeight));
+        c.lineTo(...edge(m, m.end, 0));
+      }
+      c.closePath();
+      c.globalAlpha = 0.14;
+      c.fillStyle = this.ink;
+      c.fill();
+      c.globalAlpha = 0.5;
+      c.strokeStyle = this.ink;
+      c.lineWidth = 1;
+      c.stroke();
+    }
+    c.restore();
+  }
+
+  selection(view) {
+    if (!view.selected) return;
+    const index = view.rows.findIndex(row => row.index === view.selected.row);
+    if (index < 0) return;
+    const c = this.context;
+    const x0 = Math.max(GUTTER, this.x(view, view.selected.begin));
+    const x1 = Math.min(this.width, this.x(view, view.selected.end));
+    if (x1 < GUTTER) return;
+    c.strokeStyle = this.accent;
+    c.lineWidth = 2;
+    c.strokeRect(x0 - 1, this.rowTop(view, index), Math.max(2, x1 - x0) + 2, view.rowHeight);
+  }
+
+  labels(view, first, last) {
+    const c = this.context;
+    c.fillStyle = this.ground;
+    c.fillRect(0, 0, GUTTER, this.height);
+    c.font = "12px system-ui, sans-serif";
+    const every = Math.max(1, Math.ceil(13 / view.rowHeight));
+    for (let index = first; index < last; index++) {
+      if (index % every) continue;
+      const row = view.rows[index];
+      c.fillStyle = view.focus === index ? this.accent : this.ink;
+      const name = rowName(row);
+      c.fillText(name.length > 13 ? `${name.slice(0, 12)}…` : name, 4, this.rowTop(view, index) + Math.max(6, view.rowHeight / 2));
+    }
+  }
+
+  ruler(view) {
+    const c = this.context, span = view.to - view.from;
+    c.fillStyle = this.ground;
+    c.fillRect(0, 0, this.width, RULER);
+    const rough = span / Math.max(2, (this.width - GUTTER) / 110);
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough);
+    c.fillStyle = c.strokeStyle = this.ink;
+    c.lineWidth = 1;
+    c.font = "11px system-ui, sans-serif";
+    c.fillText("time", 4, RULER / 2);
+    // Far in, the numbers are those since the left edge's last round moment.
+    const base = span < Math.abs(view.from) * 1e-3 ? Math.floor(view.from / step) * step : 0;
+    if (base) c.fillText(`${Number(base.toPrecision(12))} s +`, 34, RULER / 2);
+    for (let n = Math.ceil((view.from - base) / step); n * step + base <= view.to; n++) {
+      const x = this.x(view, n * step + base);
+      if (x < GUTTER) continue;
+      c.globalAlpha = 0.35;
+      c.beginPath();
+      c.moveTo(x, RULER - 5);
+      c.lineTo(x, this.height);
+      c.globalAlpha = 0.12;
+      c.stroke();
+      c.globalAlpha = 1;
+      c.fillText(seconds(n * step), x + 3, RULER / 2);
+    }
+    // Brackets where single calls are.
+    c.fillStyle = this.accent;
+    for (const [a, b] of this.source.windows) {
+      const x0 = Math.max(GUTTER, this.x(view, a)), x1 = Math.min(this.width, this.x(view, b));
+      if (x1 >= GUTTER && x0 <= this.width) c.fillRect(x0, RULER - 3, Math.max(2, x1 - x0), 3);
+    }
+  }
+
+  regions(view) {
+    const c = this.context, row = view.rows[Math.max(0, view.focus)];
+    c.fillStyle = this.ground;
+    c.fillRect(GUTTER, RULER, this.width - GUTTER, BAND);
+    if (!row || row.fold) return;
+    c.font = "11px system-ui, sans-serif";
+    for (const region of this.source.regions) {
+      if (region.row !== row.index || region.to < view.from || region.from > view.to) continue;
+      const x0 = Math.max(GUTTER, this.x(view, region.from)), x1 = Math.min(this.width, this.x(view, region.to));
+      c.fillStyle = this.faint;
+      c.fillRect(x0, RULER + 1, Math.max(1, x1 - x0), BAND - 3);
+      c.strokeStyle = this.ink;
+      c.strokeRect(x0, RULER + 1, Math.max(1, x1 - x0), BAND - 3);
+      c.fillStyle = this.ink;
+      if (c.measureText(region.name).width < x1 - x0 - 6) c.fillText(region.name, x0 + 3, RULER + BAND / 2);
+    }
+  }
+}

@@ -1,0 +1,324 @@
+//! A timeline as a picture: a row a thread, coloured by kind, with arrows for messages and bands for
+//! collective operations where single calls are known (the recorder paper's two views).
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::super::quantity::seconds;
+use super::{KIND_COLOURS, escaped};
+use crate::metrics::activity::detail::Detail;
+use crate::metrics::activity::{Activity, KINDS, Kind};
+use crate::trace::Run;
+
+/// What a picture of a timeline shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// Global seconds.
+    pub seconds: Range<f64>,
+    /// Positions of the rows in [`Activity::rows`], top to bottom.
+    pub rows: Vec<usize>,
+}
+
+const LEFT: f64 = 44.0;
+const RIGHT: f64 = 10.0;
+const WIDTH: f64 = 510.0;
+const TOP: f64 = 26.0;
+/// Columns of shares.
+const COLUMNS: usize = 600;
+/// Arrows beyond which none is drawn: they would hide what they explain.
+const MOST_ARROWS: usize = 2000;
+/// Events a picture draws one by one; beyond it, shares.
+const MOST_EVENTS: usize = 20_000;
+
+struct Sheet<'a> {
+    view: &'a View,
+    row_height: f64,
+}
+
+impl Sheet<'_> {
+    fn x(&self, time_s: f64) -> f64 {
+        let Range { start, end } = self.view.seconds;
+        let share = ((time_s - start) / (end - start)).clamp(0.0, 1.0);
+        LEFT + share * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn top(&self, place: usize) -> f64 {
+        TOP + place as f64 * self.row_height
+    }
+
+    fn place(&self, row: usize) -> Option<usize> {
+        self.view.rows.iter().position(|other| *other == row)
+    }
+
+    fn shows(&self, time_s: f64) -> bool {
+        (self.view.seconds.start..=self.view.seconds.end).contains(&time_s)
+    }
+}
+
+/// The document. Single calls are drawn where the detail has the whole view, shares elsewhere.
+pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: &str) -> String {
+    let rows = view.rows.len().max(1);
+    let row_height = (420.0 / rows as f64).clamp(2.0, 18.0);
+    let sheet = Sheet { view, row_height };
+    let height = TOP + rows as f64 * row_height + 52.0;
+    let title = escaped(title);
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}pt\" height=\"{height:.0}pt\" \
+         viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"6.5\" fill=\"#1a1a1a\">\n<title>{title}</title>\n<rect width=\"100%\" \
+         height=\"100%\" fill=\"#ffffff\"/>\n<text x=\"6\" y=\"12\" font-size=\"8.5\" \
+         font-weight=\"bold\">{title}</text>\n"
+    );
+    let covered = detail.windows.iter().any(|window| {
+        window.start <= view.seconds.start.max(0.0)
+            && view.seconds.end.min(activity.length_s) <= window.end
+    });
+    let shown = detail
+        .events
+        .iter()
+        .filter(|event| event.begin_s <= view.seconds.end && event.end_s >= view.seconds.start);
+    let single = covered && shown.count() <= MOST_EVENTS;
+    let used = match single {
+        true => events(&mut text, (run, activity), detail, &sheet),
+        false => shares(&mut text, activity, &sheet),
+    };
+    let arrows = if covered { messages(&mut text, activity, detail, &sheet) } else { None };
+    labels(&mut text, activity, &sheet);
+    axis(&mut text, &sheet);
+    legend(&mut text, &used, height - 8.0, single, arrows);
+    text.push_str("</svg>\n");
+    text
+}
+
+fn rectangle(path: &mut String, x0: f64, x1: f64, y0: f64, y1: f64) {
+    // Writing to a String does not fail.
+    let _ = write!(path, "M{x0:.2} {y0:.2}H{x1:.2}V{y1:.2}H{x0:.2}z");
+}
+
+fn draw(text: &mut String, paths: &[String]) -> [bool; KINDS] {
+    let mut used = [false; KINDS];
+    for ((path, colour), used) in paths.iter().zip(KIND_COLOURS).zip(&mut used) {
+        *used = !path.is_empty();
+        if *used {
+            let _ = writeln!(text, "<path fill=\"{colour}\" d=\"{path}\"/>");
+        }
+    }
+    used
+}
+
+fn shares(text: &mut String, activity: &Activity, sheet: &Sheet) -> [bool; KINDS] {
+    let mut paths = vec![String::new(); KINDS];
+    let Range { start, end } = sheet.view.seconds;
+    let column_s = (end - start) / COLUMNS as f64;
+    let bin_s = activity.bin_s();
+    let gap = if sheet.row_height > 4.0 { 1.0 } else { 0.2 };
+    for (place, row) in sheet.view.rows.iter().enumerate() {
+        let row = &activity.rows[*row];
+        let columns = COLUMNS.min((((end - start) / bin_s).ceil() as usize).max(1));
+        let column_s = column_s * COLUMNS as f64 / columns as f64;
+        for column in 0..columns {
+            let (from, to) =
+                (start + column as f64 * column_s, start + (column + 1) as f64 * column_s);
+            let mut sums = [0.0f64; KINDS];
+            let first = ((from / bin_s).floor().max(0.0)) as usize;
+            let last = ((to / bin_s).ceil() as usize).min(activity.bins);
+            for (bin, kinds) in row.bins.iter().enumerate().take(last).skip(first) {
+                let at = bin as f64 * bin_s;
+                let part = ((at + bin_s).min(to) - at.max(from)) / bin_s;
+                for (sum, kind) in sums.iter_mut().zip(kinds) {
+                    *sum += f64::from(*kind) * part.max(0.0);
+                }
+            }
+            let total: f64 = sums.iter().sum();
+            let bottom = sheet.top(place) + sheet.row_height - gap;
+            let room = (sheet.row_height - gap) * (total / column_s).min(1.0);
+            let mut y = bottom;
+            for (kind, sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
+                // What is there at all is drawn.
+                let least = if kind > 0 { 0.25 } else { 0.0 };
+                let tall = (room * sum / total).max(least);
+                let top = (y - tall).max(bottom - room.max(least));
+                rectangle(&mut paths[kind], sheet.x(from), sheet.x(to), top, y);
+                y = top;
+            }
+        }
+    }
+    draw(text, &paths)
+}
+
+fn events(
+    text: &mut String,
+    (run, activity): (&Run, &Activity),
+    detail: &Detail,
+    sheet: &Sheet,
+) -> [bool; KINDS] {
+    let mut paths = vec![String::new(); KINDS];
+    let gap = if sheet.row_height > 4.0 { 1.0 } else { 0.2 };
+    for (place, row) in sheet.view.rows.iter().enumerate() {
+        let row = &activity.rows[*row];
+        let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
+        rectangle(&mut paths[0], sheet.x(row.begin_s), sheet.x(row.end_s), top, bottom);
+    }
+    for event in &detail.events {
+        let Some(place) = sheet.place(event.row) else { continue };
+        let Range { start, end } = sheet.view.seconds;
+        if event.begin_s > end || event.end_s < start {
+            continue;
+        }
+        let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
+        let kind = event.kind(run, activity) as usize;
+        let (x0, x1) = (sheet.x(event.begin_s), sheet.x(event.begin_s + event.inside_s));
+        rectangle(&mut paths[kind], x0, x1.max(x0 + 0.15), top, bottom);
+    }
+    draw(text, &paths)
+}
+
+/// Bands and arrows; gives the number of arrows, or `None` when they are too many to be drawn.
+fn messages(
+    text: &mut String,
+    activity: &Activity,
+    detail: &Detail,
+    sheet: &Sheet,
+) -> Option<usize> {
+    let row_of = |rank: u32, thread: u32| {
+        let found = activity.rows.iter().position(|r| r.rank == rank && r.thread == thread);
+        found
+            .or_else(|| activity.rows.iter().position(|r| r.rank == rank))
+            .and_then(|row| sheet.place(row))
+    };
+    for instance in &detail.collectives {
+        let members = instance.members.iter().filter_map(|member| {
+            let end_s = member.end_s.unwrap_or(member.begin_s);
+            Some((row_of(member.rank, member.thread)?, member.begin_s, end_s))
+        });
+        let mut members: Vec<_> = members.collect();
+        members.sort_by_key(|member| member.0);
+        let inside = members.iter().any(|(_, from, to)| sheet.shows(*from) || sheet.shows(*to));
+        if members.len() < 2 || !inside {
+            continue;
+        }
+        let mut points = String::new();
+        for (place, from, _) in &members {
+            let (x, y) = (sheet.x(*from), sheet.top(*place));
+            let _ = write!(points, "{x:.2},{y:.2} {x:.2},{:.2} ", y + sheet.row_height);
+        }
+        for (place, _, to) in members.iter().rev() {
+            let (x, y) = (sheet.x(*to), sheet.top(*place));
+            let _ = write!(points, "{x:.2},{:.2} {x:.2},{y:.2} ", y + sheet.row_height);
+        }
+        let _ = writeln!(
+            text,
+            "<polygon points=\"{points}\" fill=\"#1a1a1a\" fill-opacity=\"0.10\" stroke=\"#1a1a1a\" \
+             stroke-opacity=\"0.5\" stroke-width=\"0.4\"/>"
+        );
+    }
+    let arrows = detail.messages.iter().filter_map(|message| {
+        let (send, receive) = (&message.send, &message.receive);
+        let (from, to) = (send.end_s.unwrap_or(send.begin_s), receive.end_s?);
+        let places = (row_of(send.rank, send.thread)?, row_of(receive.rank, receive.thread)?);
+        (sheet.shows(from) && sheet.shows(to)).then_some((from, to, places))
+    });
+    let arrows: Vec<_> = arrows.collect();
+    if arrows.len() > MOST_ARROWS {
+        return None;
+    }
+    let mut lines = String::new();
+    let mut heads = String::new();
+    for (from, to, (a, b)) in &arrows {
+        let middle = |place: usize| sheet.top(place) + sheet.row_height / 2.0;
+        let (x0, y0, x1, y1) = (sheet.x(*from), middle(*a), sheet.x(*to), middle(*b));
+        let _ = write!(lines, "M{x0:.2} {y0:.2}L{x1:.2} {y1:.2}");
+        let angle = (y1 - y0).atan2(x1 - x0);
+        let end = |turn: f64| (x1 - 3.2 * (angle + turn).cos(), y1 - 3.2 * (angle + turn).sin());
+        let ((ax, ay), (bx, by)) = (end(0.4), end(-0.4));
+        let _ = write!(heads, "M{x1:.2} {y1:.2}L{ax:.2} {ay:.2}L{bx:.2} {by:.2}z");
+    }
+    let _ = writeln!(
+        text,
+        "<path d=\"{lines}\" fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"0.5\"/><path d=\"{heads}\"/>"
+    );
+    Some(arrows.len())
+}
+
+fn labels(text: &mut String, activity: &Activity, sheet: &Sheet) {
+    let every = (8.0 / sheet.row_height).ceil().max(1.0) as usize;
+    for (place, row) in sheet.view.rows.iter().enumerate().step_by(every) {
+        let row = &activity.rows[*row];
+        let name = match row.thread {
+            0 => format!("rank {}", row.rank),
+            thread => format!("rank {}.{thread}", row.rank),
+        };
+        let y = sheet.top(place) + sheet.row_height / 2.0 + 2.0;
+        let _ = writeln!(
+            text,
+            "<text x=\"{}\" y=\"{y:.1}\" text-anchor=\"end\">{name}</text>",
+            LEFT - 4.0
+        );
+    }
+}
+
+fn axis(text: &mut String, sheet: &Sheet) {
+    let Range { start, end } = sheet.view.seconds;
+    let y = sheet.top(sheet.view.rows.len().max(1));
+    let rough = (end - start) / 6.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|step| *step >= rough);
+    let step = step.unwrap_or(rough);
+    // Far in, the numbers count from the left edge.
+    let far = end - start < start.abs() * 1e-3;
+    let base = if far { start } else { 0.0 };
+    let mut tick = ((start - base) / step).ceil();
+    let _ = writeln!(
+        text,
+        "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#1a1a1a\" stroke-width=\"0.5\"/>",
+        WIDTH - RIGHT
+    );
+    while tick * step + base <= end + step * 1e-6 && step > 0.0 {
+        let x = sheet.x(tick * step + base);
+        let label = seconds(if tick == 0.0 { 0.0 } else { tick * step });
+        let _ = writeln!(
+            text,
+            "<path d=\"M{x:.1} {y:.1}v3\" stroke=\"#1a1a1a\" stroke-width=\"0.5\"/><text x=\"{x:.1}\" \
+             y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
+            y + 10.0
+        );
+        tick += 1.0;
+    }
+    let name = match far {
+        true => format!("time after {start:.6} s"),
+        false => "time".to_owned(),
+    };
+    let _ = writeln!(
+        text,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"7.5\">{name}</text>",
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        y + 21.0
+    );
+}
+
+fn legend(text: &mut String, used: &[bool; KINDS], y: f64, single: bool, arrows: Option<usize>) {
+    let mut x = LEFT;
+    for kind in Kind::ALL.into_iter().filter(|kind| used[*kind as usize]) {
+        let colour = KIND_COLOURS[kind as usize];
+        let _ = write!(
+            text,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\" fill=\"{colour}\" stroke=\"#1a1a1a\" \
+             stroke-width=\"0.3\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+            y - 6.0,
+            x + 10.0,
+            kind.name()
+        );
+        x += 16.0 + 3.7 * kind.name().len() as f64;
+    }
+    let note = match (single, arrows) {
+        (true, Some(0)) => "single calls",
+        (true, Some(_)) => "single calls; arrows: end of send to completion of its receive",
+        (true, None) => "single calls; too many messages for arrows",
+        (false, _) => "share of time by kind",
+    };
+    let _ = writeln!(
+        text,
+        "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\" fill=\"#5b6168\">{note}</text>",
+        WIDTH - RIGHT
+    );
+}
