@@ -2,12 +2,22 @@
 
 use system_tests::trace::RankTrace;
 use system_tests::{Job, under_both, victim};
-use trace_format::header::{ClockAnchor, ClockExchange, Definition, Phase};
+use trace_format::header::{ClockAnchor, ClockBound, ClockExchange, Definition, Phase};
+use trace_format::layout::{TOOL, ToolReason};
 
 fn exchanges(rank: &RankTrace) -> Vec<ClockExchange> {
     let definitions = rank.file.definitions.iter();
     let found = definitions.filter_map(|definition| match definition {
         Definition::ClockExchange(exchange) => Some(*exchange),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn bounds(rank: &RankTrace) -> Vec<ClockBound> {
+    let definitions = rank.file.definitions.iter();
+    let found = definitions.filter_map(|definition| match definition {
+        Definition::ClockBound(bound) => Some(*bound),
         _ => None,
     });
     found.collect()
@@ -119,6 +129,64 @@ under_both! {
             let last = calls[calls.len() - 1];
             assert_eq!(last.name, "MPI_Finalize");
             assert_eq!(last.event.begin, end);
+        }
+    }
+
+    fn clocks_are_compared_again_during_the_run(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "meets_for_a_while"))
+            .argument("12")
+            .ranks(3)
+            .environment("GAMMACHI_CLOCK_EVERY", "0.3");
+        let recorded = job.record();
+        recorded.output.expect_same(&job.bare());
+        let trace = recorded.trace();
+        let phases = |rank: usize| -> Vec<Phase> {
+            exchanges(trace.rank(rank)).iter().map(|exchange| exchange.phase).collect()
+        };
+        assert_eq!(phases(1), phases(2));
+        let [Phase::Init, during @ .., Phase::Finalize] = &phases(1)[..] else {
+            panic!("{:?}", phases(1));
+        };
+        assert!(during.len() >= 2 && during.iter().all(|phase| *phase == Phase::During));
+        for rank in &trace.ranks {
+            let spent = rank.threads[0].events.iter().filter(|named| {
+                named.event.function == TOOL && named.event.peer == ToolReason::Clock as i32
+            });
+            assert!(spent.count() >= during.len(), "what it costs is tool time");
+            // The agreement is the recorder's, not the program's.
+            assert_eq!((rank.count("MPI_Bcast"), rank.count("MPI_Barrier")), (0, 1200));
+        }
+    }
+
+    // Five ranks on three hosts: leaders 0, 1 and 4 form a tree, then each host's ranks.
+    fn bounds_add_up_over_the_hops_of_many_hosts(mpi) {
+        let mut job = Job::new(mpi, &victim(mpi, "returns_3"));
+        let hosts = ["a", "b", "a", "b", "c"];
+        for (rank, host) in hosts.iter().enumerate() {
+            job = if rank == 0 { job } else { job.and_ranks(1) };
+            job = job.rank_environment("GAMMACHI_TEST_HOST", host);
+        }
+        let recorded = job.record();
+        recorded.expect_code(3);
+        let trace = recorded.trace();
+        let parents = [None, Some(0), Some(0), Some(1), Some(0)];
+        let hops = [0, 1, 1, 2, 1];
+        for (rank, file) in trace.ranks.iter().enumerate() {
+            let (found, bounds) = (exchanges(file), bounds(file));
+            assert_eq!(found.len(), if rank == 0 { 0 } else { 2 });
+            assert_eq!(bounds.len(), found.len());
+            for (exchange, bound) in found.iter().zip(&bounds) {
+                assert_eq!(Some(exchange.parent), parents[rank]);
+                let same_host = hosts[rank] == hosts[exchange.parent as usize];
+                assert_eq!(exchange.same_host, same_host);
+                assert_eq!((bound.hops, bound.phase), (hops[rank], exchange.phase));
+                let own_ns = exchange.bound_ticks as f64 / ticks_per_ns(file);
+                let of_parent = self::bounds(trace.rank(exchange.parent as usize));
+                let above = of_parent.iter().find(|b| b.phase == exchange.phase);
+                let sum_ns = own_ns + above.map_or(0.0, |bound| bound.bound_ns as f64);
+                let apart = (bound.bound_ns as f64 - sum_ns).abs();
+                assert!(apart <= 2.0 + 0.001 * sum_ns, "rank {rank}: {bound:?} instead of {sum_ns}");
+            }
         }
     }
 }
