@@ -124,13 +124,6 @@ impl Calibration {
             pairs,
         }
     }
-
-    /// Largest bound of the tree: of each trial the sum over the hops is not known, so the largest of
-    /// the pairs' medians times the depth is given by the caller; this is the largest pair's.
-    pub fn largest_bound_ns(&self) -> f64 {
-        let bounds = self.pairs.iter().flat_map(|pair| &pair.trials).map(|trial| trial.bound_ns);
-        bounds.fold(0.0, f64::max)
-    }
 }
 
 /// Value at a quantile of ascending values.
@@ -184,7 +177,7 @@ fn pair_calibration(stamps: &Stamps, pair: &PairStamps) -> PairCalibration {
                 forward_ns: relative_ns(*theta) - reference_ns,
                 reverse_ns: relative_ns(*back) - reference_ns,
                 bound_ns: *bound as f64 * ns_per_tick,
-                error_ns: truth_known.then(|| *theta as f64 * ns_per_tick),
+                error_ns: truth_known.then_some(*theta as f64 * ns_per_tick),
             })
             .collect(),
         drift_ppm: drift.map(|(ppm, _)| ppm),

@@ -56,7 +56,7 @@ impl ClockPart {
                 bound_ns: utc.bound_ns,
                 spread_ns: utc.spread_ns,
             }),
-            causal: timeline.causal.clone(),
+            causal: timeline.causal,
         }
     }
 }

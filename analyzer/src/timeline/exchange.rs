@@ -78,8 +78,11 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
 fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, String> {
     let sound = |exchange: &&ClockExchange| exchange.child_ticks > 0 && exchange.parent_ticks > 0;
     let of = |phase| exchanges.iter().filter(sound).filter(move |e| e.phase == phase);
-    let ordered =
-        of(Phase::Init).take(1).chain(of(Phase::During)).chain(of(Phase::Finalize).last()).copied();
+    let ordered = of(Phase::Init)
+        .take(1)
+        .chain(of(Phase::During))
+        .chain(of(Phase::Finalize).next_back())
+        .copied();
     let mut readings: Vec<ClockExchange> = ordered.collect();
     let Some(parent) = readings.first().map(|first| first.parent) else {
         return Err("its clock exchanges have no counter readings".into());
