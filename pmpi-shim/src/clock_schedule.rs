@@ -29,6 +29,8 @@ use crate::window;
 /// Most collective calls from one word of rank 0's to the next: what a word costs, some microseconds,
 /// is a small part of so many calls.
 const MOST_CALLS_BETWEEN: u32 = 16;
+/// From one exchange to the next at least so many times as long as the last one took.
+const LEAST_TIMES_ITS_COST: u32 = 50;
 /// Words of rank 0's that fall into one interval, where calls are frequent enough.
 const WORDS_AN_INTERVAL: u32 = 8;
 
@@ -43,7 +45,9 @@ static SCHEDULE: Mutex<Option<Schedule>> = Mutex::new(None);
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     every: Duration,
+    /// When the last exchange ended, and how long it took.
     measured: Instant,
+    took: Duration,
     told: Instant,
     /// Calls since `told`.
     calls: u32,
@@ -56,10 +60,9 @@ impl Schedule {
         let wanted = self.every / WORDS_AN_INTERVAL;
         let calls = wanted.as_nanos() / a_call.as_nanos().max(1);
         let calls = calls.clamp(1, u128::from(MOST_CALLS_BETWEEN)) as u32;
-        let due = now.saturating_duration_since(self.measured) >= self.every;
-        if due {
-            self.measured = now;
-        }
+        // Where ranks outnumber cores an exchange may take long: it must not take most of the run.
+        let least = self.every.max(self.took * LEAST_TIMES_ITS_COST);
+        let due = now.saturating_duration_since(self.measured) >= least;
         (self.told, self.calls) = (now, calls);
         (due, calls)
     }
@@ -92,7 +95,8 @@ pub fn begin(exchanger: &Exchanger, every_s: Option<f64>) {
     if every_s > 0.0 {
         let now = Instant::now();
         let every = Duration::from_secs_f64(every_s);
-        let schedule = Schedule { every, measured: now, told: now, calls: 1 };
+        let took = Duration::ZERO;
+        let schedule = Schedule { every, measured: now, took, told: now, calls: 1 };
         *SCHEDULE.lock().unwrap_or_else(PoisonError::into_inner) = Some(schedule);
         WORLD.store(abi::handle(exchanger.world()), Relaxed);
         ON.store(true, Relaxed);
@@ -155,7 +159,12 @@ fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {
     if due == 0 {
         return None;
     }
-    exchanger.measure_during()
+    let start = Instant::now();
+    let measured = exchanger.measure_during();
+    if let Some(schedule) = SCHEDULE.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        (schedule.measured, schedule.took) = (Instant::now(), start.elapsed());
+    }
+    measured
 }
 
 /// Puts an exchange and the bound that follows from it into the trace.
@@ -173,7 +182,8 @@ mod tests {
 
     fn schedule(every_s: u64) -> (Schedule, Instant) {
         let now = Instant::now();
-        (Schedule { every: Duration::from_secs(every_s), measured: now, told: now, calls: 1 }, now)
+        let (every, took) = (Duration::from_secs(every_s), Duration::ZERO);
+        (Schedule { every, measured: now, took, told: now, calls: 1 }, now)
     }
 
     #[test]
@@ -184,8 +194,13 @@ mod tests {
         assert_eq!(rarely.decide(start + Duration::from_secs(4)), (false, 1));
         assert_eq!(rarely.decide(start + Duration::from_secs(8)), (false, 1));
         assert_eq!(rarely.decide(start + Duration::from_secs(12)), (true, 1));
+        rarely.measured = start + Duration::from_secs(12);
         assert_eq!(rarely.decide(start + Duration::from_secs(13)), (false, 1));
         assert_eq!(rarely.decide(start + Duration::from_secs(22)), (true, 1));
+        // An exchange that took long comes less often.
+        rarely.took = Duration::from_secs(1);
+        assert_eq!(rarely.decide(start + Duration::from_secs(61)), (false, 1));
+        assert_eq!(rarely.decide(start + Duration::from_secs(62)), (true, 1));
     }
 
     #[test]
