@@ -1,0 +1,123 @@
+//! Programs that no preloaded library can record: `gammachi run` says so and why, and runs them all the
+//! same. And the commands that packagers use.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder of its own, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gammachi-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn compile(&self, arguments: &[&str]) {
+        let output = Command::new("cc").args(arguments).current_dir(&self.0).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// `gammachi run` of these words; its exit code is the program's, and nothing is left behind.
+    fn run(&self, words: &[&str]) -> String {
+        let output = self.gammachi(&[&["run", "--out", "r", "--"], words].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(!self.0.join("r").exists());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn gammachi(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::null());
+        // Any library will do: none of these programs would be recorded.
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let libraries = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        command
+            .env("GAMMACHI_LIBRARY", libraries.into_iter().find(|p| p.contains("/libc")).unwrap());
+        command.output().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn victim(name: &str) -> String {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/victims");
+    tests.join(name).display().to_string()
+}
+
+#[test]
+fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
+    let scratch = Scratch::new("hopeless");
+    fs::write(scratch.0.join("nothing.c"), "int main(void) { return 0; }\n").unwrap();
+    fs::write(
+        scratch.0.join("uses.c"),
+        "int runs_mpi(void); int main(void) { return runs_mpi(); }\n",
+    )
+    .unwrap();
+    let held = victim("holds_mpi.c");
+    scratch.compile(&["-static", "nothing.c", "-o", "static"]);
+    scratch.compile(&[&held, "-o", "inside"]);
+    scratch.compile(&[
+        "-fPIC",
+        "-shared",
+        "-DLIBRARY",
+        "-Wl,-Bsymbolic",
+        &held,
+        "-o",
+        "libheld.so",
+    ]);
+    scratch.compile(&["uses.c", "-L.", "-lheld", "-Wl,-rpath,$ORIGIN", "-o", "symbolic"]);
+    scratch.compile(&["nothing.c", "-o", "nothing"]);
+    let says = |words: &[&str], parts: &[&str]| {
+        let said = scratch.run(words);
+        for part in parts {
+            assert!(said.contains(part), "{words:?}: {said}");
+        }
+    };
+    says(&["./static"], &["./static cannot be recorded: it is linked statically", "r removed"]);
+    says(&["./inside"], &["./inside cannot be recorded: it has an MPI library linked into it"]);
+    says(&["./symbolic"], &["libheld.so holds an MPI library", "-Bsymbolic"]);
+    says(&["./nothing"], &["no MPI library is among the libraries of"]);
+    says(&["env", "-i", "./nothing"], &["`env -i` takes LD_PRELOAD out of the environment"]);
+    let program = scratch.0.join("nothing");
+    if chown(&program, Some(65_534), None).is_ok() {
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+        says(&["./nothing"], &["it is setuid to user 65534"]);
+    } else {
+        eprintln!("setuid: skipped, only root can give a file to another user");
+    }
+}
+
+#[test]
+fn completions_and_man_pages_follow_the_command_line() {
+    let scratch = Scratch::new("shell-files");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = scratch.gammachi(&["completions", shell]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("collect"), "{shell}: {text}");
+    }
+    assert!(scratch.gammachi(&["man-pages", "man"]).status.success());
+    let page = fs::read_to_string(scratch.0.join("man/gammachi-run.1")).unwrap();
+    assert!(page.contains(".TH gammachi-run 1") && page.contains("\\-\\-level"), "{page}");
+}
+
+#[test]
+fn what_collect_cannot_join_is_refused_with_a_reason() {
+    let scratch = Scratch::new("collect-refuses");
+    fs::create_dir(scratch.0.join("empty")).unwrap();
+    let none = scratch.gammachi(&["collect", "run", "empty"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no rank file"), "{none:?}");
+    let missing = scratch.gammachi(&["collect", "run", "nowhere"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("nowhere"), "{missing:?}");
+    assert!(!scratch.0.join("run").exists());
+}
