@@ -11,8 +11,8 @@ from array import array
 from collections import namedtuple
 from pathlib import Path
 
-GRANULE = 65536
-HEADER_BYTES = 65536
+GRANULE = 4096
+HEADER_BYTES = 32768
 MOST_PAYLOAD_BYTES = 4 << 20
 TOOL, REGION_BEGIN, REGION_END, CONTINUATION, FIRST_FUNCTION = 1, 2, 3, 4, 16
 # Kinds of continuations.
@@ -180,11 +180,14 @@ class RankFile:
             elif kind == 2:
                 self.read_definitions(at + 64, end)
             else:
-                self.warn(at, f"a chunk of unknown kind {kind} is left out")
+                self.warn(at, "totals are not read here: use gammachi report" if kind == 3
+                          else f"a chunk of unknown kind {kind} is left out")
             at += length
         threads = {}
         for chunk in sorted(events, key=lambda chunk: (chunk.thread, chunk.sequence)):
             chain = threads.setdefault(chunk.thread, [])
+            if chunk.sequence < len(chain):
+                continue  # A window and its copy: they hold the same.
             if chunk.sequence != len(chain):
                 self.warn(chunk.at, f"thread {chunk.thread}: an earlier chunk is missing")
             else:
@@ -305,7 +308,7 @@ class RankFile:
         return self.names[function - FIRST_FUNCTION]
 
     def stretch(self):
-        """Begin and end of the rank on its own counter (section 10)."""
+        """Begin and end of the rank on its own counter (section 11)."""
         begin = self.begin_ticks
         if begin is None:
             inits = [

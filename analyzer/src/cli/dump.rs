@@ -12,7 +12,7 @@ use super::error::CommandError;
 use crate::present::dump::{Dump, event_titles, message_titles};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::event_streams::{EventStreams, Moment, Step};
+use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 use crate::timeline::matching::{self, MatchSink, Message, Unmatched, match_run};
 use crate::trace::Run;
 
@@ -95,12 +95,23 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
             && arguments.function.as_ref().is_none_or(of_function)
             && arguments.selects_time(dump.clock(rank).seconds(event.begin))
     };
-    for step in EventStreams::new(&run, &timeline, Moment::Begin, wanted) {
+    for step in EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), wanted) {
         if let Step::Event { rank, thread, event } = step {
             let line = dump.event(rank, thread, &event);
             lines.print(&line, || line.text());
             if lines.failed.is_some() {
                 break;
+            }
+        }
+    }
+    for trace in &run.ranks {
+        for thread in &trace.file.threads {
+            if let Some(totals) = &thread.totals {
+                eprintln!(
+                    "gammachi: rank {} thread {}: {} calls are kept as totals only and not listed; \
+                     `gammachi report` has their sums",
+                    trace.rank, thread.number, totals.header.calls
+                );
             }
         }
     }

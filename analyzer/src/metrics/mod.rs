@@ -22,6 +22,7 @@ mod rank;
 mod resolve;
 mod segments;
 mod selection;
+mod sites;
 mod spans;
 mod system;
 mod totals;
@@ -38,6 +39,7 @@ pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traff
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
+pub use sites::{SiteMetrics, SiteRow};
 pub use system::{Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
 
@@ -172,6 +174,8 @@ pub struct Metrics {
     pub calls: Vec<CallMetrics>,
     /// Messages; `None` when no rank recorded what its calls say (level 0).
     pub messages: Option<MessageMetrics>,
+    /// Calls by where the program made them; `None` below level 2.
+    pub sites: Option<SiteMetrics>,
     /// Calls of which only totals are kept; `None` where every call is.
     pub totals: Option<TotalsMetrics>,
     /// What counts as computation.
@@ -242,6 +246,10 @@ impl Metrics {
         }
         let messages = MessageMetrics::new(run, timeline, &resolved);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
+        let sites = SiteMetrics::new(run, timeline, &resolved);
+        for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
+            notes.push(format!("call sites: {module} {why}; offsets in it are shown"));
+        }
         let totals = TotalsMetrics::new(run, timeline);
         notes.extend(totals.iter().flat_map(|totals| totals.notes(run)));
         let efficiency = efficiency(&ranks, resolved.elapsed_s);
@@ -264,6 +272,7 @@ impl Metrics {
             efficiency,
             calls,
             messages,
+            sites,
             totals,
             compute,
             flops,

@@ -10,6 +10,7 @@ use crate::timeline::{Alignment, Ending};
 use super::clock_json::{self, ClockPart, ExchangeDocument};
 use super::job;
 use super::messages_json::{self, MessagesPart, Polls};
+use super::sites::SiteDocument;
 use super::totals::TotalsPart;
 use super::{Report, context, terminal, verdict};
 
@@ -38,6 +39,7 @@ struct Document<'a> {
     flops_per_s: Option<f64>,
     ranks: Vec<RankDocument<'a>>,
     calls: Vec<CallDocument<'a>>,
+    sites: Option<Vec<SiteDocument<'a>>>,
     totals: Option<TotalsPart<'a>>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
@@ -184,6 +186,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
                 bytes: call.bytes,
             })
             .collect(),
+        sites: metrics.sites.as_ref().map(|s| s.rows.iter().map(SiteDocument::new).collect()),
         totals: metrics.totals.as_ref().map(TotalsPart::new),
         messages: MessagesPart::new(report),
         clock: ClockPart::new(timeline),

@@ -8,7 +8,7 @@ use crate::metrics::Selection;
 use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::event_streams::{EventStreams, Moment, Step};
+use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 use crate::timeline::matching::{MatchSink, Message, Unmatched, match_run};
 
 const US: u64 = 1000;
@@ -74,7 +74,7 @@ fn dumped(path: &std::path::Path) -> [String; 4] {
     let communicators = CommunicatorTable::new(&run);
     let dump = Dump::new(&run, &timeline, &communicators);
     let mut lines = Lines { dump: &dump, text: String::new(), json: String::new() };
-    for step in EventStreams::new(&run, &timeline, Moment::Begin, |_, _| true) {
+    for step in EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), |_, _| true) {
         if let Step::Event { rank, thread, event } = step {
             let line = dump.event(rank, thread, &event);
             lines.add(&line.text(), &line);

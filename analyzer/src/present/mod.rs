@@ -24,6 +24,7 @@ mod messages;
 mod messages_json;
 mod quantity;
 mod rank_groups;
+mod sites;
 mod table;
 mod totals;
 mod verdict;

@@ -11,6 +11,7 @@ use super::job;
 use super::messages;
 use super::quantity::{TimeUnit, count, nanoseconds, percent, seconds, with_prefix};
 use super::rank_groups;
+use super::sites;
 use super::table::Table;
 use super::totals;
 use super::verdict;
@@ -38,6 +39,10 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.lines(&job::program_lines(report));
     screen.lines(&rank_table(report));
     screen.labelled_block("CALLS", &call_table(report));
+    if let Some(sites) = &report.metrics.sites {
+        let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+        screen.labelled_block("SITES", &sites::lines(sites, total_s));
+    }
     if let Some(totals) = &report.metrics.totals {
         screen.labelled_block("TOTALS", &totals::lines(totals));
     }

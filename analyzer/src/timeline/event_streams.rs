@@ -22,6 +22,15 @@ pub enum Moment {
     End,
 }
 
+/// Which of the kept events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of them.
+    All,
+    /// Those before a thread's totals: behind, the order of what was sent and received is lost.
+    Unbroken,
+}
+
 /// A step of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -49,10 +58,12 @@ struct RankEvents<'a> {
 }
 
 impl<'a> RankEvents<'a> {
-    fn new(trace: &'a RankTrace) -> Self {
+    fn new(trace: &'a RankTrace, part: Part) -> Self {
         let file = &trace.file;
-        // Behind totals the order of what was sent and received is lost.
-        let events = |thread| file.events_before_totals(thread).peekable();
+        let events = |thread| match part {
+            Part::All => file.events(thread).peekable(),
+            Part::Unbroken => file.events_before_totals(thread).peekable(),
+        };
         let threads = file.threads.iter().map(|thread| (thread.number, events(thread))).collect();
         Self { threads, next: None }
     }
@@ -86,8 +97,13 @@ pub struct EventStreams<'a, F> {
 
 impl<'a, F: Fn(usize, &Event) -> bool> EventStreams<'a, F> {
     /// Of the events for which `wanted` says yes, given the rank's position.
-    pub fn new(run: &'a Run, timeline: &'a GlobalTimeline, moment: Moment, wanted: F) -> Self {
-        let ranks: Vec<_> = run.ranks.iter().map(RankEvents::new).collect();
+    pub fn new(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        (part, moment): (Part, Moment),
+        wanted: F,
+    ) -> Self {
+        let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
         let mut streams = Self { timeline, ranks, heap, ended, moment, wanted };
         (0..streams.ranks.len()).for_each(|rank| streams.advance(rank));

@@ -10,6 +10,7 @@ mod directory;
 mod extent;
 mod facts;
 pub mod run_json;
+pub mod symbols;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

@@ -43,7 +43,7 @@ mod requests;
 use trace_format::layout::FIRST_FUNCTION;
 
 use super::communicators::CommunicatorTable;
-use super::event_streams::{EventStreams, Moment, Step};
+use super::event_streams::{EventStreams, Moment, Part, Step};
 use super::mpi_constants::MpiConstants;
 use super::{Ending, GlobalTimeline};
 use crate::trace::{RankTrace, Run};
@@ -123,7 +123,7 @@ pub fn match_run(
             && event.polls.is_none()
             && operations[rank].of(event.function).0 != Operation::Nothing
     };
-    for step in EventStreams::new(run, timeline, Moment::End, wanted) {
+    for step in EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted) {
         match step {
             Step::Event { rank, thread, event } => {
                 if let Some(state) = &mut ranks[rank] {

@@ -1,0 +1,169 @@
+//! What is kept where not every event can be: limits, rings, totals alone, memory that cannot be mapped.
+
+use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
+use system_tests::trace::Trace;
+use system_tests::victim::{Build, built};
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use trace_format::header::Definition;
+use trace_format::layout::rank_file_path;
+
+const MESSAGES: u64 = 60_000;
+/// Events that are kept of every rank in any case.
+const LAST_EVENTS: usize = 4096;
+
+fn job(mpi: Mpi, keep: &str, max_bytes: u64) -> Job {
+    Job::new(mpi, &victim(mpi, "sends_sizes"))
+        .argument(MESSAGES.to_string())
+        .ranks(2)
+        .environment("GAMMACHI_KEEP", keep)
+        .environment("GAMMACHI_MAX_BYTES", max_bytes.to_string())
+}
+
+fn metrics_of(recorded: &Recorded) -> (Run, Metrics) {
+    let run = Run::open(&recorded.directory()).expect("the run can be read");
+    assert_eq!(run.diagnoses, []);
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("figures of the run");
+    (run, metrics)
+}
+
+/// What must hold whatever was kept: every call, every byte, and sums of time that close.
+fn expect_all_calls(metrics: &Metrics) {
+    let call =
+        |name: &str| metrics.calls.iter().find(|call| call.function == name).expect("called");
+    let bytes = (0..MESSAGES).map(|i| i % 4096).sum::<u64>();
+    for name in ["MPI_Send", "MPI_Recv"] {
+        assert_eq!(call(name).count, MESSAGES);
+        assert_eq!(call(name).bytes, Some(bytes), "{name}");
+    }
+    assert_eq!(call("MPI_Barrier").count, 2 * (MESSAGES / 100));
+    let sum: f64 = metrics.ranks.iter().map(|rank| rank.compute_s + rank.overhead_s).sum();
+    let all = metrics.elapsed_s * metrics.ranks.len() as f64;
+    assert!((sum - all).abs() < 1e-6 * all, "{sum} s of {all} s");
+}
+
+fn calls_kept(trace: &Trace, rank: usize) -> usize {
+    trace.rank(rank).threads.iter().map(|thread| thread.calls().len()).sum()
+}
+
+under_both! {
+    fn beyond_the_limit_calls_are_totals_and_the_last_are_kept(mpi) {
+        let recorded = job(mpi, "first", 1 << 20).record();
+        recorded.expect_code(0);
+        let (run, metrics) = metrics_of(&recorded);
+        expect_all_calls(&metrics);
+        let totals = metrics.totals.as_ref().expect("totals");
+        assert_eq!(totals.ranks, 2);
+        assert!(totals.calls > MESSAGES, "{}", totals.calls);
+        let row = totals.rows.iter().find(|row| row.function == "MPI_Send").expect("sends");
+        assert_eq!(row.peer.map(|peer| peer.name()), Some("same host"));
+        assert_eq!(row.histogram.iter().map(|(_, count)| count).sum::<u64>(), row.count);
+        assert!(row.min_s <= row.max_s && row.time_s >= row.max_s);
+        let trace = recorded.trace();
+        for (rank, opened) in run.ranks.iter().enumerate() {
+            let path = recorded.directory().join(rank_file_path(0, rank as u32));
+            let bytes = path.metadata().expect("the file").len();
+            assert!(bytes < (1 << 20) + (700 << 10), "{bytes} bytes");
+            assert!(calls_kept(&trace, rank) > LAST_EVENTS + 8000);
+            let thread = &opened.file.threads[0];
+            assert!(opened.file.events_before_totals(thread).count() > 8000);
+            assert!(opened.file.events_behind_totals(thread).count() >= LAST_EVENTS);
+            assert!(trace.rank(rank).calls().contains(&"MPI_Init"));
+            assert_eq!(trace.rank(rank).calls().last(), Some(&"MPI_Finalize"));
+        }
+    }
+
+    fn the_newest_are_kept_where_that_is_asked_for(mpi) {
+        let recorded = job(mpi, "last", 1 << 20).record();
+        recorded.expect_code(0);
+        let (_, metrics) = metrics_of(&recorded);
+        expect_all_calls(&metrics);
+        let trace = recorded.trace();
+        for rank in 0..2 {
+            assert!(calls_kept(&trace, rank) > 16_000, "{}", calls_kept(&trace, rank));
+            assert!(!trace.rank(rank).calls().contains(&"MPI_Init"));
+            assert_eq!(trace.rank(rank).calls().last(), Some(&"MPI_Finalize"));
+        }
+    }
+
+    fn totals_alone_take_less_than_a_hundred_kilobytes(mpi) {
+        let recorded = job(mpi, "totals", 0).record();
+        recorded.expect_code(0);
+        let (run, metrics) = metrics_of(&recorded);
+        expect_all_calls(&metrics);
+        assert_eq!(metrics.totals.as_ref().map(|totals| totals.kept_calls), Some(0));
+        for rank in &run.ranks {
+            let bytes = rank.file.file_bytes();
+            assert!(bytes < 100_000, "{bytes} bytes");
+        }
+    }
+
+    // Three ways to keep, each killed: every call that returned is counted, one by one or summed.
+    fn a_killed_process_loses_nothing_of_what_became_totals(mpi) {
+        for (keep, max_bytes) in [("first", 1 << 20), ("last", 1 << 20), ("totals", 0)] {
+            let recorded = job(mpi, keep, max_bytes).argument("die").record();
+            let (run, metrics) = metrics_of(&recorded);
+            let call = |name: &str| metrics.calls.iter().find(|call| call.function == name);
+            assert_eq!(call("MPI_Send").map(|call| call.count), Some(MESSAGES), "{keep}");
+            assert_eq!(call("MPI_Recv").map(|call| call.count), Some(MESSAGES), "{keep}");
+            let trace = Trace::open(&recorded.directory, 2).expect("sound files");
+            for (index, rank) in run.ranks.iter().enumerate() {
+                assert!(!rank.facts.finalized());
+                assert!(calls_kept(&trace, index) >= LAST_EVENTS, "{keep}");
+            }
+        }
+    }
+
+    fn where_no_memory_can_be_shared_windows_are_written(mpi) {
+        let nothing = built(mpi, "maps_nothing", Build::Shared);
+        let bare = job(mpi, "first", 0).preload_before(&nothing).bare();
+        bare.expect_code(0);
+        let recorded = job(mpi, "first", 0).preload_before(&nothing).record();
+        recorded.expect_code(0);
+        let (run, metrics) = metrics_of(&recorded);
+        expect_all_calls(&metrics);
+        for rank in &run.ranks {
+            assert!(rank.file.definitions.contains(&Definition::Unmapped));
+        }
+        assert!(metrics.totals.is_none());
+    }
+}
+
+/// Which lines of the victim call MPI, by function.
+fn lines_of(name: &str) -> Vec<u32> {
+    let text = include_str!("../victims/call_sites.c");
+    let numbered = text.lines().zip(1..).filter(|(line, _)| line.contains(&format!("{name}(")));
+    numbered.map(|(_, number)| number).collect()
+}
+
+under_both! {
+    fn level_2_says_where_the_program_called_from(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "call_sites"))
+            .ranks(2)
+            .environment("GAMMACHI_LEVEL", "2")
+            .record();
+        recorded.expect_code(0);
+        let (_, metrics) = metrics_of(&recorded);
+        let sites = metrics.sites.expect("sites");
+        assert_eq!(sites.unusable, []);
+        let mut barriers: Vec<_> = sites
+            .rows
+            .iter()
+            .filter(|row| row.function == "MPI_Barrier")
+            .map(|row| (row.place.line, row.count, row.ranks, row.place.function.clone()))
+            .collect();
+        barriers.sort();
+        let lines = lines_of("MPI_Barrier");
+        let exchange = || Some("exchange".to_owned());
+        assert_eq!(
+            barriers,
+            [(Some(lines[0]), 202, 2, exchange()), (Some(lines[1]), 2, 2, exchange())]
+        );
+        let asked = sites.rows.iter().find(|row| row.function == "MPI_Initialized").expect("asked");
+        assert_eq!(asked.place.line, Some(lines_of("MPI_Initialized")[0]));
+        assert_eq!(asked.place.function.as_deref(), Some("ask"));
+        assert!(asked.place.file.as_deref().is_some_and(|file| file.ends_with("call_sites.c")));
+    }
+}
