@@ -9,7 +9,7 @@ use system_tests::{Job, Mpi, Recorded, under_both, victim};
 use trace_format::header::Definition;
 use trace_format::layout::rank_file_path;
 
-const MESSAGES: u64 = 60_000;
+const MESSAGES: u64 = 40_000;
 /// Events that are kept of every rank in any case.
 const LAST_EVENTS: usize = 4096;
 
@@ -108,7 +108,7 @@ under_both! {
             let call = |name: &str| metrics.calls.iter().find(|call| call.function == name);
             assert_eq!(call("MPI_Send").map(|call| call.count), Some(MESSAGES), "{keep}");
             assert_eq!(call("MPI_Recv").map(|call| call.count), Some(MESSAGES), "{keep}");
-            let trace = Trace::open(&recorded.directory, 2).expect("sound files");
+            let trace = Trace::open(&recorded.directory(), 2).expect("sound files");
             for (index, rank) in run.ranks.iter().enumerate() {
                 assert!(!rank.facts.finalized());
                 assert!(calls_kept(&trace, index) >= LAST_EVENTS, "{keep}");

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-void *mmap(void *at, size_t bytes, int protection, int flags, int descriptor, off_t offset)
+static void *map(void *at, size_t bytes, int protection, int flags, int descriptor, off_t offset)
 {
     /* MPI's own shared memory is larger than any window, or made by other names. */
     if ((flags & MAP_SHARED) && descriptor >= 0 && (bytes == 256 << 10 || bytes == 64 << 10)) {
@@ -15,4 +15,14 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int descriptor, of
         return MAP_FAILED;
     }
     return (void *)syscall(SYS_mmap, at, bytes, protection, flags, descriptor, offset);
+}
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int descriptor, off_t offset)
+{
+    return map(at, bytes, protection, flags, descriptor, offset);
+}
+
+void *mmap64(void *at, size_t bytes, int protection, int flags, int descriptor, off64_t offset)
+{
+    return map(at, bytes, protection, flags, descriptor, offset);
 }
