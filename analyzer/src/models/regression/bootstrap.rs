@@ -2,7 +2,8 @@
 //!
 //! Parametric bootstrap (Efron and Tibshirani 1993, chapter 6): noise of the spread that the
 //! residuals show is put on the fitted times, and everything is done again, the selection of columns
-//! included.
+//! included. A replica of the default method takes one candidate, drawn by its weight, not their mean:
+//! how far the candidates disagree belongs to the interval.
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -49,7 +50,7 @@ pub(super) fn replicas(
                     noisy.max(0.01 * time)
                 })
                 .collect();
-            let fit = method::fit(method, residual, matrix, &times).ok()?;
+            let fit = method::fit(method, residual, matrix, &times, Some(random.f64())).ok()?;
             Some(Replica { coefficients: DVector::from_vec(fit.values), support: fit.support })
         })
         .collect()

@@ -107,6 +107,9 @@ struct Base {
     residual: DVector<f64>,
 }
 
+/// A unit vector, and the length that it had.
+type Direction = (DVector<f64>, f64);
+
 impl Base {
     fn of(f: &DMatrix<f64>, y: &DVector<f64>, support: &[usize]) -> Option<Self> {
         let mut base =
@@ -124,7 +127,7 @@ impl Base {
     }
 
     /// What of a column lies along the support, and the direction and length of what lies outside.
-    fn outside(&self, f: &DMatrix<f64>, j: usize) -> Option<(Vec<f64>, (DVector<f64>, f64))> {
+    fn outside(&self, f: &DMatrix<f64>, j: usize) -> Option<(Vec<f64>, Direction)> {
         let mut rest = f.column(j).into_owned();
         let whole = rest.norm();
         let mut along = vec![0.0; self.q.len()];

@@ -41,8 +41,8 @@ pub(super) fn vertex(problem: &Problem) -> Result<DVector<f64>, String> {
             sum.push((largest, sign));
             sum
         };
-        program.add_constraint(&with(1.0), ComparisonOp::Ge, *y);
-        program.add_constraint(&with(-1.0), ComparisonOp::Le, *y);
+        program.add_constraint(with(1.0), ComparisonOp::Ge, *y);
+        program.add_constraint(with(-1.0), ComparisonOp::Le, *y);
     }
     solved(&program, &variables)
 }

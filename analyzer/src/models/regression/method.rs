@@ -69,7 +69,8 @@ pub(super) struct Coefficients {
     pub moved: Option<f64>,
 }
 
-/// Fits one method. `matrix` is points × columns, unscaled; one positive time a point.
+/// Fits one method. `matrix` is points × columns, unscaled; one positive time a point. With `draw`,
+/// a number in 0..1, the default method takes one candidate by its weight, as replicas do.
 ///
 /// # Errors
 /// A linear program that its solver gives up; more columns than points for least squares without a
@@ -79,14 +80,18 @@ pub(super) fn fit(
     residual: Residual,
     matrix: &DMatrix<f64>,
     times: &[f64],
+    draw: Option<f64>,
 ) -> Result<Coefficients, RegressionError> {
     let problem = Problem::new(matrix, times, residual);
     let failed = |what: String| RegressionError::Solver { method: method.name(), what };
     let mut moved = None;
     let a = match method {
         Method::Robust | Method::Sparse => {
-            let selection =
-                if method == Method::Robust { Selection::Mean } else { Selection::Best };
+            let selection = match (method, draw) {
+                (Method::Robust, None) => Selection::Mean,
+                (Method::Robust, Some(place)) => Selection::Draw(place),
+                _ => Selection::Best,
+            };
             let fit = robust::fit(&problem, selection);
             let values = problem.unscale(&negligible_out(&problem, fit.a));
             let scale = scale_of(residual, times);

@@ -136,7 +136,7 @@ impl Part {
         let points = points.sorted();
         let matrix = points.matrix(basis)?;
         check(&points, basis, options.method, source_name)?;
-        let found = method::fit(options.method, options.residual, &matrix, &points.times)?;
+        let found = method::fit(options.method, options.residual, &matrix, &points.times, None)?;
         let coefficients = DVector::from_vec(found.values);
         let fitted: Vec<f64> = (&matrix * &coefficients).iter().copied().collect();
         let replicas = bootstrap::replicas(

@@ -27,10 +27,13 @@ const SOFTNESS: f64 = 3.0;
 const NEGLIGIBLE: f64 = 1e-3;
 
 /// What becomes of the candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Selection {
     /// The weighted mean of all.
     Mean,
+    /// One of them, drawn with its weight by this number in 0..1: for replicas, whose spread then
+    /// holds the disagreement of the candidates, too.
+    Draw(f64),
     /// The best one alone: fewer columns, and errors about a tenth larger.
     Best,
 }
@@ -42,7 +45,8 @@ pub(super) struct Robust {
     pub a: DVector<f64>,
     /// Share of the candidates' weight that has the column; one a column.
     pub support: Vec<f64>,
-    /// Robust spread of the relative residuals, corrected for the number of coefficients.
+    /// Robust spread of the relative residuals, corrected for the number of coefficients and for how
+    /// few points it is known from.
     pub spread: f64,
 }
 
@@ -52,14 +56,28 @@ pub(super) fn fit(problem: &Problem, selection: Selection) -> Robust {
     let mut support_weights = Vec::new();
     let mut result = DVector::zeros(problem.f.ncols());
     let mut k_eff = 1.0;
-    for _ in 0..PASSES {
-        let chosen = select(&problem.weighted(&weights), selection);
+    for pass in 1..=PASSES {
+        let with = match selection {
+            Selection::Draw(_) if pass < PASSES => Selection::Mean,
+            other => other,
+        };
+        let chosen = select(&problem.weighted(&weights), with);
         (result, k_eff, support_weights) = (chosen.mean, chosen.size, chosen.weights);
         let residuals = problem.residuals(&result);
         weights = huber_weights(&residuals, scale(&residuals, k_eff));
     }
     let residuals = problem.residuals(&result);
-    Robust { spread: scale(&residuals, k_eff), a: result, support: support_weights }
+    Robust { spread: spread(&residuals, k_eff), a: result, support: support_weights }
+}
+
+/// Spread for replicas: the larger of the median's and of the weighted squares' estimate, and wider
+/// where few degrees of freedom leave it uncertain, as Student's t is wider than the normal.
+fn spread(residuals: &DVector<f64>, coefficients: f64) -> f64 {
+    let median = scale(residuals, coefficients);
+    let free = (residuals.len() as f64 - coefficients).max(1.0);
+    let weights = huber_weights(residuals, median);
+    let squares: f64 = residuals.iter().zip(&weights).map(|(r, w)| w * r * r).sum();
+    median.max((squares / free).sqrt()) * (1.0 + 1.1 / free)
 }
 
 /// Robust standard deviation of residuals after fitting so many coefficients.
@@ -130,17 +148,29 @@ fn select(problem: &Problem, selection: Selection) -> Chosen {
     let mut chosen =
         Chosen { mean: DVector::zeros(columns), size: 0.0, weights: vec![0.0; columns] };
     let Some((least, best)) = candidates.best() else { return chosen };
-    let mut total = 0.0;
+    let mut weighed = Vec::new();
     for (support, candidate) in candidates.sorted() {
         let weight = match selection {
-            Selection::Mean => (-(candidate.criterion - least) / (2.0 * SOFTNESS)).exp(),
+            Selection::Mean | Selection::Draw(_) => {
+                (-(candidate.criterion - least) / (2.0 * SOFTNESS)).exp()
+            }
             Selection::Best => f64::from(u8::from(support == best)),
         };
-        if weight < NEGLIGIBLE {
-            continue;
+        if weight >= NEGLIGIBLE {
+            weighed.push((weight, candidate));
         }
-        total += weight;
-        chosen.size += weight * support.len() as f64;
+    }
+    if let Selection::Draw(place) = selection {
+        let mut left = place * weighed.iter().map(|(weight, _)| weight).sum::<f64>();
+        let drawn = weighed.iter().position(|(weight, _)| {
+            left -= weight;
+            left <= 0.0
+        });
+        weighed = weighed.into_iter().skip(drawn.unwrap_or(0)).take(1).collect();
+    }
+    let total: f64 = weighed.iter().map(|(weight, _)| weight).sum();
+    for (weight, candidate) in weighed {
+        chosen.size += weight * candidate.columns.len() as f64;
         for (a, &j) in candidate.coefficients.iter().zip(&candidate.columns) {
             chosen.mean[j] += weight * a;
             chosen.weights[j] += weight;
