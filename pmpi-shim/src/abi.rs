@@ -186,6 +186,8 @@ pub fn is_in_status(code: usize) -> bool {
     match FAMILY.load(Relaxed) {
         OPEN_MPI => code as i32 == 18,
         MPICH => code as i32 & 0x7f == 17,
+        // Both libraries of this ABI are MPICH's: the class stands in the low bits of their codes.
+        ABI => code as i32 & 0x7f == 19,
         _ => false,
     }
 }
@@ -219,9 +221,9 @@ pub enum Topology {
 /// What a value of MPI_Topo_test means.
 pub fn topology(value: i32) -> Option<Topology> {
     match (FAMILY.load(Relaxed), value) {
-        (OPEN_MPI, 1) | (MPICH, 2) => Some(Topology::Cartesian),
-        (OPEN_MPI, 2) | (MPICH, 1) => Some(Topology::Graph),
-        (OPEN_MPI | MPICH, 3) => Some(Topology::DistributedGraph),
+        (OPEN_MPI, 1) | (MPICH, 2) | (ABI, 211) => Some(Topology::Cartesian),
+        (OPEN_MPI, 2) | (MPICH, 1) | (ABI, 212) => Some(Topology::Graph),
+        (OPEN_MPI | MPICH, 3) | (ABI, 213) => Some(Topology::DistributedGraph),
         _ => None,
     }
 }

@@ -30,6 +30,7 @@
 //! | `file_space` | space of a file by its descriptor |
 //! | `life` | the recorder's states, start and finish |
 //! | `real_entry` | the way to the interposed functions |
+//! | `weak_references` | procedures that the loaded MPI lacks look absent again |
 //! | `mpi_library` | which MPI is loaded, and its constants |
 //! | `presence` | which ranks load the recorder, as far as it shows |
 //! | `agreement` | which ranks record together |
@@ -84,4 +85,5 @@ mod sites;
 mod thread_block;
 mod totals;
 mod trace_file;
+mod weak_references;
 mod window;

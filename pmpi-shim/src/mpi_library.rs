@@ -121,6 +121,8 @@ impl MpiLibrary {
             library.comm_null = 0x100;
             library.request_null = 0x180;
             library.datatype_null = 0x200;
+            library.byte = 0x247;
+            library.errors_return = 0x143;
         } else if library.looks_like_mpich() {
             library.family = Family::Mpich;
             library.comm_world = 0x4400_0000;

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::say::say;
+use crate::weak_references;
 
 /// An interposed name and the function behind it, resolved at the first call.
 pub struct RealEntry {
@@ -71,6 +72,8 @@ impl RealEntry {
     #[inline(never)]
     fn resolve(&self) -> *const c_void {
         let _own = OwnWork::begin();
+        // A caller's code asks for absent procedures after the first call of a present one.
+        let _ = std::panic::catch_unwind(weak_references::repair);
         let Some(address) = find(self.name) else {
             let name = self.name.to_string_lossy();
             say(&format!("the program calls {name}, which no loaded library has"));

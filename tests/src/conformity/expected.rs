@@ -10,7 +10,8 @@
 //! | `{rank}`, `{4*rank-1}` | the rank, as a value to count with |
 //! | `repeat 40 i=1` … `end` | lines 40 times, with `{i}` from 1 on |
 //! | `r1..r40:0/7/4` | that, for `r1` to `r40` |
-//! | `?openmpi: `, `?mpich: ` | a line for one family |
+//! | `?openmpi: `, `?mpich,abi: `, `?!mpi4py: ` | a line only where one (or, with `!`, none) of these holds:
+//! |   | a family, an MPI (`openmpi4`, `mpich40`, else its short name), a language |
 //!
 //! Bytes of calls that only send are `sent`, that only receive `received` or, where the call returns
 //! before, `posted`. A completed receive is `r1:SOURCE/TAG/BYTES`, another request `r1:sent`,
@@ -19,17 +20,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::actual::Lines;
+use super::actual::Lines;
 
-/// Lines of each thread of a world of that many ranks.
+/// Lines of each thread of a world of that many ranks, where `facts` hold.
 ///
 /// # Panics
 /// When the text cannot be understood; the message has the line.
-pub fn lines(text: &str, family: &str, ranks: usize) -> Lines {
+pub fn lines(text: &str, facts: &[&str], ranks: usize) -> Lines {
     let mut lines = Lines::new();
     let text: Vec<&str> =
         text.lines().map(without_comment).filter(|line| !line.is_empty()).collect();
-    read(&text, family, ranks, &BTreeMap::new(), &mut lines);
+    read(&text, facts, ranks, &BTreeMap::new(), &mut lines);
     lines
 }
 
@@ -44,7 +45,7 @@ fn number(text: &str, line: &str) -> i64 {
 
 fn read(
     text: &[&str],
-    family: &str,
+    facts: &[&str],
     ranks: usize,
     values: &BTreeMap<String, i64>,
     lines: &mut Lines,
@@ -61,13 +62,13 @@ fn read(
             for value in first..first + number(times, line) {
                 let mut inner = values.clone();
                 inner.insert(name.to_owned(), value);
-                read(&text[at..end], family, ranks, &inner, lines);
+                read(&text[at..end], facts, ranks, &inner, lines);
             }
             at = end + 1;
             continue;
         }
         let line = match line.strip_prefix('?').and_then(|rest| rest.split_once(':')) {
-            Some((only, _)) if only != family => continue,
+            Some((condition, _)) if !holds(condition, facts) => continue,
             Some((_, rest)) => rest.trim(),
             None => line,
         };
@@ -80,6 +81,15 @@ fn read(
             lines.entry((rank, number(thread, line) as u32)).or_default().push(call);
         }
     }
+}
+
+/// `a,b`: a fact of these is there; `!a,b`: none of them is.
+fn holds(condition: &str, facts: &[&str]) -> bool {
+    let (wanted, names) = match condition.strip_prefix('!') {
+        Some(names) => (false, names),
+        None => (true, condition),
+    };
+    names.split(',').any(|name| facts.contains(&name)) == wanted
 }
 
 fn end_of_block(text: &[&str], begin: &str) -> usize {
@@ -158,8 +168,8 @@ mod tests {
     #[test]
     fn short_forms_are_written_out() {
         let text = "# comment\n* MPI_Init\nrepeat 2 i=5\n1 F tag={i} peer={rank-1} # why\nend\n\
-                    ?mpich: 0 G completes=[r1..r3:sent null]\n1.2 H";
-        let lines = lines(text, "mpich", 2);
+                    ?mpich: 0 G completes=[r1..r3:sent null]\n?!c,mpich: 0 J\n?c,abi: 1.2 H";
+        let lines = lines(text, &["mpich", "c"], 2);
         assert_eq!(lines[&(0, 0)], ["MPI_Init", "G completes=[r1:sent r2:sent r3:sent null]"]);
         assert_eq!(lines[&(1, 0)], ["MPI_Init", "F tag=5 peer=0", "F tag=6 peer=0"]);
         assert_eq!(lines[&(1, 2)], ["H"]);

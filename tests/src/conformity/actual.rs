@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use system_tests::trace::{Named, RankTrace, Trace};
+use crate::trace::{Named, RankTrace, Trace};
 use trace_format::functions::{Class, class_of};
 use trace_format::header::{Communicator, Definition, ObjectKind};
 use trace_format::layout::{CANCELLED, COMPLETED};
@@ -121,10 +121,31 @@ struct Request {
     active: bool,
 }
 
+/// MPI's constants in a family.
+#[derive(Debug, Clone, Copy)]
+struct Constants {
+    any_source: i32,
+    any_tag: i32,
+    proc_null: i32,
+    root: i32,
+}
+
+impl Constants {
+    fn of(family: &str) -> Self {
+        let (any_source, any_tag, proc_null, root) = match family {
+            "openmpi" => (-1, -1, -2, -4),
+            "mpich" => (-2, -1, -1, -3),
+            "abi" => (-1, -2, -3, -4),
+            _ => panic!("the trace is of an MPI that the recorder does not know: {family}"),
+        };
+        Self { any_source, any_tag, proc_null, root }
+    }
+}
+
 /// Names what a rank's events hold.
 struct Reader<'a> {
     rank: &'a RankTrace,
-    open_mpi: bool,
+    constants: Constants,
     procedures: &'a HashMap<String, Procedure>,
     /// By local id: from which time on, and what is written for it (name, members and instance).
     communicators: HashMap<u16, Vec<(u64, String, String)>>,
@@ -154,7 +175,7 @@ impl<'a> Reader<'a> {
         }
         Self {
             rank,
-            open_mpi: rank.file.header.mpi_family == "openmpi",
+            constants: Constants::of(&rank.file.header.mpi_family),
             procedures,
             communicators: by_id,
             requests: HashMap::new(),
@@ -183,18 +204,17 @@ impl<'a> Reader<'a> {
     }
 
     fn peer(&self, peer: i32) -> String {
-        let constant = match (self.open_mpi, peer) {
-            (true, -1) | (false, -2) => "ANY_SOURCE",
-            (true, -2) | (false, -1) => "PROC_NULL",
-            (true, -4) | (false, -3) => "ROOT",
-            _ => return peer.to_string(),
-        };
-        constant.to_owned()
+        let Constants { any_source, proc_null, root, .. } = self.constants;
+        match peer {
+            _ if peer == any_source => "ANY_SOURCE".to_owned(),
+            _ if peer == proc_null => "PROC_NULL".to_owned(),
+            _ if peer == root => "ROOT".to_owned(),
+            _ => peer.to_string(),
+        }
     }
 
     fn tag(&self, tag: i32) -> String {
-        // Both families have −1.
-        if tag == -1 { "ANY_TAG".to_owned() } else { tag.to_string() }
+        if tag == self.constants.any_tag { "ANY_TAG".to_owned() } else { tag.to_string() }
     }
 
     /// Number of the request that a handle stands for now.

@@ -1,0 +1,136 @@
+//! What is run for one cell.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+
+use system_tests::conformity::{
+    PROGRAMS, compare, expected_text, facts, not_applicable, prepared, program, record,
+};
+use system_tests::languages::{Binding, command};
+use system_tests::victim::{Build, built};
+use system_tests::{Job, Mpi};
+
+/// What came of it.
+pub enum Cell {
+    /// So many events, or lines, were checked.
+    Checked(usize),
+    /// A name, checked.
+    Named(String),
+    /// It cannot be, for this reason.
+    NotApplicable(&'static str),
+    /// What is wrong.
+    Failed(String),
+}
+
+impl Cell {
+    /// Whether something is wrong.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+}
+
+/// Runs what may panic with a message.
+fn guarded(work: impl FnOnce() -> Result<Cell, String>) -> Cell {
+    eprint!(".");
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(cell)) => cell,
+        Ok(Err(what)) => Cell::Failed(what),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Cell::Failed(text.unwrap_or_default())
+        }
+    }
+}
+
+/// The little program in a language, and in C the conformity suite.
+pub fn language(mpi: Mpi, binding: Binding) -> Cell {
+    guarded(|| {
+        if let Some(reason) = binding.not_applicable(mpi) {
+            return Ok(Cell::NotApplicable(reason));
+        }
+        let mut facts = facts(mpi);
+        facts.extend(binding.facts());
+        let (mut events, mut wrong) = (0, String::new());
+        let mut take = |name: &str, compared: Result<usize, String>| match compared {
+            Ok(count) => events += count,
+            Err(what) => wrong.push_str(&format!("{name} {what}\n")),
+        };
+        for (name, expected) in binding.programs() {
+            let recorded = record(binding.job(mpi, name));
+            let text = expected_text("languages", expected);
+            take(name, compare(&text, &facts, binding.left_out(), &recorded.trace()));
+        }
+        if binding == Binding::C {
+            for (name, ranks) in PROGRAMS {
+                if not_applicable(mpi, name).is_none() {
+                    let cell = suite(mpi, name, *ranks, &facts);
+                    take(name, cell);
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(Cell::Checked(events)) } else { Err(wrong) }
+    })
+}
+
+/// One program of the suite; a failure of its own leaves the others to be run.
+fn suite(mpi: Mpi, name: &str, ranks: u32, facts: &[&str]) -> Result<usize, String> {
+    let work = || {
+        let job = Job::new(mpi, &program(mpi, name, Build::C)).ranks(ranks);
+        let recorded = record(job);
+        compare(&expected_text("conformity", name), facts, &[], &recorded.trace())
+    };
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "panicked".to_owned()))
+    })
+}
+
+/// What the screen of `gammachi report` calls the library.
+pub fn reported(mpi: Mpi) -> Cell {
+    guarded(|| {
+        let recorded = record(Binding::C.job(mpi, "program"));
+        let output = Command::new(command()).arg("report").arg(recorded.directory()).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let screen = String::from_utf8_lossy(&output.stdout);
+        let name = screen.lines().next().and_then(|line| line.split(" | ").nth(1));
+        let abi = if mpi.family() == "abi" { ", standard ABI" } else { "" };
+        let version = |name: &str| {
+            let rest = name.strip_prefix(mpi.reported_as())?.strip_suffix(abi)?;
+            rest.chars().all(|c| c.is_ascii_digit() || c == '.').then_some(())
+        };
+        match name {
+            Some(name) if version(name).is_some() => Ok(Cell::Named(name.to_owned())),
+            _ => Err(format!("the report says {name:?}\n{screen}")),
+        }
+    })
+}
+
+/// Programs that print all that MPI says to them, bare and recorded: lines compared.
+pub fn unchanged(mpi: Mpi) -> Cell {
+    guarded(|| {
+        let mut lines = 0;
+        for (name, build) in [("mpi_itself", Build::CNoPie), ("statuses", Build::CNoPie)] {
+            for speaker in ["0", "1"] {
+                let job =
+                    prepared(Job::new(mpi, &built(mpi, name, build))).ranks(2).argument(speaker);
+                let bare = job.bare();
+                let recorded = job.record();
+                recorded.expect_code(bare.code());
+                if bare.code() != 0 {
+                    // What a dying launcher lets through differs from run to run.
+                    eprintln!(" {name} ends with code {} bare and recorded", bare.code());
+                    continue;
+                }
+                let (bare, own) = (bare.stdout, recorded.output.stdout.as_str());
+                if let Some((bare, own)) = bare.lines().zip(own.lines()).find(|(a, b)| a != b) {
+                    return Err(format!("{name}, rank {speaker}\n- {bare}\n+ {own}"));
+                }
+                if bare != own {
+                    return Err(format!("{name}, rank {speaker}: one of them says more"));
+                }
+                lines += bare.lines().count();
+            }
+        }
+        Ok(Cell::Checked(lines))
+    })
+}
