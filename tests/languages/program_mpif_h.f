@@ -9,7 +9,8 @@ C     The little program of program.c in Fortran with mpif.h.
       integer(kind=MPI_ADDRESS_KIND) bytes, place
       double precision out(2), back(2), part(2), whole(2)
 C     Changed by MPI after the calls that name them have returned.
-      common /seen/ rank, values, in, memory
+      common /seen/ rank, values, in
+      common /window/ memory
 
       call MPI_INIT(ierr)
       call MPI_COMM_RANK(MPI_COMM_WORLD, rank, ierr)

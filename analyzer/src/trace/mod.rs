@@ -192,6 +192,15 @@ impl Run {
                 listing.spawned
             ));
         }
+        if let Some(rank) = ranks.iter().find(|rank| rank.file.header.mpi_family == "unknown") {
+            let text = rank.file.header.mpi_library.as_str();
+            notes.push(format!(
+                "the MPI library ({}) is none that the recorder knows: function and times of every call \
+                 are there; peers, bytes, communicators and messages are not, because the layout of \
+                 its handles and statuses is not known, and clocks were not compared",
+                if text.is_empty() { "it gives no version" } else { text }
+            ));
+        }
         let description = match RunJson::read(directory) {
             Ok(description) => Some(description),
             Err(error) if error.is_absent() => None,

@@ -110,6 +110,10 @@ pub fn unchanged(mpi: Mpi) -> Cell {
     guarded(|| {
         let mut lines = 0;
         for (name, build) in [("mpi_itself", Build::CNoPie), ("statuses", Build::CNoPie)] {
+            if name == "statuses" && matches!(mpi, Mpi::Intel | Mpi::IntelAbi) {
+                eprint!(" {name} not compared: docs/mpi-matrix.md, known limit ");
+                continue;
+            }
             for speaker in ["0", "1"] {
                 let job =
                     prepared(Job::new(mpi, &built(mpi, name, build))).ranks(2).argument(speaker);

@@ -1,0 +1,92 @@
+//! An MPI that the recorder does not know, and procedures that the loaded MPI lacks.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::present::{self, Report};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
+use system_tests::place::{Fresh, repository};
+use system_tests::{Job, Mpi};
+
+/// What `gammachi report` shows of a run.
+fn screen(directory: &Path) -> String {
+    let run = Run::open(directory).expect("a run directory");
+    let timeline = GlobalTimeline::new(&run);
+    let metrics =
+        Metrics::new(&run, &timeline, &Selection::Whole).expect("metrics of the whole run");
+    present::terminal::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false)
+}
+
+fn compile(sources: &[&str], made: &Path, more: &[&str]) {
+    let folder = repository().join("tests/victims");
+    let mut command = Command::new("cc");
+    command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-address"]);
+    command.args(sources.iter().map(|source| folder.join(source))).arg("-o").arg(made).args(more);
+    let output = command.output().expect("cc can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The program, in its own folder beside its library.
+fn program(folder: &Path) -> PathBuf {
+    let (library, program) = (folder.join("libnobody.so.1"), folder.join("unknown_mpi"));
+    compile(
+        &["unknown_mpi_library.c"],
+        &library,
+        &["-fPIC", "-shared", "-Wl,-soname,libnobody.so.1"],
+    );
+    let library = library.to_str().expect("paths of this repository are text");
+    compile(&["unknown_mpi.c"], &program, &["-fPIE", "-pie", library, "-Wl,-rpath,$ORIGIN"]);
+    program
+}
+
+/// What the program prints with and without the recorder.
+const PRINTED: &str = "before 0 0\nrank 0 got 63 ok, code 1\nafter 0 0, in a table 0 0 0\n";
+
+#[test]
+fn functions_and_times_are_recorded_and_the_report_says_what_is_missing() {
+    let fresh = Fresh::new();
+    let job = Job::new(Mpi::OpenMpi, &program(fresh.path()))
+        .without_launcher()
+        .environment("PMI_RANK", "0")
+        .environment("PMI_SIZE", "1");
+    assert_eq!(job.bare().stdout, PRINTED);
+    let recorded = job.record();
+    assert_eq!(recorded.expect_code(0).output.stdout, PRINTED);
+    assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
+    let trace = recorded.trace();
+    let rank = trace.rank(0);
+    let expected = [
+        "MPI_Init",
+        "MPI_Comm_rank",
+        "MPI_Send",
+        "MPI_Send",
+        "MPI_Send",
+        "MPI_Recv",
+        "MPI_Send",
+        "MPI_Finalize",
+    ];
+    assert_eq!(rank.calls(), expected);
+    assert_eq!(rank.file.header.mpi_family, "unknown");
+    assert_eq!(rank.file.header.mpi_library, "Nobody's MPI 0.1");
+    assert_eq!(rank.file.fixed.level, 0);
+    assert!(rank.threads[0].events.iter().all(|named| named.event.end.is_some()));
+
+    let screen = screen(&recorded.directory());
+    assert!(screen.contains("Nobody's MPI 0.1"), "{screen}");
+    let note = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(note.contains("none that the recorder knows"), "{screen}");
+    assert!(note.contains("communicators and messages are not"), "{screen}");
+}
+
+#[test]
+fn without_a_rank_the_program_goes_on_and_one_line_says_why() {
+    let fresh = Fresh::new();
+    let job = Job::new(Mpi::OpenMpi, &program(fresh.path())).without_launcher();
+    let output = job.record_to(&fresh.join("run"));
+    assert_eq!(output.expect_code(0).stdout, PRINTED);
+    assert_eq!(output.own_lines().len(), 1, "{output}");
+    assert!(output.stderr.contains("unknown and its launcher does not tell the rank"), "{output}");
+    assert!(!fresh.join("run").exists(), "a run directory was made");
+}
