@@ -121,6 +121,7 @@ under_both! {
         let library = match mpi {
             Mpi::OpenMpi => "libmpi.so.40",
             Mpi::Mpich => "libmpich.so.12",
+            other => panic!("{other:?} is none of Debian's"),
         };
         // Open MPI's own plug-ins want its symbols to be global, without us as well.
         let scopes: &[&str] = if mpi == Mpi::OpenMpi { &["global"] } else { &["global", "local"] };

@@ -21,7 +21,7 @@ use crate::{Job, Recorded};
 /// Where programs and expected events lie, seen from `tests/victims` and from what is built there.
 const FOLDER: &str = "../conformity";
 
-/// What a program here may take: one makes 20,000 communicators, also where two cores serve many.
+/// What a program here may take: some make many thousand calls, also where two cores serve many.
 const DEADLINE: Duration = Duration::from_secs(115);
 
 /// The programs and the ranks that each runs on.
