@@ -17,7 +17,30 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::{MmapMut, MmapOptions};
+        // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
+        // never shorten a file that is not finished).
+        let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
+        Self::read(path, map)
+    }
+
+    /// As [`RankFile::open`], for the bytes of a file that lies elsewhere (in an archive, or made by a
+    /// test); `path` only names it.
+    ///
+    /// # Errors
+    /// As [`RankFile::open`].
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        // A mapping cannot be empty.
+        let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(io)?;
+        map[..bytes.len()].copy_from_slice(bytes);
+        Self::read(path, map)
+    }
+
+    fn read(path: &Path, map: MmapMut) -> Result<Self, OpenError> {
+        let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
+        if (map.len() as u64) < HEADER_BYTES {
+            return Err(bad(SHORTER_THAN_HEADER.into()));
+        }
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::functions::{Class, class_of};
@@ -71,6 +94,9 @@ pub enum OpenError {
         what: String,
     },
 }
+
+const SHORTER_THAN_HEADER: &str = "shorter than a rank file's header; it was cut off, or the process \
+                                   died while starting to record";
 
 /// Event chunks of one thread in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,13 +185,38 @@ impl RankFile {
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         let file = File::open(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() < HEADER_BYTES {
-            return Err(bad("shorter than a rank file's header; it was cut off, or the process \
-                            died while starting to record"
-                .into()));
+            return Err(bad(SHORTER_THAN_HEADER.into()));
         }
+<<<<<<< HEAD
         // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
         // never shorten a file that is not finished).
         let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
+=======
+        // SAFETY: the mapping is only read; the file's writers follow the rule in the module's
+        // text (they never shorten a file that is not finished).
+        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
+        Self::read(path, map)
+    }
+
+    /// As [`RankFile::open`], for the bytes of a file that lies elsewhere (in an archive, or made by a
+    /// test); `path` only names it.
+    ///
+    /// # Errors
+    /// As [`RankFile::open`].
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        // A mapping cannot be empty.
+        let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(io)?;
+        map[..bytes.len()].copy_from_slice(bytes);
+        Self::read(path, map.make_read_only().map_err(io)?)
+    }
+
+    fn read(path: &Path, map: Mmap) -> Result<Self, OpenError> {
+        let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
+        if (map.len() as u64) < HEADER_BYTES {
+            return Err(bad(SHORTER_THAN_HEADER.into()));
+        }
+>>>>>>> 8bf0bf5 (Fuzz targets for everything that reads a trace, on the stable toolchain)
         let fixed: FixedHeader = read_plain(&map).ok_or_else(|| bad("too short".into()))?;
         let header = check_header(&map, &fixed).map_err(bad)?;
         let counter = CounterKind::from_number(fixed.counter)

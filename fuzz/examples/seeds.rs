@@ -1,0 +1,146 @@
+//! Seeds from real traces: rank files come in, inputs of every target go out, one folder a target.
+//!
+//! Usage: `seeds FOLDER RUN-DIRECTORY…`
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use images::{FUNCTIONS, push_counted, sound_header};
+use trace_format::encoding::encode;
+use trace_format::header::Definition;
+use trace_format::layout::*;
+use trace_format::reader::RankFile;
+
+/// Events of a seed.
+const MOST_EVENTS: usize = 40;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args_os().skip(1);
+    let folder = arguments.next().ok_or("usage: seeds FOLDER RUN-DIRECTORY…")?;
+    let folder = Path::new(&folder);
+    write(folder, "environment", "plain", b"/tmp/run\x001\0blas\0N=20000,NB=80\x0050\x0010,-3.5")?;
+    write(
+        folder,
+        "header",
+        "sound",
+        &[&[1, 1][..], &encode(&sound_header()).unwrap_or_default()].concat(),
+    )?;
+    for (number, run) in arguments.enumerate() {
+        let run = Path::new(&run);
+        if let Ok(text) = fs::read(run.join("run.json")) {
+            write(folder, "run_json", &number.to_string(), &text)?;
+        }
+        let files = (0..2).map(|rank| Parts::read(&run.join(rank_file_path(0, rank))));
+        let files = files.collect::<Result<Vec<_>>>()?;
+        for (rank, file) in files.iter().enumerate() {
+            let name = format!("{number}-{rank}");
+            write(folder, "header", &name, &[&[1, 1][..], &file.payload].concat())?;
+            write(folder, "definitions", &name, &file.definitions)?;
+            let mut raw = vec![0];
+            for piece in &file.granules {
+                push_counted(&mut raw, piece);
+            }
+            write(folder, "raw_file", &name, &raw)?;
+            for (part, slots) in file.slots.iter().enumerate() {
+                let mut events = vec![1, 0];
+                push_counted(&mut events, slots);
+                push_counted(&mut events, slots);
+                write(folder, "events", &format!("{name}-{part}"), &events)?;
+                let mut chunks = vec![0];
+                for (kind, content) in [(CHUNK_DEFINITIONS, &file.framed), (CHUNK_EVENTS, slots)] {
+                    chunks.extend([kind as u8, 0, 0, 0, 0, 0]);
+                    push_counted(&mut chunks, content);
+                }
+                write(folder, "chunks", &format!("{name}-{part}"), &chunks)?;
+            }
+        }
+        for part in 0..files.iter().map(|file| file.slots.len()).min().unwrap_or(0) {
+            let mut whole = vec![1, 255];
+            for file in &files {
+                push_counted(&mut whole, &file.definitions);
+                push_counted(&mut whole, &file.slots[part]);
+                push_counted(&mut whole, &[]);
+            }
+            write(folder, "run", &format!("{number}-{part}"), &whole)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(folder: &Path, target: &str, name: &str, bytes: &[u8]) -> Result<()> {
+    fs::create_dir_all(folder.join(target))?;
+    fs::write(folder.join(target).join(name), bytes)?;
+    Ok(())
+}
+
+/// What the seeds of a file are made of.
+struct Parts {
+    payload: Vec<u8>,
+    /// Counted payloads, as the targets take them.
+    definitions: Vec<u8>,
+    /// The first definitions as they stand in the file.
+    framed: Vec<u8>,
+    /// Slots of the first events, and of the last.
+    slots: Vec<Vec<u8>>,
+    /// The beginnings of the header area and of the first chunks.
+    granules: Vec<Vec<u8>>,
+}
+
+impl Parts {
+    fn read(path: &Path) -> Result<Self> {
+        let (file, bytes) = (RankFile::open(path)?, fs::read(path)?);
+        // Made anew: with the names of the targets' functions it is a tenth as long.
+        let mut header = file.header.clone();
+        header.function_names = FUNCTIONS.join("\n");
+        let mut definitions = Vec::new();
+        for definition in &file.definitions {
+            let definition = match definition {
+                Definition::Communicator(made) => {
+                    let mut made = made.clone();
+                    made.made_by = renumbered(&file, made.made_by).unwrap_or(0);
+                    Definition::Communicator(made)
+                }
+                Definition::Environment(_) => Definition::Environment(Vec::new()),
+                other => other.clone(),
+            };
+            push_counted(&mut definitions, &encode(&definition).unwrap_or_default());
+        }
+        let mut events = Vec::new();
+        for event in file.threads.first().into_iter().flat_map(|thread| file.events(thread)) {
+            let mut slots =
+                bytes[event.offset..event.offset + SLOT_BYTES * (1 + event.continuations)].to_vec();
+            let Some(function) = renumbered(&file, event.function) else { continue };
+            let word = u64::from_le_bytes(slots[8..16].try_into()?);
+            let word = word & !(u64::from(FUNCTION_MASK) << 32) | u64::from(function) << 32;
+            slots[8..16].copy_from_slice(&word.to_le_bytes());
+            events.push(slots);
+        }
+        let tail = events.len().saturating_sub(MOST_EVENTS);
+        let slots = vec![events[..events.len().min(MOST_EVENTS)].concat(), events[tail..].concat()];
+        let granules = bytes.chunks(CHUNK_GRANULE as usize).take(3).map(|granule| {
+            let used = granule.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            granule[..used.min(24 * 1024)].to_vec()
+        });
+        let framed = bytes.get(HEADER_BYTES as usize + CHUNK_HEADER_BYTES..).unwrap_or_default();
+        Ok(Self {
+            payload: encode(&header).unwrap_or_default(),
+            definitions,
+            framed: framed[..framed.len().min(2048)].to_vec(),
+            slots,
+            granules: granules.collect(),
+        })
+    }
+}
+
+/// A function's number in the targets' files.
+fn renumbered(file: &RankFile, function: u16) -> Option<u16> {
+    if function < FIRST_FUNCTION {
+        return Some(function);
+    }
+    let name = file.function_name(function)?;
+    let index = FUNCTIONS.iter().position(|other| *other == name)?;
+    Some(FIRST_FUNCTION + index as u16)
+}

@@ -1,0 +1,233 @@
+//! Trace files out of a fuzzer's bytes.
+//!
+//! In: the bytes that libFuzzer makes up. Out: images of rank files, small ones: what the format pads
+//! to 64 KiB is put in here, and checksums are made right where a target is to get behind them.
+
+use std::path::Path;
+
+use trace_format::encoding::{checksum, encode, framed_bytes};
+use trace_format::header::FileHeader;
+use trace_format::layout::*;
+use trace_format::reader::RankFile;
+
+/// Functions of the files made here: one of each kind that the analyzer tells apart.
+pub const FUNCTIONS: &[&str] = &[
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Abort",
+    "MPI_Comm_rank",
+    "MPI_Comm_dup",
+    "MPI_Comm_split",
+    "MPI_Comm_free",
+    "MPI_Comm_idup",
+    "MPI_Send",
+    "MPI_Ssend",
+    "MPI_Isend",
+    "MPI_Recv",
+    "MPI_Irecv",
+    "MPI_Sendrecv",
+    "MPI_Isendrecv",
+    "MPI_Send_init",
+    "MPI_Recv_init",
+    "MPI_Psend_init",
+    "MPI_Precv_init",
+    "MPI_Start",
+    "MPI_Startall",
+    "MPI_Wait",
+    "MPI_Test",
+    "MPI_Waitall",
+    "MPI_Waitany",
+    "MPI_Waitsome",
+    "MPI_Testall",
+    "MPI_Testany",
+    "MPI_Cancel",
+    "MPI_Request_free",
+    "MPI_Probe",
+    "MPI_Iprobe",
+    "MPI_Mprobe",
+    "MPI_Improbe",
+    "MPI_Mrecv",
+    "MPI_Imrecv",
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Allreduce",
+    "MPI_Ibarrier",
+    "MPI_Iallreduce",
+    "MPI_Barrier_init",
+    "MPI_Alltoall",
+    "MPI_Put",
+    "MPI_Get",
+    "MPI_Win_create",
+    "MPI_Win_fence",
+    "MPI_File_open",
+    "MPI_File_write",
+    "MPI_Pcontrol",
+    "MPI_Type_size",
+    "cblas_dgemm",
+    "dtrsv_",
+];
+
+/// Takes pieces off the front of a fuzzer's bytes; beyond their end everything is zero or empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Pieces<'a>(pub &'a [u8]);
+
+impl<'a> Pieces<'a> {
+    /// One byte.
+    pub fn byte(&mut self) -> u8 {
+        self.bytes(1).first().copied().unwrap_or(0)
+    }
+
+    /// So many bytes, or what is left.
+    pub fn bytes(&mut self, count: usize) -> &'a [u8] {
+        let (piece, rest) = self.0.split_at(count.min(self.0.len()));
+        self.0 = rest;
+        piece
+    }
+
+    /// Bytes whose number comes before them, as u16.
+    pub fn counted(&mut self) -> &'a [u8] {
+        let count = u16::from(self.byte()) | u16::from(self.byte()) << 8;
+        self.bytes(usize::from(count))
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Adds bytes whose number comes before them: what [`Pieces::counted`] takes.
+pub fn push_counted(to: &mut Vec<u8>, bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(usize::from(u16::MAX))];
+    to.extend((bytes.len() as u16).to_le_bytes());
+    to.extend(bytes);
+}
+
+/// A header that is sound.
+pub fn sound_header() -> FileHeader {
+    FileHeader {
+        recorder_version: "0.1.0".into(),
+        program: "/opt/bin/solver".into(),
+        build_id: String::new(),
+        arguments: vec!["./solver".into()],
+        directory: "/opt".into(),
+        host: "n0".into(),
+        boot_id: "boot-n0".into(),
+        mpi_library: "Open MPI v4.1.4".into(),
+        mpi_family: "openmpi".into(),
+        mpi_version: (3, 1),
+        thread_level: 3,
+        counter_invariant: true,
+        compute: "outside".into(),
+        parameters: vec![("N".into(), "4000".into())],
+        affinity: vec![0],
+        numa_node: 0,
+        function_names: FUNCTIONS.join("\n"),
+    }
+}
+
+/// The fixed part of a header that is sound.
+pub fn sound_fixed(level: u8, rank: u32, world_size: u32) -> FixedHeader {
+    FixedHeader {
+        magic: MAGIC,
+        version: FORMAT_VERSION,
+        level,
+        counter: CounterKind::Tsc as u8,
+        rank,
+        world_size,
+        world: 0,
+        pid: 100 + rank,
+        payload_bytes: 0,
+        payload_crc: 0,
+        fixed_crc: 0,
+        reserved: [0; 24],
+    }
+}
+
+/// The header area with right checksums.
+pub fn header_area(mut fixed: FixedHeader, payload: &[u8]) -> Vec<u8> {
+    let payload = &payload[..payload.len().min(HEADER_BYTES as usize - FIXED_HEADER_BYTES)];
+    fixed.payload_bytes = payload.len() as u32;
+    fixed.payload_crc = checksum(payload);
+    fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
+    let mut area = bytes_of(&fixed).to_vec();
+    area.extend(payload);
+    area.resize(HEADER_BYTES as usize, 0);
+    area
+}
+
+/// The header area of a sound file.
+pub fn sound_area(level: u8, rank: u32, world_size: u32) -> Vec<u8> {
+    let payload = encode(&sound_header()).unwrap_or_default();
+    header_area(sound_fixed(level, rank, world_size), &payload)
+}
+
+/// Adds a chunk with a right checksum.
+pub fn push_chunk(file: &mut Vec<u8>, header: ChunkHeader, content: &[u8]) {
+    let mut header = header;
+    let (from, to) = CHUNK_CRC_COVERS;
+    header.crc = checksum(&bytes_of(&header)[from..to]);
+    file.extend(bytes_of(&header));
+    file.extend(content);
+    file.resize(file.len().next_multiple_of(CHUNK_GRANULE as usize), 0);
+}
+
+/// The header of a chunk for that much content.
+pub fn chunk_header(kind: u16, thread: u32, sequence: u32, content: usize) -> ChunkHeader {
+    ChunkHeader {
+        magic: CHUNK_MAGIC,
+        kind,
+        reserved0: 0,
+        thread,
+        sequence,
+        length: (CHUNK_HEADER_BYTES + content).next_multiple_of(CHUNK_GRANULE as usize) as u64,
+        opened_ticks: 0,
+        thread_os_id: 1 + thread,
+        crc: 0,
+        previous_minor_faults: 0,
+        reserved1: [0; 2],
+    }
+}
+
+/// Records with their frames, from counted pieces: the content of a definition chunk.
+pub fn framed(pieces: &mut Pieces) -> Vec<u8> {
+    let mut content = Vec::new();
+    while !pieces.is_empty() {
+        let payload = pieces.counted();
+        if payload.is_empty() {
+            break;
+        }
+        let end = content.len() + framed_bytes(payload.len());
+        content.extend((payload.len() as u32).to_le_bytes());
+        content.extend(checksum(payload).to_le_bytes());
+        content.extend(payload);
+        content.resize(end, 0);
+    }
+    content
+}
+
+/// Reads all that an image says, and checks what every reader may rely on.
+pub fn read_all(image: &[u8]) {
+    let Ok(file) = RankFile::from_bytes(Path::new("image"), image) else { return };
+    for thread in &file.threads {
+        let (mut previous, mut slots) = (0, 0);
+        let mut events = file.events(thread);
+        for event in events.by_ref() {
+            assert!(event.begin >= previous, "events run backwards");
+            assert!(
+                event.end.is_none_or(|end| end >= event.begin),
+                "an event ends before it begins"
+            );
+            previous = event.begin;
+            slots += 1 + event.continuations;
+            let requests = file.requests(&event).count();
+            assert!(requests <= event.continuations);
+            let _ = file.message(&event);
+            let _ = file.function_name(event.function);
+        }
+        assert!(slots * SLOT_BYTES <= image.len(), "more events than the file has room for");
+        let _ = events.damage().map(ToString::to_string);
+    }
+    assert!(file.diagnoses.len() <= image.len(), "more damage than bytes");
+}

@@ -1,0 +1,18 @@
+//! A whole rank file, byte by byte: nothing is made right. (Zeros up to the next 64 KiB are put in.)
+#![no_main]
+
+use images::{Pieces, read_all};
+use libfuzzer_sys::fuzz_target;
+use trace_format::layout::CHUNK_GRANULE;
+
+fuzz_target!(|data: &[u8]| {
+    let mut pieces = Pieces(data);
+    let cut = usize::from(pieces.byte()) * 8;
+    let mut image = Vec::new();
+    for _ in 0..4 {
+        image.extend(pieces.counted());
+        image.resize(image.len().next_multiple_of(CHUNK_GRANULE as usize), 0);
+    }
+    image.truncate(image.len().saturating_sub(cut));
+    read_all(&image);
+});

@@ -1,0 +1,27 @@
+//! `run.json` of any content.
+#![no_main]
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use gammachi_analyzer::trace::run_json::{RUN_JSON, RunJson};
+use libfuzzer_sys::fuzz_target;
+
+fn directory() -> &'static PathBuf {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let place = PathBuf::from(format!("/dev/shm/gammachi-fuzz-json-{}", std::process::id()));
+        std::fs::create_dir_all(&place).expect("/dev/shm is writable");
+        place
+    })
+}
+
+fuzz_target!(|data: &[u8]| {
+    std::fs::write(directory().join(RUN_JSON), data).expect("there is room");
+    if let Ok(run) = RunJson::read(directory()) {
+        let text = serde_json::to_string(&run).expect("what was read can be written");
+        let again: RunJson = serde_json::from_str(&text).expect("and read again");
+        // Not a number is not equal to itself, and JSON has none.
+        assert_eq!(run, again);
+    }
+});
