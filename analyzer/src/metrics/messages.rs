@@ -10,11 +10,13 @@ use std::collections::BTreeMap;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
 use crate::timeline::matching::{
-    self, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason, Sides, Unmatched,
+    self, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason, Sides,
+    Unmatched,
 };
 use crate::trace::Run;
 
 use super::resolve::{RankSelection, Resolved};
+use super::unfinished::Gathering;
 
 /// Messages and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -150,21 +152,29 @@ impl MessageMetrics {
     }
 
     /// Matches a run and sums what lies in a selection; `None` when no rank recorded attributes.
-    pub(super) fn new(run: &Run, timeline: &GlobalTimeline, resolved: &Resolved) -> Option<Self> {
+    /// What matching leaves open goes to `gathering`.
+    pub(super) fn new(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        resolved: &Resolved,
+        communicators: &CommunicatorTable,
+        gathering: &mut Gathering,
+    ) -> Option<Self> {
         if !matching::is_possible(run) {
             return None;
         }
-        let table = CommunicatorTable::new(run);
-        let (rows, row_of) = rows(&table);
+        let (rows, row_of) = rows(communicators);
         let mut tally = Tally {
             run,
             timeline,
             selections: &resolved.ranks,
+            communicators,
+            gathering,
             row_of,
             sizes: BTreeMap::new(),
             metrics: Self { communicators: rows, ..Self::default() },
         };
-        let summary = matching::match_run(run, timeline, &table, &mut tally);
+        let summary = matching::match_run(run, timeline, communicators, &mut tally);
         let mut metrics = tally.metrics;
         metrics.summary = summary;
         metrics.sizes =
@@ -259,6 +269,8 @@ struct Tally<'a> {
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     selections: &'a [RankSelection],
+    communicators: &'a CommunicatorTable,
+    gathering: &'a mut Gathering,
     row_of: Vec<usize>,
     sizes: BTreeMap<u32, Traffic>,
     metrics: MessageMetrics,
@@ -310,7 +322,12 @@ impl MatchSink for Tally<'_> {
         }
     }
 
+    fn active(&mut self, operation: &ActiveOperation) {
+        self.gathering.active(operation);
+    }
+
     fn collective(&mut self, instance: &CollectiveInstance) {
+        self.gathering.collective(instance, self.run, self.communicators);
         let mut calls = 0;
         let mut bytes = 0u64;
         for member in &instance.members {

@@ -26,10 +26,12 @@ mod sites;
 mod spans;
 mod system;
 mod totals;
+mod unfinished;
 mod union;
 
 use rayon::prelude::*;
 
+use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
@@ -42,6 +44,11 @@ pub use selection::{Bound, Selection};
 pub use sites::{SiteMetrics, SiteRow};
 pub use system::{Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
+use unfinished::Gathering;
+pub use unfinished::{
+    Arguments, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner, Ranks,
+    ThreadPosition, Unfinished, UnfinishedRank, WaitsFor, Whom,
+};
 
 /// What counts as computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +185,8 @@ pub struct Metrics {
     pub sites: Option<SiteMetrics>,
     /// Calls of which only totals are kept; `None` where every call is.
     pub totals: Option<TotalsMetrics>,
+    /// Ranks that did not return from MPI_Finalize, over the whole run; `None` when all did.
+    pub unfinished: Option<Unfinished>,
     /// What counts as computation.
     pub compute: ComputeMode,
     /// Floating-point operations; `None` when no interposed compute function was called.
@@ -244,7 +253,11 @@ impl Metrics {
                     .into(),
             );
         }
-        let messages = MessageMetrics::new(run, timeline, &resolved);
+        let communicators = CommunicatorTable::new(run);
+        let mut gathering = Gathering::default();
+        let messages =
+            MessageMetrics::new(run, timeline, &resolved, &communicators, &mut gathering);
+        let unfinished = Unfinished::new(run, timeline, &communicators, gathering);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
         let sites = SiteMetrics::new(run, timeline, &resolved);
         for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
@@ -274,6 +287,7 @@ impl Metrics {
             messages,
             sites,
             totals,
+            unfinished,
             compute,
             flops,
             lost_events: lost.fold(0, u64::saturating_add),

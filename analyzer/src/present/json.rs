@@ -12,6 +12,7 @@ use super::job;
 use super::messages_json::{self, MessagesPart, Polls};
 use super::sites::SiteDocument;
 use super::totals::TotalsPart;
+use super::unfinished_json::UnfinishedPart;
 use super::{Report, context, terminal, verdict};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
@@ -43,6 +44,7 @@ struct Document<'a> {
     totals: Option<TotalsPart<'a>>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
+    unfinished: Option<UnfinishedPart<'a>>,
     clock: ClockPart,
     trust: Trust,
     verdict: Vec<String>,
@@ -189,6 +191,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         sites: metrics.sites.as_ref().map(|s| s.rows.iter().map(SiteDocument::new).collect()),
         totals: metrics.totals.as_ref().map(TotalsPart::new),
         messages: MessagesPart::new(report),
+        unfinished: metrics.unfinished.as_ref().map(UnfinishedPart::new),
         clock: ClockPart::new(timeline),
         trust: Trust {
             tool_share: terminal::tool_share(report),
@@ -306,6 +309,10 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
         metrics.messages.is_none(),
         "messages and matrix are null, communicators and sizes empty: the run was recorded at level \
          0, function and times",
+    );
+    reason(
+        metrics.unfinished.is_none(),
+        "unfinished is null: all ranks returned from MPI_Finalize",
     );
     reason(
         metrics.calls.iter().any(|call| call.bytes.is_none()),

@@ -27,6 +27,8 @@ mod rank_groups;
 mod sites;
 mod table;
 mod totals;
+mod unfinished;
+mod unfinished_json;
 mod verdict;
 
 use crate::metrics::Metrics;

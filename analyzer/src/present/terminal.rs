@@ -14,6 +14,7 @@ use super::rank_groups;
 use super::sites;
 use super::table::Table;
 use super::totals;
+use super::unfinished;
 use super::verdict;
 
 /// Columns that sentences are wrapped to.
@@ -35,6 +36,13 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.labelled(selection_line(report));
     screen.labelled(Some(("VERDICT", verdict::sentences(report).join(" "))));
     screen.labelled(cut_line(report));
+    if let Some(unfinished) = &report.metrics.unfinished {
+        screen.labelled_block("STANDS", &unfinished::position_lines(unfinished));
+        for sentence in unfinished::sentences(unfinished) {
+            screen.labelled(Some(("WAITS", sentence)));
+        }
+        screen.labelled_block("LAST", &unfinished::last_call_lines(unfinished));
+    }
     screen.line(&efficiency_line(report));
     screen.lines(&job::program_lines(report));
     screen.lines(&rank_table(report));

@@ -8,6 +8,7 @@ use crate::timeline::Ending;
 use super::Report;
 use super::context::{number_list, plural, range_list};
 use super::quantity::{percent, seconds};
+use super::unfinished;
 
 /// Load balance from which on a run is called well balanced.
 const BALANCED: f64 = 0.95;
@@ -19,6 +20,7 @@ const WORTH_A_WORD: f64 = 0.01;
 /// The sentences of a report.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
+    sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
     sentences.extend(dead_ranks(report));
     sentences.extend(exit_code(report));
     sentences.extend(missing_ranks(report));

@@ -9,6 +9,7 @@ pub mod collect;
 mod directory;
 mod extent;
 mod facts;
+mod process;
 pub mod run_json;
 pub mod symbols;
 
@@ -21,6 +22,7 @@ use trace_format::reader::{OpenError, RankFile};
 
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
+pub use process::ProcessState;
 use run_json::{RUN_JSON, RunJson};
 
 /// Something wrong with a file of the run.
@@ -92,6 +94,8 @@ pub struct RankTrace {
     pub facts: RankFacts,
     /// One a thread, in the order of [`RankFile::threads`].
     pub threads: Vec<ThreadExtent>,
+    /// What became of its process; not asked when MPI_Finalize returned.
+    pub process: ProcessState,
 }
 
 impl RankTrace {
@@ -176,8 +180,12 @@ impl Run {
             .into_par_iter()
             .map(|(rank, (name, file))| {
                 let facts = RankFacts::from_definitions(&file.definitions);
+                let process = match facts.finalized() {
+                    true => ProcessState::Unknown,
+                    false => ProcessState::of(&file),
+                };
                 let threads = file.threads.iter().map(|t| ThreadExtent::scan(&file, t)).collect();
-                RankTrace { rank, name, file, facts, threads }
+                RankTrace { rank, name, file, facts, threads, process }
             })
             .collect();
         ranks.sort_by_key(|rank| rank.rank);

@@ -42,6 +42,8 @@ pub(super) struct Send {
     pub bytes: u64,
     /// MPI_Cancel was called on it; whether it was sent is not known yet.
     in_doubt: bool,
+    /// Not complete on the sender's side: it is kept until somebody asks whether it met a receive.
+    active: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,18 +61,21 @@ pub(super) struct Receive {
     pub bytes: Option<u64>,
     pub wildcard: bool,
     state: State,
+    /// Its rank's events ended before it was complete: kept like an active send.
+    active: bool,
 }
 
 impl Receive {
     /// A receive that is complete.
     pub fn complete(sequence: u64, post: Post, end_ticks: Option<u64>, bytes: u64) -> Self {
         let state = State::Complete { end_ticks };
-        Self { sequence, post, bytes: Some(bytes), wildcard: false, state }
+        Self { sequence, post, bytes: Some(bytes), wildcard: false, state, active: false }
     }
 
     /// A receive that is not complete yet.
     pub fn waiting(sequence: u64, post: Post) -> Self {
-        Self { sequence, post, bytes: None, wildcard: false, state: State::Waiting }
+        let state = State::Waiting;
+        Self { sequence, post, bytes: None, wildcard: false, state, active: false }
     }
 
     /// When it was completed.
@@ -101,6 +106,11 @@ pub(super) struct Pair {
 
 /// What a receive was posted for; `None` is a wildcard.
 pub(super) type Wanted = (Option<u32>, Option<i32>);
+
+/// Whether a receive with a wildcard may take from a channel.
+pub(super) fn takes((source, tag): Wanted, key: &ChannelKey) -> bool {
+    source.is_none_or(|source| source == key.source) && tag.is_none_or(|tag| tag == key.tag)
+}
 
 #[derive(Debug, Default)]
 struct Channel {
@@ -174,11 +184,13 @@ impl Channels {
         self.channels.entry(key).or_default()
     }
 
-    /// Adds a send; gives the number that names it.
-    pub fn send(&mut self, key: ChannelKey, post: Post, bytes: u64) -> u64 {
+    /// Adds a send; gives the number that names it. One that is `active` is complete only when
+    /// [`Channels::settle`] says so.
+    pub fn send(&mut self, key: ChannelKey, post: Post, bytes: u64, active: bool) -> u64 {
         self.sends += 1;
         let number = self.sends;
-        self.channel(key).sends.push_back(Send { number, post, bytes, in_doubt: false });
+        let send = Send { number, post, bytes, in_doubt: false, active };
+        self.channel(key).sends.push_back(send);
         self.advance(key);
         number
     }
@@ -203,10 +215,41 @@ impl Channels {
 
     /// A send was sent for certain.
     pub fn settle(&mut self, key: ChannelKey, number: u64) {
-        if let Some(send) = self.send_mut(key, number).filter(|send| send.in_doubt) {
-            send.in_doubt = false;
+        let Some(send) = self.send_mut(key, number) else { return };
+        send.active = false;
+        if std::mem::take(&mut send.in_doubt) {
             self.advance(key);
         }
+    }
+
+    /// A send whose rank has no more events may be paired, though it is not complete.
+    pub fn leave_send(&mut self, key: ChannelKey, number: u64) {
+        if let Some(send) = self.send_mut(key, number)
+            && std::mem::take(&mut send.in_doubt)
+        {
+            self.advance(key);
+        }
+    }
+
+    /// Whether a send that was kept has met no receive.
+    pub fn is_unmet_send(&mut self, key: ChannelKey, number: u64) -> bool {
+        self.send_mut(key, number).is_some()
+    }
+
+    /// Whether a receive that was kept has met no send.
+    pub fn is_unmet_receive(&self, key: ChannelKey, sequence: u64) -> bool {
+        self.channels.get(&key).is_some_and(|channel| channel.receive_at(sequence).is_some())
+    }
+
+    /// Channels with a send that met no receive, by communicator and destination.
+    pub fn unmet_sends(&self) -> HashMap<(u32, u32), Vec<ChannelKey>> {
+        let mut unmet: HashMap<(u32, u32), Vec<ChannelKey>> = HashMap::new();
+        for (key, channel) in &self.channels {
+            if key.lane == 0 && !channel.sends.is_empty() {
+                unmet.entry((key.communicator, key.destination)).or_default().push(*key);
+            }
+        }
+        unmet
     }
 
     /// Takes out a send that was cancelled; `None` when it has been paired before.
@@ -234,6 +277,14 @@ impl Channels {
     ) {
         self.change(key, sequence, |receive| {
             *receive = Receive { post, ..Receive::complete(sequence, post, end_ticks, bytes) };
+        });
+    }
+
+    /// A receive whose rank has no more events: it takes its message all the same.
+    pub fn leave_receive(&mut self, key: ChannelKey, sequence: u64) {
+        self.change(key, sequence, |receive| {
+            receive.state = State::Lost(Reason::Open);
+            receive.active = true;
         });
     }
 
@@ -323,8 +374,11 @@ impl Channels {
     pub fn orphaned_sends(&mut self, key: ChannelKey) -> Vec<Send> {
         match self.channels.get_mut(&key) {
             Some(channel) if channel.receives.is_empty() => {
-                let settled = channel.sends.iter().take_while(|send| !send.in_doubt).count();
-                channel.sends.drain(..settled).collect()
+                let (kept, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.sends)
+                    .into_iter()
+                    .partition(|send| send.in_doubt || send.active);
+                channel.sends = kept;
+                orphaned.into()
             }
             _ => Vec::new(),
         }
@@ -335,9 +389,11 @@ impl Channels {
     pub fn orphaned_receives(&mut self, key: ChannelKey) -> Vec<Receive> {
         match self.channels.get_mut(&key) {
             Some(channel) if channel.sends.is_empty() => {
-                let ready = channel.receives.iter().take_while(|r| r.state != State::Waiting);
-                let ready = ready.count();
-                channel.receives.drain(..ready).collect()
+                let (kept, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.receives)
+                    .into_iter()
+                    .partition(|receive| receive.state == State::Waiting || receive.active);
+                channel.receives = kept;
+                orphaned.into()
             }
             _ => Vec::new(),
         }

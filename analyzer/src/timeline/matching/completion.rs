@@ -41,7 +41,7 @@ impl RankState<'_> {
             Operation::Cancel => {
                 let active = self.requests.active(event.request);
                 if let Some(
-                    Work::Send { key, number } | Work::Both { send: Some((key, number)), .. },
+                    Work::Send { key, number, .. } | Work::Both { send: Some((key, number)), .. },
                 ) = active
                 {
                     m.channels.doubt(key, number);
@@ -65,7 +65,7 @@ impl RankState<'_> {
         match self.requests.completed(handle) {
             Found::Unknown => m.outlet.summary.unknown_requests += 1,
             Found::Inactive | Found::Active(Work::Nothing) => {}
-            Found::Active(Work::Send { key, number }) => {
+            Found::Active(Work::Send { key, number, .. }) => {
                 self.complete_send(key, number, cancelled, m);
             }
             Found::Active(Work::Receive(posted)) if cancelled => self.cancel(&posted, m),
@@ -84,7 +84,7 @@ impl RankState<'_> {
                     false => self.complete_receive(&receive, said, m),
                 }
             }
-            Found::Active(Work::Collective { sequence, number, place }) => {
+            Found::Active(Work::Collective { sequence, number, place, .. }) => {
                 m.collectives.completed(sequence, number, place, said.end_ticks);
             }
         }
@@ -114,7 +114,7 @@ impl RankState<'_> {
         }
     }
 
-    fn drop_wildcard(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
+    pub(super) fn drop_wildcard(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
         if let Place::Wildcard { communicator, wanted } = posted.place {
             let index = communicator.communicator;
             m.channels.resolve((index, self.rank), wanted, posted.sequence, None);
@@ -148,7 +148,7 @@ impl RankState<'_> {
     pub(super) fn lose(&self, work: &Work, reason: Reason, m: &mut Matching) {
         match *work {
             Work::Nothing => {}
-            Work::Send { key, number } => self.complete_send(key, number, false, m),
+            Work::Send { key, number, .. } => self.complete_send(key, number, false, m),
             Work::Receive(posted) => self.lose_receive(&posted, reason, m),
             Work::Both { send, receive } => {
                 if let Some((key, number)) = send {
@@ -156,7 +156,7 @@ impl RankState<'_> {
                 }
                 self.lose_receive(&receive, reason, m);
             }
-            Work::Collective { sequence, number, place } => {
+            Work::Collective { sequence, number, place, .. } => {
                 m.collectives.completed(sequence, number, place, None);
             }
         }
@@ -174,14 +174,17 @@ impl RankState<'_> {
 
     /// The rank has no more events.
     pub(super) fn finish(mut self, m: &mut Matching) {
+        for work in std::mem::take(&mut self.hanging) {
+            self.leave(None, work, m);
+        }
         let requests = std::mem::take(&mut self.requests);
-        for work in requests.left() {
-            self.lose(&work, Reason::Open, m);
+        for (handle, work) in requests.left() {
+            self.leave(Some(handle), work, m);
         }
         let mut messages: Vec<_> = std::mem::take(&mut self.messages).into_iter().collect();
         messages.sort_unstable_by_key(|(handle, _)| *handle);
         let probed = messages.into_iter().flat_map(|(_, queue)| queue).flatten();
-        for posted in probed.chain(std::mem::take(&mut self.hanging)) {
+        for posted in probed {
             self.lose_receive(&posted, Reason::Open, m);
         }
     }

@@ -19,6 +19,7 @@
 //! | `completion` | what waits, tests, cancels and frees do to them |
 //! | `channels` | MPI's order rule |
 //! | `collectives` | instances |
+//! | `active` | what was not complete at the end |
 //! | `outcome` | what goes out |
 //!
 //! The ranks' events are read once, interleaved by the end of each call on the global timeline. The
@@ -32,6 +33,7 @@
 //! communicators, and one cursor a thread. What can never be matched any more, because the partner
 //! has no file or has no more events, is not kept.
 
+mod active;
 mod channels;
 mod collectives;
 mod completion;
@@ -48,12 +50,14 @@ use super::mpi_constants::MpiConstants;
 use super::{Ending, GlobalTimeline};
 use crate::trace::{RankTrace, Run};
 
+pub use active::{ActiveOperation, ActiveWork};
 pub use outcome::{
     CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Reason,
     Side, Sides, Unmatched,
 };
 
-use channels::Channels;
+use active::Leavings;
+use channels::{ChannelKey, Channels};
 use collectives::Collectives;
 use operations::{CollectiveNames, Operation, Operations};
 use outcome::Outlet;
@@ -65,6 +69,7 @@ struct Matching<'a> {
     communicators: &'a CommunicatorTable,
     channels: Channels,
     collectives: Collectives,
+    leavings: Leavings,
     outlet: Outlet<'a>,
     /// What is known of each rank with a file, ascending by its rank in the world.
     partners: Vec<(u32, Partner)>,
@@ -106,6 +111,7 @@ pub fn match_run(
         communicators,
         channels: Channels::default(),
         collectives: Collectives::new(communicators),
+        leavings: Leavings::default(),
         outlet: Outlet::new(run, timeline, names, sink),
         partners: partners(run, timeline),
     };
@@ -179,6 +185,7 @@ impl Matching<'_> {
     fn finish(mut self) -> MatchingSummary {
         self.collectives.finish();
         self.hand_on();
+        self.hand_on_active();
         let (sends, receives) = self.channels.left();
         for (key, send) in sends {
             let reason = self.partner(key.destination).reason;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
+use super::active::ActiveOperation;
 use super::channels::{ChannelKey, Pair, Receive, Send};
 use super::collectives::OpenInstance;
 use super::operations::CollectiveNames;
@@ -218,6 +219,8 @@ pub trait MatchSink {
     fn collective(&mut self, _instance: &CollectiveInstance) {}
     /// A send or receive without a partner.
     fn unmatched(&mut self, _unmatched: &Unmatched) {}
+    /// An operation that was not complete when its rank's events ended; these come last.
+    fn active(&mut self, _operation: &ActiveOperation) {}
 }
 
 /// Larger numbers of bytes from a status may be recorded as this.
@@ -337,6 +340,11 @@ impl<'a> Outlet<'a> {
     fn unmatched(&mut self, unmatched: Unmatched) {
         self.summary.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
         self.sink.unmatched(&unmatched);
+    }
+
+    /// Takes an operation that is not complete.
+    pub fn active(&mut self, operation: &ActiveOperation) {
+        self.sink.active(operation);
     }
 
     /// Takes a collective instance that gets no more members.

@@ -28,8 +28,8 @@ pub(super) struct RankState<'a> {
     pub(super) requests: Requests,
     /// Messages that a matched probe took out, by handle; `None` is MPI_MESSAGE_NO_PROC.
     pub(super) messages: HashMap<u32, VecDeque<Option<Posted>>>,
-    /// Receives whose calls never returned.
-    pub(super) hanging: Vec<Posted>,
+    /// What calls do that never returned.
+    pub(super) hanging: Vec<Work>,
     posted: u64,
     /// Partitioned requests made so far, by channel (its lane left out).
     partitioned: HashMap<ChannelKey, u32>,
@@ -78,12 +78,12 @@ impl<'a> RankState<'a> {
             Operation::Nothing => {}
             Operation::Send => {
                 let arguments = arguments_of(event, communicator());
-                self.send(post, &arguments, m);
+                self.send_at_once(post, &arguments, m);
             }
             Operation::Isend if failed => {}
             Operation::Isend => {
                 let arguments = arguments_of(event, communicator());
-                let work = self.send(post, &arguments, m);
+                let work = self.send(post, &arguments, true, m);
                 self.made(event.request, work, m);
             }
             Operation::SendInit => {
@@ -114,7 +114,7 @@ impl<'a> RankState<'a> {
             }
             Operation::SendReceive => {
                 let arguments = arguments_of(event, communicator());
-                self.send(post, &arguments, m);
+                self.send_at_once(post, &arguments, m);
                 if let Some(receive) = receiving(event, &arguments) {
                     self.receive_at_once(post, &receive, m);
                 }
@@ -122,15 +122,17 @@ impl<'a> RankState<'a> {
             Operation::IsendReceive if failed => {}
             Operation::IsendReceive => {
                 let arguments = arguments_of(event, communicator());
-                let send = match self.send(post, &arguments, m) {
-                    Work::Send { key, number } => Some((key, number)),
+                let send = match self.send(post, &arguments, true, m) {
+                    Work::Send { key, number, .. } => Some((key, number)),
                     _ => None,
                 };
                 let receive = receiving(event, &arguments);
                 let receive = receive.and_then(|receive| self.post_receive(post, &receive, m));
                 let work = match (send, receive) {
                     (send, Some(receive)) => Work::Both { send, receive },
-                    (Some((key, number)), None) => Work::Send { key, number },
+                    (Some((key, number)), None) => {
+                        Work::Send { key, number, begin_ticks: post.begin_ticks }
+                    }
                     (None, None) => Work::Nothing,
                 };
                 self.made(event.request, work, m);
@@ -204,7 +206,16 @@ impl<'a> RankState<'a> {
         }
     }
 
-    fn send(&mut self, post: Post, arguments: &Arguments, m: &mut Matching) -> Work {
+    /// Takes a send that is complete when its call returns.
+    fn send_at_once(&mut self, post: Post, arguments: &Arguments, m: &mut Matching) {
+        let work = self.send(post, arguments, post.end_ticks.is_none(), m);
+        if post.end_ticks.is_none() {
+            self.hanging.push(work);
+        }
+    }
+
+    /// Takes a send; an `active` one is complete only later.
+    fn send(&mut self, post: Post, arguments: &Arguments, active: bool, m: &mut Matching) -> Work {
         let Arguments { communicator, peer, tag, bytes, lane } = *arguments;
         if peer == self.constants.proc_null {
             return Work::Nothing;
@@ -212,9 +223,9 @@ impl<'a> RankState<'a> {
         match self.peer(communicator, peer, m) {
             Ok((communicator, destination)) => {
                 let key = ChannelKey { communicator, source: self.rank, destination, tag, lane };
-                let number = m.channels.send(key, post, bytes);
+                let number = m.channels.send(key, post, bytes, active);
                 self.drop_orphaned_sends(key, m);
-                Work::Send { key, number }
+                Work::Send { key, number, begin_ticks: post.begin_ticks }
             }
             Err(reason) => {
                 let known = communicator.map(|standing| standing.communicator);
@@ -226,7 +237,7 @@ impl<'a> RankState<'a> {
 
     pub(super) fn drop_orphaned_sends(&self, key: ChannelKey, m: &mut Matching) {
         let partner = m.partner(key.destination);
-        if !partner.live {
+        if !partner.live && !m.leavings.has_wildcard(key.communicator, key.destination) {
             for send in m.channels.orphaned_sends(key) {
                 m.outlet.unmatched_send(key, &send, partner.reason);
             }
@@ -292,7 +303,7 @@ impl<'a> RankState<'a> {
         let Arguments { communicator, peer, tag, bytes, .. } = *arguments;
         if post.end_ticks.is_none() {
             let posted = self.post_receive(post, arguments, m);
-            self.hanging.extend(posted);
+            self.hanging.extend(posted.map(Work::Receive));
             return;
         }
         if peer == self.constants.proc_null {
@@ -351,7 +362,7 @@ impl<'a> RankState<'a> {
                 let (peer, tag, bytes) = (event.peer, event.tag, event.sent);
                 self.complete_receive(&posted, &Said { peer, tag, bytes, end_ticks }, m);
             }
-            Some(posted) => self.hanging.extend(posted),
+            Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
             None if event.peer == self.constants.proc_null => {}
             None => m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, &post, None, 0),
         }
@@ -394,7 +405,7 @@ impl<'a> RankState<'a> {
             self.lose(&stale, Reason::Open, m);
         }
         let work = match template {
-            Template::Send(arguments) => self.send(post, &arguments, m),
+            Template::Send(arguments) => self.send(post, &arguments, true, m),
             Template::Receive(arguments) => {
                 self.post_receive(post, &arguments, m).map_or(Work::Nothing, Work::Receive)
             }
@@ -427,14 +438,16 @@ impl<'a> RankState<'a> {
             received_bytes,
         };
         let (number, place) = m.collectives.call(key, function, member);
-        Work::Collective { sequence: key, number, place }
+        Work::Collective { sequence: key, number, place, begin_ticks: post.begin_ticks }
     }
 
     /// A request was made; what its handle stood for before was completed unseen.
     fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
         if handle == 0 {
             // The call did not return: nobody will complete it.
-            self.lose(&work, Reason::Open, m);
+            if work != Work::Nothing {
+                self.hanging.push(work);
+            }
             return;
         }
         for stale in self.requests.made(handle, work) {

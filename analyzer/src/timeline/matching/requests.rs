@@ -39,6 +39,7 @@ pub(super) enum Work {
     Send {
         key: ChannelKey,
         number: u64,
+        begin_ticks: u64,
     },
     Receive(Posted),
     /// A send, where it has a partner, and a receive.
@@ -50,6 +51,7 @@ pub(super) enum Work {
         sequence: SequenceKey,
         number: u64,
         place: usize,
+        begin_ticks: u64,
     },
 }
 
@@ -206,12 +208,13 @@ impl Requests {
         first.work().map_or(Found::Inactive, Found::Active)
     }
 
-    /// Every operation that is still active, by handle.
-    pub fn left(self) -> impl Iterator<Item = Work> {
+    /// Every operation that is still active and its handle, by handle.
+    pub fn left(self) -> impl Iterator<Item = (u32, Work)> {
         let mut handles: Vec<(u32, Handle)> = self.handles.into_iter().collect();
         handles.sort_unstable_by_key(|(handle, _)| *handle);
-        let requests =
-            handles.into_iter().flat_map(|(_, held)| std::iter::once(held.first).chain(held.later));
-        requests.filter_map(Request::work)
+        let requests = handles.into_iter().flat_map(|(handle, held)| {
+            std::iter::once(held.first).chain(held.later).map(move |request| (handle, request))
+        });
+        requests.filter_map(|(handle, request)| Some((handle, request.work()?)))
     }
 }

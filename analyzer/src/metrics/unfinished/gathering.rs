@@ -1,0 +1,83 @@
+//! What matching leaves open: its findings come in, collective operations that are not complete and
+//! operations that are still active go out.
+
+use std::collections::HashMap;
+
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::{ActiveOperation, CollectiveInstance};
+use crate::trace::Run;
+
+use super::{OpenCollective, Ranks};
+
+/// What matching left open, in a run.
+#[derive(Debug, Default)]
+pub(in crate::metrics) struct Gathering {
+    pub(super) collectives: Vec<OpenCollective>,
+    /// By world rank and counter at the call's begin, the collective operation.
+    pub(super) calls: HashMap<(u32, u64), usize>,
+    /// By world rank.
+    pub(super) active: HashMap<u32, Vec<ActiveOperation>>,
+}
+
+impl Gathering {
+    /// Takes a collective operation that gets no more members.
+    pub fn collective(
+        &mut self,
+        instance: &CollectiveInstance,
+        run: &Run,
+        communicators: &CommunicatorTable,
+    ) {
+        let open = |member: &&crate::timeline::matching::CollectiveMember| {
+            member.complete_s.is_none()
+                && run.position_of(member.rank).is_some_and(|i| !run.ranks[i].facts.finalized())
+        };
+        let inside: Vec<_> = instance.members.iter().filter(open).collect();
+        if inside.is_empty() {
+            return;
+        }
+        let number = self.collectives.len();
+        let mut present: Vec<u32> = instance.members.iter().map(|member| member.rank).collect();
+        present.sort_unstable();
+        present.dedup();
+        let mut inside_ranks: Vec<u32> = inside.iter().map(|member| member.rank).collect();
+        inside_ranks.sort_unstable();
+        for member in inside {
+            self.calls.insert((member.rank, member.begin_ticks), number);
+        }
+        let (mut missing, mut unknown) = (Vec::new(), 0);
+        if let Some(entry) = communicators.get(instance.communicator) {
+            for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
+                let Some(first) = first else {
+                    unknown += count;
+                    continue;
+                };
+                for index in 0..i64::from(count.min(run.world_size)) {
+                    let rank = i64::from(first).saturating_add(index.saturating_mul(stride));
+                    match u32::try_from(rank).ok().filter(|rank| *rank < run.world_size) {
+                        Some(rank) if present.binary_search(&rank).is_err() => missing.push(rank),
+                        Some(_) => {}
+                        None => unknown += 1,
+                    }
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        // A communicator whose members are not all known may have any number of them missing.
+        let unknown = unknown.min(instance.missing.saturating_sub(missing.len() as u32));
+        self.collectives.push(OpenCollective {
+            function: instance.function.clone(),
+            communicator: communicators.label(instance.communicator),
+            number: Some(instance.number),
+            inside: Ranks(inside_ranks),
+            missing: Ranks(missing),
+            missing_unknown: unknown,
+            mismatched: instance.mismatched,
+        });
+    }
+
+    /// Takes an operation that is still active.
+    pub fn active(&mut self, operation: &ActiveOperation) {
+        self.active.entry(operation.rank).or_default().push(*operation);
+    }
+}

@@ -1,0 +1,397 @@
+//! Who waits for whom in a run that did not finish, or that still runs: a run, its timeline and what
+//! matching leaves open come in, [`Unfinished`] goes out.
+//!
+//! A rank inside MPI_Recv waits for the sender, inside MPI_Wait for the partner of the request's
+//! operation, inside a collective operation for the members that have not come, with MPI_ANY_SOURCE
+//! for any member. Along these the graph says which ranks wait in a circle (a deadlock), and for whom
+//! the others wait in the end. What a call waits for is said only where it was recorded (level 1).
+
+mod gathering;
+mod graph;
+mod needs;
+mod position;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::trace::{ProcessState, RankTrace, Run};
+
+pub(super) use gathering::Gathering;
+use graph::Node;
+use needs::Needs;
+pub use needs::{Need, WaitsFor, Whom};
+pub use position::{Arguments, CallRecord, Partner};
+use position::{Reading, Tail};
+
+/// Ascending ranks of MPI_COMM_WORLD.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ranks(pub Vec<u32>);
+
+/// A collective operation that some member is still inside.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenCollective {
+    /// Name of its blocking form.
+    pub function: String,
+    /// Name of its communicator.
+    pub communicator: String,
+    /// Which collective operation of the communicator it is, from 0; `None` for calls that are not
+    /// counted so (they make or free a communicator, MPI_Finalize).
+    pub number: Option<u64>,
+    /// The ranks that are inside.
+    pub inside: Ranks,
+    /// The members that have not come.
+    pub missing: Ranks,
+    /// Members that have not come and whose ranks are not known.
+    pub missing_unknown: u32,
+    /// Its members called different functions.
+    pub mismatched: bool,
+}
+
+/// Where a thread stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadPosition {
+    /// Thread as the file numbers it.
+    pub thread: u32,
+    /// Its last calls, oldest first, the one that it is inside included.
+    pub last_calls: Vec<CallRecord>,
+    /// What it waits for, when it is inside a call or in a run of polls.
+    pub waits_for: Option<WaitsFor>,
+}
+
+impl ThreadPosition {
+    /// The call, or the run of polls, that it is inside.
+    pub fn inside(&self) -> Option<&CallRecord> {
+        self.waits_for.as_ref().and(self.last_calls.last())
+    }
+}
+
+/// A rank that did not return from MPI_Finalize.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnfinishedRank {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// What became of its process.
+    pub process: ProcessState,
+    /// Whether its last event is known: false when recording ended before, or its file is damaged.
+    pub known: bool,
+    /// Global seconds of its last stamp.
+    pub last_stamp_s: f64,
+    /// Threads with calls.
+    pub threads: Vec<ThreadPosition>,
+    /// Whether it cannot go on by itself: it waits in a circle, or for what will never act.
+    pub stuck: bool,
+}
+
+impl UnfinishedRank {
+    /// The thread that tells where the rank stands: the first one that is inside a call, else the one
+    /// that called last.
+    pub fn position(&self) -> Option<&ThreadPosition> {
+        let inside = self.threads.iter().find(|thread| thread.waits_for.is_some());
+        let begin_s = |thread: &&ThreadPosition| thread.last_calls.last().map(|call| call.begin_s);
+        let begin = |thread: &&ThreadPosition| begin_s(thread).unwrap_or(f64::NEG_INFINITY);
+        let last = || self.threads.iter().max_by(|a, b| begin(a).total_cmp(&begin(b)));
+        inside.or_else(last)
+    }
+
+    /// Whether its first thread is outside every call.
+    pub fn is_outside(&self) -> bool {
+        self.threads.iter().all(|thread| thread.thread != 0 || thread.waits_for.is_none())
+    }
+}
+
+/// What a rank is for which others wait, and which waits for nobody itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CauseKind {
+    /// It returned from MPI_Finalize.
+    Finalized,
+    /// It left no readable file.
+    WithoutFile,
+    /// Its recording ended before the program did.
+    NotRecorded,
+    /// Its process is gone while others run.
+    Died,
+    /// It is outside MPI, or was when the run ended.
+    OutsideMpi,
+    /// It called MPI_Abort.
+    Aborts,
+    /// It is inside a call that needs nobody, or of which it is not recorded whom it needs.
+    InsideCall,
+}
+
+/// Where a chain of waiting ranks ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// What it is.
+    pub kind: CauseKind,
+    /// Ranks that wait for it, directly or for one that does.
+    pub waiting: Ranks,
+}
+
+/// Ranks that wait in a circle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Each waits for the next, the last for the first.
+    pub ranks: Vec<u32>,
+    /// Whether nothing that is not recorded can end it: no rank of it polls or has several threads.
+    pub certain: bool,
+}
+
+/// The ranks that did not finish, and who waits for whom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unfinished {
+    /// Whether a process of the run is known to run still.
+    pub running: bool,
+    /// Global seconds up to which this is how things stood: the moment of looking, the end of the
+    /// launcher, or the last stamp of all ranks.
+    pub until_s: f64,
+    /// Whether `until_s` is but the last stamp: the run may have gone on behind it.
+    pub at_least: bool,
+    /// Ranks that did not return from MPI_Finalize, ascending.
+    pub ranks: Vec<UnfinishedRank>,
+    /// Collective operations that they are inside.
+    pub collectives: Vec<OpenCollective>,
+    /// Circles.
+    pub deadlocks: Vec<Deadlock>,
+    /// Ends of the chains, those for which most ranks wait first.
+    pub causes: Vec<Cause>,
+}
+
+/// Ends of chains whose waiting ranks are counted.
+const MOST_CAUSES: usize = 64;
+
+impl Unfinished {
+    /// The ranks that did not finish; `None` when all did.
+    pub(super) fn new(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        communicators: &CommunicatorTable,
+        gathering: Gathering,
+    ) -> Option<Self> {
+        let unfinished = |trace: &&RankTrace| !trace.facts.finalized();
+        run.ranks.iter().find(unfinished)?;
+        let running = run.ranks.iter().any(|trace| trace.process.runs());
+        let (until_s, at_least) = until(run, timeline, running);
+        let readings = || {
+            run.ranks
+                .iter()
+                .zip(&timeline.ranks)
+                .enumerate()
+                .map(|(index, (trace, time))| Reading { index, trace, time, communicators })
+        };
+        let tails: Vec<(Reading, Vec<Tail>)> = readings()
+            .filter(|reading| unfinished(&reading.trace))
+            .map(|reading| {
+                let file = &reading.trace.file;
+                (reading, file.threads.iter().map(|t| Tail::read(file, t)).collect())
+            })
+            .collect();
+        let mut needs = Needs::new(run, gathering, &tails);
+        let mut ranks: Vec<UnfinishedRank> = tails
+            .iter()
+            .map(|(reading, tails)| UnfinishedRank {
+                rank: reading.trace.rank,
+                process: reading.trace.process,
+                known: position::is_known(reading.trace, reading.time),
+                last_stamp_s: reading.time.end_s(),
+                threads: tails
+                    .iter()
+                    .map(|tail| ThreadPosition {
+                        thread: tail.thread,
+                        last_calls: tail.calls.iter().map(|event| reading.record(event)).collect(),
+                        waits_for: tail.inside().map(|event| needs.of(reading, event)),
+                    })
+                    .collect(),
+                stuck: false,
+            })
+            .collect();
+        let collectives = needs.collectives();
+        let nodes = nodes(run, &ranks, &collectives, communicators, running);
+        let free = graph::free(&nodes);
+        for rank in &mut ranks {
+            let acts = nodes[rank.rank as usize] == Node::Never;
+            rank.stuck = !acts && !free[rank.rank as usize];
+        }
+        let deadlocks = deadlocks(&graph::circles(&nodes, &free), &ranks, run.world_size);
+        let causes = causes(run, &nodes, &ranks);
+        Some(Self { running, until_s, at_least, ranks, collectives, deadlocks, causes })
+    }
+
+    /// One rank.
+    pub fn rank(&self, rank: u32) -> Option<&UnfinishedRank> {
+        let index = self.ranks.binary_search_by_key(&rank, |unfinished| unfinished.rank).ok()?;
+        self.ranks.get(index)
+    }
+}
+
+/// Up to when the ranks are known to have stood so, and whether it may have been longer.
+fn until(run: &Run, timeline: &GlobalTimeline, running: bool) -> (f64, bool) {
+    let last_s = timeline.ranks.iter().map(|time| time.end_s()).fold(0.0, f64::max);
+    let moment_ns = match &run.description {
+        _ if running => {
+            SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos())
+        }
+        Some(description) => description.end.as_ref().map(|end| u128::from(end.unix_ns)),
+        None => None,
+    };
+    let on_timeline = |moment_ns: u128| {
+        let (trace, time) = run.ranks.iter().zip(&timeline.ranks).find(|(trace, _)| {
+            !trace.facts.anchors.is_empty() && (!running || trace.process.runs())
+        })?;
+        let anchor = trace.facts.anchors.last()?;
+        let since_s = (moment_ns as i128 - i128::from(anchor.realtime_ns)) as f64 * 1e-9;
+        Some(time.clock.seconds(anchor.ticks) + since_s)
+    };
+    match moment_ns.and_then(on_timeline) {
+        // A wall clock that was set may say anything.
+        Some(until_s) if until_s >= last_s && until_s < last_s + 1e7 => (until_s, false),
+        _ => (last_s, true),
+    }
+}
+
+/// The graph: a node a rank of the world, by its number, then collective operations, communicators
+/// (any member) and threads of ranks with several.
+fn nodes(
+    run: &Run,
+    ranks: &[UnfinishedRank],
+    collectives: &[OpenCollective],
+    communicators: &CommunicatorTable,
+    running: bool,
+) -> Vec<Node> {
+    let world = run.world_size as usize;
+    let mut nodes = vec![Node::Acts; world];
+    for trace in run.ranks.iter().filter(|trace| trace.facts.finalized()) {
+        nodes[trace.rank as usize] = Node::Never;
+    }
+    let collective = |number: usize| world + number;
+    for open in collectives {
+        // Who is not known may come.
+        nodes.push(match open.missing_unknown {
+            0 => Node::All(open.missing.0.iter().map(|rank| *rank as usize).collect()),
+            _ => Node::Acts,
+        });
+    }
+    let any_of = |communicator: u32| world + collectives.len() + communicator as usize;
+    for entry in communicators.entries() {
+        let (mut members, mut outside) = (Vec::new(), false);
+        for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
+            let Some(first) = first else {
+                outside |= count > 0;
+                continue;
+            };
+            let ranks = (0..i64::from(count.min(run.world_size)))
+                .map(|i| i64::from(first).saturating_add(i.saturating_mul(stride)));
+            members.extend(ranks.filter_map(|rank| usize::try_from(rank).ok()));
+        }
+        members.retain(|member| *member < world);
+        nodes.push(if outside { Node::Acts } else { Node::Any(members) });
+    }
+    for rank in ranks {
+        let node = if running && rank.process == ProcessState::Gone {
+            Node::Never
+        } else if !rank.known || rank.is_outside() {
+            Node::Acts
+        } else {
+            let waits = rank.threads.iter().filter_map(|thread| thread.waits_for.as_ref());
+            let mut threads: Vec<Node> = waits
+                .map(|wait| match wait {
+                    WaitsFor::Needs { needs, any } => {
+                        let needs = needs.iter().map(|need| match need.whom {
+                            Whom::Rank(rank) => rank as usize,
+                            Whom::AnyOf(communicator) => any_of(communicator),
+                            Whom::Missing(number) => collective(number),
+                        });
+                        let needs = needs.filter(|need| *need < nodes.len()).collect();
+                        if *any { Node::Any(needs) } else { Node::All(needs) }
+                    }
+                    WaitsFor::Nobody => Node::All(Vec::new()),
+                    WaitsFor::Unknown | WaitsFor::Aborts => Node::Acts,
+                })
+                .collect();
+            match threads.len() {
+                1 => threads.remove(0),
+                _ => {
+                    let first = nodes.len();
+                    nodes.append(&mut threads);
+                    Node::Any((first..nodes.len()).collect())
+                }
+            }
+        };
+        nodes[rank.rank as usize] = node;
+    }
+    nodes
+}
+
+fn deadlocks(circles: &[Vec<usize>], ranks: &[UnfinishedRank], world_size: u32) -> Vec<Deadlock> {
+    let of = |number: u32| {
+        let index = ranks.binary_search_by_key(&number, |rank| rank.rank).ok()?;
+        ranks.get(index)
+    };
+    let circles = circles.iter().map(|circle| {
+        let members = circle.iter().filter_map(|node| u32::try_from(*node).ok());
+        let ranks: Vec<u32> = members.filter(|rank| *rank < world_size).collect();
+        let certain = ranks.iter().filter_map(|rank| of(*rank)).all(|rank| {
+            let polls =
+                |thread: &ThreadPosition| thread.inside().is_some_and(|c| c.polls.is_some());
+            rank.threads.len() == 1 && !rank.threads.iter().any(polls)
+        });
+        Deadlock { ranks, certain }
+    });
+    circles.collect()
+}
+
+fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
+    let world = run.world_size as usize;
+    let mut direct = vec![0u32; nodes.len()];
+    for node in nodes {
+        if let Node::All(needs) | Node::Any(needs) = node {
+            needs.iter().for_each(|need| direct[*need] += 1);
+        }
+    }
+    let ends = |node: &Node| match node {
+        Node::Acts | Node::Never => true,
+        Node::All(needs) | Node::Any(needs) => needs.is_empty(),
+    };
+    let mut found: Vec<usize> =
+        (0..world).filter(|rank| direct[*rank] > 0 && ends(&nodes[*rank])).collect();
+    found.sort_by_key(|rank| std::cmp::Reverse(direct[*rank]));
+    found.truncate(MOST_CAUSES);
+    let mut causes: Vec<Cause> = found
+        .into_iter()
+        .map(|node| {
+            let rank = node as u32;
+            let waiting = graph::waiting_for(nodes, node).into_iter();
+            let waiting = waiting.filter(|node| *node < world).map(|node| node as u32);
+            let kind = match run.position_of(rank).map(|index| &run.ranks[index]) {
+                None => CauseKind::WithoutFile,
+                Some(trace) if trace.facts.finalized() => CauseKind::Finalized,
+                Some(_) => ranks
+                    .binary_search_by_key(&rank, |unfinished| unfinished.rank)
+                    .map_or(CauseKind::NotRecorded, |at| kind_of(&ranks[at], &nodes[node])),
+            };
+            Cause { rank, kind, waiting: Ranks(waiting.collect()) }
+        })
+        .collect();
+    causes.sort_by_key(|cause| (std::cmp::Reverse(cause.waiting.0.len()), cause.rank));
+    causes
+}
+
+fn kind_of(rank: &UnfinishedRank, node: &Node) -> CauseKind {
+    let aborts = |thread: &ThreadPosition| thread.waits_for == Some(WaitsFor::Aborts);
+    if *node == Node::Never {
+        CauseKind::Died
+    } else if rank.threads.iter().any(aborts) {
+        CauseKind::Aborts
+    } else if !rank.known {
+        CauseKind::NotRecorded
+    } else if rank.is_outside() {
+        CauseKind::OutsideMpi
+    } else {
+        CauseKind::InsideCall
+    }
+}
+
+#[cfg(test)]
+mod tests;

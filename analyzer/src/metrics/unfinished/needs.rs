@@ -1,0 +1,402 @@
+//! What a call that has not returned waits for: the call and what matching left open come in, ranks
+//! and collective operations go out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace_format::functions::Class;
+use trace_format::reader::Event;
+
+use crate::timeline::matching::{ActiveOperation, ActiveWork};
+use crate::trace::{ProcessState, Run};
+
+use super::gathering::Gathering;
+use super::position::{Partner, Reading, Tail};
+use super::{OpenCollective, Ranks};
+
+/// Who has to act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whom {
+    /// That rank.
+    Rank(u32),
+    /// Any member of the communicator at this position in the table.
+    AnyOf(u32),
+    /// The missing members of a collective operation, by its position in
+    /// [`super::Unfinished::collectives`].
+    Missing(usize),
+}
+
+/// Something that has to happen.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Need {
+    /// By whom.
+    pub whom: Whom,
+    /// What the waiting rank does: `send`, `receive`, `probe`, or `collective`.
+    pub operation: &'static str,
+    /// Tag of the message; `None` for MPI_ANY_TAG and collective operations.
+    pub tag: Option<i32>,
+    /// Name of the communicator.
+    pub communicator: String,
+    /// Whether both sides have begun, and the other one has only to call MPI for it to go on.
+    pub begun: bool,
+    /// How many operations need the same.
+    pub count: u64,
+}
+
+/// What a call waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// These.
+    Needs {
+        /// At least one.
+        needs: Vec<Need>,
+        /// One of them is enough.
+        any: bool,
+    },
+    /// All that it needs is there.
+    Nobody,
+    /// What it waits for is not recorded.
+    Unknown,
+    /// It ends the run: MPI_Abort.
+    Aborts,
+}
+
+/// Calls beside the collective operations that return only when all members have come.
+const SYNCHRONISING: [&str; 20] = [
+    "MPI_Comm_dup",
+    "MPI_Comm_dup_with_info",
+    "MPI_Comm_split",
+    "MPI_Comm_split_type",
+    "MPI_Comm_create",
+    "MPI_Comm_free",
+    "MPI_Comm_disconnect",
+    "MPI_Cart_create",
+    "MPI_Cart_sub",
+    "MPI_Graph_create",
+    "MPI_Dist_graph_create",
+    "MPI_Dist_graph_create_adjacent",
+    "MPI_Intercomm_merge",
+    "MPI_Win_create",
+    "MPI_Win_allocate",
+    "MPI_Win_allocate_shared",
+    "MPI_Win_create_dynamic",
+    "MPI_File_open",
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
+];
+
+/// Function and communicator of a synchronising call.
+type Synchronising = (&'static str, u32);
+
+/// Finds what calls wait for.
+#[derive(Debug)]
+pub(super) struct Needs<'a> {
+    run: &'a Run,
+    gathering: Gathering,
+    /// Ranks with a thread inside a call whose process is not gone: their library makes progress.
+    inside: BTreeSet<u32>,
+    /// Position among the collectives of synchronising calls, by function and communicator and how
+    /// many of them the rank had made.
+    synchronising: BTreeMap<(Synchronising, u64), usize>,
+    /// How many each rank had made, by world rank.
+    made: BTreeMap<(Synchronising, u32), u64>,
+    finalize: Option<usize>,
+}
+
+impl<'a> Needs<'a> {
+    pub fn new(run: &'a Run, gathering: Gathering, tails: &[(Reading, Vec<Tail>)]) -> Self {
+        let mut needs = Self {
+            run,
+            gathering,
+            inside: BTreeSet::new(),
+            synchronising: BTreeMap::new(),
+            made: BTreeMap::new(),
+            finalize: None,
+        };
+        let mut open: BTreeSet<Synchronising> = BTreeSet::new();
+        for (reading, tails) in tails {
+            let inside = tails.iter().filter_map(Tail::inside);
+            for event in inside {
+                if reading.trace.process != ProcessState::Gone {
+                    needs.inside.insert(reading.trace.rank);
+                }
+                open.extend(synchronising(reading, event));
+            }
+        }
+        if let Some((reading, _)) = tails.first().filter(|_| !open.is_empty()) {
+            needs.count_synchronising(reading, &open);
+        }
+        needs
+    }
+
+    /// The collective operations that some rank is inside.
+    pub fn collectives(self) -> Vec<OpenCollective> {
+        self.gathering.collectives
+    }
+
+    /// What a call waits for that has not returned.
+    pub fn of(&mut self, reading: &Reading, event: &Event) -> WaitsFor {
+        let name = reading.name(event);
+        let rank = reading.trace.rank;
+        if name == "MPI_Abort" {
+            return WaitsFor::Aborts;
+        }
+        if name == "MPI_Finalize" {
+            return self.finalize();
+        }
+        if reading.constants().is_none() {
+            return WaitsFor::Unknown;
+        }
+        match reading.class(event) {
+            Class::Collective => match self.gathering.calls.get(&(rank, event.begin)) {
+                Some(number) => self.missing(*number),
+                None => WaitsFor::Unknown,
+            },
+            Class::Probe => self.probe(reading, event),
+            Class::PointToPoint => {
+                let begun = |o: &&ActiveOperation| {
+                    o.request.is_none() && o.begin_ticks == Some(event.begin)
+                };
+                self.operations(reading, self.active(rank).filter(begun).copied().collect(), false)
+            }
+            Class::Completion => self.completion(reading, event, name),
+            _ => match synchronising(reading, event) {
+                Some(call) => self.synchronising(reading, call),
+                None => WaitsFor::Unknown,
+            },
+        }
+    }
+
+    fn active(&self, rank: u32) -> impl Iterator<Item = &ActiveOperation> {
+        self.gathering.active.get(&rank).into_iter().flatten()
+    }
+
+    fn completion(&self, reading: &Reading, event: &Event, name: &str) -> WaitsFor {
+        let rank = reading.trace.rank;
+        let mut handles: Vec<u32> =
+            reading.trace.file.requests(event).map(|state| state.request).collect();
+        if event.request != 0 {
+            handles.push(event.request);
+        }
+        handles.retain(|handle| *handle != 0);
+        let any = matches!(
+            name,
+            "MPI_Waitany" | "MPI_Waitsome" | "MPI_Testany" | "MPI_Testsome" | "MPI_Testall"
+        );
+        if handles.is_empty() {
+            // Which requests is not recorded before the call: any active one may be among them.
+            return match any {
+                true => self.operations(reading, self.active(rank).copied().collect(), true),
+                false => WaitsFor::Unknown,
+            };
+        }
+        handles.sort_unstable();
+        handles.dedup();
+        let mut operations = Vec::new();
+        for handle in handles {
+            let of_handle = || self.active(rank).filter(|o| o.request == Some(handle));
+            // A handle may stand for several operations: the first is the one.
+            let first = of_handle().next().map(|first| first.begin_ticks);
+            operations.extend(of_handle().filter(|o| Some(o.begin_ticks) == first).copied());
+        }
+        match operations.is_empty() {
+            true => WaitsFor::Unknown,
+            false => self.operations(reading, operations, any),
+        }
+    }
+
+    fn operations(
+        &self,
+        reading: &Reading,
+        operations: Vec<ActiveOperation>,
+        any: bool,
+    ) -> WaitsFor {
+        if operations.is_empty() {
+            return WaitsFor::Unknown;
+        }
+        let mut needs: BTreeMap<Need, u64> = BTreeMap::new();
+        let mut unknown = false;
+        for operation in operations {
+            match self.operation(reading, &operation) {
+                Ok(Some(need)) => *needs.entry(need).or_default() += 1,
+                Ok(None) if any => return WaitsFor::Nobody,
+                Ok(None) => {}
+                Err(()) => unknown = true,
+            }
+        }
+        if needs.is_empty() {
+            return if unknown { WaitsFor::Unknown } else { WaitsFor::Nobody };
+        }
+        if any && unknown {
+            return WaitsFor::Unknown;
+        }
+        let needs = needs.into_iter().map(|(need, count)| Need { count, ..need }).collect();
+        WaitsFor::Needs { needs, any }
+    }
+
+    /// What an operation needs, if anything; an error when that is not known.
+    fn operation(&self, reading: &Reading, o: &ActiveOperation) -> Result<Option<Need>, ()> {
+        let label = |communicator| reading.communicators.label(communicator);
+        let need = |whom, operation, tag, communicator, begun| {
+            let communicator = label(communicator);
+            Some(Need { whom, operation, tag, communicator, begun, count: 1 })
+        };
+        match o.work {
+            ActiveWork::Send { to, tag, communicator, met } => {
+                let goes_on = met && self.inside.contains(&to);
+                let whom = Whom::Rank(to);
+                Ok(need(whom, "send", Some(tag), communicator, met).filter(|_| !goes_on))
+            }
+            ActiveWork::Receive { from: Some(from), tag, communicator, met } => {
+                // A send that is complete on its side is on its way; one that is not needs its rank
+                // to call MPI.
+                let rank = reading.trace.rank;
+                let sends = self.active(from).any(|other| {
+                    matches!(other.work, ActiveWork::Send { to, communicator: on, met: true, .. }
+                        if to == rank && on == communicator)
+                });
+                let goes_on = met && (!sends || self.inside.contains(&from));
+                let whom = Whom::Rank(from);
+                Ok(need(whom, "receive", tag, communicator, met).filter(|_| !goes_on))
+            }
+            ActiveWork::Receive { from: None, tag, communicator, met } => {
+                let whom = Whom::AnyOf(communicator);
+                Ok(need(whom, "receive", tag, communicator, false).filter(|_| !met))
+            }
+            ActiveWork::Collective { .. } => {
+                let key = o.begin_ticks.map(|begin| (o.rank, begin));
+                let number = key.and_then(|key| self.gathering.calls.get(&key)).ok_or(())?;
+                Ok(self.missing_need(*number))
+            }
+            ActiveWork::Other => Err(()),
+        }
+    }
+
+    fn missing_need(&self, number: usize) -> Option<Need> {
+        let open = self.gathering.collectives.get(number)?;
+        let complete = open.missing.0.is_empty() && open.missing_unknown == 0;
+        (!complete).then(|| Need {
+            whom: Whom::Missing(number),
+            operation: "collective",
+            tag: None,
+            communicator: open.communicator.clone(),
+            begun: false,
+            count: 1,
+        })
+    }
+
+    fn missing(&self, number: usize) -> WaitsFor {
+        match self.missing_need(number) {
+            Some(need) => WaitsFor::Needs { needs: vec![need], any: false },
+            None => WaitsFor::Nobody,
+        }
+    }
+
+    fn probe(&self, reading: &Reading, event: &Event) -> WaitsFor {
+        let (Some(constants), Some(communicator)) =
+            (reading.constants(), reading.communicator(event))
+        else {
+            return WaitsFor::Unknown;
+        };
+        let whom = match reading.partner(event, event.peer, constants) {
+            Partner::Rank(rank) => Whom::Rank(rank),
+            Partner::Any => Whom::AnyOf(communicator),
+            Partner::Nobody => return WaitsFor::Nobody,
+            Partner::Unknown => return WaitsFor::Unknown,
+        };
+        let need = Need {
+            whom,
+            operation: "probe",
+            tag: Some(event.tag).filter(|tag| *tag != constants.any_tag),
+            communicator: reading.communicators.label(communicator),
+            begun: false,
+            count: 1,
+        };
+        WaitsFor::Needs { needs: vec![need], any: false }
+    }
+
+    /// Nobody returns from MPI_Finalize before all have come, in any library that is known.
+    fn finalize(&mut self) -> WaitsFor {
+        let number = match self.finalize {
+            Some(number) => number,
+            None => {
+                let came = |rank: u32| {
+                    let trace = self.run.position_of(rank).map(|index| &self.run.ranks[index]);
+                    trace.is_some_and(|trace| {
+                        trace.facts.end_ticks.is_some()
+                            || trace.threads.iter().any(|thread| thread.calls_finalize)
+                    })
+                };
+                let (inside, missing) = (0..self.run.world_size).partition(|rank| came(*rank));
+                let number = self.push("MPI_Finalize", "MPI_COMM_WORLD".into(), inside, missing);
+                *self.finalize.insert(number)
+            }
+        };
+        self.missing(number)
+    }
+
+    fn push(
+        &mut self,
+        function: &str,
+        communicator: String,
+        inside: Vec<u32>,
+        missing: Vec<u32>,
+    ) -> usize {
+        self.gathering.collectives.push(OpenCollective {
+            function: function.to_owned(),
+            communicator,
+            number: None,
+            inside: Ranks(inside),
+            missing: Ranks(missing),
+            missing_unknown: 0,
+            mismatched: false,
+        });
+        self.gathering.collectives.len() - 1
+    }
+
+    /// Counts the synchronising calls of all ranks, where some rank is inside one.
+    fn count_synchronising(&mut self, any: &Reading, open: &BTreeSet<Synchronising>) {
+        for (index, trace) in self.run.ranks.iter().enumerate() {
+            let reading = Reading { index, trace, ..*any };
+            for event in trace.file.threads.iter().flat_map(|thread| trace.file.events(thread)) {
+                if let Some(call) = synchronising(&reading, &event).filter(|c| open.contains(c)) {
+                    *self.made.entry((call, trace.rank)).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    fn synchronising(&mut self, reading: &Reading, call: Synchronising) -> WaitsFor {
+        let made = self.made.get(&(call, reading.trace.rank)).copied().unwrap_or(0);
+        let Some(entry) = reading.communicators.get(call.1) else { return WaitsFor::Unknown };
+        if let Some(number) = self.synchronising.get(&(call, made)) {
+            return self.missing(*number);
+        }
+        let (mut inside, mut missing) = (Vec::new(), Vec::new());
+        for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
+            let Some(first) = first else { return WaitsFor::Unknown };
+            for index in 0..i64::from(count.min(self.run.world_size)) {
+                let rank = i64::from(first).saturating_add(index.saturating_mul(stride));
+                let Ok(rank) = u32::try_from(rank) else { return WaitsFor::Unknown };
+                match self.made.get(&(call, rank)).copied().unwrap_or(0) {
+                    fewer if fewer < made => missing.push(rank),
+                    _ => inside.push(rank),
+                }
+            }
+        }
+        inside.sort_unstable();
+        missing.sort_unstable();
+        let number = self.push(call.0, reading.communicators.label(call.1), inside, missing);
+        self.synchronising.insert((call, made), number);
+        self.missing(number)
+    }
+}
+
+/// A call that waits for all members of its communicator, if it is one.
+fn synchronising(reading: &Reading, event: &Event) -> Option<Synchronising> {
+    if event.communicator == 0 || event.polls.is_some() {
+        return None;
+    }
+    let name = reading.name(event);
+    let name = SYNCHRONISING.iter().find(|other| **other == name)?;
+    Some((name, reading.communicator(event)?))
+}
