@@ -178,7 +178,7 @@ pub fn chunk_header(kind: u16, thread: u32, sequence: u32, content: usize) -> Ch
     ChunkHeader {
         magic: CHUNK_MAGIC,
         kind,
-        reserved0: 0,
+        flags: 0,
         thread,
         sequence,
         length: (CHUNK_HEADER_BYTES + content).next_multiple_of(CHUNK_GRANULE as usize) as u64,

@@ -44,6 +44,7 @@
 //! | `run_id` | what the files of one run have in common |
 //! | `say` | one line on standard error |
 //! | `settings` | environment variables |
+//! | `sanitizers` | lets programs start that are built with AddressSanitizer |
 //!
 //! Rules: no panic crosses the C boundary, no allocation, lock or system call on the path of a
 //! call (a full window, and a handle that the thread does not remember, leave the path), and whatever goes wrong with recording, the program goes on as without us.
@@ -79,6 +80,7 @@ mod presence;
 mod real_entry;
 mod region;
 mod run_id;
+mod sanitizers;
 mod say;
 mod settings;
 mod sites;

@@ -367,6 +367,27 @@ impl Recording {
         panic!("what the test waits for does not come\n{}", self.running.started_as);
     }
 
+    /// Where it is recorded.
+    pub fn directory(&self) -> PathBuf {
+        self.fresh.join("run")
+    }
+
+    /// A path beside the trace, for what the program writes itself.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.fresh.join(name)
+    }
+
+    /// Sends the launcher a signal.
+    pub fn signal_launcher(&self, signal: libc::c_int) {
+        // SAFETY: plain numbers; the process is our own child, which was not yet reaped.
+        unsafe { libc::kill(self.running.child.id() as libc::pid_t, signal) };
+    }
+
+    /// Sends launcher and ranks a signal, as a batch system does at the end of a job's time.
+    pub fn signal_all(&self, signal: libc::c_int) {
+        self.running.signal_group(signal);
+    }
+
     /// Waits for the end.
     pub fn end(self) -> Recorded {
         let Self { running, fresh, ranks } = self;

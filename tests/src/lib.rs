@@ -35,7 +35,7 @@ pub mod place;
 pub mod trace;
 pub mod victim;
 
-pub use job::{Job, Recorded};
+pub use job::{Job, Recorded, Recording};
 pub use kernels::{command, kernels};
 pub use mpi::Mpi;
 pub use victim::victim;

@@ -27,8 +27,17 @@ pub enum Build {
     Shared,
     /// C by the system's compiler, without MPI.
     WithoutMpi,
+<<<<<<< HEAD
     /// Fortran.
     Fortran,
+=======
+    /// C with AddressSanitizer.
+    Asan,
+    /// C with UndefinedBehaviorSanitizer.
+    Ubsan,
+    /// C with ThreadSanitizer.
+    Tsan,
+>>>>>>> 7a2fa20 (Deaths, kills, hostile callers and damage: victims and tests; threads in the report; AddressSanitizer's programs start under the recorder)
 }
 
 impl Build {
@@ -40,7 +49,13 @@ impl Build {
             Self::CppNoPie => "-cpp-no-pie",
             Self::Shared => ".so",
             Self::WithoutMpi => "-without-mpi",
+<<<<<<< HEAD
             Self::Fortran => "-fortran",
+=======
+            Self::Asan => "-asan",
+            Self::Ubsan => "-ubsan",
+            Self::Tsan => "-tsan",
+>>>>>>> 7a2fa20 (Deaths, kills, hostile callers and damage: victims and tests; threads in the report; AddressSanitizer's programs start under the recorder)
         }
     }
 
@@ -49,12 +64,17 @@ impl Build {
             Self::C | Self::Cpp | Self::WithoutMpi | Self::Fortran => &["-fPIE", "-pie"],
             Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
             Self::Shared => &["-fPIC", "-shared"],
+            Self::Asan => &["-fPIE", "-pie", "-fsanitize=address"],
+            Self::Ubsan => &["-fPIE", "-pie", "-fsanitize=undefined"],
+            Self::Tsan => &["-fPIE", "-pie", "-fsanitize=thread"],
         }
     }
 
     fn compiler(self, mpi: Mpi) -> Command {
         match self {
-            Self::C | Self::CNoPie | Self::Shared => mpi.compiler(Language::C),
+            Self::C | Self::CNoPie | Self::Shared | Self::Asan | Self::Ubsan | Self::Tsan => {
+                mpi.compiler(Language::C)
+            }
             Self::Cpp | Self::CppNoPie => {
                 let mut command = mpi.compiler(Language::Cpp);
                 // A program in C's file is compiled as C++ too.

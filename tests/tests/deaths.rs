@@ -1,7 +1,7 @@
 //! Every way to die: what had returned is in the trace, what had not is shown open, and the job ends
 //! as it would have ended without the recorder.
 
-use system_tests::{Job, Mpi, Recorded, sequence, under_both, victim};
+use system_tests::{Job, Mpi, Recorded, Recording, sequence, under_both, victim};
 
 /// A launcher that sees a rank die kills the others, and which of them it reports varies: MPICH's
 /// gives 5 for an `exit(5)` in 95 of 100 bare runs, else 1 or 9.
@@ -16,12 +16,13 @@ fn check_death(mpi: Mpi, name: &str) {
     let (mut bare_codes, mut codes) = (Vec::new(), Vec::new());
     for _ in 0..RECORDED_RUNS {
         let recorded = job.record();
-        check_trace_of_death(&recorded);
+        let events = check_trace_of_death(&recorded);
         let code = recorded.output.code();
         while !bare_codes.contains(&code) && bare_codes.len() < BARE_RUNS {
             bare_codes.push(job.bare().code());
         }
         if bare_codes.contains(&code) {
+            row(mpi, name, code, &bare_codes, events);
             return;
         }
         codes.push(code);
@@ -29,7 +30,15 @@ fn check_death(mpi: Mpi, name: &str) {
     panic!("recorded runs end with {codes:?}, bare runs with {bare_codes:?}");
 }
 
-fn check_trace_of_death(recorded: &Recorded) {
+/// A row of the table that `scripts/kill-ranks` prints.
+fn row(mpi: Mpi, name: &str, code: i32, bare_codes: &[i32], events: usize) {
+    let bare: Vec<String> = bare_codes.iter().map(i32::to_string).collect();
+    let (mpi, bare) = (mpi.suffix(), bare.join(","));
+    println!("DEATH {mpi:<8} {name:<28} {code:>9} {bare:>9} {events:>16}");
+}
+
+/// Gives the number of calls in the trace of the rank that died; all of them had to be there.
+fn check_trace_of_death(recorded: &Recorded) -> usize {
     assert!(recorded.output.own_lines().is_empty(), "{}", recorded.output);
     let trace = recorded.trace();
     let all = [("MPI_Init", 1), ("MPI_Comm_rank", 1000), ("MPI_Barrier", 1)];
@@ -43,6 +52,53 @@ fn check_trace_of_death(recorded: &Recorded) {
     let expected = [&all[..], &[("MPI_Recv", 1)]].concat();
     assert_eq!(calls, sequence(&expected)[..calls.len()], "the rank that waited");
     assert!(calls.len() >= 1001 && !other.is_finalized());
+    dead.calls().len()
+}
+
+/// Runs a victim of which rank 1 dies after 1000 calls, a barrier, and calls that `check` knows; the exit
+/// code must be one that the bare program gives.
+fn check_other_death(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
+    let job = Job::new(mpi, &victim(mpi, name)).ranks(2);
+    let (mut bare_codes, mut codes) = (Vec::new(), Vec::new());
+    for _ in 0..RECORDED_RUNS {
+        let recorded = job.record();
+        let events = check(&recorded);
+        let code = recorded.output.code();
+        while !bare_codes.contains(&code) && bare_codes.len() < BARE_RUNS {
+            bare_codes.push(job.bare().code());
+        }
+        if bare_codes.contains(&code) {
+            return row(mpi, name, code, &bare_codes, events);
+        }
+        codes.push(code);
+    }
+    panic!("recorded runs end with {codes:?}, bare runs with {bare_codes:?}");
+}
+
+/// Starts ranks that wait in MPI_Recv and outside MPI, ends the job by `kill`, and checks their traces.
+fn check_killed_job(mpi: Mpi, name: &str, kill: impl Fn(&Recording)) {
+    let job = Job::new(mpi, &victim(mpi, "blocks_in_recv")).ranks(2);
+    let mut running = job.start_recording();
+    let processes = running.wait_for(|trace| {
+        let blocked = trace.rank(0).open_calls() == ["MPI_Recv"];
+        let ready = trace.rank(1).count("MPI_Comm_rank") == 100;
+        let pid = |rank: usize| trace.rank(rank).file.fixed.pid as libc::pid_t;
+        (blocked && ready).then(|| [pid(0), pid(1)])
+    });
+    kill(&running);
+    let recorded = running.end();
+    // A launcher that is killed may leave its ranks behind.
+    for process in processes {
+        // SAFETY: plain numbers; the processes were ranks of our own job a moment ago.
+        unsafe { libc::kill(process, libc::SIGKILL) };
+    }
+    assert_ne!(recorded.output.code(), 0, "{}", recorded.output);
+    let trace = recorded.trace();
+    let calls = [("MPI_Init", 1), ("MPI_Comm_rank", 100)];
+    assert_eq!(trace.rank(1).calls(), sequence(&calls));
+    assert_eq!(trace.rank(0).calls(), [&sequence(&calls)[..], &["MPI_Recv"]].concat());
+    assert_eq!(trace.rank(0).open_calls(), ["MPI_Recv"]);
+    row(mpi, name, recorded.output.code(), &[], trace.rank(1).calls().len());
 }
 
 under_both! {
@@ -70,6 +126,47 @@ under_both! {
         check_death(mpi, "dies_exit_without_finalize");
     }
 
+    fn abort_inside_a_call(mpi) {
+        check_other_death(mpi, "dies_in_callback", |recorded| {
+            let trace = recorded.trace();
+            let dead = trace.rank(1);
+            let expected = [
+                ("MPI_Init", 1),
+                ("MPI_Comm_rank", 1000),
+                ("MPI_Barrier", 1),
+                ("MPI_Comm_rank", 499),
+                ("MPI_Op_create", 1),
+                ("MPI_Reduce_local", 1),
+            ];
+            assert_eq!(dead.calls(), sequence(&expected));
+            assert_eq!(dead.open_calls(), ["MPI_Reduce_local"]);
+            dead.calls().len()
+        });
+    }
+
+    fn one_rank_dies_while_another_goes_on(mpi) {
+        check_other_death(mpi, "dies_while_others_go_on", |recorded| {
+            let trace = recorded.trace();
+            let dead = trace.rank(1);
+            assert_eq!((dead.count("MPI_Comm_rank"), dead.open_calls().len()), (1500, 0));
+            let other = trace.rank(0);
+            assert!(other.count("MPI_Comm_rank") >= 1000 && !other.is_finalized());
+            dead.calls().len()
+        });
+    }
+
+    fn the_launcher_is_killed(mpi) {
+        check_killed_job(mpi, "launcher_killed", |job| job.signal_launcher(libc::SIGKILL));
+    }
+
+    fn the_end_of_the_jobs_time(mpi) {
+        check_killed_job(mpi, "wall_time", |job| {
+            job.signal_all(libc::SIGTERM);
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            job.signal_all(libc::SIGKILL);
+        });
+    }
+
     fn mpi_abort_is_shown_open(mpi) {
         let job = Job::new(mpi, &victim(mpi, "mpi_abort_7"));
         let recorded = job.record();
@@ -79,6 +176,7 @@ under_both! {
         let expected = [("MPI_Init", 1), ("MPI_Comm_rank", 10), ("MPI_Abort", 1)];
         assert_eq!(trace.rank(0).calls(), sequence(&expected));
         assert_eq!(trace.rank(0).open_calls(), ["MPI_Abort"]);
+        row(mpi, "mpi_abort_7", recorded.output.code(), &[7], trace.rank(0).calls().len());
         assert!(!trace.rank(0).is_finalized());
     }
 

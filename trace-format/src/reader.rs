@@ -17,30 +17,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-        // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
-        // never shorten a file that is not finished).
-        let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
-        Self::read(path, map)
-    }
-
-    /// As [`RankFile::open`], for the bytes of a file that lies elsewhere (in an archive, or made by a
-    /// test); `path` only names it.
-    ///
-    /// # Errors
-    /// As [`RankFile::open`].
-    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
-        let io = |source| OpenError::Io { path: path.to_owned(), source };
-        // A mapping cannot be empty.
-        let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(io)?;
-        map[..bytes.len()].copy_from_slice(bytes);
-        Self::read(path, map)
-    }
-
-    fn read(path: &Path, map: MmapMut) -> Result<Self, OpenError> {
-        let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
-        if (map.len() as u64) < HEADER_BYTES {
-            return Err(bad(SHORTER_THAN_HEADER.into()));
-        }
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::functions::{Class, class_of};
@@ -187,14 +164,9 @@ impl RankFile {
         if file.metadata().map_err(io)?.len() < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
-<<<<<<< HEAD
         // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
         // never shorten a file that is not finished).
         let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
-=======
-        // SAFETY: the mapping is only read; the file's writers follow the rule in the module's
-        // text (they never shorten a file that is not finished).
-        let map = unsafe { Mmap::map(&file) }.map_err(io)?;
         Self::read(path, map)
     }
 
@@ -208,15 +180,14 @@ impl RankFile {
         // A mapping cannot be empty.
         let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(io)?;
         map[..bytes.len()].copy_from_slice(bytes);
-        Self::read(path, map.make_read_only().map_err(io)?)
+        Self::read(path, map)
     }
 
-    fn read(path: &Path, map: Mmap) -> Result<Self, OpenError> {
+    fn read(path: &Path, map: MmapMut) -> Result<Self, OpenError> {
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         if (map.len() as u64) < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
->>>>>>> 8bf0bf5 (Fuzz targets for everything that reads a trace, on the stable toolchain)
         let fixed: FixedHeader = read_plain(&map).ok_or_else(|| bad("too short".into()))?;
         let header = check_header(&map, &fixed).map_err(bad)?;
         let counter = CounterKind::from_number(fixed.counter)

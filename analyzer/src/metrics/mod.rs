@@ -90,6 +90,22 @@ pub enum RankState {
     },
 }
 
+/// One thread's figures in the selection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ThreadMetrics {
+    /// Thread as the file numbers it: 0 called MPI first.
+    pub number: u32,
+    /// Calls that began in the selection.
+    pub calls: u64,
+    /// Seconds in MPI calls.
+    pub mpi_s: f64,
+    /// Seconds in the recorder.
+    pub tool_s: f64,
+    /// Useful seconds. The first thread is taken to work from the rank's begin to its end, another
+    /// from its first to its last event. γ_i is the union over the threads, not their sum.
+    pub compute_s: f64,
+}
+
 /// One rank's figures in the selection. Seconds unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankMetrics {
@@ -101,6 +117,8 @@ pub struct RankMetrics {
     pub takes_part: bool,
     /// Threads that called MPI or an interposed function.
     pub threads: usize,
+    /// Each of them.
+    pub by_thread: Vec<ThreadMetrics>,
     /// When its τ_i ends, on the global timeline; whole run.
     pub end_s: f64,
     /// τ_i: its time in the selection.
@@ -350,6 +368,17 @@ fn rank_metrics(
         host: trace.file.header.host.clone(),
         takes_part: *takes_part,
         threads,
+        by_thread: pass
+            .threads
+            .iter()
+            .map(|thread| ThreadMetrics {
+                number: thread.number,
+                calls: thread.calls,
+                mpi_s: seconds(thread.mpi_ticks),
+                tool_s: seconds(thread.tool_ticks),
+                compute_s: seconds(thread.compute_ticks),
+            })
+            .collect(),
         end_s: time.end_s(),
         elapsed_s: seconds(pass.elapsed_ticks),
         compute_s,

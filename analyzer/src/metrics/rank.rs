@@ -6,7 +6,7 @@ use trace_format::layout::FIRST_FUNCTION;
 use trace_format::reader::{RankFile, Totals};
 
 use crate::timeline::RankTime;
-use crate::trace::RankTrace;
+use crate::trace::{RankTrace, ThreadExtent};
 
 use super::resolve::RankSelection;
 use super::segments::{Activity, Functions, Segment, Segmenter, Segments};
@@ -62,6 +62,23 @@ pub(super) struct RankPass {
     pub flops: Option<f64>,
     /// Compute calls whose number of operations cannot be.
     pub absurd_flops: u64,
+    /// Each thread by itself, in the order of the file.
+    pub threads: Vec<ThreadSums>,
+}
+
+/// One thread's sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct ThreadSums {
+    /// Thread as the file numbers it.
+    pub number: u32,
+    /// Calls that began in the selection.
+    pub calls: u64,
+    /// Ticks in MPI.
+    pub mpi_ticks: u64,
+    /// Ticks in the recorder.
+    pub tool_ticks: u64,
+    /// Useful ticks.
+    pub compute_ticks: u64,
 }
 
 /// More operations than a call can make: a day of an exaflop machine is 10²³.
@@ -83,11 +100,14 @@ impl RankPass {
         };
         let mut calls = vec![CallSums::default(); trace.file.function_names().len()];
         let threads = &trace.file.threads;
-        for (thread, spans) in threads.iter().zip(Spans::of_threads(trace, time)) {
+        let each = threads.iter().zip(&trace.threads).zip(Spans::of_threads(trace, time));
+        for ((thread, extent), spans) in each {
             let mut call_clipper = Clipper::new(stretches);
             let mut length_clipper = Clipper::new(stretches);
-            let mut main = (thread.number == 0).then(|| MainThread::new(stretches, mode));
-            let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
+            let mut sums = Sums::new(stretches, mode);
+            let (begin, end) = working_stretch(extent, time).unwrap_or_default();
+            let mut segmenter = Segmenter::new(begin, end, &functions);
+            let mut thread_calls = 0u64;
             for span in spans {
                 let called = match span.kind {
                     SpanKind::Call(function) => Some((function, 1, span.end_ticks)),
@@ -110,6 +130,9 @@ impl RankPass {
                     if let Some(sums) = calls.get_mut(usize::from(function - FIRST_FUNCTION)) {
                         sums.add(&call, selection.every_call);
                     }
+                    if call.counts {
+                        thread_calls = thread_calls.saturating_add(count);
+                    }
                     if call.counts && functions.is_compute(function) {
                         pass.add_flops(&span);
                     }
@@ -119,21 +142,29 @@ impl RankPass {
                         pass.polls.ticks = pass.polls.ticks.saturating_add(call.ticks);
                     }
                 }
-                if let Some(main) = &mut main {
-                    segmenter.push(&span).for_each(|segment| main.add(&segment));
-                }
+                segmenter.push(&span).for_each(|segment| sums.add(&segment));
             }
             if let Some(totals) = thread.totals.as_ref().filter(|_| selection.every_call) {
                 pass.add_totals(totals, &trace.file, &mut calls);
+                thread_calls = thread_calls.saturating_add(totals.header.calls);
             }
-            if let Some(mut main) = main {
-                segmenter.finish().for_each(|segment| main.add(&segment));
-                pass.take_main(main);
-            }
+            segmenter.finish().for_each(|segment| sums.add(&segment));
+            let (mpi_ticks, tool_ticks) = (sums.mpi_ticks, sums.tool_ticks);
+            let compute_ticks = match thread.number {
+                0 => pass.take_main(sums),
+                _ => sums.useful.finish(),
+            };
+            pass.threads.push(ThreadSums {
+                number: thread.number,
+                calls: thread_calls,
+                mpi_ticks,
+                tool_ticks,
+                compute_ticks,
+            });
         }
         if !threads.iter().any(|thread| thread.number == 0) {
             // No event of the first thread: its whole stretch is the program's own.
-            let mut main = MainThread::new(stretches, mode);
+            let mut main = Sums::new(stretches, mode);
             let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
             segmenter.finish().for_each(|segment| main.add(&segment));
             pass.take_main(main);
@@ -190,11 +221,12 @@ impl RankPass {
         add(&mut self.polls.ticks, header.poll_ticks);
     }
 
-    fn take_main(&mut self, main: MainThread) {
+    fn take_main(&mut self, main: Sums) -> u64 {
         self.mpi_ticks = main.mpi_ticks;
         self.tool_ticks = main.tool_ticks;
         self.other_ticks = main.other_ticks;
         self.compute_ticks = main.useful.finish();
+        self.compute_ticks
     }
 }
 
@@ -223,8 +255,8 @@ impl CallSums {
     }
 }
 
-/// Sums of the thread that called MPI first.
-struct MainThread<'a> {
+/// Sums of a thread in the making.
+struct Sums<'a> {
     mode: ComputeMode,
     clipper: Clipper<'a>,
     useful: Union<'a>,
@@ -233,7 +265,7 @@ struct MainThread<'a> {
     other_ticks: u64,
 }
 
-impl<'a> MainThread<'a> {
+impl<'a> Sums<'a> {
     fn new(stretches: &'a [(u64, u64)], mode: ComputeMode) -> Self {
         Self {
             mode,
@@ -258,10 +290,18 @@ impl<'a> MainThread<'a> {
     }
 }
 
+/// When a thread works: the first from the rank's begin to its end, any other from its first to its
+/// last event: what it did before and after is not known.
+fn working_stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
+    if extent.number == 0 {
+        return Some((time.begin_ticks, time.end_ticks));
+    }
+    let (first, last) = (extent.first_ticks?, extent.last_ticks?);
+    let begin = first.max(time.begin_ticks);
+    Some((begin, last.min(time.end_ticks).max(begin)))
+}
+
 /// Ticks in which at least one thread does useful work.
-///
-/// The first thread is taken to work from the rank's begin to its end, any other from its first to
-/// its last event: what it did before and after is not known.
 fn union_over_threads(
     trace: &RankTrace,
     time: &RankTime,
@@ -275,11 +315,7 @@ fn union_over_threads(
         sequences.push(Segments::new(None, segmenter));
     }
     for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
-        let (begin, end) = match (extent.number, extent.first_ticks, extent.last_ticks) {
-            (0, ..) => (time.begin_ticks, time.end_ticks),
-            (_, Some(first), Some(last)) => (first.max(time.begin_ticks), last.min(time.end_ticks)),
-            _ => continue,
-        };
+        let Some((begin, end)) = working_stretch(extent, time) else { continue };
         let segmenter = Segmenter::new(begin, end, functions);
         sequences.push(Segments::new(Some(spans), segmenter));
     }

@@ -74,6 +74,7 @@ struct RankDocument<'a> {
     host: &'a str,
     takes_part: bool,
     threads: usize,
+    by_thread: Vec<ThreadDocument>,
     begin_s: f64,
     end_s: f64,
     elapsed_s: f64,
@@ -215,6 +216,15 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
     }
 }
 
+#[derive(Debug, Serialize)]
+struct ThreadDocument {
+    thread: u32,
+    calls: u64,
+    mpi_s: f64,
+    tool_s: f64,
+    compute_s: f64,
+}
+
 fn selection(metrics: &Metrics) -> SelectionDocument {
     let occurrences = metrics.occurrences;
     match &metrics.selection {
@@ -250,6 +260,17 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         host: &figures.host,
         takes_part: figures.takes_part,
         threads: figures.threads,
+        by_thread: figures
+            .by_thread
+            .iter()
+            .map(|thread| ThreadDocument {
+                thread: thread.number,
+                calls: thread.calls,
+                mpi_s: thread.mpi_s,
+                tool_s: thread.tool_s,
+                compute_s: thread.compute_s,
+            })
+            .collect(),
         begin_s: time.begin_s(),
         end_s: time.end_s(),
         elapsed_s: figures.elapsed_s,

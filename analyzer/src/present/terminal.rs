@@ -1,6 +1,8 @@
 //! The first screen: a report comes in, text for a terminal of 80 columns and more goes out.
 
-use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection};
+use crate::metrics::{
+    CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics,
+};
 use crate::timeline::{Alignment, Ending, GlobalTimeline};
 
 use super::Report;
@@ -23,6 +25,8 @@ const WIDTH: usize = 88;
 const INDENT: usize = 8;
 /// Ranks up to which all are shown; more are drawn together into groups of alike ranks.
 const ALL_RANKS: usize = 20;
+/// Threads shown.
+const MOST_THREADS: usize = 16;
 /// Functions shown.
 const MOST_CALLS: usize = 12;
 /// Diagnoses shown.
@@ -46,6 +50,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.line(&efficiency_line(report));
     screen.lines(&job::program_lines(report));
     screen.lines(&rank_table(report));
+    screen.labelled_block("THREADS", &thread_table(report));
     screen.labelled_block("CALLS", &call_table(report));
     if let Some(sites) = &report.metrics.sites {
         let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
@@ -240,6 +245,37 @@ fn rank_table(report: &Report) -> Vec<String> {
         table.left("state", states);
     }
     table.lines()
+}
+
+/// Threads of ranks that have several, those with most time in MPI where there are many.
+fn thread_table(report: &Report) -> Vec<String> {
+    let several = report.metrics.ranks.iter().filter(|rank| rank.threads > 1);
+    let mut threads: Vec<(u32, &ThreadMetrics)> =
+        several.flat_map(|rank| rank.by_thread.iter().map(|thread| (rank.rank, thread))).collect();
+    if threads.is_empty() {
+        return Vec::new();
+    }
+    let left_out = threads.len().saturating_sub(MOST_THREADS);
+    if left_out > 0 {
+        threads.sort_by(|a, b| b.1.mpi_s.total_cmp(&a.1.mpi_s));
+        threads.truncate(MOST_THREADS);
+        threads.sort_by_key(|(rank, thread)| (*rank, thread.number));
+    }
+    let elapsed_s = report.metrics.elapsed_s;
+    let unit = TimeUnit::of(elapsed_s);
+    let time = |seconds: f64| unit.column(seconds, elapsed_s);
+    let mut table = Table::default();
+    table.right("rank", threads.iter().map(|(rank, _)| rank.to_string()));
+    table.right("thread", threads.iter().map(|(_, thread)| thread.number.to_string()));
+    table.right("calls", threads.iter().map(|(_, thread)| count(thread.calls)));
+    table.right(&format!("MPI/{}", unit.name), threads.iter().map(|(_, t)| time(t.mpi_s)));
+    table.right("useful", threads.iter().map(|(_, thread)| time(thread.compute_s)));
+    table.right("tool", threads.iter().map(|(_, thread)| time(thread.tool_s)));
+    let mut lines = table.lines();
+    if left_out > 0 {
+        lines.push(format!("{} (--json lists all)", plural(left_out, "more thread")));
+    }
+    lines
 }
 
 /// What is not as it should be with a rank.

@@ -125,6 +125,9 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
             communication could win at most 8.9 %.
     CUT     1 rank (0) known only up to where recording or valid data end; the rest of tau
             counts as overhead, outside
+    STANDS  rank  stands        since     for  waits for
+            1     in MPI_Recv  7.90 s  >= 0 s  ?
+    LAST    rank 1: MPI_Init (-100 ns), cblas_dgemm x2 (3.90 s), MPI_Send (6.90 s), MPI_Recv (7.90 s)
     eps_p 0.89 = load balance 0.98 x communication 0.91   tau 7.90 s   computation = outside MPI
     rank  gamma/s    chi =    MPI  + tool  + outside  core  off-cpu  state
        0    6.892  1.008    0.850   0.008      0.150     0    0.010  cut: damaged

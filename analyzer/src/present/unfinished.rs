@@ -339,9 +339,21 @@ pub(super) fn last_call_lines(unfinished: &Unfinished) -> Vec<String> {
     let ranks = shown.into_iter().filter_map(|rank| unfinished.rank(rank));
     let lines = ranks.filter_map(|rank| {
         let calls = &rank.position()?.last_calls;
-        let calls: Vec<String> = calls
-            .iter()
-            .map(|call| format!("{} ({})", call_text(call), seconds(call.begin_s)))
+        // Equal ones in a row are one, with the time of the last.
+        let mut merged: Vec<(String, usize, f64)> = Vec::new();
+        for call in calls {
+            let text = call_text(call);
+            match merged.last_mut().filter(|(other, ..)| *other == text) {
+                Some((_, times, at_s)) => (*times, *at_s) = (*times + 1, call.begin_s),
+                None => merged.push((text, 1, call.begin_s)),
+            }
+        }
+        let calls: Vec<String> = merged
+            .into_iter()
+            .map(|(text, times, at_s)| match times {
+                1 => format!("{text} ({})", seconds(at_s)),
+                _ => format!("{text} x{times} ({})", seconds(at_s)),
+            })
             .collect();
         Some(format!("rank {}: {}", rank.rank, calls.join(", ")))
     });

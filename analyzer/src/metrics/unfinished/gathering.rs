@@ -7,7 +7,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{ActiveOperation, CollectiveInstance};
 use crate::trace::Run;
 
-use super::{OpenCollective, Ranks};
+use super::{MOST_RANKS, OpenCollective, Ranks, members};
 
 /// What matching left open, in a run.
 #[derive(Debug, Default)]
@@ -28,7 +28,8 @@ impl Gathering {
         communicators: &CommunicatorTable,
     ) {
         let open = |member: &&crate::timeline::matching::CollectiveMember| {
-            member.complete_s.is_none()
+            run.world_size <= MOST_RANKS
+                && member.complete_s.is_none()
                 && run.position_of(member.rank).is_some_and(|i| !run.ranks[i].facts.finalized())
         };
         let inside: Vec<_> = instance.members.iter().filter(open).collect();
@@ -44,25 +45,11 @@ impl Gathering {
         for member in inside {
             self.calls.insert((member.rank, member.begin_ticks), number);
         }
-        let (mut missing, mut unknown) = (Vec::new(), 0);
+        let (mut missing, mut unknown) = (Vec::new(), 0u32);
         if let Some(entry) = communicators.get(instance.communicator) {
-            for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
-                let Some(first) = first else {
-                    unknown += count;
-                    continue;
-                };
-                for index in 0..i64::from(count.min(run.world_size)) {
-                    let rank = i64::from(first).saturating_add(index.saturating_mul(stride));
-                    match u32::try_from(rank).ok().filter(|rank| *rank < run.world_size) {
-                        Some(rank) if present.binary_search(&rank).is_err() => missing.push(rank),
-                        Some(_) => {}
-                        None => unknown += 1,
-                    }
-                }
-            }
+            (missing, unknown) = members(entry, run.world_size);
+            missing.retain(|rank| present.binary_search(rank).is_err());
         }
-        missing.sort_unstable();
-        missing.dedup();
         // A communicator whose members are not all known may have any number of them missing.
         let unknown = unknown.min(instance.missing.saturating_sub(missing.len() as u32));
         self.collectives.push(OpenCollective {

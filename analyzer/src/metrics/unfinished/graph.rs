@@ -84,7 +84,13 @@ pub(super) fn circles(nodes: &[Node], free: &[bool]) -> Vec<Vec<usize>> {
             }
         }
     }
-    let next = |index: usize| stuck_needs(index).copied().find(|need| left[*need]);
+    let next = |index: usize| {
+        let need = stuck_needs(index).copied().find(|need| left[*need])?;
+        // A choice that several share, and that may be among its own members: another one of them.
+        let shared = matches!(nodes[need], Node::Any(_)) && !matches!(nodes[index], Node::Any(_));
+        let other = || stuck_needs(need).copied().find(|need| left[*need] && *need != index);
+        if shared { other().or(Some(index)) } else { Some(need) }
+    };
     let mut found = Vec::new();
     // The walk in which each node was met.
     let mut walk_of = vec![0usize; nodes.len()];
@@ -158,6 +164,9 @@ mod tests {
         let stuck = [Any(vec![1, 2]), All(vec![0]), Never];
         assert_eq!(free(&stuck), [false, false, false]);
         assert_eq!(circles_of(&stuck), [[0, 1]]);
+        // 0 and 1 wait for any of 0, 1 and 2, by a choice that they share.
+        let shared = [All(vec![3]), All(vec![3]), Never, Any(vec![0, 1, 2])];
+        assert_eq!(circles_of(&shared), [[0, 1]]);
     }
 
     #[test]

@@ -11,10 +11,11 @@ mod graph;
 mod needs;
 mod position;
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::timeline::GlobalTimeline;
-use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
 use crate::trace::{ProcessState, RankTrace, Run};
 
 pub(super) use gathering::Gathering;
@@ -159,6 +160,8 @@ pub struct Unfinished {
     pub causes: Vec<Cause>,
 }
 
+/// Ranks of the world up to which the graph is made; a larger world is a damaged header.
+const MOST_RANKS: u32 = 1 << 24;
 /// Ends of chains whose waiting ranks are counted.
 const MOST_CAUSES: usize = 64;
 
@@ -172,6 +175,9 @@ impl Unfinished {
     ) -> Option<Self> {
         let unfinished = |trace: &&RankTrace| !trace.facts.finalized();
         run.ranks.iter().find(unfinished)?;
+        if run.world_size > MOST_RANKS {
+            return None;
+        }
         let running = run.ranks.iter().any(|trace| trace.process.runs());
         let (until_s, at_least) = until(run, timeline, running);
         let readings = || {
@@ -226,6 +232,32 @@ impl Unfinished {
     }
 }
 
+/// Ranks of the world among the members of a communicator, ascending, and how many members are not known
+/// or of other worlds.
+fn members(entry: &CommunicatorEntry, world_size: u32) -> (Vec<u32>, u32) {
+    let (mut ranks, mut unknown) = (Vec::new(), 0u32);
+    for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
+        let Some(first) = first else {
+            unknown = unknown.saturating_add(count);
+            continue;
+        };
+        for index in 0..i64::from(count.min(world_size)) {
+            // Definitions that cannot be may list a rank many times.
+            if ranks.len() > 2 * world_size as usize {
+                break;
+            }
+            let rank = i64::from(first).saturating_add(index.saturating_mul(stride));
+            match u32::try_from(rank).ok().filter(|rank| *rank < world_size) {
+                Some(rank) => ranks.push(rank),
+                None => unknown = unknown.saturating_add(1),
+            }
+        }
+    }
+    ranks.sort_unstable();
+    ranks.dedup();
+    (ranks, unknown)
+}
+
 /// Up to when the ranks are known to have stood so, and whether it may have been longer.
 fn until(run: &Run, timeline: &GlobalTimeline, running: bool) -> (f64, bool) {
     let last_s = timeline.ranks.iter().map(|time| time.end_s()).fold(0.0, f64::max);
@@ -273,20 +305,26 @@ fn nodes(
             _ => Node::Acts,
         });
     }
-    let any_of = |communicator: u32| world + collectives.len() + communicator as usize;
-    for entry in communicators.entries() {
-        let (mut members, mut outside) = (Vec::new(), false);
-        for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
-            let Some(first) = first else {
-                outside |= count > 0;
-                continue;
-            };
-            let ranks = (0..i64::from(count.min(run.world_size)))
-                .map(|i| i64::from(first).saturating_add(i.saturating_mul(stride)));
-            members.extend(ranks.filter_map(|rank| usize::try_from(rank).ok()));
+    let waits = ranks.iter().flat_map(|rank| &rank.threads).filter_map(|t| t.waits_for.as_ref());
+    let mut any_of: BTreeMap<u32, usize> = BTreeMap::new();
+    for wait in waits {
+        let WaitsFor::Needs { needs, .. } = wait else { continue };
+        for need in needs {
+            if let Whom::AnyOf(communicator) = need.whom
+                && let Some(entry) = communicators.get(communicator)
+            {
+                any_of.entry(communicator).or_insert_with(|| {
+                    // Who is not known may send.
+                    nodes.push(match members(entry, run.world_size) {
+                        (members, 0) => {
+                            Node::Any(members.iter().map(|rank| *rank as usize).collect())
+                        }
+                        _ => Node::Acts,
+                    });
+                    nodes.len() - 1
+                });
+            }
         }
-        members.retain(|member| *member < world);
-        nodes.push(if outside { Node::Acts } else { Node::Any(members) });
     }
     for rank in ranks {
         let node = if running && rank.process == ProcessState::Gone {
@@ -298,13 +336,18 @@ fn nodes(
             let mut threads: Vec<Node> = waits
                 .map(|wait| match wait {
                     WaitsFor::Needs { needs, any } => {
-                        let needs = needs.iter().map(|need| match need.whom {
-                            Whom::Rank(rank) => rank as usize,
-                            Whom::AnyOf(communicator) => any_of(communicator),
-                            Whom::Missing(number) => collective(number),
+                        let known = needs.len();
+                        let needs = needs.iter().filter_map(|need| match need.whom {
+                            Whom::Rank(rank) => Some(rank as usize).filter(|rank| *rank < world),
+                            Whom::AnyOf(communicator) => any_of.get(&communicator).copied(),
+                            Whom::Missing(number) => Some(collective(number)),
                         });
-                        let needs = needs.filter(|need| *need < nodes.len()).collect();
-                        if *any { Node::Any(needs) } else { Node::All(needs) }
+                        let needs: Vec<usize> = needs.collect();
+                        match any {
+                            _ if needs.len() < known => Node::Acts,
+                            true => Node::Any(needs),
+                            false => Node::All(needs),
+                        }
                     }
                     WaitsFor::Nobody => Node::All(Vec::new()),
                     WaitsFor::Unknown | WaitsFor::Aborts => Node::Acts,

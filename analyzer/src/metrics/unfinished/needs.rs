@@ -7,11 +7,11 @@ use trace_format::functions::Class;
 use trace_format::reader::Event;
 
 use crate::timeline::matching::{ActiveOperation, ActiveWork};
-use crate::trace::{ProcessState, Run};
+use crate::trace::{ProcessState, RankTrace, Run};
 
 use super::gathering::Gathering;
 use super::position::{Partner, Reading, Tail};
-use super::{OpenCollective, Ranks};
+use super::{OpenCollective, Ranks, members};
 
 /// Who has to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -368,23 +368,25 @@ impl<'a> Needs<'a> {
     fn synchronising(&mut self, reading: &Reading, call: Synchronising) -> WaitsFor {
         let made = self.made.get(&(call, reading.trace.rank)).copied().unwrap_or(0);
         let Some(entry) = reading.communicators.get(call.1) else { return WaitsFor::Unknown };
+        let folds = |trace: &RankTrace| trace.file.threads.iter().any(|t| t.totals.is_some());
+        if self.run.ranks.iter().any(folds) {
+            // Calls that are not kept one by one cannot be counted by communicator.
+            return WaitsFor::Unknown;
+        }
         if let Some(number) = self.synchronising.get(&(call, made)) {
             return self.missing(*number);
         }
         let (mut inside, mut missing) = (Vec::new(), Vec::new());
-        for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
-            let Some(first) = first else { return WaitsFor::Unknown };
-            for index in 0..i64::from(count.min(self.run.world_size)) {
-                let rank = i64::from(first).saturating_add(index.saturating_mul(stride));
-                let Ok(rank) = u32::try_from(rank) else { return WaitsFor::Unknown };
-                match self.made.get(&(call, rank)).copied().unwrap_or(0) {
-                    fewer if fewer < made => missing.push(rank),
-                    _ => inside.push(rank),
-                }
+        let (all, unknown) = members(entry, self.run.world_size);
+        if unknown > 0 {
+            return WaitsFor::Unknown;
+        }
+        for rank in all {
+            match self.made.get(&(call, rank)).copied().unwrap_or(0) {
+                fewer if fewer < made => missing.push(rank),
+                _ => inside.push(rank),
             }
         }
-        inside.sort_unstable();
-        missing.sort_unstable();
         let number = self.push(call.0, reading.communicators.label(call.1), inside, missing);
         self.synchronising.insert((call, made), number);
         self.missing(number)

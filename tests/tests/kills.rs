@@ -1,0 +1,129 @@
+//! SIGKILL at random moments to 2-rank jobs that exchange many small messages: every call that had
+//! returned is in the trace, and every trace can be read.
+//!
+//! The program proves what had returned: it counts in a mapped file of its own after each call. The
+//! record is closed before the call returns, so a trace has as many calls as were counted, or one more.
+//! `GAMMACHI_TEST_KILLS` says how many jobs (both MPIs together; `scripts/kill-ranks` sets it),
+//! `GAMMACHI_TEST_SEED` repeats a run.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use system_tests::place::Fresh;
+use system_tests::{Job, Mpi, victim};
+use trace_format::layout::rank_file_path;
+use trace_format::reader::RankFile;
+
+const KILLS: u64 = 20;
+const MESSAGES: u64 = 1_000_000;
+/// A job that gets no further in this time fails the test.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn number_in_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// xorshift64*: which moments are chosen need only be spread.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
+    }
+}
+
+/// What a rank wrote of itself: calls that returned, and its process.
+fn proof(prefix: &Path, rank: usize) -> Option<(u64, u64)> {
+    let bytes = std::fs::read(format!("{}-{rank}", prefix.display())).ok()?;
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    Some((word(0)?, word(8).filter(|pid| *pid != 0)?))
+}
+
+/// Sends and receives of a trace that had returned, and whether a further one had begun.
+fn recorded(path: &Path) -> Result<(u64, bool), String> {
+    let file = RankFile::open(path).map_err(|error| error.to_string())?;
+    if !file.diagnoses.is_empty() {
+        return Err(format!("{:?}", file.diagnoses));
+    }
+    let [thread] = &file.threads[..] else { return Err("not one thread".into()) };
+    if thread.totals.is_some() {
+        return Err("events were folded".into());
+    }
+    let (mut returned, mut open) = (0, false);
+    let mut events = file.events(thread);
+    for event in events.by_ref() {
+        let name = file.function_name(event.function);
+        if matches!(name, Some("MPI_Send" | "MPI_Recv")) {
+            returned += u64::from(event.end.is_some());
+            open = event.end.is_none();
+        }
+    }
+    match events.damage() {
+        Some(damage) => Err(damage.to_string()),
+        None => Ok((returned, open)),
+    }
+}
+
+#[test]
+fn no_event_is_lost_by_sigkill_at_any_moment() {
+    let kills = number_in_environment("GAMMACHI_TEST_KILLS").unwrap_or(KILLS);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    let seed = number_in_environment("GAMMACHI_TEST_SEED").unwrap_or(now.as_nanos() as u64 | 1);
+    println!("seed {seed}");
+    let mut random = Random(seed);
+    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+        let (mut events, mut ahead, mut open) = (0, 0, 0);
+        for _ in 0..kills.div_ceil(2) {
+            let fresh = Fresh::new();
+            let prefix: PathBuf = fresh.join("proof");
+            let running = Job::new(mpi, &victim(mpi, "proves_its_messages"))
+                .ranks(2)
+                .argument(MESSAGES.to_string())
+                .argument(&prefix)
+                .deadline(PATIENCE)
+                .start_recording();
+            let (at, who) = (random.below(MESSAGES), random.below(2) as usize);
+            let begin = Instant::now();
+            let process = loop {
+                if let Some((_, process)) = proof(&prefix, who).filter(|(count, _)| *count >= at) {
+                    break process;
+                }
+                assert!(begin.elapsed() < PATIENCE, "the job does not reach message {at}");
+                std::thread::sleep(Duration::from_micros(200));
+            };
+            // SAFETY: plain numbers; the process is a rank of our own job.
+            unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
+            let directory = running.directory();
+            let job = running.end();
+            for rank in 0..2 {
+                let (proven, _) = proof(&prefix, rank).expect("the rank wrote it");
+                let what = recorded(&directory.join(rank_file_path(0, rank as u32)));
+                let (returned, begun) = what.unwrap_or_else(|what| {
+                    panic!(
+                        "rank {rank}, killed rank {who} at {at}, seed {seed}: {what}\n{}",
+                        job.output
+                    )
+                });
+                assert!(
+                    returned == proven || returned == proven + 1,
+                    "rank {rank}: {proven} calls had returned, {returned} are in the trace; killed \
+                     rank {who} at {at}, seed {seed}\n{}",
+                    job.output
+                );
+                events += returned;
+                ahead += returned - proven;
+                open += u64::from(begun);
+            }
+        }
+        println!(
+            "{:<8} {} jobs killed, {} traces read, {events} calls had returned and are there ({ahead} \
+             of them not yet counted by the program), 0 lost, {open} ranks inside a call",
+            mpi.suffix(),
+            kills.div_ceil(2),
+            2 * kills.div_ceil(2),
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! Who waits for whom: the report of jobs that hang, while they run and after their end.
+
+use gammachi_analyzer::metrics::{CauseKind, Metrics, Selection, Unfinished};
+use gammachi_analyzer::present::{Report, terminal};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::{ProcessState, Run};
+use system_tests::{Job, Recording, under_both, victim};
+
+/// The screen, and what it says about the ranks that did not finish.
+fn report(directory: &std::path::Path) -> (String, Unfinished) {
+    let run = Run::open(directory).expect("it can be read");
+    assert_eq!(run.diagnoses, []);
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
+    let screen =
+        terminal::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false);
+    (screen, metrics.unfinished.expect("some rank did not finish"))
+}
+
+/// Ends a job that would not end.
+fn end(running: Recording) {
+    running.signal_all(libc::SIGKILL);
+    assert_ne!(running.end().output.code(), 0);
+}
+
+under_both! {
+    fn a_deadlock_is_named_while_it_lasts_and_afterwards(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "deadlock_recv_recv")).ranks(3);
+        let mut running = job.start_recording();
+        running.wait_for(|trace| {
+            let open: Vec<_> = trace.ranks.iter().flat_map(|rank| rank.open_calls()).collect();
+            (open == ["MPI_Recv", "MPI_Recv", "MPI_Barrier"]).then_some(())
+        });
+        let (screen, found) = report(&running.directory());
+        assert_eq!(found.deadlocks.len(), 1, "{screen}");
+        assert_eq!(found.deadlocks[0].ranks, [0, 1]);
+        assert!(found.deadlocks[0].certain && found.running && !found.at_least, "{screen}");
+        assert!(found.ranks.iter().all(|rank| rank.stuck && rank.process.runs()), "{screen}");
+        let [open] = &found.collectives[..] else { panic!("{screen}") };
+        assert_eq!((open.function.as_str(), open.number), ("MPI_Barrier", Some(0)));
+        assert_eq!((&open.inside.0[..], &open.missing.0[..]), (&[2][..], &[0, 1][..]));
+        assert!(screen.contains("in MPI_Recv from 1, tag 7"), "{screen}");
+        running.signal_all(libc::SIGKILL);
+        let recorded = running.end();
+        let (screen, found) = report(&recorded.directory());
+        assert_eq!(found.deadlocks[0].ranks, [0, 1], "{screen}");
+        assert!(!found.running && found.at_least, "{screen}");
+        assert!(found.ranks.iter().all(|rank| rank.process == ProcessState::Gone), "{screen}");
+    }
+
+    fn the_rank_that_never_reaches_a_barrier_is_the_cause(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "never_reaches_barrier")).ranks(3);
+        let mut running = job.start_recording();
+        running.wait_for(|trace| {
+            let inside = |rank: usize| trace.rank(rank).open_calls() == ["MPI_Barrier"];
+            let last = trace.rank(2);
+            let outside = last.count("MPI_Barrier") == 5 && last.open_calls().is_empty();
+            (inside(0) && inside(1) && outside && trace.rank(0).count("MPI_Barrier") == 6
+                && trace.rank(1).count("MPI_Barrier") == 6).then_some(())
+        });
+        let (screen, found) = report(&running.directory());
+        assert_eq!(found.deadlocks, [], "{screen}");
+        let [cause] = &found.causes[..] else { panic!("{screen}") };
+        assert_eq!((cause.rank, cause.kind), (2, CauseKind::OutsideMpi), "{screen}");
+        assert_eq!(cause.waiting.0, [0, 1]);
+        assert!(screen.contains("missing: 2"), "{screen}");
+        assert!(screen.contains("collective #5 of MPI_COMM_WORLD"), "{screen}");
+        end(running);
+    }
+
+    fn of_a_rank_that_died_it_is_said(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(2).record();
+        let (screen, found) = report(&recorded.directory());
+        let dead = found.rank(1).expect("it did not finish");
+        assert_eq!(dead.process, ProcessState::Gone, "{screen}");
+        assert!(dead.is_outside(), "{screen}");
+        let last = &dead.threads[0].last_calls;
+        assert_eq!(last.last().map(|call| call.function.as_str()), Some("MPI_Comm_rank"));
+        // The other rank may be killed before it gets to MPI_Recv.
+        if let [cause] = &found.causes[..] {
+            assert_eq!((cause.rank, cause.kind), (1, CauseKind::OutsideMpi), "{screen}");
+        }
+    }
+}
