@@ -141,7 +141,8 @@ pub fn sound_fixed(level: u8, rank: u32, world_size: u32) -> FixedHeader {
         payload_bytes: 0,
         payload_crc: 0,
         fixed_crc: 0,
-        reserved: [0; 24],
+        reserved: [0; 8],
+        run_id: [7; 16],
     }
 }
 

@@ -61,8 +61,9 @@ pub(super) fn free(nodes: &[Node]) -> Vec<bool> {
 }
 
 /// Circles among the nodes that are not free, each from its lowest node on. Every node of a circle
-/// needs the next one. Circles that share a node with one that was found are not listed.
-pub(super) fn circles(nodes: &[Node], free: &[bool]) -> Vec<Vec<usize>> {
+/// needs the next one. Circles that share a node with one that was found are not listed. Nodes from
+/// `ranks` on stand for no rank.
+pub(super) fn circles(nodes: &[Node], free: &[bool], ranks: usize) -> Vec<Vec<usize>> {
     // Nodes whose chains all end are taken away; what is left leads into a circle.
     let stuck_needs = |index: usize| nodes[index].needs().iter().filter(|need| !free[**need]);
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -87,7 +88,7 @@ pub(super) fn circles(nodes: &[Node], free: &[bool]) -> Vec<Vec<usize>> {
     let next = |index: usize| {
         let need = stuck_needs(index).copied().find(|need| left[*need])?;
         // A choice that several share, and that may be among its own members: another one of them.
-        let shared = matches!(nodes[need], Node::Any(_)) && !matches!(nodes[index], Node::Any(_));
+        let shared = matches!(nodes[need], Node::Any(_)) && need >= ranks && index < ranks;
         let other = || stuck_needs(need).copied().find(|need| left[*need] && *need != index);
         if shared { other().or(Some(index)) } else { Some(need) }
     };
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     fn circles_of(nodes: &[Node]) -> Vec<Vec<usize>> {
-        circles(nodes, &free(nodes))
+        circles(nodes, &free(nodes), nodes.len().min(3))
     }
 
     #[test]
