@@ -1,8 +1,6 @@
 //! The first screen: a report comes in, text for a terminal of 80 columns and more goes out.
 
-use crate::metrics::{
-    CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics,
-};
+use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
 use crate::timeline::{Alignment, Ending, GlobalTimeline};
 
 use super::Report;

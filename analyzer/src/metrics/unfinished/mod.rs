@@ -220,7 +220,11 @@ impl Unfinished {
             let acts = nodes[rank.rank as usize] == Node::Never;
             rank.stuck = !acts && !free[rank.rank as usize];
         }
-        let deadlocks = deadlocks(&graph::circles(&nodes, &free, run.world_size as usize), &ranks, run.world_size);
+        let deadlocks = deadlocks(
+            &graph::circles(&nodes, &free, run.world_size as usize),
+            &ranks,
+            run.world_size,
+        );
         let causes = causes(run, &nodes, &ranks);
         Some(Self { running, until_s, at_least, ranks, collectives, deadlocks, causes })
     }
