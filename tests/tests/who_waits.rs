@@ -27,9 +27,10 @@ under_both! {
     fn a_deadlock_is_named_while_it_lasts_and_afterwards(mpi) {
         let job = Job::new(mpi, &victim(mpi, "deadlock_recv_recv")).ranks(3);
         let mut running = job.start_recording();
-        running.wait_for(|trace| {
+        let processes = running.wait_for(|trace| {
             let open: Vec<_> = trace.ranks.iter().flat_map(|rank| rank.open_calls()).collect();
-            (open == ["MPI_Recv", "MPI_Recv", "MPI_Barrier"]).then_some(())
+            let pid = |rank: usize| trace.rank(rank).file.fixed.pid as libc::pid_t;
+            (open == ["MPI_Recv", "MPI_Recv", "MPI_Barrier"]).then(|| [0, 1, 2].map(pid))
         });
         let (screen, found) = report(&running.directory());
         assert_eq!(found.deadlocks.len(), 1, "{screen}");
@@ -41,7 +42,18 @@ under_both! {
         assert_eq!((&open.inside.0[..], &open.missing.0[..]), (&[2][..], &[0, 1][..]));
         assert!(screen.contains("in MPI_Recv from 1, tag 7"), "{screen}");
         running.signal_all(libc::SIGKILL);
+        for process in processes {
+            // SAFETY: plain numbers; the processes are ranks of our own job.
+            unsafe { libc::kill(process, libc::SIGKILL) };
+        }
         let recorded = running.end();
+        // They may take a moment to go.
+        for _ in 0..500 {
+            if !report(&recorded.directory()).1.running {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         let (screen, found) = report(&recorded.directory());
         assert_eq!(found.deadlocks[0].ranks, [0, 1], "{screen}");
         assert!(!found.running && found.at_least, "{screen}");
