@@ -27,17 +27,14 @@ pub enum Build {
     Shared,
     /// C by the system's compiler, without MPI.
     WithoutMpi,
-<<<<<<< HEAD
     /// Fortran.
     Fortran,
-=======
     /// C with AddressSanitizer.
     Asan,
     /// C with UndefinedBehaviorSanitizer.
     Ubsan,
     /// C with ThreadSanitizer.
     Tsan,
->>>>>>> 7a2fa20 (Deaths, kills, hostile callers and damage: victims and tests; threads in the report; AddressSanitizer's programs start under the recorder)
 }
 
 impl Build {
@@ -49,13 +46,10 @@ impl Build {
             Self::CppNoPie => "-cpp-no-pie",
             Self::Shared => ".so",
             Self::WithoutMpi => "-without-mpi",
-<<<<<<< HEAD
             Self::Fortran => "-fortran",
-=======
             Self::Asan => "-asan",
             Self::Ubsan => "-ubsan",
             Self::Tsan => "-tsan",
->>>>>>> 7a2fa20 (Deaths, kills, hostile callers and damage: victims and tests; threads in the report; AddressSanitizer's programs start under the recorder)
         }
     }
 
