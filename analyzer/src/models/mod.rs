@@ -4,6 +4,7 @@
 //! ---|---
 //! [`observations`] | the table that models are fitted to: one row a run, from CSV or from run directories
 //! [`regression`] | times as sums of basis functions (SCIENCE C): fit, select, predict
+//! [`scaling`] | the efficiency model: time over the rank count, without a sequential run
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
 //!
@@ -13,6 +14,7 @@ pub mod expression;
 pub mod machine;
 pub mod observations;
 pub mod regression;
+pub mod scaling;
 
 pub use machine::Machine;
 pub use observations::Observations;

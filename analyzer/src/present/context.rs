@@ -17,9 +17,7 @@ pub(super) fn program(run: &Run) -> String {
 
 /// The user's parameters.
 pub(super) fn parameters(run: &Run) -> Vec<(String, String)> {
-    let of_files = run.ranks.iter().map(|rank| &rank.file.header.parameters);
-    let found = of_files.into_iter().find(|parameters| !parameters.is_empty()).cloned();
-    found.or_else(|| Some(run.description.as_ref()?.params.0.clone())).unwrap_or_default()
+    run.parameters()
 }
 
 /// Program with parameters, or with its arguments where there are no parameters.

@@ -12,6 +12,7 @@ mod facts;
 mod process;
 pub mod run_json;
 pub mod symbols;
+pub mod study_json;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -131,6 +132,13 @@ pub struct Run {
 }
 
 impl Run {
+    /// The user's parameters: as the rank files say, else as `gammachi run` wrote them.
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        let of_files = self.ranks.iter().map(|rank| &rank.file.header.parameters);
+        let found = of_files.into_iter().find(|parameters| !parameters.is_empty()).cloned();
+        found.or_else(|| Some(self.description.as_ref()?.params.0.clone())).unwrap_or_default()
+    }
+
     /// Opens a run directory and validates its rank files.
     ///
     /// # Errors

@@ -10,12 +10,14 @@
 mod csv_table;
 mod error;
 mod extra_p;
+mod recorded;
 mod repetitions;
 
 use std::fmt;
 
 pub use error::ObservationsError;
 pub use extra_p::{extra_p_json_lines, extra_p_text};
+pub use recorded::RunFigures;
 pub use repetitions::{Repetitions, Spread};
 
 /// Rank count.
@@ -32,14 +34,16 @@ pub const CHI_MAX_S: &str = "chi_max_s";
 pub const CHI_MIN_S: &str = "chi_min_s";
 /// Floating-point operations.
 pub const FLOPS: &str = "flops";
+/// Threads a rank that Σγ runs over; absent where a rank's γ_i is one time.
+pub const GAMMA_THREADS: &str = "gamma_threads";
 /// Number of the repetition.
 pub const REP: &str = "rep";
 /// Name of the run that the row is from.
 pub const RUN: &str = "run";
 
 /// Columns that are figures of a run; all others are its parameters.
-pub const FIGURES: [&str; 9] =
-    [P, TAU_S, SUM_GAMMA_S, CHI_S, CHI_MIN_S, CHI_MAX_S, FLOPS, REP, RUN];
+pub const FIGURES: [&str; 10] =
+    [P, TAU_S, SUM_GAMMA_S, CHI_S, CHI_MIN_S, CHI_MAX_S, FLOPS, GAMMA_THREADS, REP, RUN];
 
 /// Where a row comes from; for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]

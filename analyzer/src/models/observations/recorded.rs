@@ -1,0 +1,140 @@
+//! Recorded runs as a table: figures of runs come in, [`Observations`] goes out.
+
+use crate::metrics::{Metrics, RankState};
+use crate::trace::Run;
+
+use super::{
+    CHI_MAX_S, CHI_MIN_S, CHI_S, FIGURES, FLOPS, Observations, ObservationsError, Origin, P, REP,
+    RUN, RankTimes, Row, SUM_GAMMA_S, TAU_S,
+};
+
+/// What a table says of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFigures {
+    /// Name of the run directory.
+    pub name: String,
+    /// p: the ranks that take part in the selection.
+    pub p: u32,
+    /// τ of the selection, seconds.
+    pub tau_s: f64,
+    /// Its ranks.
+    pub ranks: Vec<RankTimes>,
+    /// Floating-point operations, where counted.
+    pub flops: Option<f64>,
+    /// Parameters of the run.
+    pub params: Vec<(String, String)>,
+    /// Number of the repetition; counted by order where not given.
+    pub rep: Option<u32>,
+}
+
+impl RunFigures {
+    /// Figures of a run in a selection.
+    ///
+    /// # Errors
+    /// A sentence why the run cannot stand in a table: ranks are missing or did not finish, the
+    /// selection is empty, or a parameter has the name of a figure.
+    pub fn new(name: String, run: &Run, metrics: &Metrics) -> Result<Self, String> {
+        if !run.missing.is_empty() {
+            return Err("rank files are missing".into());
+        }
+        let unfinished = |rank: &&crate::metrics::RankMetrics| rank.state != RankState::Finalized;
+        if let Some(rank) = metrics.ranks.iter().find(unfinished) {
+            return Err(format!("rank {} did not come to the end of MPI_Finalize", rank.rank));
+        }
+        if metrics.efficiency.is_none() {
+            return Err("the selection has no length".into());
+        }
+        let params = run.parameters();
+        if let Some((name, _)) = params.iter().find(|(name, _)| FIGURES.contains(&name.as_str())) {
+            return Err(format!(
+                "its parameter {name} has the name of a figure; give it another with --param"
+            ));
+        }
+        let ranks: Vec<RankTimes> = metrics
+            .participants()
+            .map(|rank| RankTimes {
+                rank: rank.rank,
+                gamma_s: rank.compute_s,
+                chi_s: metrics.elapsed_s - rank.compute_s,
+            })
+            .collect();
+        if ranks.iter().all(|rank| rank.gamma_s <= 0.0) {
+            return Err(format!(
+                "no computation was recorded (--compute {}): record with --compute outside",
+                metrics.compute.name()
+            ));
+        }
+        Ok(Self {
+            name,
+            p: u32::try_from(ranks.len()).unwrap_or(u32::MAX),
+            tau_s: metrics.elapsed_s,
+            ranks,
+            flops: metrics.flops,
+            params,
+            rep: None,
+        })
+    }
+
+    /// Σγ, seconds.
+    pub fn sum_gamma_s(&self) -> f64 {
+        self.ranks.iter().map(|rank| rank.gamma_s).sum()
+    }
+
+    fn agrees(&self, other: &Self) -> bool {
+        self.p == other.p && self.params == other.params
+    }
+}
+
+impl Observations {
+    /// One row a run: `p`, `tau_s`, `sum_gamma_s`, `chi_s`, `chi_min_s`, `chi_max_s`, `flops` where
+    /// counted, a column a parameter, `rep`, `run`.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn from_runs(
+        source: impl Into<String>,
+        runs: &[RunFigures],
+    ) -> Result<Self, ObservationsError> {
+        let mut params: Vec<String> = Vec::new();
+        for (name, _) in runs.iter().flat_map(|run| &run.params) {
+            if !params.contains(name) {
+                params.push(name.clone());
+            }
+        }
+        let counted = runs.iter().any(|run| run.flops.is_some());
+        let figures = [P, TAU_S, SUM_GAMMA_S, CHI_S, CHI_MIN_S, CHI_MAX_S].map(String::from);
+        let names = figures
+            .into_iter()
+            .chain(counted.then(|| FLOPS.to_owned()))
+            .chain(params.iter().cloned())
+            .chain([REP.to_owned(), RUN.to_owned()])
+            .collect();
+        let rows = runs.iter().enumerate().map(|(index, run)| {
+            let earlier = runs[..index].iter().filter(|other| other.agrees(run)).count();
+            let rep = run.rep.unwrap_or(earlier as u32 + 1);
+            let chi: Vec<f64> = run.ranks.iter().map(|rank| rank.chi_s).collect();
+            let sum_gamma_s = run.sum_gamma_s();
+            let mut cells = vec![
+                run.p.to_string(),
+                seconds(run.tau_s),
+                seconds(sum_gamma_s),
+                seconds(run.tau_s - sum_gamma_s / f64::from(run.p)),
+                seconds(chi.iter().copied().fold(f64::INFINITY, f64::min)),
+                seconds(chi.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            ];
+            if counted {
+                cells.push(run.flops.map_or_else(String::new, |flops| flops.to_string()));
+            }
+            let value = |name: &String| run.params.iter().find(|(other, _)| other == name);
+            cells.extend(params.iter().map(|name| value(name).map_or("", |(_, v)| v).to_owned()));
+            cells.extend([rep.to_string(), run.name.clone()]);
+            Row { origin: Origin::Run(run.name.clone()), cells, ranks: run.ranks.clone() }
+        });
+        Self::new(source, names, rows.collect())
+    }
+}
+
+/// To a nanosecond, which no clock here exceeds.
+fn seconds(value: f64) -> String {
+    ((value * 1e9).round() / 1e9).to_string()
+}

@@ -1,0 +1,114 @@
+//! How wrong a fit may be: the fit's points and noise come in, intervals of its coefficients, of
+//! p_c and of predicted times go out.
+//!
+//! Parametric bootstrap: measured times are drawn anew about the fitted curve and refitted. The
+//! noise level is itself an estimate from few degrees of freedom; each replica draws its own from
+//! the scaled inverse χ² distribution, which widens the intervals as Student's t would.
+
+use super::curve::Curve;
+use super::least_squares::Quadratic;
+
+/// Share of the replicas inside an interval.
+pub const CONFIDENCE: f64 = 0.90;
+const REPLICAS: usize = 4000;
+/// Fixed: the same data give the same intervals.
+const SEED: u64 = 0x6761_6d6d_6163_6869;
+
+/// Where the noise level is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoiseSource {
+    /// Scatter of the points about the fit.
+    Scatter,
+    /// Repetitions of the same rank count.
+    Repetitions,
+    /// Both, which agree.
+    Both,
+}
+
+/// Noise of a measured τ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Standard deviation relative to τ.
+    pub relative: f64,
+    /// Degrees of freedom that it is estimated from.
+    pub freedom: usize,
+    /// Where from.
+    pub source: NoiseSource,
+}
+
+impl Noise {
+    /// From the scatter about the fit and from the repetitions, each a standard deviation with its
+    /// degrees of freedom. `None` without any.
+    pub(super) fn of(scatter: (f64, usize), repetitions: (f64, usize)) -> Option<Self> {
+        let noise = |(relative, freedom), source| Self { relative, freedom, source };
+        match (scatter.1, repetitions.1) {
+            (0, 0) => None,
+            (0, _) => Some(noise(repetitions, NoiseSource::Repetitions)),
+            (_, 0) => Some(noise(scatter, NoiseSource::Scatter)),
+            // Points scatter more than repetitions: the curve misses something, and only the
+            // points know how much.
+            _ if scatter.0 > repetitions.0 => Some(noise(scatter, NoiseSource::Scatter)),
+            _ => Some(noise((repetitions.0, scatter.1 + repetitions.1), NoiseSource::Both)),
+        }
+    }
+}
+
+/// From and to, inclusive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end; infinite where the data set no bound.
+    pub hi: f64,
+}
+
+/// Refits of data drawn anew.
+#[derive(Debug, Clone)]
+pub(super) struct Replicas {
+    curves: Vec<Curve>,
+    /// Relative noise of one more run, one a replica.
+    runs: Vec<f64>,
+}
+
+impl Replicas {
+    /// Draws and refits. `noisy` says which points were measured; the others are assumed.
+    pub fn draw(problem: &Quadratic, curve: &Curve, noisy: &[bool], noise: Noise) -> Self {
+        let mut random = fastrand::Rng::with_seed(SEED);
+        let fitted: Vec<f64> = problem.points().iter().map(|p| 1.0 + curve.y(*p)).collect();
+        let (mut curves, mut runs) = (Vec::with_capacity(REPLICAS), Vec::with_capacity(REPLICAS));
+        let mut y = vec![0.0; fitted.len()];
+        for _ in 0..REPLICAS {
+            let chi_square: f64 = (0..noise.freedom).map(|_| normal(&mut random).powi(2)).sum();
+            let sd = noise.relative * (noise.freedom as f64 / chi_square).sqrt();
+            for ((y, fitted), noisy) in y.iter_mut().zip(&fitted).zip(noisy) {
+                let error = if *noisy { sd * normal(&mut random) } else { 0.0 };
+                *y = fitted * (1.0 + error) - 1.0;
+            }
+            curves.push(Curve { c: problem.solve(&y), ..*curve });
+            runs.push(1.0 + sd * normal(&mut random));
+        }
+        Self { curves, runs }
+    }
+
+    /// Interval of a figure of the curve; infinite where a replica has none.
+    pub fn interval(&self, figure: impl Fn(&Curve) -> Option<f64>) -> Interval {
+        interval(self.curves.iter().map(|c| figure(c).unwrap_or(f64::INFINITY)).collect())
+    }
+
+    /// Interval of one more measured τ(p), seconds; `work` is w(p).
+    pub fn prediction(&self, p: f64, work: f64) -> Interval {
+        interval(self.curves.iter().zip(&self.runs).map(|(c, r)| c.tau_s(p, work) * r).collect())
+    }
+}
+
+fn interval(mut values: Vec<f64>) -> Interval {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+    Interval { lo: at((1.0 - CONFIDENCE) / 2.0), hi: at((1.0 + CONFIDENCE) / 2.0) }
+}
+
+/// A standard normal deviate (Box and Muller 1958).
+fn normal(random: &mut fastrand::Rng) -> f64 {
+    let (u, v) = (1.0 - random.f64(), random.f64());
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}

@@ -1,0 +1,80 @@
+//! How the terms of the model grow with the size of the problem: fits come in, ratios and growth
+//! exponents go out.
+
+use super::fit::Fit;
+
+/// The first fit is the reference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The parameter that tells the fits apart.
+    pub param: String,
+    /// One a fit with a model, ascending in the parameter.
+    pub steps: Vec<Step>,
+}
+
+/// One size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Value of the parameter.
+    pub value: f64,
+    /// a over that of the first fit.
+    pub a_ratio: f64,
+    /// Growth exponent of a, χ'₀ and χ'₁ since the fit before: d ln term / d ln parameter; `None`
+    /// for the first, and where a term is not above 0.
+    pub exponents: [Option<f64>; 3],
+    /// χ'₀ over the median χ'₀ of the other fits, where all are above 0 and there are three at
+    /// least.
+    pub chi0_ratio: Option<f64>,
+}
+
+impl Comparison {
+    /// `None` where not exactly one parameter, a number, differs, or fewer than two fits have a
+    /// model.
+    pub(super) fn of(fits: &[Fit]) -> Option<Self> {
+        let first = fits.first()?;
+        let differs = |at: &usize| {
+            fits.iter().any(|fit| fit.series.params[*at].1 != first.series.params[*at].1)
+        };
+        let differing: Vec<usize> = (0..first.series.params.len()).filter(differs).collect();
+        let [at] = differing[..] else { return None };
+        let mut sizes = Vec::new();
+        for fit in fits {
+            let value: f64 = fit.series.params[at].1.parse().ok().filter(|value| *value > 0.0)?;
+            if let Some(model) = &fit.model {
+                let curve = model.curve;
+                sizes.push((value, [curve.a_s(), curve.chi0_s(), curve.chi1_s()]));
+            }
+        }
+        if sizes.len() < 2 {
+            return None;
+        }
+        let steps = (0..sizes.len()).map(|index| {
+            let (value, terms) = sizes[index];
+            let before = index.checked_sub(1).map(|before| sizes[before]);
+            let exponent = |term: usize| {
+                let (value_before, terms_before) = before?;
+                (terms[term] > 0.0 && terms_before[term] > 0.0)
+                    .then(|| (terms[term] / terms_before[term]).ln() / (value / value_before).ln())
+            };
+            Step {
+                value,
+                a_ratio: terms[0] / sizes[0].1[0],
+                exponents: [exponent(0), exponent(1), exponent(2)],
+                chi0_ratio: chi0_ratio(&sizes, index),
+            }
+        });
+        Some(Self { param: first.series.params[at].0.clone(), steps: steps.collect() })
+    }
+}
+
+fn chi0_ratio(sizes: &[(f64, [f64; 3])], index: usize) -> Option<f64> {
+    let mut others: Vec<f64> = sizes
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != index)
+        .map(|(_, (_, terms))| terms[1])
+        .collect();
+    others.sort_by(f64::total_cmp);
+    let positive = sizes.iter().all(|(_, terms)| terms[1] > 0.0);
+    (positive && others.len() >= 2).then(|| sizes[index].1[1] / others[others.len() / 2])
+}

@@ -1,0 +1,188 @@
+//! What lies beside the fit: bounds that single runs set, overhead hidden in the computation,
+//! uneven ranks, and the run that would tell most.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::bootstrap::Noise;
+use super::curve::Curve;
+use super::fit::Fit;
+use super::least_squares::Quadratic;
+use super::series::Series;
+
+/// A share of τ that is worth a word.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// What the runs say of τ_min without a model: in τ–χ space, more ranks move a run left, and
+/// overhead that does not fall with p stops it at the diagonal τ = χ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// χ of the run at [`Bounds::p`], seconds: τ_min is above it.
+    pub lo_s: f64,
+    /// Smallest measured τ, seconds.
+    pub hi_s: f64,
+    /// Rank count of the run that the lower bound is from.
+    pub p: u32,
+}
+
+/// Bounds of τ_min; `None` in weak scaling, and where no Σγ is known.
+pub(super) fn bounds(series: &Series) -> Option<Bounds> {
+    if !series.work.is_constant() {
+        return None;
+    }
+    let fastest = (0..series.points.len())
+        .min_by(|a, b| series.points[*a].tau_s.total_cmp(&series.points[*b].tau_s))?;
+    // Where the largest rank count is not the fastest, the least time may lie one point below it.
+    let last = series.points.len() - 1;
+    let from = if fastest == last { last } else { fastest.saturating_sub(1) };
+    let (p, lo_s) =
+        series.points[..=from].iter().rev().find_map(|point| Some((point.p, point.chi_s()?)))?;
+    Some(Bounds { lo_s: lo_s.max(0.0), hi_s: series.points[fastest].tau_s, p })
+}
+
+/// Overhead counted as computation: χ' grows away from the measured χ, because Σγ grows with p.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hidden {
+    /// Largest rank count with a known χ.
+    pub p: u32,
+    /// χ' − χ there, seconds.
+    pub gap_s: f64,
+    /// χ' there, seconds.
+    pub model_chi_s: f64,
+    /// χ there, seconds.
+    pub chi_s: f64,
+    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds, and where.
+    pub tau_without_s: (f64, u32),
+}
+
+/// Overhead hidden in the computation, where the gap between χ' and χ grows with p to more than 5 %
+/// of τ.
+pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
+    let gaps: Vec<(u32, f64, f64, f64)> = fit
+        .series
+        .points
+        .iter()
+        .filter(|point| point.p >= fit.p1)
+        .filter_map(|point| {
+            let model_chi_s = fit.relative_work(point) * curve.chi_s(f64::from(point.p));
+            Some((point.p, point.tau_s, model_chi_s, point.chi_s()?))
+        })
+        .collect();
+    let (first, last) = (gaps.first()?, gaps.last()?);
+    let gap = |(_, _, model_chi_s, chi_s): &(u32, f64, f64, f64)| model_chi_s - chi_s;
+    let grows = gap(last) - gap(first) > WORTH_A_WORD / 2.0 * last.1;
+    if gaps.len() < 2 || !grows || gap(last) < WORTH_A_WORD * last.1 {
+        return None;
+    }
+    let without = gaps.iter().map(|all| (all.1 - gap(all).max(0.0), all.0));
+    Some(Hidden {
+        p: last.0,
+        gap_s: gap(last),
+        model_chi_s: last.2,
+        chi_s: last.3,
+        tau_without_s: without.min_by(|a, b| a.0.total_cmp(&b.0))?,
+    })
+}
+
+/// Uneven computation: χ_i apart on the ranks of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unbalanced {
+    /// Largest rank count at which the ranks are known.
+    pub p: u32,
+    /// χ_i smallest and largest there, seconds.
+    pub chi_range_s: (f64, f64),
+    /// Mean χ less smallest χ_i there, seconds: what the busiest rank computes beyond the mean.
+    pub excess_s: f64,
+    /// Whether the share of τ grows from the smallest rank count above 1 to the largest.
+    pub grows: bool,
+    /// The smallest τ less this excess over the measured rank counts, seconds, and where.
+    pub tau_without_s: (f64, u32),
+}
+
+/// Uneven ranks, where balance could win more than 5 % of τ at the largest rank count known.
+pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
+    let known: Vec<(u32, f64, f64, (f64, f64))> = series
+        .points
+        .iter()
+        .filter(|point| point.p > 1)
+        .filter_map(|point| {
+            let range = point.chi_range_s?;
+            Some((point.p, point.tau_s, (point.chi_s()? - range.0).max(0.0), range))
+        })
+        .collect();
+    let (first, last) = (known.first()?, known.last()?);
+    if last.2 < WORTH_A_WORD * last.1 {
+        return None;
+    }
+    let without = known.iter().map(|(p, tau_s, excess_s, _)| (tau_s - excess_s, *p));
+    Some(Unbalanced {
+        p: last.0,
+        chi_range_s: last.3,
+        excess_s: last.2,
+        grows: known.len() > 1 && last.2 / last.1 > 1.2 * first.2 / first.1,
+        tau_without_s: without.min_by(|a, b| a.0.total_cmp(&b.0))?,
+    })
+}
+
+/// The run that would narrow the answer most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NextRun {
+    /// Rank count.
+    pub p: u32,
+    /// Standard error of what is asked relative to it, now and with the run: of p_c, or of c2
+    /// relative to its present size where there is no p_c. `None` where the noise is not known.
+    pub error: Option<(f64, f64)>,
+    /// Whether it is p_c that is narrowed, or c2.
+    pub of_p_c: bool,
+}
+
+/// Chooses among rank counts up to twice the largest measured one, by the variance of ln p_c (of c2
+/// where there is no p_c) after one more run of the same noise.
+pub(super) fn next_run(
+    problem: &Quadratic,
+    curve: &Curve,
+    noise: Option<Noise>,
+    series: &Series,
+) -> Option<NextRun> {
+    let measured: Vec<u32> = series.points.iter().map(|point| point.p).collect();
+    let largest = *measured.last()?;
+    let mut candidates: Vec<u32> = Vec::new();
+    for pair in measured.windows(2) {
+        let middle = (f64::from(pair[0]) * f64::from(pair[1])).sqrt().round() as u32;
+        candidates.push(middle);
+    }
+    candidates.extend([largest.saturating_mul(3) / 2, largest.saturating_mul(2)]);
+    candidates.retain(|p| {
+        !measured.contains(p)
+            && (0.1..1.0).contains(&curve.efficiency(f64::from(*p), super::Definition::Reference))
+    });
+    let relative = noise.map_or(1.0, |noise| noise.relative.max(1e-6));
+    let sd = |p: f64| relative * (1.0 + curve.y(p)).abs().max(1e-9);
+    let p_c = curve.p_c();
+    let scale = f64::from(largest);
+    // In units of x = p/largest; ln p_c = (ln(1+c0) − ln c2)/2.
+    let gradient = match p_c {
+        Some(_) => {
+            let c2 = curve.c[2] * scale * scale;
+            Vector3::new(0.5 / (1.0 + curve.c[0]), 0.0, -0.5 / c2)
+        }
+        None => Vector3::new(0.0, 0.0, 1.0 / (curve.c[2] * scale * scale).abs().max(1e-12)),
+    };
+    let column = |p: f64| Vector3::new(1.0, p / scale, (p / scale).powi(2));
+    let mut information = Matrix3::zeros();
+    for p in problem.points() {
+        let x = column(*p) / sd(*p);
+        information += x * x.transpose();
+    }
+    let error = |information: Matrix3<f64>| {
+        let covariance = information.try_inverse()?;
+        let variance = (gradient.transpose() * covariance * gradient)[(0, 0)];
+        (variance > 0.0).then(|| variance.sqrt())
+    };
+    let now = error(information)?;
+    let with = |p: u32| {
+        let x = column(f64::from(p)) / sd(f64::from(p));
+        error(information + x * x.transpose()).map(|error| (p, error))
+    };
+    let (p, then) = candidates.into_iter().filter_map(with).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    Some(NextRun { p, error: noise.map(|_| (now, then)), of_p_c: p_c.is_some() })
+}

@@ -1,0 +1,311 @@
+//! One series becomes one fit: points in, coefficients with intervals, rank counts and predictions
+//! out, or why there are none.
+
+use super::bootstrap::{Interval, Noise, Replicas};
+use super::curve::{Curve, Definition};
+use super::findings::{self, Bounds, Hidden, NextRun, Unbalanced};
+use super::least_squares::{Quadratic, correlation};
+use super::series::{Point, Series};
+use super::warning::Warning;
+use super::{Options, PointChoice, ScalingError, Weights};
+
+/// Efficiencies at or below this say little of a system that anybody would use (the paper's
+/// section 3.1); at or above 1 the model has no overhead to speak of.
+const LEAST_EFFICIENCY: f64 = 0.1;
+
+/// Why a point was not fitted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LeftOut {
+    /// Its rank count is below p₁.
+    BelowP1,
+    /// ε' is not between 0.1 and 1.
+    Efficiency(f64),
+    /// The user chose other points.
+    NotChosen,
+}
+
+/// A point as the fit sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FittedPoint {
+    /// Rank count.
+    pub p: u32,
+    /// (1−ε')/ε' as measured.
+    pub y: f64,
+    /// False for the assumed point ε'(1) = 1.
+    pub measured: bool,
+}
+
+/// Rank count at which the efficiency falls to a target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Isoefficiency {
+    /// Which efficiency.
+    pub definition: Definition,
+    /// Target.
+    pub eps: f64,
+    /// Rank count; `None` where the model never passes it.
+    pub p: Option<f64>,
+}
+
+/// A time that was not measured, or was held back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Rank count.
+    pub p: u32,
+    /// τ(p), seconds; `None` where the model or the work has no value there.
+    pub tau_s: Option<f64>,
+    /// 90 % interval of one measured run, seconds.
+    pub interval_s: Option<Interval>,
+    /// τ as measured, seconds, where a held-back point tells.
+    pub measured_s: Option<f64>,
+}
+
+/// What the coefficients say.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// The fitted curve.
+    pub curve: Curve,
+    /// Correlation coefficient of y as measured and as fitted.
+    pub r: f64,
+    /// Noise of a measured τ, where the data tell it.
+    pub noise: Option<Noise>,
+    /// Intervals of c0, c1, c2.
+    pub c_intervals: Option<[Interval; 3]>,
+    /// Interval of p_c; infinite above where the data set no bound.
+    pub p_c_interval: Option<Interval>,
+    /// Interval of τ_min, seconds.
+    pub tau_min_interval_s: Option<Interval>,
+    /// By target and definition.
+    pub isoefficiency: Vec<Isoefficiency>,
+    /// As asked for, and the held-back points.
+    pub predictions: Vec<Prediction>,
+    /// Overhead that hides in the computation.
+    pub hidden: Option<Hidden>,
+    /// The measurement that would narrow the answer most.
+    pub next: Option<NextRun>,
+    replicas: Option<Replicas>,
+}
+
+impl Model {
+    /// 90 % interval of one measured τ, seconds, at these rank counts; without those at which the
+    /// work is not known, and empty where the noise is not.
+    pub fn band(&self, fit: &Fit, rank_counts: &[f64]) -> Vec<(f64, Interval)> {
+        let Some(replicas) = &self.replicas else { return Vec::new() };
+        let at = |p: &f64| Some((*p, replicas.prediction(*p, fit.relative_work_at(*p)?)));
+        rank_counts.iter().filter_map(at).collect()
+    }
+
+    /// τ(p_c), seconds; `None` in weak scaling, where p_c is the largest speed and no least time.
+    pub fn tau_min_s(&self, series: &Series) -> Option<f64> {
+        let p_c = self.curve.p_c().filter(|_| series.work.is_constant())?;
+        Some(self.curve.tau_s(p_c, 1.0))
+    }
+}
+
+/// One series and what was made of it.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    /// What was measured.
+    pub series: Series,
+    /// Reference rank count.
+    pub p1: u32,
+    /// S = Σγ(p₁), seconds.
+    pub s: f64,
+    /// What was fitted.
+    pub fitted: Vec<FittedPoint>,
+    /// What was not, and why.
+    pub left_out: Vec<(u32, LeftOut)>,
+    /// `None` where too few points are left.
+    pub model: Option<Model>,
+    /// What every single run says of τ_min, model or not.
+    pub bounds: Option<Bounds>,
+    /// Computation that is unevenly spread over the ranks.
+    pub unbalanced: Option<Unbalanced>,
+    /// What a reader should know before believing a figure.
+    pub warnings: Vec<Warning>,
+}
+
+impl Fit {
+    /// w(p) of a measured point: its work relative to that at p₁.
+    pub fn relative_work(&self, point: &Point) -> f64 {
+        let reference = self.series.points.iter().find(|point| point.p == self.p1);
+        point.work / reference.map_or(1.0, |reference| reference.work)
+    }
+
+    /// w(p) where nothing was measured; `None` where the data do not say how the work goes on.
+    pub fn relative_work_at(&self, p: f64) -> Option<f64> {
+        let reference = self.series.points.iter().find(|point| point.p == self.p1)?;
+        Some(self.series.work_at(p)? / reference.work)
+    }
+
+    /// ε' of a measured point (8).
+    pub fn reference_efficiency(&self, point: &Point) -> f64 {
+        self.s * self.relative_work(point) / (f64::from(point.p) * point.tau_s)
+    }
+
+    /// S·w/Σγ(p), the factor between ε_p and ε'.
+    pub fn computation_scaling(&self, point: &Point) -> Option<f64> {
+        point.sum_gamma_s.map(|sum| self.s * self.relative_work(point) / sum)
+    }
+
+    /// Fits a series.
+    pub(super) fn new(series: Series, options: &Options) -> Result<Self, ScalingError> {
+        let (p1, s) = reference(&series, options.p1)?;
+        let mut fit = Self {
+            series,
+            p1,
+            s,
+            fitted: Vec::new(),
+            left_out: Vec::new(),
+            model: None,
+            bounds: None,
+            unbalanced: None,
+            warnings: Vec::new(),
+        };
+        fit.choose(options);
+        fit.bounds = findings::bounds(&fit.series);
+        fit.unbalanced = findings::unbalanced(&fit.series);
+        fit.model = fit.solve(options);
+        fit.warnings = Warning::of(&fit, options);
+        Ok(fit)
+    }
+
+    fn choose(&mut self, options: &Options) {
+        let points = &self.series.points;
+        if options.anchor_one && points[0].p > 1 {
+            self.fitted.push(FittedPoint { p: 1, y: 0.0, measured: false });
+        }
+        let mut taken = 0;
+        for point in points {
+            let efficiency = self.reference_efficiency(point);
+            let chosen = match &options.points {
+                PointChoice::All => true,
+                PointChoice::First(number) => taken < *number,
+                PointChoice::Listed(list) => list.contains(&point.p),
+            };
+            let why = if point.p < self.p1 {
+                LeftOut::BelowP1
+            } else if !chosen {
+                LeftOut::NotChosen
+            } else if efficiency <= LEAST_EFFICIENCY || efficiency >= 1.0 {
+                LeftOut::Efficiency(efficiency)
+            } else {
+                taken += 1;
+                let y = (1.0 - efficiency) / efficiency;
+                self.fitted.push(FittedPoint { p: point.p, y, measured: true });
+                continue;
+            };
+            self.left_out.push((point.p, why));
+        }
+    }
+
+    fn solve(&self, options: &Options) -> Option<Model> {
+        let p: Vec<f64> = self.fitted.iter().map(|point| f64::from(point.p)).collect();
+        let y: Vec<f64> = self.fitted.iter().map(|point| point.y).collect();
+        let weights: Vec<f64> = match options.weights {
+            Weights::Plain => vec![1.0; y.len()],
+            Weights::Relative => y.iter().map(|y| 1.0 / (1.0 + y)).collect(),
+        };
+        let problem = Quadratic::new(&p, &weights)?;
+        let curve = Curve { s: self.s, c: problem.solve(&y) };
+        let fitted: Vec<f64> = p.iter().map(|p| curve.y(*p)).collect();
+        let noise = Noise::of(scatter(&y, &fitted), self.repetition_noise());
+        let noisy: Vec<bool> = self.fitted.iter().map(|point| point.measured).collect();
+        let replicas = noise.map(|noise| Replicas::draw(&problem, &curve, &noisy, noise));
+        let strong = self.series.work.is_constant();
+        let tau_min = |curve: &Curve| curve.p_c().map(|p_c| curve.tau_s(p_c, 1.0));
+        let isoefficiency = options.targets.iter().flat_map(|eps| {
+            options.definitions.iter().map(|definition| Isoefficiency {
+                definition: *definition,
+                eps: *eps,
+                p: curve.isoefficiency(*eps, *definition),
+            })
+        });
+        let mut model = Model {
+            curve,
+            r: correlation(&y, &fitted),
+            noise,
+            c_intervals: replicas
+                .as_ref()
+                .map(|replicas| [0, 1, 2].map(|i| replicas.interval(|curve| Some(curve.c[i])))),
+            p_c_interval: replicas.as_ref().map(|replicas| replicas.interval(Curve::p_c)),
+            tau_min_interval_s: replicas
+                .as_ref()
+                .filter(|_| strong && curve.p_c().is_some())
+                .map(|replicas| replicas.interval(tau_min)),
+            isoefficiency: isoefficiency.collect(),
+            predictions: self.predictions(options, &curve, replicas.as_ref()),
+            hidden: None,
+            next: findings::next_run(&problem, &curve, noise, &self.series),
+            replicas,
+        };
+        model.hidden = findings::hidden(self, &model.curve);
+        Some(model)
+    }
+
+    /// Standard deviation of τ relative to its mean, and degrees of freedom, over the repetitions
+    /// of the points that were fitted.
+    fn repetition_noise(&self) -> (f64, usize) {
+        let fitted = |point: &&Point| self.fitted.iter().any(|f| f.measured && f.p == point.p);
+        let (mut square, mut freedom) = (0.0, 0);
+        for point in self.series.points.iter().filter(fitted) {
+            if let Some(sd) = point.relative_sd {
+                square += sd * sd * (point.spread.number - 1) as f64;
+                freedom += point.spread.number - 1;
+            }
+        }
+        (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
+    }
+
+    fn predictions(
+        &self,
+        options: &Options,
+        curve: &Curve,
+        replicas: Option<&Replicas>,
+    ) -> Vec<Prediction> {
+        let held_back = self.left_out.iter().filter(|(_, why)| *why == LeftOut::NotChosen);
+        let mut asked: Vec<u32> =
+            held_back.map(|(p, _)| *p).chain(options.predict.clone()).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let predict = |p: u32| {
+            let measured = self.series.points.iter().find(|point| point.p == p);
+            let work = match measured {
+                Some(point) => Some(self.relative_work(point)),
+                None => self.relative_work_at(f64::from(p)),
+            };
+            let tau_s = work.map(|work| curve.tau_s(f64::from(p), work)).filter(|tau| *tau > 0.0);
+            let interval = replicas.zip(work).map(|(r, work)| r.prediction(f64::from(p), work));
+            Prediction {
+                p,
+                tau_s,
+                interval_s: interval
+                    .filter(|_| tau_s.is_some())
+                    .map(|interval| Interval { lo: interval.lo.max(0.0), ..interval }),
+                measured_s: measured.map(|point| point.tau_s),
+            }
+        };
+        asked.into_iter().map(predict).collect()
+    }
+}
+
+/// p₁ and Σγ(p₁).
+fn reference(series: &Series, p1: Option<u32>) -> Result<(u32, f64), ScalingError> {
+    let sums: Vec<(u32, f64)> =
+        series.points.iter().filter_map(|point| Some((point.p, point.sum_gamma_s?))).collect();
+    let found = match p1 {
+        Some(p1) => sums.iter().find(|(p, _)| *p == p1),
+        None => sums.first(),
+    };
+    found.copied().ok_or_else(|| ScalingError::NoReference {
+        params: series.params.clone(),
+        p1,
+        known: sums.iter().map(|(p, _)| *p).collect(),
+    })
+}
+
+/// Standard deviation of what is left over relative to τ, and degrees of freedom.
+fn scatter(y: &[f64], fitted: &[f64]) -> (f64, usize) {
+    let freedom = y.len().saturating_sub(3);
+    let square: f64 = y.iter().zip(fitted).map(|(y, f)| ((y - f) / (1.0 + f)).powi(2)).sum();
+    (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
+}

@@ -1,0 +1,253 @@
+//! What a reader should know before believing a figure, as sentences.
+
+use std::fmt;
+
+use super::fit::{Fit, LeftOut};
+use super::series::Work;
+use super::{Options, PointChoice};
+
+/// How far beyond the largest fitted rank count a prediction is still called near.
+const FAR: f64 = 2.0;
+
+/// One warning.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Warning {
+    /// So many rank counts are left to fit, fewer than three; whether ε'(1) = 1 could be one more.
+    TooFewPoints(usize, bool),
+    /// As many points as coefficients: the curve passes through all, and says nothing of itself.
+    ExactFit,
+    /// Neither scatter nor repetitions tell the noise.
+    NoNoise,
+    /// ε' of these is not between 0.1 and 1.
+    OutOfRange(Vec<(u32, f64)>),
+    /// Measured, but below p₁.
+    BelowP1(Vec<u32>),
+    /// 1+c0 < 0.
+    NegativeA(f64),
+    /// c1 < 0.
+    NegativeC1(f64),
+    /// c2 ≤ 0.
+    NoMinimum(f64),
+    /// c2's interval touches 0.
+    UnsupportedPc,
+    /// p_c lies far beyond what was fitted.
+    FarPc(f64, u32),
+    /// The anchor was asked for where p = 1 was measured.
+    AnchorMeasured,
+    /// ε'(1) = 1 is assumed.
+    Anchored,
+    /// A listed rank count was not measured.
+    NotMeasured(Vec<u32>),
+    /// The model has no time above 0 there.
+    NegativeTime(Vec<u32>),
+    /// How the work goes on there is not known.
+    UnknownWork(Vec<u32>),
+    /// Asked far beyond what was fitted.
+    FarPrediction(u32, f64),
+    /// Counted operations change with p though the work is taken as constant.
+    FlopsChange(f64),
+    /// Weak scaling: p_c is the largest speed.
+    WeakScaling,
+}
+
+impl Warning {
+    /// All of a fit.
+    pub(super) fn of(fit: &Fit, options: &Options) -> Vec<Self> {
+        let mut all = Vec::new();
+        let points = &fit.series.points;
+        let listed = |wanted: &dyn Fn(LeftOut) -> bool| -> Vec<u32> {
+            fit.left_out.iter().filter(|(_, why)| wanted(*why)).map(|(p, _)| *p).collect()
+        };
+        if options.anchor_one {
+            all.push(if points[0].p == 1 { Self::AnchorMeasured } else { Self::Anchored });
+        }
+        let below = listed(&|why| why == LeftOut::BelowP1);
+        if !below.is_empty() {
+            all.push(Self::BelowP1(below));
+        }
+        let out: Vec<(u32, f64)> = fit
+            .left_out
+            .iter()
+            .filter_map(|(p, why)| match why {
+                LeftOut::Efficiency(eps) => Some((*p, *eps)),
+                _ => None,
+            })
+            .collect();
+        if !out.is_empty() {
+            all.push(Self::OutOfRange(out));
+        }
+        if let PointChoice::Listed(list) = &options.points {
+            let absent: Vec<u32> =
+                list.iter().copied().filter(|p| points.iter().all(|point| point.p != *p)).collect();
+            if !absent.is_empty() {
+                all.push(Self::NotMeasured(absent));
+            }
+        }
+        if let Some(change) = flops_change(fit) {
+            all.push(Self::FlopsChange(change));
+        }
+        match &fit.model {
+            None => {
+                let anchor_helps = !options.anchor_one && points[0].p > 1;
+                all.push(Self::TooFewPoints(fit.fitted.len(), anchor_helps));
+            }
+            Some(_) => all.extend(Self::of_model(fit)),
+        }
+        all
+    }
+
+    fn of_model(fit: &Fit) -> Vec<Self> {
+        let mut all = Vec::new();
+        let Some(model) = &fit.model else { return all };
+        let [c0, c1, c2] = model.curve.c;
+        if fit.fitted.len() == 3 {
+            all.push(Self::ExactFit);
+        }
+        if model.noise.is_none() {
+            all.push(Self::NoNoise);
+        }
+        if 1.0 + c0 < 0.0 {
+            all.push(Self::NegativeA(c0));
+        }
+        if c1 < 0.0 {
+            all.push(Self::NegativeC1(c1));
+        }
+        let largest = fit.fitted.last().map_or(1, |point| point.p);
+        match model.curve.p_c() {
+            None if c2 <= 0.0 => all.push(Self::NoMinimum(c2)),
+            None => {}
+            Some(p_c) => {
+                if model.c_intervals.is_some_and(|c| c[2].lo <= 0.0) {
+                    all.push(Self::UnsupportedPc);
+                }
+                if p_c > FAR * f64::from(largest) {
+                    all.push(Self::FarPc(p_c, largest));
+                }
+            }
+        }
+        if !fit.series.work.is_constant() {
+            all.push(Self::WeakScaling);
+        }
+        let (unknown, negative): (Vec<_>, Vec<_>) = model
+            .predictions
+            .iter()
+            .filter(|prediction| prediction.tau_s.is_none())
+            .map(|prediction| prediction.p)
+            .partition(|p| {
+                fit.series.points.iter().all(|point| point.p != *p)
+                    && fit.relative_work_at(f64::from(*p)).is_none()
+            });
+        if !unknown.is_empty() {
+            all.push(Self::UnknownWork(unknown));
+        }
+        if !negative.is_empty() {
+            all.push(Self::NegativeTime(negative));
+        }
+        if let Some(far) = model.predictions.iter().map(|prediction| prediction.p).max() {
+            let times = f64::from(far) / f64::from(largest);
+            if times > FAR {
+                all.push(Self::FarPrediction(far, times));
+            }
+        }
+        all
+    }
+}
+
+/// Largest over smallest count of operations less 1, where the work is taken as constant and they
+/// differ by more than 5 %.
+fn flops_change(fit: &Fit) -> Option<f64> {
+    if !matches!(fit.series.work, Work::Constant(_)) {
+        return None;
+    }
+    let flops: Option<Vec<f64>> = fit.series.points.iter().map(|point| point.flops).collect();
+    let flops = flops?;
+    let largest = flops.iter().copied().fold(0.0, f64::max);
+    let smallest = flops.iter().copied().fold(f64::INFINITY, f64::min);
+    (smallest > 0.0 && largest / smallest > 1.05).then(|| largest / smallest - 1.0)
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::TooFewPoints(number, anchor_helps) => write!(
+                f,
+                "too few points: {number} rank {} left to fit, and three coefficients need three; \
+                 measure more{}",
+                if *number == 1 { "count is" } else { "counts are" },
+                if *anchor_helps { ", or add --anchor-one (assumes ε'(1) = 1)" } else { "" }
+            ),
+            Self::ExactFit => write!(
+                f,
+                "three points and three coefficients: the curve passes through all of them, so R \
+                 says nothing; a fourth rank count would test it"
+            ),
+            Self::NoNoise => write!(
+                f,
+                "no intervals: neither scatter about the fit nor repetitions tell the noise; \
+                 measure a fourth rank count, or repeat"
+            ),
+            Self::OutOfRange(all) => {
+                let all: Vec<String> =
+                    all.iter().map(|(p, eps)| format!("{p} ({eps:.3})")).collect();
+                write!(f, "left out, ε' not between 0.1 and 1: p = {}", all.join(", "))
+            }
+            Self::BelowP1(all) => write!(f, "left out, below p1: p = {}", list(all)),
+            Self::NegativeA(c0) => write!(
+                f,
+                "1+c0 = {:.3} is below 0: the model has negative computation; do not explain or \
+                 predict with it",
+                1.0 + c0
+            ),
+            Self::NegativeC1(c1) => write!(
+                f,
+                "c1 = {c1:.2e} is below 0: overhead that does not depend on p would be negative; do \
+                 not explain with c1 and χ', while τ and p_c are often still predicted well"
+            ),
+            Self::NoMinimum(c2) => write!(
+                f,
+                "c2 = {c2:.2e} is not above 0: within the model time never stops falling, so there \
+                 is no p_c and no τ_min"
+            ),
+            Self::UnsupportedPc => write!(
+                f,
+                "the interval of c2 touches 0: p_c and τ_min are not supported by these data"
+            ),
+            Self::FarPc(p_c, largest) => write!(
+                f,
+                "p_c = {p_c:.0} lies {:.1} times beyond the largest rank count fitted, {largest}",
+                p_c / f64::from(*largest)
+            ),
+            Self::AnchorMeasured => {
+                write!(f, "--anchor-one adds nothing: p = 1 was measured")
+            }
+            Self::Anchored => write!(f, "ε'(1) = 1 is assumed, not measured"),
+            Self::NotMeasured(all) => write!(f, "--points: not measured: p = {}", list(all)),
+            Self::NegativeTime(all) => write!(
+                f,
+                "the model has no time above 0 at p = {}; it does not hold there",
+                list(all)
+            ),
+            Self::UnknownWork(all) => write!(
+                f,
+                "the work at p = {} is not known: it is proportional to p neither in the data nor \
+                 given by --work as an expression of p",
+                list(all)
+            ),
+            Self::FarPrediction(p, times) => write!(
+                f,
+                "p = {p} is {times:.1} times the largest rank count fitted: what appears only \
+                 beyond it (another network level, another algorithm) is in no interval"
+            ),
+            Self::FlopsChange(change) => write!(
+                f,
+                "the counted operations change by {:.0} % with p, but the work is taken as \
+                 constant; if it grows, say how with --work",
+                100.0 * change
+            ),
+            Self::WeakScaling => {
+                write!(f, "weak scaling: p_c is where work per time is largest; there is no τ_min")
+            }
+        }
+    }
+}

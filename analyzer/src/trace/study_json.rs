@@ -1,0 +1,179 @@
+//! `study.json`: what a study measures, run by run, and how far it has come.
+//!
+//! In: what `gammachi sweep` plans and finds, or the file of an earlier sweep. Out: the file,
+//! replaced as a whole after every run, so that an interrupted sweep goes on where it stopped; or
+//! [`StudyJson`]. Every key is explained in `docs/scaling.md`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Name of the file in a study directory.
+pub const STUDY_JSON: &str = "study.json";
+/// Value of the key `format`.
+pub const FORMAT: &str = "gammachi-study";
+/// Version of the keys.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What is measured, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyJson {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Version of the command that wrote the file.
+    pub gammachi_version: String,
+    /// The command with its placeholders.
+    pub argv: Vec<String>,
+    /// Detail level.
+    pub level: u8,
+    /// What counts as computation.
+    pub compute: String,
+    /// Region that tables of the study are of, unless another is asked for.
+    pub region: Option<String>,
+    /// Seed of the order.
+    pub seed: u64,
+    /// In the order in which they are made.
+    pub runs: Vec<StudyRun>,
+}
+
+/// One run of a study.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StudyRun {
+    /// Run directory, below the study's.
+    pub directory: String,
+    /// Rank count that was asked for.
+    pub np: u32,
+    /// Parameters, in the order in which they were given.
+    pub params: Vec<(String, String)>,
+    /// Repetition, from 1 on.
+    pub rep: u32,
+    /// How far it has come.
+    pub state: StudyRunState,
+    /// Exit code of the program, once it has ended.
+    pub exit_code: Option<i32>,
+    /// What went wrong, for a failed run.
+    pub reason: Option<String>,
+    /// Seconds from its start to its end, launcher included.
+    pub duration_s: Option<f64>,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StudyRunState {
+    /// Not yet made, or interrupted: it is made again.
+    Pending,
+    /// Recorded.
+    Finished,
+    /// It ended with an error, or recorded nothing.
+    Failed,
+}
+
+/// Why a `study.json` could not be read.
+#[derive(Debug, Error)]
+pub enum StudyJsonError {
+    /// There is none, or it cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not the JSON that `gammachi sweep` writes.
+    #[error("{path}: not a study: {source}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// It is of a later version, or something else altogether.
+    #[error(
+        "{path}: format {format:?} version {version}, but this gammachi reads {FORMAT:?} version \
+         {FORMAT_VERSION}; use the gammachi that made the study"
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its key `format`.
+        format: String,
+        /// Its key `format_version`.
+        version: u32,
+    },
+    /// A run's directory is not a plain name below the study.
+    #[error("{path}: run directory {directory:?} is not a name inside the study")]
+    Escapes {
+        /// The file.
+        path: PathBuf,
+        /// What it names.
+        directory: String,
+    },
+}
+
+impl StudyJson {
+    /// Whether a directory is a study.
+    pub fn is_in(directory: &Path) -> bool {
+        directory.join(STUDY_JSON).is_file()
+    }
+
+    /// Reads the file of a study directory.
+    ///
+    /// # Errors
+    /// The file is absent, unreadable, not such a JSON text, of a later version, or names a run
+    /// directory elsewhere.
+    pub fn read(study: &Path) -> Result<Self, StudyJsonError> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: String,
+            format_version: u32,
+        }
+        let path = study.join(STUDY_JSON);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(StudyJsonError::Read { path, source }),
+        };
+        let syntax = |source| StudyJsonError::Syntax { path: path.clone(), source };
+        let Version { format, format_version: version } =
+            serde_json::from_slice(&text).map_err(syntax)?;
+        if format != FORMAT || version != FORMAT_VERSION {
+            return Err(StudyJsonError::Version { path, format, version });
+        }
+        let read: Self = serde_json::from_slice(&text).map_err(syntax)?;
+        // A partial run is removed before it is made again: never anything outside the study.
+        let plain = |name: &str| !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+        match read.runs.iter().find(|run| !plain(&run.directory)) {
+            Some(run) => Err(StudyJsonError::Escapes { path, directory: run.directory.clone() }),
+            None => Ok(read),
+        }
+    }
+
+    /// Writes the file into a study directory, mode 0600, in one step: into a file beside it, which
+    /// is then renamed.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn write(&self, study: &Path) -> io::Result<()> {
+        let unfinished = study.join(format!(".{STUDY_JSON}.{}", std::process::id()));
+        let written = self
+            .write_file(&unfinished)
+            .and_then(|()| fs::rename(&unfinished, study.join(STUDY_JSON)));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        written
+    }
+
+    fn write_file(&self, path: &Path) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(&text)
+    }
+}
