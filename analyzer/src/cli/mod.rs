@@ -18,12 +18,16 @@ pub mod exec;
 pub mod kernel_program;
 pub mod model;
 pub mod plot;
+pub mod observed;
 pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;
 pub mod run;
 pub mod selection_arguments;
 pub mod shell_files;
+pub mod scaling;
+pub mod sweep;
+pub mod table;
 pub mod tables;
 pub mod timeline;
 
@@ -64,6 +68,9 @@ enum Command {
     Clock(clock::ClockArguments),
     Model(model::ModelArguments),
     Collect(collect::CollectArguments),
+    Sweep(sweep::SweepArguments),
+    Table(table::TableArguments),
+    Scaling(scaling::ScalingArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
@@ -86,6 +93,9 @@ pub fn run_command() -> ExitCode {
             Command::Clock(arguments) => clock::clock(arguments),
             Command::Model(arguments) => model::model(arguments),
             Command::Collect(arguments) => collect::collect(arguments),
+            Command::Sweep(arguments) => sweep::sweep(arguments),
+            Command::Table(arguments) => table::table(arguments),
+            Command::Scaling(arguments) => scaling::scaling(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),

@@ -14,6 +14,8 @@ pub mod model_json;
 pub mod model_terminal;
 pub mod picture;
 pub mod strip;
+pub mod scaling;
+pub mod study;
 pub mod terminal;
 
 mod clock_json;

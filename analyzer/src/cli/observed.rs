@@ -1,0 +1,145 @@
+//! Tables of runs from what the user names: a CSV file, a study, or run directories come in,
+//! [`Observations`] goes out, with notes on what was left out.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::CommandError;
+use crate::metrics::{Metrics, Selection};
+use crate::models::Observations;
+use crate::models::observations::RunFigures;
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+use crate::trace::study_json::{StudyJson, StudyRunState};
+
+/// A table and what is not in it.
+#[derive(Debug)]
+pub struct Observed {
+    /// One row a run.
+    pub table: Observations,
+    /// Runs that were left out, and why; one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A run to read.
+struct Source {
+    directory: PathBuf,
+    name: String,
+    region: Option<String>,
+    /// Repetition and rank count that a study says.
+    planned: Option<(u32, u32)>,
+}
+
+/// Reads one CSV file, or gathers the figures of studies and runs. `region` restricts every figure
+/// to a region; of a study, its own region is taken where none is given.
+///
+/// # Errors
+/// Wrong usage: a file among several sources, or a region with a file. Failure: nothing can be
+/// read, or nothing is left.
+pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, CommandError> {
+    if let [file] = sources
+        && file.is_file()
+    {
+        if let Some(region) = region {
+            return Err(CommandError::usage(format!(
+                "--region {region}: {} is a table, which knows no regions; name runs or a study",
+                file.display()
+            )));
+        }
+        let table = Observations::read(file).map_err(|e| CommandError::failed(e.to_string()))?;
+        return Ok(Observed { table, notes: Vec::new() });
+    }
+    let mut notes = Vec::new();
+    let mut runs = Vec::new();
+    for source in sources {
+        if source.is_file() {
+            return Err(CommandError::usage(format!(
+                "{}: is a file; name one table, or runs and studies",
+                source.display()
+            )));
+        }
+        match StudyJson::is_in(source) {
+            true => runs.extend(runs_of_study(source, region, &mut notes)?),
+            false => runs.push(Source {
+                directory: source.clone(),
+                name: source.display().to_string(),
+                region: region.map(str::to_owned),
+                planned: None,
+            }),
+        }
+    }
+    let read: Vec<Result<RunFigures, String>> = runs.par_iter().map(figures).collect();
+    let mut figures = Vec::new();
+    for (source, read) in runs.iter().zip(read) {
+        match read {
+            Ok(run) => {
+                if let Some((np, _)) = source.planned.filter(|(np, _)| *np != run.p) {
+                    notes.push(format!(
+                        "{}: {np} ranks were asked for, {} took part; the table has {}",
+                        source.name, run.p, run.p
+                    ));
+                }
+                figures.push(run);
+            }
+            // One run alone: its own error says it best.
+            Err(why) if runs.len() == 1 => return Err(CommandError::failed(why)),
+            Err(why) => notes.push(format!("left out: {why}")),
+        }
+    }
+    let source = match sources {
+        [one] => one.display().to_string(),
+        several => format!("{} runs", several.len()),
+    };
+    if figures.is_empty() {
+        let why = notes.first().map_or_else(|| "it has no run yet".to_owned(), String::clone);
+        return Err(CommandError::failed(format!("{source}: no run can be read; {why}")));
+    }
+    let table = Observations::from_runs(source, &figures);
+    Ok(Observed { table: table.map_err(|e| CommandError::failed(e.to_string()))?, notes })
+}
+
+fn runs_of_study(
+    directory: &Path,
+    region: Option<&str>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Source>, CommandError> {
+    let study = StudyJson::read(directory).map_err(|e| CommandError::failed(e.to_string()))?;
+    let count = |state| study.runs.iter().filter(|run| run.state == state).count();
+    let (pending, failed) = (count(StudyRunState::Pending), count(StudyRunState::Failed));
+    if pending > 0 {
+        notes.push(format!(
+            "{}: {pending} of {} runs are not made yet; the same `gammachi sweep` goes on",
+            directory.display(),
+            study.runs.len()
+        ));
+    }
+    for run in study.runs.iter().filter(|run| run.state == StudyRunState::Failed).take(3) {
+        let reason = run.reason.as_deref().unwrap_or("failed");
+        notes.push(format!("left out: {}: {reason}", directory.join(&run.directory).display()));
+    }
+    if failed > 3 {
+        notes.push(format!("{}: {} more runs failed", directory.display(), failed - 3));
+    }
+    let finished = study.runs.iter().filter(|run| run.state == StudyRunState::Finished);
+    let region = region.map(str::to_owned).or(study.region);
+    let sources = finished.map(|run| Source {
+        directory: directory.join(&run.directory),
+        name: run.directory.clone(),
+        region: region.clone(),
+        planned: Some((run.np, run.rep)),
+    });
+    Ok(sources.collect())
+}
+
+fn figures(source: &Source) -> Result<RunFigures, String> {
+    let run = Run::open(&source.directory).map_err(|error| error.to_string())?;
+    let timeline = GlobalTimeline::new(&run);
+    let selection = source.region.clone().map_or(Selection::Whole, Selection::Region);
+    let named = |what: String| format!("{}: {what}", source.directory.display());
+    let metrics =
+        Metrics::new(&run, &timeline, &selection).map_err(|error| named(error.to_string()))?;
+    let mut figures = RunFigures::new(source.name.clone(), &run, &metrics).map_err(named)?;
+    figures.rep = source.planned.map(|(_, rep)| rep);
+    Ok(figures)
+}

@@ -1,0 +1,167 @@
+//! `gammachi scaling`: a study, runs or a table come in, the efficiency model goes to standard
+//! output.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::error::{CommandError, print, say};
+use super::observed::{Observed, observe};
+use crate::models::expression::Expression;
+use crate::models::scaling::{Definition, Options, PointChoice, Scaling, Weights};
+use crate::present::scaling::{figures, json, screen};
+
+/// Says how far a program scales, from small runs and without a sequential one.
+///
+/// Fits (1-ε')/ε' = c0 + c1·p + c2·p² over the rank count p, one fit for each combination of
+/// parameters, to the fastest of repeated runs. Gives computation and overhead terms, the rank
+/// count at which time stops falling, rank counts for efficiency targets, predicted times with
+/// intervals, and what the data do not support.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi scaling STUDY --predict 64,128\n  \
+                  gammachi scaling p1.gammachi p2.gammachi p4.gammachi --region solve\n  \
+                  gammachi scaling table.csv --anchor-one --points 3 --svg figures\n  \
+                  gammachi scaling weak.csv --work \"N^3\"\n\nA table has the columns p, tau_s, \
+                  sum_gamma_s, a column for each parameter, and rep where runs\nare repeated; \
+                  `gammachi table` makes one. Every figure and JSON key: docs/scaling.md.")]
+pub struct ScalingArguments {
+    /// A study, run directories, or one CSV table
+    #[arg(value_name = "STUDY|RUN|TABLE.csv", required = true)]
+    sources: Vec<PathBuf>,
+
+    /// Restrict every figure to a region that the program marked with gammachi.h
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// Reference rank count, whose Σγ is the numerator of ε' [default: the smallest]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..))]
+    p1: Option<u32>,
+
+    /// Assume ε'(1) = 1 as one more point: two measured rank counts are then enough
+    #[arg(long)]
+    anchor_one: bool,
+
+    /// Fit only the first K points from p1 on, or only the rank counts listed (`40,50,60`); the
+    /// others are held back and compared with the prediction
+    #[arg(long, value_name = "K|P,P…", value_parser = parse_points)]
+    points: Option<PointChoice>,
+
+    /// Efficiencies whose rank counts are wanted
+    #[arg(long, value_name = "EPS,…", value_delimiter = ',', default_value = "0.9,0.5",
+          value_parser = parse_efficiency)]
+    isoeff: Vec<f64>,
+
+    /// Efficiency that they mean: Σγ(p1)/(pτ), a/(pτ), or both
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Definitions::Both)]
+    definition: Definitions,
+
+    /// The work as an expression of p, the parameters and flops, for weak scaling: --work "N^3";
+    /// --work 1 says that it stays the same
+    #[arg(long, value_name = "EXPR", value_parser = parse_work)]
+    work: Option<Expression>,
+
+    /// Rank counts whose time is wanted
+    #[arg(long, value_name = "P,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..))]
+    predict: Vec<u32>,
+
+    /// What least squares make small: residuals of (1-ε')/ε' (plain, as the paper) or relative
+    /// residuals of τ
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Residuals::Plain)]
+    residuals: Residuals,
+
+    /// Write the figures as SVG files into this directory
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Definitions {
+    Reference,
+    Asymptotic,
+    Both,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Residuals {
+    Plain,
+    Relative,
+}
+
+fn parse_points(text: &str) -> Result<PointChoice, String> {
+    let numbers: Result<Vec<u32>, _> = text.split(',').map(|word| word.trim().parse()).collect();
+    match numbers.as_deref() {
+        Ok([number]) if *number >= 2 => Ok(PointChoice::First(*number as usize)),
+        Ok([_]) => Err("at least two points are needed".into()),
+        Ok(list) => Ok(PointChoice::Listed(list.to_vec())),
+        Err(_) => Err("give a number of points (3) or rank counts (40,50,60)".into()),
+    }
+}
+
+fn parse_efficiency(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(eps) if eps > 0.0 && eps < 1.0 => Ok(eps),
+        _ => Err("an efficiency lies between 0 and 1, such as 0.5".into()),
+    }
+}
+
+fn parse_work(text: &str) -> Result<Expression, String> {
+    Expression::parse(text).map_err(|error| error.to_string())
+}
+
+/// Prints the model.
+///
+/// # Errors
+/// Nothing can be read, or the table does not allow a fit; a figure cannot be written.
+pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
+    let Observed { table, notes } = observe(&arguments.sources, arguments.region.as_deref())?;
+    let options = Options {
+        p1: arguments.p1,
+        anchor_one: arguments.anchor_one,
+        points: arguments.points.clone().unwrap_or_default(),
+        weights: match arguments.residuals {
+            Residuals::Plain => Weights::Plain,
+            Residuals::Relative => Weights::Relative,
+        },
+        targets: arguments.isoeff.clone(),
+        definitions: match arguments.definition {
+            Definitions::Reference => vec![Definition::Reference],
+            Definitions::Asymptotic => vec![Definition::Asymptotic],
+            Definitions::Both => vec![Definition::Reference, Definition::Asymptotic],
+        },
+        work: arguments.work.clone(),
+        predict: arguments.predict.clone(),
+    };
+    let scaling =
+        Scaling::new(&table, &options).map_err(|e| CommandError::failed(e.to_string()))?;
+    if let Some(directory) = &arguments.svg {
+        write_figures(directory, &figures(&scaling))?;
+    }
+    let text = if arguments.json {
+        json(&scaling, &notes).map_err(|error| CommandError::failed(error.to_string()))?
+    } else {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        screen(&scaling, &notes, colour)
+    };
+    print(&text)
+}
+
+fn write_figures(directory: &Path, figures: &[(&str, String)]) -> Result<(), CommandError> {
+    let failed = |path: &Path, error: std::io::Error| {
+        CommandError::failed(format!("--svg: {}: cannot be written: {error}", path.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for (name, svg) in figures {
+        let path = directory.join(name);
+        fs::write(&path, svg).map_err(|error| failed(&path, error))?;
+    }
+    let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
+    say(&format!("figures in {}: {}", directory.display(), names.join(", ")));
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! `gammachi sweep`: a command with placeholders comes in; every combination is run under the
+//! recorder, and a study directory goes out.
+
+mod plan;
+mod progress;
+mod runner;
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::{CommandError, print, say};
+use super::observed::{Observed, observe};
+use super::recording_options::{COMPUTE_KINDS, DEFAULT_LEVEL};
+use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
+use crate::present::study::{Row, study_table};
+use crate::trace::study_json::{StudyJson, StudyRunState};
+use plan::{Plan, Values};
+use progress::Progress;
+use runner::Outcome;
+
+/// Measures a study: every combination of rank counts and parameters, repeated, under the
+/// recorder.
+///
+/// In the command, {np} stands for the rank count, {NAME} for the value of a parameter and {rep}
+/// for the number of the repetition. The order is shuffled within each repetition, so that a drift
+/// of the machine does not look like scaling. Interrupted, the same command goes on where it
+/// stopped; more rank counts, values or repetitions are added to what is there. A run that fails
+/// is marked, and the others go on. Output of the programs is kept in STUDY/output.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi sweep --np 1,2,4 --param N=1000,2000 --repeat 5 --out \
+                  study -- mpirun -n {np} ./app {N}\n  gammachi sweep --np 1,2 --repeat 3 --compute \
+                  blas --region solve --out hpl -- ./run-hpl {np}\n\nThen: gammachi scaling study; \
+                  gammachi table study > study.csv"
+)]
+pub struct SweepArguments {
+    /// Rank counts
+    #[arg(long, value_name = "P,…", value_delimiter = ',', required = true,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    np: Vec<u32>,
+
+    /// A parameter and its values; may be given many times, every combination is run
+    #[arg(long = "param", value_name = "NAME=VALUE,…", value_parser = Values::parse)]
+    params: Vec<Values>,
+
+    /// How often each combination is run
+    #[arg(long, value_name = "K", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeat: u32,
+
+    /// Study directory to write, or to go on with
+    #[arg(long, value_name = "STUDY")]
+    out: PathBuf,
+
+    /// Detail: 0 function and times, 1 also who, how much and which communicator, 2 also the call
+    /// site
+    #[arg(long, value_name = "0|1|2", default_value_t = DEFAULT_LEVEL,
+          value_parser = clap::value_parser!(u8).range(0..=2))]
+    level: u8,
+
+    /// What counts as computation
+    #[arg(long, value_name = "KIND", value_parser = COMPUTE_KINDS, default_value = COMPUTE_KINDS[0])]
+    compute: String,
+
+    /// Region that the study is about; tables and models of it are of this region
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// Seed of the order of the runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Make failed runs again
+    #[arg(long)]
+    retry: bool,
+
+    /// Print the plan and make no run
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Launcher and its arguments, with placeholders
+    #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
+    command: Vec<OsString>,
+}
+
+/// Runs the study and prints its table.
+///
+/// # Errors
+/// Wrong usage: a placeholder is missing, the directory holds another study. Failure: runs failed
+/// (exit code 1, when all others are done), or the directory cannot be written.
+pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
+    let plan = Plan {
+        argv: arguments.command.clone(),
+        np: arguments.np.clone(),
+        params: arguments.params.clone(),
+        repeat: arguments.repeat,
+        seed: arguments.seed,
+    };
+    plan.check().map_err(CommandError::usage)?;
+    let mut study = join(arguments, &plan)?;
+    if arguments.dry_run {
+        return print(&plan.describe(&study));
+    }
+    make_directory(&arguments.out)?;
+    save(&study, &arguments.out)?;
+    let waiting: Vec<usize> = (0..study.runs.len())
+        .filter(|at| study.runs[*at].state == StudyRunState::Pending)
+        .collect();
+    let done = study.runs.len() - waiting.len();
+    let mut progress = Progress::new(done, &study);
+    for at in waiting {
+        progress.begin(&study, at);
+        let outcome = runner::make(&plan, &study, at, &arguments.out)?;
+        let run = &mut study.runs[at];
+        run.duration_s = Some(outcome.duration_s());
+        match outcome {
+            Outcome::Recorded { .. } => {
+                (run.state, run.exit_code, run.reason) = (StudyRunState::Finished, Some(0), None);
+            }
+            Outcome::Failed { exit_code, reason, .. } => {
+                (run.state, run.exit_code) = (StudyRunState::Failed, exit_code);
+                run.reason = Some(reason);
+            }
+            Outcome::Interrupted { code } => {
+                progress.finish();
+                say(&format!(
+                    "interrupted; {} of {} runs are made, the same command goes on",
+                    study.runs.iter().filter(|r| r.state != StudyRunState::Pending).count(),
+                    study.runs.len()
+                ));
+                return Err(CommandError::Exit(code));
+            }
+        }
+        save(&study, &arguments.out)?;
+        progress.end(&study, at);
+    }
+    progress.finish();
+    conclude(&study, &arguments.out)
+}
+
+/// The plan with what an earlier sweep has made of it.
+fn join(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandError> {
+    let out = &arguments.out;
+    let fresh = |runs| plan.study(arguments.level, &arguments.compute, &arguments.region, runs);
+    if !StudyJson::is_in(out) {
+        if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
+            return Err(CommandError::usage(format!(
+                "--out {}: exists and is no study; name a new directory",
+                out.display()
+            )));
+        }
+        return Ok(fresh(Vec::new()));
+    }
+    let mut there = StudyJson::read(out).map_err(|e| CommandError::failed(e.to_string()))?;
+    let now = fresh(std::mem::take(&mut there.runs));
+    let differs = [
+        (there.argv != now.argv, "command"),
+        (there.level != now.level, "--level"),
+        (there.compute != now.compute, "--compute"),
+        (there.region != now.region, "--region"),
+    ];
+    if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
+        return Err(CommandError::usage(format!(
+            "--out {}: holds a study with another {what}; its runs cannot be compared with these. \
+             Name a new directory, or give the {what} as before ({})",
+            out.display(),
+            there.argv.join(" ")
+        )));
+    }
+    let mut study = now;
+    for run in &mut study.runs {
+        if arguments.retry && run.state == StudyRunState::Failed {
+            run.state = StudyRunState::Pending;
+        }
+    }
+    Ok(study)
+}
+
+fn make_directory(out: &Path) -> Result<(), CommandError> {
+    DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(out)
+        .map_err(|error| cannot_write(out, &error))
+}
+
+fn save(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
+    study.write(out).map_err(|error| cannot_write(out, &error))
+}
+
+fn cannot_write(out: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
+}
+
+fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
+    let failed: Vec<&crate::trace::study_json::StudyRun> =
+        study.runs.iter().filter(|run| run.state == StudyRunState::Failed).collect();
+    if failed.len() < study.runs.len() {
+        let Observed { table, notes } = observe(&[out.to_owned()], None)?;
+        notes.iter().for_each(|note| say(note));
+        let mut keys: Vec<&str> = table.parameters();
+        keys.push(P);
+        let failure = |error: crate::models::observations::ObservationsError| {
+            CommandError::failed(error.to_string())
+        };
+        let (tau_s, sum_gamma_s) = (
+            table.positive_numbers(TAU_S).map_err(failure)?,
+            table.numbers(SUM_GAMMA_S).map_err(failure)?,
+        );
+        let p = table.counts(P).map_err(failure)?;
+        let mut rows: Vec<Row> = Vec::new();
+        for group in table.groups(&keys).map_err(failure)? {
+            let fastest = group.smallest(&tau_s);
+            rows.push(Row {
+                key: group.key.clone(),
+                tau_s: group.spread(&tau_s),
+                efficiency: sum_gamma_s[fastest] / (f64::from(p[fastest]) * tau_s[fastest]),
+            });
+        }
+        print(&study_table(&keys, rows))?;
+        say(&format!("study in {0}; see: gammachi scaling {0}", out.display()));
+    }
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => Err(CommandError::failed(format!(
+            "{} of {} runs failed; the first: {}: {} (output in {}). --retry makes them again",
+            failed.len(),
+            study.runs.len(),
+            first.directory,
+            first.reason.as_deref().unwrap_or("failed"),
+            runner::output_file(out, first).display()
+        ))),
+    }
+}

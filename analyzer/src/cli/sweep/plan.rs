@@ -1,0 +1,289 @@
+//! What a study is made of: rank counts, values and repetitions come in, runs in their order go
+//! out, and the command of each.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use crate::cli::recorder_environment::parse_param;
+use crate::models::observations::FIGURES;
+use crate::trace::study_json::{FORMAT, FORMAT_VERSION, StudyJson, StudyRun, StudyRunState};
+
+/// A parameter and the values that it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Values {
+    pub name: String,
+    pub values: Vec<String>,
+}
+
+impl Values {
+    /// Of `NAME=V,V,…`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, values) = text.split_once('=').unwrap_or((text, ""));
+        if FIGURES.contains(&name) || ["np", "rep"].contains(&name) {
+            return Err(format!("{name} has a meaning of its own; choose another name"));
+        }
+        let mut all: Vec<String> = Vec::new();
+        for value in values.split(',').map(str::trim) {
+            if value.is_empty() {
+                return Err("write NAME=VALUE,VALUE, without an empty value".into());
+            }
+            let (_, value) = parse_param(&format!("{name}={value}"))?;
+            if all.contains(&value) {
+                return Err(format!("the value {value} is given twice"));
+            }
+            all.push(value);
+        }
+        Ok(Self { name: name.trim().to_owned(), values: all })
+    }
+}
+
+/// A study as it is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub argv: Vec<OsString>,
+    pub np: Vec<u32>,
+    pub params: Vec<Values>,
+    pub repeat: u32,
+    pub seed: u64,
+}
+
+impl Plan {
+    /// What would make the study pointless.
+    pub fn check(&self) -> Result<(), String> {
+        let used = |name: &str| {
+            let placeholder = format!("{{{name}}}");
+            self.argv.iter().any(|word| find(word.as_bytes(), placeholder.as_bytes()).is_some())
+        };
+        for (index, np) in self.np.iter().enumerate() {
+            if self.np[..index].contains(np) {
+                return Err(format!("--np: {np} is given twice"));
+            }
+        }
+        if !used("np") {
+            return Err("the command does not contain {np}: every run would have the same ranks; \
+                        write for example mpirun -n {np} ./app"
+                .into());
+        }
+        for (index, param) in self.params.iter().enumerate() {
+            if self.params[..index].iter().any(|other| other.name == param.name) {
+                return Err(format!(
+                    "--param {}: is given twice; list its values in one, {}=1000,2000",
+                    param.name, param.name
+                ));
+            }
+            if param.values.len() > 1 && !used(&param.name) {
+                return Err(format!(
+                    "--param {}: has {} values, but the command does not contain {{{}}}: all runs \
+                     would be the same",
+                    param.name,
+                    param.values.len(),
+                    param.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The study, with the runs that are there already. Those come first, as they are; new ones
+    /// follow, repetition by repetition, each in a shuffled order.
+    pub fn study(
+        &self,
+        level: u8,
+        compute: &str,
+        region: &Option<String>,
+        there: Vec<StudyRun>,
+    ) -> StudyJson {
+        let mut random = fastrand::Rng::with_seed(self.seed);
+        let mut runs = there;
+        let mut number = runs.len();
+        for rep in 1..=self.repeat {
+            let mut block = self.combinations();
+            random.shuffle(&mut block);
+            for (np, params) in block {
+                let known = |run: &StudyRun| run.np == np && run.rep == rep && run.params == params;
+                if runs.iter().any(known) {
+                    continue;
+                }
+                number += 1;
+                runs.push(StudyRun {
+                    directory: directory(number, np, &params, rep),
+                    np,
+                    params,
+                    rep,
+                    state: StudyRunState::Pending,
+                    exit_code: None,
+                    reason: None,
+                    duration_s: None,
+                });
+            }
+        }
+        StudyJson {
+            format: FORMAT.into(),
+            format_version: FORMAT_VERSION,
+            gammachi_version: env!("CARGO_PKG_VERSION").into(),
+            argv: self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            level,
+            compute: compute.into(),
+            region: region.clone(),
+            seed: self.seed,
+            runs,
+        }
+    }
+
+    fn combinations(&self) -> Vec<(u32, Vec<(String, String)>)> {
+        let mut all: Vec<(u32, Vec<(String, String)>)> =
+            self.np.iter().map(|np| (*np, Vec::new())).collect();
+        for param in &self.params {
+            all = all
+                .into_iter()
+                .flat_map(|(np, pairs)| {
+                    param.values.iter().map(move |value| {
+                        let mut pairs = pairs.clone();
+                        pairs.push((param.name.clone(), value.clone()));
+                        (np, pairs)
+                    })
+                })
+                .collect();
+        }
+        all
+    }
+
+    /// The command of a run: placeholders replaced, in one pass, so that a value is never taken for
+    /// one.
+    pub fn command(&self, run: &StudyRun) -> Vec<OsString> {
+        let mut values =
+            vec![("np".to_owned(), run.np.to_string()), ("rep".to_owned(), run.rep.to_string())];
+        values.extend(run.params.iter().cloned());
+        self.argv.iter().map(|word| replaced(word, &values)).collect()
+    }
+
+    /// The runs and their commands, one a line.
+    pub fn describe(&self, study: &StudyJson) -> String {
+        let line = |run: &StudyRun| {
+            let words = self.command(run);
+            let words: Vec<String> =
+                words.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+            let state = match run.state {
+                StudyRunState::Pending => "",
+                StudyRunState::Finished => "  (made)",
+                StudyRunState::Failed => "  (failed)",
+            };
+            format!("{}: {}{state}\n", run.directory, words.join(" "))
+        };
+        study.runs.iter().map(line).collect()
+    }
+}
+
+fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
+    text.windows(pattern.len()).position(|window| window == pattern)
+}
+
+fn replaced(word: &OsStr, values: &[(String, String)]) -> OsString {
+    let (text, mut out, mut at) = (word.as_bytes(), Vec::new(), 0);
+    while at < text.len() {
+        let found = values
+            .iter()
+            .find(|(name, _)| text[at..].starts_with(format!("{{{name}}}").as_bytes()));
+        match found {
+            Some((name, value)) => {
+                out.extend_from_slice(value.as_bytes());
+                at += name.len() + 2;
+            }
+            None => {
+                out.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    OsString::from_vec(out)
+}
+
+/// `0007-p4-N1000-rep2.gammachi`.
+fn directory(number: usize, np: u32, params: &[(String, String)], rep: u32) -> String {
+    let tame = |text: &str| -> String {
+        let tame = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
+        text.chars().map(tame).take(24).collect()
+    };
+    let params: String =
+        params.iter().map(|(name, value)| format!("-{}{}", tame(name), tame(value))).collect();
+    let params: String = params.chars().take(96).collect();
+    format!("{number:04}-p{np}{params}-rep{rep}.gammachi")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(argv: &[&str], np: &[u32], params: &[(&str, &str)], repeat: u32) -> Plan {
+        let params =
+            params.iter().map(|(name, values)| Values::parse(&format!("{name}={values}")).unwrap());
+        Plan {
+            argv: argv.iter().map(OsString::from).collect(),
+            np: np.to_vec(),
+            params: params.collect(),
+            repeat,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn every_combination_is_there_and_each_repetition_is_a_block() {
+        let plan = plan(&["mpirun", "-n", "{np}", "app", "{N}"], &[1, 2, 4], &[("N", "10,20")], 3);
+        let study = plan.study(1, "outside", &None, Vec::new());
+        assert_eq!(study.runs.len(), 18);
+        let reps: Vec<u32> = study.runs.iter().map(|run| run.rep).collect();
+        assert!(reps.is_sorted());
+        let mut names: Vec<&str> = study.runs.iter().map(|run| run.directory.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 18);
+        let order = |rep: usize| -> Vec<u32> {
+            study.runs[6 * (rep - 1)..6 * rep].iter().map(|run| run.np).collect()
+        };
+        assert!(!order(1).is_sorted() || !order(2).is_sorted(), "shuffled");
+        assert_ne!(order(1), order(2));
+        assert_eq!(
+            plan.study(1, "outside", &None, Vec::new()),
+            study,
+            "the same seed, the same order"
+        );
+    }
+
+    #[test]
+    fn what_is_there_stays_and_what_is_new_is_added() {
+        let argv = ["x", "{np}", "{N}"];
+        let mut study = plan(&argv, &[1, 2], &[("N", "10")], 1).study(1, "blas", &None, Vec::new());
+        study.runs[0].state = StudyRunState::Finished;
+        let first = study.runs[0].clone();
+        let more = plan(&argv, &[1, 2, 4], &[("N", "10")], 2).study(1, "blas", &None, study.runs);
+        assert_eq!(more.runs.len(), 6);
+        assert_eq!(more.runs[0], first);
+        let names: std::collections::BTreeSet<&str> =
+            more.runs.iter().map(|run| run.directory.as_str()).collect();
+        assert_eq!(names.len(), 6);
+    }
+
+    #[test]
+    fn placeholders_are_replaced_once() {
+        let plan = plan(&["{np}x{N}", "{rep}", "{other}", "${N}", "{}"], &[8], &[("N", "{np}")], 1);
+        let study = plan.study(1, "outside", &None, Vec::new());
+        let words = plan.command(&study.runs[0]);
+        assert_eq!(words, ["8x{np}", "1", "{other}", "${np}", "{}"]);
+    }
+
+    #[test]
+    fn a_study_without_sense_is_refused() {
+        let says = |plan: Plan, what: &str| {
+            let error = plan.check().unwrap_err();
+            assert!(error.contains(what), "{error}");
+        };
+        says(plan(&["app"], &[1], &[], 1), "does not contain {np}");
+        says(plan(&["{np}"], &[1, 1], &[], 1), "1 is given twice");
+        says(plan(&["{np}"], &[1], &[("N", "1,2")], 1), "does not contain {N}");
+        says(plan(&["{np}"], &[1], &[("N", "1"), ("N", "2")], 1), "list its values in one");
+        assert!(plan(&["{np}"], &[1], &[("label", "x")], 1).check().is_ok());
+        for text in ["p=1", "tau_s=1", "np=2", "N=1,,2", "N=1,1", "N", "=1"] {
+            assert!(Values::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! How far a sweep has come: on a terminal a bar with the time left, else a line a run.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::error::say;
+use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
+
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    pub fn new(done: usize, study: &StudyJson) -> Self {
+        let total = study.runs.len();
+        let bar = (std::io::stderr().is_terminal() && done < total).then(|| {
+            let template = "{bar:30} {pos}/{len} runs  {elapsed}  {msg}";
+            let style = ProgressStyle::with_template(template);
+            let bar = ProgressBar::new(total as u64);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_position(done as u64);
+            bar.enable_steady_tick(Duration::from_millis(500));
+            bar
+        });
+        Self { bar }
+    }
+
+    pub fn begin(&mut self, study: &StudyJson, at: usize) {
+        if let Some(bar) = &self.bar {
+            let left = match time_left_s(study) {
+                Some(left_s) => format!("about {} left  ", duration(left_s)),
+                None => String::new(),
+            };
+            bar.set_message(format!("{left}{}", label(&study.runs[at])));
+        }
+    }
+
+    pub fn end(&mut self, study: &StudyJson, at: usize) {
+        let run = &study.runs[at];
+        let failure = run.reason.as_ref().filter(|_| run.state == StudyRunState::Failed);
+        let done = study.runs.iter().filter(|run| run.state != StudyRunState::Pending).count();
+        let told = match failure {
+            Some(reason) => format!("{}: failed: {reason}", label(run)),
+            None => {
+                let seconds = run.duration_s.unwrap_or(0.0);
+                format!("{done}/{}: {}: {seconds:.2} s", study.runs.len(), label(run))
+            }
+        };
+        match &self.bar {
+            Some(bar) => {
+                bar.inc(1);
+                if failure.is_some() {
+                    bar.println(format!("gammachi: {told}"));
+                }
+            }
+            None => say(&told),
+        }
+    }
+
+    pub fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn label(run: &StudyRun) -> String {
+    let params: String =
+        run.params.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("p={}{params} rep {}", run.np, run.rep)
+}
+
+/// Seconds that the runs not yet made will take: as long as the same combination took, else as long
+/// as a run took on average. `None` before the first has ended.
+fn time_left_s(study: &StudyJson) -> Option<f64> {
+    let mean = |all: &mut dyn Iterator<Item = &StudyRun>| {
+        let known: Vec<f64> = all.filter_map(|run| run.duration_s).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let overall = mean(&mut study.runs.iter())?;
+    let pending = study.runs.iter().filter(|run| run.state == StudyRunState::Pending);
+    let expected = pending.map(|run| {
+        let same = |other: &&StudyRun| other.np == run.np && other.params == run.params;
+        mean(&mut study.runs.iter().filter(same)).unwrap_or(overall)
+    });
+    Some(expected.sum())
+}
+
+fn duration(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::study_json::{FORMAT, FORMAT_VERSION};
+
+    #[test]
+    fn time_left_follows_the_same_combination() {
+        let run = |np, rep, state, duration_s| StudyRun {
+            directory: format!("{np}-{rep}"),
+            np,
+            params: Vec::new(),
+            rep,
+            state,
+            exit_code: None,
+            reason: None,
+            duration_s,
+        };
+        use StudyRunState::{Finished, Pending};
+        let mut study = StudyJson {
+            format: FORMAT.into(),
+            format_version: FORMAT_VERSION,
+            gammachi_version: String::new(),
+            argv: Vec::new(),
+            level: 1,
+            compute: "outside".into(),
+            region: None,
+            seed: 1,
+            runs: vec![
+                run(1, 1, Pending, None),
+                run(1, 2, Pending, None),
+                run(4, 1, Pending, None),
+            ],
+        };
+        assert_eq!(time_left_s(&study), None);
+        study.runs[0] = run(1, 1, Finished, Some(10.0));
+        study.runs.push(run(2, 1, Finished, Some(2.0)));
+        // p=1 as before: 10 s; p=4 is unknown: the mean, 6 s.
+        assert_eq!(time_left_s(&study), Some(16.0));
+        assert_eq!(duration(119.6), "2 min");
+        assert_eq!(duration(7300.0), "2 h 1 min");
+    }
+}

@@ -1,0 +1,143 @@
+//! One run of a study: its command comes in; the run directory, its output and how it ended go out.
+//!
+//! Each run is a `gammachi run` of its own, so that it is recorded exactly as by hand. When the
+//! sweep dies, however it does, the run is ended with it.
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::cli::CommandError;
+use crate::trace::study_json::{StudyJson, StudyRun};
+
+use super::plan::Plan;
+
+/// Folder of the programs' output, below the study.
+const OUTPUT: &str = "output";
+/// Longest part of the output that is quoted as the reason of a failure, characters.
+const MOST_QUOTED: usize = 160;
+
+/// How a run ended.
+pub(super) enum Outcome {
+    /// With exit code 0, and ranks were recorded.
+    Recorded { duration_s: f64 },
+    /// Otherwise.
+    Failed { exit_code: Option<i32>, reason: String, duration_s: f64 },
+    /// By a signal that means the whole sweep.
+    Interrupted { code: u8 },
+}
+
+impl Outcome {
+    pub fn duration_s(&self) -> f64 {
+        match self {
+            Self::Recorded { duration_s } | Self::Failed { duration_s, .. } => *duration_s,
+            Self::Interrupted { .. } => 0.0,
+        }
+    }
+}
+
+/// Where a run's output is kept.
+pub(super) fn output_file(study: &Path, run: &StudyRun) -> PathBuf {
+    let name = run.directory.strip_suffix(".gammachi").unwrap_or(&run.directory);
+    study.join(OUTPUT).join(format!("{name}.txt"))
+}
+
+/// Makes a run; what an interrupted one left is removed first.
+pub(super) fn make(
+    plan: &Plan,
+    study: &StudyJson,
+    at: usize,
+    out: &Path,
+) -> Result<Outcome, CommandError> {
+    let run = &study.runs[at];
+    let directory = out.join(&run.directory);
+    let failed = |path: &Path, error: io::Error| {
+        CommandError::failed(format!("{}: {error}", path.display()))
+    };
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(|error| failed(&directory, error))?;
+    }
+    let output = output_file(out, run);
+    fs::create_dir_all(out.join(OUTPUT)).map_err(|error| failed(&output, error))?;
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(&output).map_err(|error| failed(&output, error))?;
+    let started = Instant::now();
+    let status = command(plan, study, run, &directory, file)
+        .and_then(|mut command| command.spawn())
+        .and_then(|mut child| child.wait())
+        .map_err(|error| CommandError::failed(format!("cannot start gammachi run: {error}")))?;
+    let duration_s = started.elapsed().as_secs_f64();
+    // A run that Ctrl-C has ended; the sweep itself gets the same signal and ends by it, unless it
+    // came to the run alone.
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    if [128 + libc::SIGINT, 128 + libc::SIGTERM].contains(&code) {
+        let _ = fs::remove_dir_all(&directory);
+        return Ok(Outcome::Interrupted { code: u8::try_from(code).unwrap_or(u8::MAX) });
+    }
+    if code != 0 {
+        let reason = match last_line(&output) {
+            Some(line) => format!("exit code {code}: {line}"),
+            None => format!("exit code {code}"),
+        };
+        return Ok(Outcome::Failed { exit_code: Some(code), reason, duration_s });
+    }
+    match directory.exists() {
+        true => Ok(Outcome::Recorded { duration_s }),
+        false => {
+            let reason = "nothing was recorded".to_owned();
+            Ok(Outcome::Failed { exit_code: Some(code), reason, duration_s })
+        }
+    }
+}
+
+fn command(
+    plan: &Plan,
+    study: &StudyJson,
+    run: &StudyRun,
+    directory: &Path,
+    output: File,
+) -> io::Result<Command> {
+    let mut command = Command::new(env::current_exe()?);
+    command.arg("run").arg("--out").arg(directory);
+    command.args(["--level", &study.level.to_string(), "--compute", &study.compute]);
+    for (name, value) in &run.params {
+        command.arg("--param").arg(format!("{name}={value}"));
+    }
+    command.arg("--").args(plan.command(run));
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    let parent = std::process::id();
+    let die_with_the_sweep = move || {
+        // SAFETY: prctl with these arguments touches no memory; getppid neither. Both are
+        // async-signal-safe, as the time between fork and exec demands.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            if libc::getppid() as u32 != parent {
+                return Err(io::Error::other("the sweep is gone"));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure neither allocates on its way to success nor locks.
+    unsafe { command.pre_exec(die_with_the_sweep) };
+    Ok(command)
+}
+
+/// The last line that is not empty and not the recorder's own.
+fn last_line(output: &Path) -> Option<String> {
+    let text = fs::read(output).ok()?;
+    let tail = &text[text.len().saturating_sub(4096)..];
+    let tail = String::from_utf8_lossy(tail);
+    let lines: Vec<&str> = tail
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.chars().any(char::is_alphanumeric))
+        .collect();
+    let told = lines.iter().rev().find(|line| !line.starts_with("gammachi: run recorded"));
+    Some(told?.chars().take(MOST_QUOTED).collect())
+}

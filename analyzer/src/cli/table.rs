@@ -1,0 +1,39 @@
+//! `gammachi table`: runs or a study come in, the table that models read goes to standard output.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, print, say};
+use super::observed::{Observed, observe};
+
+/// Prints the table of runs that `gammachi scaling` and `gammachi model` read, as CSV.
+///
+/// One row a run: p, tau_s (elapsed time), sum_gamma_s (computation time, summed over the ranks),
+/// chi_s (overhead, mean over the ranks) with the least and the largest of a rank, flops where
+/// BLAS calls were counted, one column for each --param, rep (repetition) and run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi table STUDY > study.csv\n  \
+                  gammachi table --region solve p1.gammachi p2.gammachi p4.gammachi\n\nRuns that \
+                  failed or did not finish are left out and named on standard error.")]
+pub struct TableArguments {
+    /// Run directories, or a study that `gammachi sweep` made
+    #[arg(value_name = "RUN|STUDY", required = true)]
+    pub sources: Vec<PathBuf>,
+
+    /// Restrict every figure to a region that the program marked with gammachi.h
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
+}
+
+/// Prints the table.
+///
+/// # Errors
+/// Nothing can be read; see [`observe`].
+pub fn table(arguments: &TableArguments) -> Result<(), CommandError> {
+    let Observed { table, notes } = observe(&arguments.sources, arguments.region.as_deref())?;
+    notes.iter().for_each(|note| say(note));
+    let mut text = Vec::new();
+    table.write_csv(&mut text).map_err(|error| CommandError::failed(error.to_string()))?;
+    print(&String::from_utf8_lossy(&text))
+}

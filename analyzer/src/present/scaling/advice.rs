@@ -1,0 +1,148 @@
+//! What to do, in words: a fit comes in, sentences go out.
+
+use crate::models::scaling::{Definition, Fit, Isoefficiency, Model};
+
+use super::super::quantity::{count, percent, seconds, significant};
+
+/// The sentences of a fit, the answer first.
+pub(super) fn sentences(fit: &Fit) -> Vec<String> {
+    let mut all = Vec::new();
+    match &fit.model {
+        Some(model) => {
+            all.extend(efficient_until(fit, model));
+            all.push(stops_falling(fit, model));
+            all.extend(hidden(model));
+        }
+        None => all.extend(next_without_model(fit)),
+    }
+    all.extend(unbalanced(fit));
+    all.extend(fit.model.as_ref().and_then(next));
+    all
+}
+
+fn efficient_until(fit: &Fit, model: &Model) -> Option<String> {
+    let best: Vec<&Isoefficiency> = model
+        .isoefficiency
+        .iter()
+        .filter(|iso| iso.definition == model.isoefficiency[0].definition)
+        .collect();
+    let largest = fit.series.points.last().map_or(1, |point| point.p);
+    let parts: Vec<String> = best
+        .iter()
+        .map(|iso| {
+            let now = model.curve.efficiency(f64::from(fit.p1), iso.definition);
+            match iso.p {
+                Some(p) if p < 1.0 => format!("never reaches {}", percent(iso.eps)),
+                Some(p) => {
+                    let far =
+                        if p > 2.0 * f64::from(largest) { ", far beyond the data" } else { "" };
+                    format!(
+                        "stays above {} up to {} ranks{far}",
+                        percent(iso.eps),
+                        ranks(p.floor())
+                    )
+                }
+                None if now < iso.eps => format!("never reaches {}", percent(iso.eps)),
+                None => format!("does not fall to {} in the model", percent(iso.eps)),
+            }
+        })
+        .collect();
+    let name = match best.first()?.definition {
+        Definition::Reference => "Efficiency ε'",
+        Definition::Asymptotic => "Efficiency a/(pτ)",
+    };
+    Some(format!("{name} {}.", parts.join("; ")))
+}
+
+fn stops_falling(fit: &Fit, model: &Model) -> String {
+    let strong = fit.series.work.is_constant();
+    let Some(p_c) = model.curve.p_c() else {
+        return match strong {
+            true => "Time does not stop falling within the model: no p_c can be named.".into(),
+            false => "Work per time does not stop growing within the model.".into(),
+        };
+    };
+    let range = match model.p_c_interval {
+        Some(interval) if interval.hi.is_finite() => {
+            format!(" (90 %: {} to {})", ranks(interval.lo), ranks(interval.hi))
+        }
+        Some(interval) => format!(" (90 %: {} or more, no upper bound)", ranks(interval.lo)),
+        None => String::new(),
+    };
+    match model.tau_min_s(&fit.series) {
+        Some(tau_min_s) => format!(
+            "Time stops falling at {} ranks{range}, at {}; half of these ranks take {}.",
+            ranks(p_c),
+            seconds(tau_min_s),
+            seconds(model.curve.tau_s(p_c / 2.0, 1.0))
+        ),
+        None => format!("Work per time stops growing at {} ranks{range}.", ranks(p_c)),
+    }
+}
+
+fn hidden(model: &Model) -> Option<String> {
+    let hidden = model.hidden?;
+    Some(format!(
+        "Overhead hides in the computation: at p = {} the model finds χ' = {}, measured χ is {}; \
+         the gap of {} grows with p, because Σγ does (uneven or repeated work, slower memory). \
+         Without it the best measured time would be {} at p = {}.",
+        hidden.p,
+        seconds(hidden.model_chi_s),
+        seconds(hidden.chi_s),
+        seconds(hidden.gap_s),
+        seconds(hidden.tau_without_s.0),
+        hidden.tau_without_s.1
+    ))
+}
+
+fn unbalanced(fit: &Fit) -> Option<String> {
+    let uneven = fit.unbalanced?;
+    let grows = if uneven.grows { ", and more so with more ranks" } else { "" };
+    Some(format!(
+        "Load is uneven{grows}: at p = {} χ_i goes from {} to {}. Balance could win up to {} there; \
+         the best measured time would be {} at p = {}.",
+        uneven.p,
+        seconds(uneven.chi_range_s.0),
+        seconds(uneven.chi_range_s.1),
+        seconds(uneven.excess_s),
+        seconds(uneven.tau_without_s.0),
+        uneven.tau_without_s.1
+    ))
+}
+
+fn next(model: &Model) -> Option<String> {
+    let next = model.next?;
+    let what = if next.of_p_c { "p_c" } else { "c2" };
+    Some(match next.error {
+        Some((now, then)) => format!(
+            "Next: one run at p = {} would narrow {what} most, from ±{} to about ±{} (one standard \
+             error).",
+            next.p,
+            percent(now),
+            percent(then)
+        ),
+        None => format!("Next: one run at p = {} would tell most of {what}.", next.p),
+    })
+}
+
+fn next_without_model(fit: &Fit) -> Option<String> {
+    let mut measured: Vec<u32> = fit.series.points.iter().map(|point| point.p).collect();
+    let smallest = *measured.first()?;
+    let mut wanted = Vec::new();
+    let mut p = smallest;
+    while measured.len() < 4 && wanted.len() < 3 {
+        p = p.checked_mul(2)?;
+        if !measured.contains(&p) {
+            measured.push(p);
+            wanted.push(p.to_string());
+        }
+    }
+    (!wanted.is_empty()).then(|| format!("Next: measure p = {} as well.", wanted.join(", ")))
+}
+
+fn ranks(p: f64) -> String {
+    if p >= 10.0 {
+        return count(p.round() as u64);
+    }
+    significant(p, 3).trim_end_matches('0').trim_end_matches('.').to_owned()
+}

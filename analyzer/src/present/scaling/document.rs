@@ -1,0 +1,297 @@
+//! The JSON document; `docs/scaling.md` explains every key.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::models::scaling::bootstrap::{Interval, NoiseSource};
+use crate::models::scaling::{Fit, FittedPoint, Model, Scaling};
+
+use super::advice;
+
+/// Version of the document's keys: a key never changes its meaning within one version.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    gammachi: &'static str,
+    source: &'a str,
+    fits: Vec<FitDocument<'a>>,
+    comparison: Option<ComparisonDocument<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct FitDocument<'a> {
+    params: BTreeMap<&'a str, &'a str>,
+    scaling: &'static str,
+    p1: u32,
+    sum_gamma_p1_s: f64,
+    c0: Option<f64>,
+    c1: Option<f64>,
+    c2: Option<f64>,
+    c0_interval: Option<[f64; 2]>,
+    c1_interval: Option<[f64; 2]>,
+    c2_interval: Option<[f64; 2]>,
+    sigma: Option<f64>,
+    kappa: Option<f64>,
+    r: Option<f64>,
+    a_s: Option<f64>,
+    chi0_s: Option<f64>,
+    chi1_s: Option<f64>,
+    p_c: Option<f64>,
+    p_c_lo: Option<f64>,
+    p_c_hi: Option<f64>,
+    tau_min_s: Option<f64>,
+    noise: Option<NoiseDocument>,
+    isoefficiency: Vec<IsoefficiencyDocument>,
+    predictions: Vec<PredictionDocument>,
+    points: Vec<PointDocument>,
+    bounds: Option<BoundsDocument>,
+    hidden_overhead: Option<HiddenDocument>,
+    imbalance: Option<ImbalanceDocument>,
+    next: Option<NextDocument>,
+    advice: Vec<String>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct NoiseDocument {
+    relative: f64,
+    degrees_of_freedom: usize,
+    source: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct IsoefficiencyDocument {
+    definition: &'static str,
+    eps: f64,
+    p: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct PredictionDocument {
+    p: u32,
+    tau_s: Option<f64>,
+    lo_s: Option<f64>,
+    hi_s: Option<f64>,
+    measured_s: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct PointDocument {
+    p: u32,
+    fitted: bool,
+    tau_s: f64,
+    runs: usize,
+    median_s: f64,
+    max_s: f64,
+    sum_gamma_s: Option<f64>,
+    chi_s: Option<f64>,
+    work: f64,
+    efficiency_reference: f64,
+    efficiency_parallel: Option<f64>,
+    computation_scaling: Option<f64>,
+    model_tau_s: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct BoundsDocument {
+    tau_min_lo_s: f64,
+    tau_min_hi_s: f64,
+    p: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct HiddenDocument {
+    p: u32,
+    model_chi_s: f64,
+    chi_s: f64,
+    tau_without_s: f64,
+    tau_without_p: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct ImbalanceDocument {
+    p: u32,
+    chi_min_s: f64,
+    chi_max_s: f64,
+    excess_s: f64,
+    grows: bool,
+    tau_without_s: f64,
+    tau_without_p: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct NextDocument {
+    p: u32,
+    narrows: &'static str,
+    error_now: Option<f64>,
+    error_then: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ComparisonDocument<'a> {
+    param: &'a str,
+    steps: Vec<StepDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct StepDocument {
+    value: f64,
+    a_ratio: f64,
+    a_exponent: Option<f64>,
+    chi0_exponent: Option<f64>,
+    chi1_exponent: Option<f64>,
+    chi0_ratio: Option<f64>,
+}
+
+/// The document, indented, with a line end.
+///
+/// # Errors
+/// A number cannot be written.
+pub fn json(scaling: &Scaling, notes: &[String]) -> serde_json::Result<String> {
+    let comparison = scaling.comparison.as_ref().map(|comparison| ComparisonDocument {
+        param: &comparison.param,
+        steps: comparison
+            .steps
+            .iter()
+            .map(|step| StepDocument {
+                value: step.value,
+                a_ratio: step.a_ratio,
+                a_exponent: step.exponents[0],
+                chi0_exponent: step.exponents[1],
+                chi1_exponent: step.exponents[2],
+                chi0_ratio: step.chi0_ratio,
+            })
+            .collect(),
+    });
+    let document = Document {
+        version: VERSION,
+        gammachi: env!("CARGO_PKG_VERSION"),
+        source: &scaling.source,
+        fits: scaling.fits.iter().map(fit_document).collect(),
+        comparison,
+        notes,
+    };
+    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+}
+
+fn fit_document(fit: &Fit) -> FitDocument<'_> {
+    let model = fit.model.as_ref();
+    let curve = model.map(|model| model.curve);
+    let usl = curve.and_then(|curve| curve.usl());
+    let interval =
+        |at: usize| model.and_then(|m| m.c_intervals).map(|c: [Interval; 3]| [c[at].lo, c[at].hi]);
+    let p_c_interval = model.filter(|m| m.curve.p_c().is_some()).and_then(|m| m.p_c_interval);
+    FitDocument {
+        params: fit.series.params.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect(),
+        scaling: if fit.series.work.is_constant() { "strong" } else { "weak" },
+        p1: fit.p1,
+        sum_gamma_p1_s: fit.s,
+        c0: curve.map(|curve| curve.c[0]),
+        c1: curve.map(|curve| curve.c[1]),
+        c2: curve.map(|curve| curve.c[2]),
+        c0_interval: interval(0),
+        c1_interval: interval(1),
+        c2_interval: interval(2),
+        sigma: usl.map(|(sigma, _)| sigma),
+        kappa: usl.map(|(_, kappa)| kappa),
+        r: model.map(|model| model.r),
+        a_s: curve.map(|curve| curve.a_s()),
+        chi0_s: curve.map(|curve| curve.chi0_s()),
+        chi1_s: curve.map(|curve| curve.chi1_s()),
+        p_c: curve.and_then(|curve| curve.p_c()),
+        p_c_lo: p_c_interval.map(|interval| interval.lo).filter(|lo| lo.is_finite()),
+        p_c_hi: p_c_interval.map(|interval| interval.hi).filter(|hi| hi.is_finite()),
+        tau_min_s: model.and_then(|model| model.tau_min_s(&fit.series)),
+        noise: model.and_then(|model| model.noise).map(|noise| NoiseDocument {
+            relative: noise.relative,
+            degrees_of_freedom: noise.freedom,
+            source: match noise.source {
+                NoiseSource::Scatter => "scatter",
+                NoiseSource::Repetitions => "repetitions",
+                NoiseSource::Both => "both",
+            },
+        }),
+        isoefficiency: model.map_or_else(Vec::new, isoefficiency),
+        predictions: model.map_or_else(Vec::new, predictions),
+        points: points(fit),
+        bounds: fit.bounds.map(|bounds| BoundsDocument {
+            tau_min_lo_s: bounds.lo_s,
+            tau_min_hi_s: bounds.hi_s,
+            p: bounds.p,
+        }),
+        hidden_overhead: model.and_then(|model| model.hidden).map(|hidden| HiddenDocument {
+            p: hidden.p,
+            model_chi_s: hidden.model_chi_s,
+            chi_s: hidden.chi_s,
+            tau_without_s: hidden.tau_without_s.0,
+            tau_without_p: hidden.tau_without_s.1,
+        }),
+        imbalance: fit.unbalanced.map(|uneven| ImbalanceDocument {
+            p: uneven.p,
+            chi_min_s: uneven.chi_range_s.0,
+            chi_max_s: uneven.chi_range_s.1,
+            excess_s: uneven.excess_s,
+            grows: uneven.grows,
+            tau_without_s: uneven.tau_without_s.0,
+            tau_without_p: uneven.tau_without_s.1,
+        }),
+        next: model.and_then(|model| model.next).map(|next| NextDocument {
+            p: next.p,
+            narrows: if next.of_p_c { "p_c" } else { "c2" },
+            error_now: next.error.map(|(now, _)| now),
+            error_then: next.error.map(|(_, then)| then),
+        }),
+        advice: advice::sentences(fit),
+        warnings: fit.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn isoefficiency(model: &Model) -> Vec<IsoefficiencyDocument> {
+    let all = model.isoefficiency.iter();
+    all.map(|iso| IsoefficiencyDocument {
+        definition: iso.definition.name(),
+        eps: iso.eps,
+        p: iso.p,
+    })
+    .collect()
+}
+
+fn predictions(model: &Model) -> Vec<PredictionDocument> {
+    let all = model.predictions.iter();
+    all.map(|prediction| PredictionDocument {
+        p: prediction.p,
+        tau_s: prediction.tau_s,
+        lo_s: prediction.interval_s.map(|interval| interval.lo),
+        hi_s: prediction.interval_s.map(|interval| interval.hi),
+        measured_s: prediction.measured_s,
+    })
+    .collect()
+}
+
+fn points(fit: &Fit) -> Vec<PointDocument> {
+    let fitted = |p: u32| fit.fitted.iter().any(|f: &FittedPoint| f.measured && f.p == p);
+    let all = fit.series.points.iter();
+    all.map(|point| PointDocument {
+        p: point.p,
+        fitted: fitted(point.p),
+        tau_s: point.tau_s,
+        runs: point.spread.number,
+        median_s: point.spread.median,
+        max_s: point.spread.max,
+        sum_gamma_s: point.sum_gamma_s,
+        chi_s: point.chi_s(),
+        work: fit.relative_work(point),
+        efficiency_reference: fit.reference_efficiency(point),
+        efficiency_parallel: point.parallel_efficiency(),
+        computation_scaling: fit.computation_scaling(point),
+        model_tau_s: fit
+            .model
+            .as_ref()
+            .map(|model| model.curve.tau_s(f64::from(point.p), fit.relative_work(point))),
+    })
+    .collect()
+}
