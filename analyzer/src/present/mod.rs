@@ -13,8 +13,8 @@ pub mod model_figures;
 pub mod model_json;
 pub mod model_terminal;
 pub mod picture;
-pub mod strip;
 pub mod scaling;
+pub mod strip;
 pub mod study;
 pub mod terminal;
 
