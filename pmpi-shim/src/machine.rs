@@ -129,7 +129,7 @@ pub fn build_id() -> String {
         // mapped. `out` is the string below.
         unsafe {
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-            if let Some(id) = build_id_of(headers, (*info).dlpi_addr as u64) {
+            if let Some(id) = build_id_of(headers, (*info).dlpi_addr) {
                 *out.cast::<String>() = id;
             }
         }

@@ -77,10 +77,9 @@ fn loaded() -> Vec<Module> {
             let modules = &mut *out.cast::<Vec<Module>>();
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
             let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-            let base = (*info).dlpi_addr as u64;
-            let begin = loads().map(|header| base + header.p_vaddr as u64).min();
-            let end =
-                loads().map(|header| base + header.p_vaddr as u64 + header.p_memsz as u64).max();
+            let base = (*info).dlpi_addr;
+            let begin = loads().map(|header| base + header.p_vaddr).min();
+            let end = loads().map(|header| base + header.p_vaddr + header.p_memsz).max();
             let (Some(begin), Some(end)) = (begin, end) else { return 0 };
             let name = match (*info).dlpi_name {
                 null if null.is_null() => String::new(),

@@ -323,7 +323,7 @@ impl ThreadTotals {
     fn write_snapshot(&mut self, place: usize) -> Result<(), String> {
         self.header.entries = self.entries.len() as u32;
         let mut bytes = bytes_of(&self.header).to_vec();
-        bytes.extend(self.entries.iter().flat_map(|entry| bytes_of(entry)));
+        bytes.extend(self.entries.iter().flat_map(bytes_of));
         let crc = checksum(&bytes[SNAPSHOT_CRC_BYTES..]);
         bytes[..SNAPSHOT_CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
         trace_file::write_at(self.offset + snapshot_at(place) as u64, &bytes)?;

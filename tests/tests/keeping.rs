@@ -56,7 +56,7 @@ under_both! {
         expect_all_calls(&metrics);
         let totals = metrics.totals.as_ref().expect("totals");
         assert_eq!(totals.ranks, 2);
-        assert!(totals.calls > MESSAGES, "{}", totals.calls);
+        assert!(totals.calls > MESSAGES / 2, "{}", totals.calls);
         let row = totals.rows.iter().find(|row| row.function == "MPI_Send").expect("sends");
         assert_eq!(row.peer.map(|peer| peer.name()), Some("same host"));
         assert_eq!(row.histogram.iter().map(|(_, count)| count).sum::<u64>(), row.count);

@@ -169,7 +169,7 @@ pub const fn size_class(bytes: u64) -> u8 {
     if bytes == 0 {
         return 0;
     }
-    let class = 1 + (bytes - 1 | 1).ilog2() / 4;
+    let class = 1 + ((bytes - 1) | 1).ilog2() / 4;
     if class < SIZE_CLASSES as u32 { class as u8 } else { SIZE_CLASSES as u8 - 1 }
 }
 

@@ -49,6 +49,9 @@ pub struct SiteMetrics {
 /// the call went through a binding.
 type Key = (u16, u64, Option<usize>, bool);
 
+/// A site of all ranks: path and build id of its module, address in it, function.
+type SiteKey<'a> = (String, String, u64, &'a str);
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     count: u64,
@@ -114,8 +117,7 @@ impl SiteMetrics {
             .map(|(trace, selection)| sums_of(trace, selection))
             .collect();
         let mut symbols = Symbols::default();
-        let mut rows: BTreeMap<(String, String, u64, &str), (SiteRow, BTreeSet<u32>)> =
-            BTreeMap::new();
+        let mut rows: BTreeMap<SiteKey, (SiteRow, BTreeSet<u32>)> = BTreeMap::new();
         for ((trace, time), sums) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
             let modules = modules(trace);
             for ((function, address, module, through_binding), sums) in sums {

@@ -57,11 +57,11 @@ fn totals_of(trace: &RankTrace) -> impl Iterator<Item = &Totals> {
 
 /// Which events a rank was to keep.
 pub(super) fn policy(trace: &RankTrace) -> KeepingPolicy {
-    let policies = trace.file.definitions.iter().filter_map(|definition| match definition {
+    let said = trace.file.definitions.iter().find_map(|definition| match definition {
         Definition::Keeping(keeping) => Some(keeping.policy),
         _ => None,
     });
-    policies.last().unwrap_or(KeepingPolicy::First)
+    said.unwrap_or(KeepingPolicy::First)
 }
 
 impl TotalsMetrics {

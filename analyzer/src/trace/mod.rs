@@ -11,8 +11,8 @@ mod extent;
 mod facts;
 mod process;
 pub mod run_json;
-pub mod symbols;
 pub mod study_json;
+pub mod symbols;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
