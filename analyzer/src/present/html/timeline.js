@@ -142,7 +142,7 @@ class Timeline {
     const call = longest[this.longestAt];
     this.reveal(call.row);
     this.move(call.begin - call.duration * 0.2, call.begin + call.duration * 1.2);
-    const known = this.source.events(call.row, call.begin, call.begin).find(e => Math.abs(e.begin - call.begin) < 2e-9);
+    const known = this.source.events(call.row, call.begin - 1e-8, call.begin + 1e-8).find(e => Math.abs(e.begin - call.begin) < 2e-9);
     this.choose(known ?? { ...call, end: call.begin + call.duration });
   }
 
