@@ -180,6 +180,9 @@ class RankFile:
             elif kind == 2:
                 self.read_definitions(at + 64, end)
             else:
+                if kind == 4:  # Being written when the process died.
+                    at += length
+                    continue
                 self.warn(at, "totals are not read here: use gammachi report" if kind == 3
                           else f"a chunk of unknown kind {kind} is left out")
             at += length

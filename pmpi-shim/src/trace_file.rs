@@ -164,13 +164,15 @@ impl TraceFile {
         write_all(descriptor, offset, bytes).map_err(|error| self.cannot_grow(&error))
     }
 
-    /// Writes a chunk, its header last.
+    /// Writes a chunk, its header last; until then another one says that it is not finished.
     fn write_chunk(
         &mut self,
         offset: u64,
         header: &ChunkHeader,
         content: &[u8],
     ) -> Result<(), String> {
+        let unfinished = sealed(ChunkHeader { kind: CHUNK_UNFINISHED, ..*header });
+        self.write(offset, bytes_of(&unfinished))?;
         self.write(offset + CHUNK_HEADER_BYTES as u64, content)?;
         self.write(offset, bytes_of(header))
     }
@@ -332,11 +334,10 @@ pub fn append_window(window: &[u8]) {
 pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> Result<(), String> {
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
-    // No moment shows the old header above new slots, or old slots behind the new ones.
-    file.write(offset, &[0; CHUNK_HEADER_BYTES])?;
-    let rest = length as usize - CHUNK_HEADER_BYTES - slots.len();
-    file.write(offset + length - rest as u64, &vec![0; rest])?;
-    file.write_chunk(offset, &kept_header(window, length), slots)
+    // No old slots may stand behind the new ones.
+    let mut whole = slots.to_vec();
+    whole.resize(length as usize - CHUNK_HEADER_BYTES, 0);
+    file.write_chunk(offset, &kept_header(window, length), &whole)
 }
 
 /// Reads back what lies at an offset of the file.

@@ -94,6 +94,8 @@ pub const CHUNK_EVENTS: u16 = 1;
 pub const CHUNK_DEFINITIONS: u16 = 2;
 /// Kind of a chunk that holds totals of events that are not kept: [`crate::totals`].
 pub const CHUNK_TOTALS: u16 = 3;
+/// Kind of a chunk that is being written: what stands in it does not count yet.
+pub const CHUNK_UNFINISHED: u16 = 4;
 
 /// In [`ChunkHeader::flags`]: the chunk is a thread's window. Its events are copied to another chunk of
 /// the same sequence (or into totals) when it is full, and it is used again under a later sequence.

@@ -314,6 +314,8 @@ impl RankFile {
                     Ok(None) => {}
                     Err(what) => self.diagnose(at, what),
                 },
+                // The process died, or was looked at, while it wrote it.
+                CHUNK_UNFINISHED => {}
                 kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is left out")),
             }
             at = at.saturating_add(chunk.length as usize);

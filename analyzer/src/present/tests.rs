@@ -140,7 +140,7 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
     FLOPS   800.0 G | 101.3 Gflop/s | lower bound: only interposed BLAS calls are seen
     TRUST   clock ±10 ns | tool 0.10 % | events lost 0 | 1/4 ranks finalized | rdtsc, 1.0 ns
             a tick | 1 run: no spread known
-            DAMAGE ranks-000/rank-000000.gmc: at byte 131360: an event that begins out of
+            DAMAGE ranks-000/rank-000000.gmc: at byte 37152: an event that begins out of
             order; the later events of thread 0 are left out
             DAMAGE ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the
             rank's figures end at the last event that is valid
@@ -234,9 +234,11 @@ fn the_document_has_the_promised_keys_and_its_sums_agree() {
     let documented = include_str!("../../../docs/report-json.md");
     let mut keys = Vec::new();
     collect_keys(&json, &mut keys);
-    for key in &keys {
-        assert!(documented.contains(&format!("`{key}`")), "docs/report-json.md lacks {key}");
-    }
+    keys.retain(|key| {
+        let ends = [format!("`{key}`"), format!(".{key}`")];
+        !ends.iter().any(|end| documented.contains(end))
+    });
+    assert!(keys.is_empty(), "docs/report-json.md lacks {keys:?}");
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let ranks = json["ranks"].as_array().unwrap();
     let sum: f64 = ranks.iter().map(|r| number(&r["compute_s"]) + number(&r["overhead_s"])).sum();
@@ -299,7 +301,7 @@ mod damage {
     use crate::metrics::Bound;
     use proptest::prelude::*;
     use trace_format::header::ClockExchange;
-    use trace_format::layout::{Slot, slot_word};
+    use trace_format::layout::{CHUNK_GRANULE, HEADER_BYTES, Slot, slot_word};
 
     fn selections() -> [Selection; 3] {
         let window = Selection::Window {
@@ -333,7 +335,7 @@ mod damage {
     fn one_flipped_bit_anywhere() {
         let directory = RunDirectory::of(&solver());
         let file = std::fs::read(directory.file(1)).unwrap();
-        let granule = 65_536;
+        let granule = HEADER_BYTES as usize;
         // All bits of definitions and events, every 197th of the header, mostly function names.
         let bits = used_bits(&file);
         let bits = bits.iter().filter(|bit| **bit >= 8 * granule || **bit % 197 == 0);
@@ -363,7 +365,8 @@ mod damage {
         let directory = RunDirectory::of(&solver());
         let file = std::fs::read(directory.file(0)).unwrap();
         // All event chunks are gone, the definitions say that the rank finalized.
-        std::fs::write(directory.file(0), &file[..2 * 65_536]).unwrap();
+        std::fs::write(directory.file(0), &file[..HEADER_BYTES as usize + CHUNK_GRANULE as usize])
+            .unwrap();
         let [_, json] = texts(directory.path(), &Selection::Whole).unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["ranks"][0]["ending"], "damaged");

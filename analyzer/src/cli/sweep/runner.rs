@@ -138,6 +138,6 @@ fn last_line(output: &Path) -> Option<String> {
         .map(str::trim)
         .filter(|line| line.chars().any(char::is_alphanumeric))
         .collect();
-    let told = lines.iter().rev().find(|line| !line.starts_with("gammachi: run recorded"));
+    let told = lines.iter().rev().find(|line| !line.starts_with("gammachi: "));
     Some(told?.chars().take(MOST_QUOTED).collect())
 }
