@@ -180,7 +180,9 @@ impl TraceFile {
     /// Memory of the file; `None` where its file system maps no memory to be shared.
     fn window(&mut self, bytes: usize) -> Result<Option<Memory>, String> {
         let offset = self.end.next_multiple_of(MAPPING_GRANULE);
-        let descriptor = self.grant(offset, bytes)?;
+        // What lies before it is granted too: reading a hole takes space on some file systems (tmpfs).
+        let gap = (offset - self.end) as usize;
+        let descriptor = self.grant(self.end, gap + bytes)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping of our own file.
         let mapping = unsafe {
@@ -312,9 +314,20 @@ pub fn append(
     if offset + length > file.max_bytes {
         return Ok(None);
     }
-    file.write_chunk(offset, &kept_header(window, length), slots)?;
+    if place_bytes > CHUNK_HEADER_BYTES + slots.len() {
+        file.write_chunk(offset, &kept_header(window, length), &padded(slots, length))?;
+    } else {
+        file.write_chunk(offset, &kept_header(window, length), slots)?;
+    }
     file.end += length;
     Ok(Some(offset))
+}
+
+/// Slots and zeros behind them, to fill a chunk of that length.
+fn padded(slots: &[u8], length: u64) -> Vec<u8> {
+    let mut whole = slots.to_vec();
+    whole.resize(length as usize - CHUNK_HEADER_BYTES, 0);
+    whole
 }
 
 /// Adds what a window holds that was not mapped from the file; nothing where it is empty.
@@ -335,9 +348,7 @@ pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> 
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
     // No old slots may stand behind the new ones.
-    let mut whole = slots.to_vec();
-    whole.resize(length as usize - CHUNK_HEADER_BYTES, 0);
-    file.write_chunk(offset, &kept_header(window, length), &whole)
+    file.write_chunk(offset, &kept_header(window, length), &padded(slots, length))
 }
 
 /// Reads back what lies at an offset of the file.

@@ -218,6 +218,11 @@ unsafe extern "C" fn gather(
                     continue;
                 }
                 let name = (tables.strings + (*symbol).name as usize) as *const libc::c_char;
+                // Those to functions of our own header are right as they are.
+                let bytes = CStr::from_ptr(name).to_bytes();
+                if !bytes.starts_with(b"MPI_") && !bytes.starts_with(b"PMPI_") {
+                    continue;
+                }
                 search.references.push(Reference {
                     name: CStr::from_ptr(name).to_owned(),
                     place,

@@ -193,7 +193,7 @@ under_both! {
     }
 
     fn no_space_at_the_start(mpi) {
-        for kilobytes in [4, 64, 128] {
+        for kilobytes in [4, 32, 64] {
             let Some(small) = SmallFileSystem::mount(kilobytes) else { return };
             let job = Job::new(mpi, &victim(mpi, "returns_3"));
             let output = job.record_to(&small.path().join("run"));
