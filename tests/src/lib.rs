@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`mpi`] | the MPIs: Debian's Open MPI and MPICH, PyPI's wheels; their compilers and launchers |
 //! | [`mod@victim`] | builds `victims/*.c` once for each MPI, into the cargo target directory |
-//! | [`kernels`] | builds the kernels for each MPI, and the command |
+//! | [`mod@kernels`] | builds the kernels for each MPI, and the command |
 //! | [`conformity`] | compares every recorded call with what a program is known to do |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |

@@ -187,7 +187,7 @@ fn estimator_table(calibration: &Calibration) -> Vec<String> {
 }
 
 /// Deviation of each trial from the reference, forward and reverse, one panel a pair (the first
-/// [`MOST_PAIRS`]): the paper's figure of ten trials. Bars are the estimate's own bound.
+/// `MOST_PAIRS`): the paper's figure of ten trials. Bars are the estimate's own bound.
 pub fn figure(calibration: &Calibration) -> String {
     let shown: Vec<&PairCalibration> = calibration.pairs.iter().take(MOST_PAIRS).collect();
     let panels = shown.iter().map(|pair| panel(pair)).collect();

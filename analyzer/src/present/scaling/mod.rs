@@ -1,5 +1,5 @@
 //! The efficiency model for people and programs: a [`Scaling`](crate::models::scaling::Scaling)
-//! comes in; a screen ([`screen`]), a JSON document ([`json`]) and figures ([`figures`]) go out.
+//! comes in; a screen (`screen`), a JSON document ([`json`]) and figures ([`figures`]) go out.
 
 mod advice;
 mod document;
