@@ -27,7 +27,9 @@ mod roofline;
 mod sample;
 mod world;
 
+use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -71,8 +73,15 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if !failure.is_broken_pipe() && world::speaks() {
-                eprintln!("kernels: {failure}");
+            if world::speaks() {
+                if !failure.is_broken_pipe() {
+                    // In one piece: the launcher may end the job at any moment.
+                    let line = format!("kernels: {failure}\n");
+                    let _ = std::io::stderr().write_all(line.as_bytes());
+                }
+            } else {
+                // A launcher ends the job when a rank leaves with an error: who says why goes first.
+                std::thread::sleep(Duration::from_millis(300));
             }
             failure.exit_code()
         }
