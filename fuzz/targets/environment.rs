@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use libfuzzer_sys::fuzz_target;
 
-#[allow(dead_code)]
+#[allow(dead_code)] // The recorder uses more of it than this target.
 #[path = "../../pmpi-shim/src/settings.rs"]
 mod settings;
 

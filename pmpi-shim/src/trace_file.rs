@@ -401,9 +401,9 @@ pub fn define(definition: &Definition) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.define(definition)
 }
 
-/// Ends the file at `used_end` where nothing lies behind but `bytes` that end there, and closes it.
+/// Cuts off what nobody needs at the end of the file, and closes it.
 ///
-/// The caller has unmapped what lies behind `used_end`, so that nothing can store there.
+/// The caller has unmapped what is cut, so that nothing can store there.
 pub fn finish(cut: Option<Cut>) {
     let mut guard = lock();
     let Some(file) = guard.as_mut() else { return };
