@@ -16,6 +16,7 @@ pub mod dump;
 pub mod error;
 pub mod exec;
 pub mod kernel_program;
+pub mod logpq;
 pub mod model;
 pub mod observed;
 pub mod plot;
@@ -32,6 +33,7 @@ pub mod tables;
 pub mod timeline;
 
 mod child_signals;
+mod figure_files;
 mod library_path;
 mod open_mpi_forwarding;
 mod output_file;
@@ -71,6 +73,7 @@ enum Command {
     Sweep(sweep::SweepArguments),
     Table(table::TableArguments),
     Scaling(scaling::ScalingArguments),
+    Logpq(logpq::LogpqArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
@@ -96,6 +99,7 @@ pub fn run_command() -> ExitCode {
             Command::Sweep(arguments) => sweep::sweep(arguments),
             Command::Table(arguments) => table::table(arguments),
             Command::Scaling(arguments) => scaling::scaling(arguments),
+            Command::Logpq(arguments) => logpq::logpq(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),

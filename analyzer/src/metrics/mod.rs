@@ -14,6 +14,7 @@
 //! bounded by ranks (and by the occurrences of a selected region), not by events.
 
 pub mod activity;
+pub mod exchanges;
 
 mod calls;
 mod late_partner;

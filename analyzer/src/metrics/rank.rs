@@ -10,7 +10,7 @@ use crate::trace::{RankTrace, ThreadExtent};
 
 use super::resolve::RankSelection;
 use super::segments::{Activity, Functions, Segment, Segmenter, Segments};
-use super::spans::{Span, SpanKind, Spans};
+use super::spans::{SpanKind, Spans};
 use super::union::{Clipper, Union, merged};
 use super::{ComputeMode, RankState};
 
@@ -29,6 +29,8 @@ pub(super) struct CallSums {
     pub max_ticks: u64,
     /// Bytes of these calls.
     pub bytes: u64,
+    /// Floating-point operations of these calls, of compute functions.
+    pub flops: f64,
 }
 
 /// Polls that found nothing.
@@ -134,7 +136,10 @@ impl RankPass {
                         thread_calls = thread_calls.saturating_add(count);
                     }
                     if call.counts && functions.is_compute(function) {
-                        pass.add_flops(&span);
+                        let flops = pass.add_flops(f64::from_bits(span.payload[0]));
+                        if let Some(sums) = calls.get_mut(usize::from(function - FIRST_FUNCTION)) {
+                            sums.flops += flops;
+                        }
                     }
                     if call.counts && matches!(span.kind, SpanKind::Polls { .. }) {
                         pass.polls.calls = pass.polls.calls.saturating_add(count);
@@ -180,12 +185,14 @@ impl RankPass {
         pass
     }
 
-    fn add_flops(&mut self, span: &Span) {
-        let flops = f64::from_bits(span.payload[0]);
+    /// Counts a call's operations; gives them when they can be.
+    fn add_flops(&mut self, flops: f64) -> f64 {
         if (0.0..MOST_FLOPS).contains(&flops) {
             *self.flops.get_or_insert(0.0) += flops;
+            flops
         } else {
             self.absurd_flops += 1;
+            0.0
         }
     }
 
@@ -207,12 +214,7 @@ impl RankPass {
             add(&mut sums.bytes, entry.sent);
             sums.max_ticks = sums.max_ticks.max(entry.max_ticks);
             if class == Class::Compute {
-                let flops = f64::from_bits(entry.work);
-                if (0.0..MOST_FLOPS).contains(&flops) {
-                    *self.flops.get_or_insert(0.0) += flops;
-                } else {
-                    self.absurd_flops += 1;
-                }
+                sums.flops += self.add_flops(f64::from_bits(entry.work));
             }
         }
         let header = &totals.header;

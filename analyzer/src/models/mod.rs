@@ -7,10 +7,12 @@
 //! [`scaling`] | the efficiency model: time over the rank count, without a sequential run
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
+//! [`logpq`] | network models: parameters, predicted times of products and of recorded messages
 //!
 //! Nothing here prints: [`crate::present`] shows what comes out.
 
 pub mod expression;
+pub mod logpq;
 pub mod machine;
 pub mod observations;
 pub mod regression;

@@ -3,6 +3,7 @@
 use crate::models::scaling::bootstrap::{CONFIDENCE, NoiseSource};
 use crate::models::scaling::{Comparison, Fit, LeftOut, Model, Scaling, Work, series};
 
+use super::super::paragraph::wrapped;
 use super::super::quantity::{percent, seconds, significant};
 use super::super::table::Table;
 use super::advice;
@@ -261,24 +262,4 @@ fn scientific(value: f64) -> String {
 /// As many digits as tell it from 1.
 fn correlation(r: f64) -> String {
     if 1.0 - r < 5e-7 { "1".into() } else { format!("{r:.6}").trim_end_matches('0').to_owned() }
-}
-
-/// Broken into lines of at most 96 characters, the later ones indented.
-fn wrapped(indent: &str, text: &str) -> Vec<String> {
-    let mut lines = vec![indent.to_owned()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a first line");
-        let empty = line.trim().is_empty();
-        // A number stays with its unit.
-        let number = line.ends_with(|c: char| c.is_ascii_digit());
-        if !empty && !number && line.chars().count() + 1 + word.chars().count() > 96 {
-            lines.push(format!("{indent}  {word}"));
-        } else {
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
 }

@@ -1,0 +1,26 @@
+//! Figures as files: names and SVG documents come in, a directory of them stands there.
+
+use std::fs;
+use std::path::Path;
+
+use super::error::{CommandError, say};
+use super::output_file;
+
+/// Writes the figures into a directory, which is made where it is missing, and says their names.
+///
+/// # Errors
+/// Failure, naming the file.
+pub fn write_figures(directory: &Path, figures: &[(&str, String)]) -> Result<(), CommandError> {
+    fs::create_dir_all(directory).map_err(|error| {
+        CommandError::failed(format!("--svg: {}: cannot be made: {error}", directory.display()))
+    })?;
+    for (name, svg) in figures {
+        output_file::write(&directory.join(name), svg)?;
+    }
+    let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
+    match names.is_empty() {
+        true => say("--svg: there is nothing to draw"),
+        false => say(&format!("figures in {}: {}", directory.display(), names.join(", "))),
+    }
+    Ok(())
+}

@@ -1,0 +1,385 @@
+//! `gammachi logpq`: a machine's parameters, predicted times of Cannon's product, and of the messages
+//! of recorded runs.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::error::{CommandError, print};
+use super::figure_files::write_figures;
+use crate::metrics::Selection;
+use crate::metrics::exchanges::{Exchanges, Place};
+use crate::models::Machine;
+use crate::models::logpq::cannon::BlockProduct;
+use crate::models::logpq::messages::RunPrediction;
+use crate::models::logpq::study::{self, CannonRun, Study};
+use crate::models::logpq::{Findings, Parameters};
+use crate::models::machine::{MACHINE_JSON, PairClass};
+use crate::present::logpq::{figures, json, screen};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// Says what messages cost by the LogP and LogPQ models, and what times they predict.
+///
+/// Takes machine.json (what `gammachi calibrate` measured), outputs of `kernels cannon --json` and run
+/// directories, in any order. Gives the models' parameters in seconds and ticks of the counter;
+/// times of Cannon's product, predicted beside measured, what each strategy hides, the fewest
+/// buffers that hide communication; for each run the time that its messages cost by each model
+/// beside what was measured.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi logpq machine.json\n  \
+                  gammachi logpq machine.json --ranks 4 --n 64,256,1024 --svg figures\n  \
+                  gammachi logpq machine.json cannon-256.json cannon-512.json\n  \
+                  gammachi logpq machine.json hpl.gammachi --json\n  \
+                  gammachi logpq --example cm5\n\nFormulas, every figure and JSON key: docs/logpq.md.")]
+pub struct LogpqArguments {
+    /// machine.json, outputs of `kernels cannon --json`, run directories
+    #[arg(value_name = "MACHINE.json|CANNON.json|RUN", required_unless_present = "example")]
+    sources: Vec<PathBuf>,
+
+    /// What `gammachi calibrate` measured [default: the one among the sources, else ./machine.json]
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+
+    /// Words m of the message that the parameters are measured at (the paper: 16)
+    #[arg(long, value_name = "M", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
+    words: u64,
+
+    /// Bytes of a word
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    word_bytes: u64,
+
+    /// Channel words in a processor word, r of equation (1)
+    #[arg(long, value_name = "R", default_value_t = 1.0, value_parser = parse_positive)]
+    ratio: f64,
+
+    /// Pairs whose parameters predict Cannon's product [default: other-host where it was measured]
+    #[arg(long, value_name = "CLASS", value_enum)]
+    class: Option<Class>,
+
+    /// Orders N of the matrices to predict
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    n: Vec<u64>,
+
+    /// Ranks of Cannon's product, a square [default: as measured, else 4]
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u64).range(1..))]
+    ranks: Option<u64>,
+
+    /// Time t_s of one multiplication and addition, seconds [default: from the products measured, else
+    /// from machine.json's dgemm]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_positive)]
+    t_s: Option<f64>,
+
+    /// Fixed time t_f of a block product, seconds
+    #[arg(long, value_name = "SECONDS", requires = "t_s", value_parser = parse_positive)]
+    t_f: Option<f64>,
+
+    /// Of runs only this region [default: the whole run and each region]
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// A published machine in place of a measured one
+    #[arg(long, value_name = "NAME", value_enum, conflicts_with = "sources")]
+    example: Option<Example>,
+
+    /// Write the figures as SVG files into this directory
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Class {
+    SameHost,
+    OtherHost,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Example {
+    /// The CM-5 of the paper, 64 processors
+    Cm5,
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err("a number above 0 is needed".into()),
+    }
+}
+
+/// Sources by their kind.
+#[derive(Default)]
+struct Sources {
+    machine: Option<(PathBuf, Machine)>,
+    products: Vec<CannonRun>,
+    runs: Vec<PathBuf>,
+}
+
+impl Sources {
+    fn read(arguments: &LogpqArguments) -> Result<Self, CommandError> {
+        let mut sources = Self::default();
+        for path in &arguments.sources {
+            if path.is_dir() {
+                sources.runs.push(path.clone());
+                continue;
+            }
+            let text = fs::read_to_string(path);
+            match text {
+                Ok(text) if study::is_output(&text) => {
+                    let runs = study::read(&text, path).map_err(CommandError::failed)?;
+                    sources.products.extend(runs);
+                }
+                // A file that is no product's output must be a machine: its reader says why not.
+                _ => {
+                    if let Some((other, _)) = &sources.machine {
+                        return Err(CommandError::usage(format!(
+                            "{} and {}: give one machine.json",
+                            other.display(),
+                            path.display()
+                        )));
+                    }
+                    sources.machine = Some((path.clone(), read_machine(path)?));
+                }
+            }
+        }
+        match (&arguments.machine, &sources.machine) {
+            (Some(path), Some((other, _))) => {
+                return Err(CommandError::usage(format!(
+                    "--machine {}: {} is given already",
+                    path.display(),
+                    other.display()
+                )));
+            }
+            (Some(path), None) => sources.machine = Some((path.clone(), read_machine(path)?)),
+            (None, None) => {
+                let path = Path::new(MACHINE_JSON);
+                sources.machine = Some((path.to_owned(), read_machine(path)?));
+            }
+            (None, Some(_)) => {}
+        }
+        Ok(sources)
+    }
+}
+
+fn read_machine(path: &Path) -> Result<Machine, CommandError> {
+    Machine::read(path).map_err(|error| CommandError::failed(error.to_string()))
+}
+
+/// Prints the models' figures.
+///
+/// # Errors
+/// Wrong usage for sources or options that cannot be together; failure when a source cannot be read.
+pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
+    let findings = match arguments.example {
+        Some(Example::Cm5) => cm5(arguments)?,
+        None => measured(arguments)?,
+    };
+    if let Some(directory) = &arguments.svg {
+        write_figures(directory, &figures(&findings))?;
+    }
+    let text = if arguments.json {
+        json(&findings).map_err(|error| CommandError::failed(error.to_string()))?
+    } else {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        screen(&findings, colour)
+    };
+    print(&text)
+}
+
+fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
+    let grid = root(arguments.ranks.unwrap_or(64))?;
+    let orders: Vec<u64> = match arguments.n.is_empty() {
+        true => (3..=10).map(|power| 1 << power).collect(),
+        false => arguments.n.clone(),
+    };
+    check_orders(&orders, grid)?;
+    let parameters = Parameters::cm5();
+    let product = (BlockProduct::CM5, "as the paper measured".to_owned());
+    let cannon = Study::new(&parameters, grid, Some(product), &orders, &[]);
+    Ok(Findings {
+        source: "table 1 of the paper".into(),
+        cannon_class: parameters.class.clone(),
+        parameters: vec![parameters],
+        cannon,
+        ..Findings::default()
+    })
+}
+
+fn measured(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
+    let sources = Sources::read(arguments)?;
+    let Some((path, machine)) = &sources.machine else {
+        return Err(CommandError::usage("no machine.json"));
+    };
+    let parameters_of = |class: &PairClass| {
+        let hz = machine.network.counter_hz;
+        Parameters::new(class, hz, arguments.words, arguments.word_bytes, arguments.ratio)
+    };
+    let mut findings = Findings {
+        source: path.display().to_string(),
+        parameters: machine.network.classes.iter().map(parameters_of).collect(),
+        notes: machine.noise(),
+        ..Findings::default()
+    };
+    if machine.quick {
+        findings
+            .notes
+            .push(format!("{}: measured with --quick; figures are rough", path.display()));
+    }
+    if findings.parameters.is_empty() {
+        return Err(CommandError::failed(format!(
+            "{}: no pair of ranks was measured (one rank only); measure with `gammachi calibrate -- \
+             mpirun -n 2`",
+            path.display()
+        )));
+    }
+    let wanted = match arguments.class {
+        Some(Class::SameHost) => Some("same-host"),
+        Some(Class::OtherHost) => Some("other-host"),
+        None => None,
+    };
+    let of_cannon = match wanted {
+        Some(name) => {
+            findings.parameters.iter().find(|one| one.class == name).ok_or_else(|| {
+                CommandError::failed(format!(
+                    "--class {name}: {} has no such pairs",
+                    path.display()
+                ))
+            })?
+        }
+        None => findings.parameters.last().expect("there is one"),
+    };
+    findings.cannon_class = of_cannon.class.clone();
+    if !sources.products.is_empty() || !arguments.n.is_empty() {
+        findings.cannon = cannon(arguments, machine, of_cannon, &sources.products)?;
+    }
+    for directory in &sources.runs {
+        let notes = predict_run(arguments, directory, machine, &mut findings)?;
+        findings.notes.extend(notes);
+    }
+    Ok(findings)
+}
+
+fn root(ranks: u64) -> Result<u64, CommandError> {
+    let grid = ranks.isqrt();
+    match grid * grid == ranks {
+        true => Ok(grid),
+        false => Err(CommandError::usage(format!(
+            "--ranks {ranks}: Cannon's product needs a square number (1, 4, 9, 16 …)"
+        ))),
+    }
+}
+
+fn check_orders(orders: &[u64], grid: u64) -> Result<(), CommandError> {
+    match orders.iter().find(|n| *n % grid != 0) {
+        Some(n) => Err(CommandError::usage(format!(
+            "--n {n}: not a multiple of {grid}, the root of the number of ranks"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn cannon(
+    arguments: &LogpqArguments,
+    machine: &Machine,
+    parameters: &Parameters,
+    products: &[CannonRun],
+) -> Result<Option<Study>, CommandError> {
+    let grid = match (arguments.ranks, products.first()) {
+        (Some(ranks), _) => root(ranks)?,
+        (None, Some(run)) => run.grid,
+        (None, None) => 2,
+    };
+    if let Some(other) = products.iter().find(|run| run.grid != grid) {
+        return Err(CommandError::usage(format!(
+            "products on {} ranks and on {}: give those of one number of ranks",
+            grid * grid,
+            other.ranks
+        )));
+    }
+    check_orders(&arguments.n, grid)?;
+    let given = match (arguments.t_s, products.is_empty()) {
+        (Some(multiply_s), _) => {
+            let fixed_s = arguments.t_f.unwrap_or(0.0);
+            Some((BlockProduct { fixed_s, multiply_s }, "as given".to_owned()))
+        }
+        (None, false) => None,
+        (None, true) => {
+            let Some(dgemm) = machine.ceilings.of("dgemm") else {
+                return Err(CommandError::usage(
+                    "--n: machine.json has no dgemm; give --t-s, the time of one multiplication and \
+                     addition",
+                ));
+            };
+            let multiply_s = 2.0 / dgemm.per_rank.median;
+            let from = "2 operations at the rate of dgemm in machine.json".to_owned();
+            Some((BlockProduct { fixed_s: 0.0, multiply_s }, from))
+        }
+    };
+    let mut study = Study::new(parameters, grid, given, &arguments.n, products);
+    if let (Some(study), Some(run)) = (&mut study, products.first()) {
+        let doubts = machine.doubts_for(&[], &run.mpi);
+        study.notes.extend(doubts);
+    }
+    Ok(study)
+}
+
+fn predict_run(
+    arguments: &LogpqArguments,
+    directory: &Path,
+    machine: &Machine,
+    findings: &mut Findings,
+) -> Result<Vec<String>, CommandError> {
+    let failed = |what: String| CommandError::failed(what);
+    let run = Run::open(directory).map_err(|error| failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let name = directory.display().to_string();
+    let selections: Vec<(String, Selection)> = match &arguments.region {
+        Some(region) => vec![(format!("{name}, {region}"), Selection::Region(region.clone()))],
+        None => {
+            let regions = run.region_names().into_iter().map(|region| {
+                (format!("{name}, region {region}"), Selection::Region(region.to_owned()))
+            });
+            std::iter::once((format!("{name}, whole run"), Selection::Whole))
+                .chain(regions)
+                .collect()
+        }
+    };
+    let mut notes = Vec::new();
+    let mut hosts = Vec::new();
+    for (name, selection) in selections {
+        let exchanges = match Exchanges::new(&run, &timeline, &selection) {
+            Ok(exchanges) => exchanges,
+            Err(error) if arguments.region.is_none() && selection != Selection::Whole => {
+                notes.push(format!("left out: {name}: {error}"));
+                continue;
+            }
+            Err(error) => return Err(failed(format!("{}: {error}", directory.display()))),
+        };
+        if !exchanges.has_messages {
+            return Err(failed(format!(
+                "{}: recorded at level 0, which says nothing of messages; record with --level 1",
+                directory.display()
+            )));
+        }
+        if exchanges.unmatched > 0 && selection == Selection::Whole {
+            notes.push(format!(
+                "{name}: {} sends and receives have no partner; they are not predicted",
+                exchanges.unmatched
+            ));
+        }
+        hosts.clone_from(&exchanges.hosts);
+        let of = |place: Place| {
+            findings.parameters.iter().find(|one| one.class == place.class_name()).cloned()
+        };
+        findings.runs.push(RunPrediction::new(name, &exchanges, of));
+    }
+    let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
+    let mpi = mpi.split(',').next().unwrap_or_default();
+    notes.extend(machine.doubts_for(&hosts, mpi));
+    Ok(notes)
+}

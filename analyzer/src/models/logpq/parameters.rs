@@ -1,0 +1,304 @@
+//! Parameters: what `machine.json` measured for a class of pairs comes in, those of the models go out,
+//! in seconds and with their uncertainty.
+
+use std::ops::{Add, Mul, Sub};
+
+use crate::models::machine::{Measured, PairClass, Piece, SizeTimes};
+
+/// A value with half the width of its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Half the width of its 95 % interval; 0 for what is given, not measured.
+    pub half_width: f64,
+}
+
+impl Estimate {
+    /// A value that is given.
+    pub fn exact(value: f64) -> Self {
+        Self { value, half_width: 0.0 }
+    }
+
+    fn of(measured: &Measured) -> Self {
+        Self { value: measured.median, half_width: (measured.high - measured.low).abs() / 2.0 }
+    }
+
+    /// Whether its interval lies above 0.
+    pub fn is_identified(&self) -> bool {
+        self.value - self.half_width > 0.0
+    }
+
+    /// The value, at least 0, with its uncertainty.
+    fn at_least_zero(self) -> Self {
+        Self { value: self.value.max(0.0), ..self }
+    }
+}
+
+impl Add for Estimate {
+    type Output = Self;
+
+    /// The sum of two that were measured independently.
+    fn add(self, other: Self) -> Self {
+        let half_width = self.half_width.hypot(other.half_width);
+        Self { value: self.value + other.value, half_width }
+    }
+}
+
+impl Sub for Estimate {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self + other * -1.0
+    }
+}
+
+impl Mul<f64> for Estimate {
+    type Output = Self;
+
+    fn mul(self, factor: f64) -> Self {
+        Self { value: self.value * factor, half_width: self.half_width * factor.abs() }
+    }
+}
+
+/// LogP's parameters of one message, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogP {
+    /// Latency L.
+    pub latency: Estimate,
+    /// Overhead o of a send or a receive.
+    pub overhead: Estimate,
+    /// Gap g between two messages.
+    pub gap: Estimate,
+}
+
+/// LogPQ's parameters of one word, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogPq {
+    /// Latency L.
+    pub latency: Estimate,
+    /// Overhead o of a word.
+    pub overhead: Estimate,
+    /// Gap g between two words.
+    pub gap: Estimate,
+    /// Fixed part n of a message's overhead.
+    pub fixed: Estimate,
+}
+
+impl LogPq {
+    /// Equation (1): from the link's one-word parameters and the ratio r of a processor's word to
+    /// the channel's, both in bits.
+    pub fn from_link(link: &LogP, ratio: f64) -> Self {
+        let more = link.gap * (ratio - 1.0);
+        Self {
+            latency: link.latency + link.overhead + more,
+            overhead: link.overhead + more,
+            gap: link.gap * ratio,
+            fixed: Estimate::default(),
+        }
+    }
+
+    /// Equation (2): from LogP at messages of m words and the fixed part n of its overhead.
+    pub fn from_message(message: &LogP, fixed: Estimate, words: f64) -> Self {
+        Self {
+            latency: message.latency + message.overhead,
+            overhead: (message.overhead - fixed) * (1.0 / words),
+            gap: message.gap * (1.0 / words),
+            fixed,
+        }
+    }
+}
+
+/// LogP at one message size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SizeRow {
+    /// Message size.
+    pub bytes: u64,
+    /// RTT/2.
+    pub half_rtt: Estimate,
+    /// L*, o*, g* at this size.
+    pub logp: LogP,
+}
+
+/// The parameters of one class of pairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameters {
+    /// `same-host`, `other-host`, or the name of an example.
+    pub class: String,
+    /// Bytes of a word.
+    pub word_bytes: u64,
+    /// Words m of the message that [`Self::message`] was measured at.
+    pub words: u64,
+    /// Ratio r of equation (1).
+    pub ratio: f64,
+    /// Counter frequency: seconds times this are ticks.
+    pub counter_hz: Option<f64>,
+    /// LogP at m words: L*, o*, g*.
+    pub message: LogP,
+    /// LogP at one word: L₀, o₀, g₀.
+    pub one_word: LogP,
+    /// LogPQ at m words, by equation (2).
+    pub logpq: LogPq,
+    /// LogPQ from the one-word values, by equation (1).
+    pub logpq_link: LogPq,
+    /// Half a round trip of m words and of one word.
+    pub half_rtt: [Estimate; 2],
+    /// What cannot be identified, and what stands in its place, in sentences.
+    pub notes: Vec<String>,
+    /// Every measured size.
+    pub sizes: Vec<SizeRow>,
+    /// The measured curves, for the prediction over all sizes.
+    pub curves: Option<PairClass>,
+}
+
+impl Parameters {
+    /// Of a measured class of pairs, at messages of `words` words.
+    pub fn new(
+        class: &PairClass,
+        counter_hz: f64,
+        words: u64,
+        word_bytes: u64,
+        ratio: f64,
+    ) -> Self {
+        let bytes = words * word_bytes;
+        let mut notes = Vec::new();
+        let mut logp = |bytes: u64, what: &str| {
+            let measured = logp_at(class, bytes);
+            let latency = measured.latency;
+            if !latency.is_identified() {
+                notes.push(format!(
+                    "L of {what} cannot be identified: RTT/2 − o_s − o_r = {:.3} ± {:.3} µs reaches \
+                     0 (sender's and receiver's work overlap, as on shared memory); RTT/2 = {:.3} µs \
+                     stands for itself, and the models take L = {:.3} µs",
+                    latency.value * 1e6,
+                    latency.half_width * 1e6,
+                    estimate_at(class, bytes, |size| &size.half_rtt_s).value * 1e6,
+                    latency.value.max(0.0) * 1e6
+                ));
+            }
+            LogP { latency: latency.at_least_zero(), ..measured }
+        };
+        let message = logp(bytes, &format!("{words} words"));
+        let one_word = logp(word_bytes, "one word");
+        let send = piece_at(&class.fits.send_overhead, bytes);
+        let receive = piece_at(&class.fits.receive_overhead, bytes);
+        let fixed_of = |piece: Option<&Piece>| {
+            piece.map_or(Estimate::default(), |piece| Estimate {
+                value: piece.fixed_s,
+                half_width: (piece.fixed_interval_s.1 - piece.fixed_interval_s.0).abs() / 2.0,
+            })
+        };
+        let mut fixed = ((fixed_of(send) + fixed_of(receive)) * 0.5).at_least_zero();
+        if fixed.value > message.overhead.value {
+            notes.push(format!(
+                "the fixed part n of the overhead ({:.3} µs by the straight pieces) is no less than \
+                 o* at {words} words ({:.3} µs): n = o*, and o a word cannot be told from 0",
+                fixed.value * 1e6,
+                message.overhead.value * 1e6
+            ));
+            fixed.value = message.overhead.value;
+        }
+        if message.gap.value <= 0.0 || one_word.gap.value <= 0.0 {
+            notes.push(
+                "a gap is not positive: the measurement is too noisy; calibrate on a quiet machine"
+                    .into(),
+            );
+        }
+        let smallest = class.sizes.first().map_or(0, |size| size.bytes);
+        if smallest > word_bytes {
+            notes.push(format!(
+                "the smallest measured message has {smallest} bytes: one word is taken to cost as much"
+            ));
+        }
+        Self {
+            class: class.class.clone(),
+            word_bytes,
+            words,
+            ratio,
+            counter_hz: Some(counter_hz),
+            logpq: LogPq::from_message(&message, fixed, words as f64),
+            logpq_link: LogPq::from_link(&one_word, ratio),
+            message,
+            one_word,
+            half_rtt: [bytes, word_bytes].map(|b| estimate_at(class, b, |size| &size.half_rtt_s)),
+            notes,
+            sizes: class
+                .sizes
+                .iter()
+                .map(|size| SizeRow {
+                    bytes: size.bytes,
+                    half_rtt: Estimate::of(&size.half_rtt_s),
+                    logp: logp_at(class, size.bytes),
+                })
+                .collect(),
+            curves: Some(class.clone()),
+        }
+    }
+
+    /// The CM-5 of the paper (its table 1: 64 processors, measured at 16 words).
+    pub fn cm5() -> Self {
+        let exact = Estimate::exact;
+        let logp = |latency, overhead, gap| LogP {
+            latency: exact(latency),
+            overhead: exact(overhead),
+            gap: exact(gap),
+        };
+        let (message, one_word) = (logp(1.25e-4, 1.71e-4, 5.5e-5), logp(1.77e-4, 1.19e-5, 3.44e-6));
+        Self {
+            class: "CM-5 (Touyama and Horiguchi)".into(),
+            word_bytes: 8,
+            words: 16,
+            ratio: 1.0,
+            counter_hz: None,
+            message,
+            one_word,
+            // As printed: equation (2) of the printed values, rounded.
+            logpq: LogPq {
+                latency: exact(2.96e-4),
+                overhead: exact(4.59e-6),
+                gap: exact(3.44e-6),
+                fixed: exact(9.75e-5),
+            },
+            logpq_link: LogPq::from_link(&one_word, 1.0),
+            half_rtt: [Estimate::default(); 2],
+            notes: Vec::new(),
+            sizes: Vec::new(),
+            curves: None,
+        }
+    }
+}
+
+fn logp_at(class: &PairClass, bytes: u64) -> LogP {
+    let send = estimate_at(class, bytes, |size| &size.send_overhead_s);
+    let receive = estimate_at(class, bytes, |size| &size.receive_overhead_s);
+    LogP {
+        latency: estimate_at(class, bytes, |size| &size.latency_s),
+        overhead: (send + receive) * 0.5,
+        gap: estimate_at(class, bytes, |size| &size.gap_s),
+    }
+}
+
+/// A quantity at any size: the median as [`PairClass::at`], the wider interval of its neighbours.
+fn estimate_at(
+    class: &PairClass,
+    bytes: u64,
+    quantity: impl Fn(&SizeTimes) -> &Measured,
+) -> Estimate {
+    let above = class.sizes.partition_point(|size| size.bytes < bytes);
+    let neighbours = [above.checked_sub(1), Some(above)].into_iter().flatten();
+    let exact = class.sizes.get(above).filter(|size| size.bytes == bytes);
+    let half_width = match exact {
+        Some(size) => Estimate::of(quantity(size)).half_width,
+        None => neighbours
+            .filter_map(|at| class.sizes.get(at))
+            .map(|size| Estimate::of(quantity(size)).half_width)
+            .fold(0.0, f64::max),
+    };
+    Estimate { value: class.at(bytes, quantity), half_width }
+}
+
+/// The straight piece that holds a size, or the nearest one.
+pub(super) fn piece_at(pieces: &[Piece], bytes: u64) -> Option<&Piece> {
+    let holds = pieces.iter().find(|piece| bytes <= piece.to_bytes);
+    holds.or_else(|| pieces.last())
+}

@@ -1,0 +1,235 @@
+//! Cannon's product measured: documents of `kernels cannon --json` and [`Parameters`] come in; each
+//! order of the matrices with its measured times, its predictions and their errors, and what each
+//! strategy hides, go out.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::Parameters;
+use super::cannon::{BlockProduct, Model};
+use crate::models::machine::Measured;
+
+/// The keys of `kernels cannon --json` that are read here.
+#[derive(Debug, Clone, Deserialize)]
+pub struct CannonRun {
+    kernel: String,
+    version: u32,
+    /// MPI library.
+    pub mpi: String,
+    /// Ranks.
+    pub ranks: u64,
+    /// Root of the number of ranks.
+    pub grid: u64,
+    /// Order of the matrices.
+    pub n: u64,
+    /// Time t_M of one block product.
+    pub block_product_s: Measured,
+    /// What each strategy took.
+    pub strategies: Vec<StrategyRun>,
+    /// Whether and why the machine was noisy.
+    conditions: crate::models::machine::Conditions,
+}
+
+/// One strategy, measured.
+#[derive(Debug, Clone, Deserialize)]
+pub struct StrategyRun {
+    /// `simple`, `hidden`, `hidden-receive`, `hidden-send`, `hidden-both`.
+    pub strategy: String,
+    /// Blocks of A and B together that a rank held.
+    pub blocks_held: u64,
+    /// Elapsed time of the product.
+    pub elapsed_s: Measured,
+}
+
+/// Whether a text is the output of the kernel, one document or several.
+pub fn is_output(text: &str) -> bool {
+    let first = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().next();
+    matches!(first, Some(Ok(value)) if value["kernel"] == "cannon")
+}
+
+/// Reads one file of documents, one after another.
+///
+/// # Errors
+/// A sentence that names the file and what is wrong.
+pub fn read(text: &str, path: &Path) -> Result<Vec<CannonRun>, String> {
+    let wrong = |what: String| {
+        format!(
+            "{}: not what `kernels cannon --json` prints: {what}; one document or several, one after \
+             another, are read",
+            path.display()
+        )
+    };
+    let mut runs = Vec::new();
+    for document in serde_json::Deserializer::from_str(text).into_iter::<CannonRun>() {
+        let run = document.map_err(|error| wrong(error.to_string()))?;
+        if run.kernel != "cannon" || run.version != 1 {
+            return Err(wrong(format!("kernel {} of version {}", run.kernel, run.version)));
+        }
+        let positive = run.block_product_s.median > 0.0
+            && run.strategies.iter().all(|one| one.elapsed_s.median > 0.0);
+        if run.grid == 0 || run.grid * run.grid != run.ranks || run.n % run.grid != 0 || !positive {
+            return Err(wrong(format!("N = {} on {} ranks cannot be", run.n, run.ranks)));
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+/// One strategy at one order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hidden {
+    /// Name.
+    pub strategy: String,
+    /// Blocks that a rank holds.
+    pub blocks_held: u64,
+    /// Measured elapsed time.
+    pub elapsed_s: f64,
+    /// Half the width of its 95 % interval.
+    pub half_width_s: f64,
+    /// Elapsed − p·t_M: what was not hidden.
+    pub not_hidden_s: f64,
+    /// Share of the simple strategy's communication that it hides, at most 1; `None` where the simple
+    /// one was not run or its communication is within its own uncertainty.
+    pub hides: Option<f64>,
+    /// Whether what is not hidden is within the measurement's uncertainty.
+    pub fully: bool,
+}
+
+/// One order of the matrices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Order N.
+    pub n: u64,
+    /// Order l of the blocks.
+    pub block: u64,
+    /// t_M, measured or by (3).
+    pub block_product_s: f64,
+    /// Whether t_M was measured at this order.
+    pub measured: bool,
+    /// t_c = p·t_M (4).
+    pub computation_s: f64,
+    /// Predicted T by [`Model::ALL`].
+    pub predicted_s: [Option<f64>; 4],
+    /// The strategies that were measured, in the kernel's order.
+    pub strategies: Vec<Hidden>,
+}
+
+impl Row {
+    /// The measured strategy that the models describe: hidden, with buffers at both ends, else the
+    /// fastest.
+    pub fn compared(&self) -> Option<&Hidden> {
+        let both = self.strategies.iter().find(|one| one.strategy == "hidden-both");
+        let fastest = || self.strategies.iter().min_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
+        both.or_else(fastest)
+    }
+
+    /// The fewest blocks with which communication is hidden fully.
+    pub fn fewest_blocks(&self) -> Option<&Hidden> {
+        let full = self.strategies.iter().filter(|one| one.fully);
+        full.min_by_key(|one| one.blocks_held)
+    }
+}
+
+/// Predictions beside what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Root p of the number of ranks.
+    pub grid: u64,
+    /// t_f and t_s.
+    pub product: BlockProduct,
+    /// Where they come from, in words.
+    pub product_from: String,
+    /// By order, ascending; of one order several rows where it was measured several times.
+    pub rows: Vec<Row>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// What is not hidden counts as nothing below this share of the computation.
+const NEGLIGIBLE: f64 = 0.01;
+
+impl Study {
+    /// Predicts the orders asked for and those measured.
+    pub fn new(
+        parameters: &Parameters,
+        grid: u64,
+        given: Option<(BlockProduct, String)>,
+        orders: &[u64],
+        runs: &[CannonRun],
+    ) -> Option<Self> {
+        let points: Vec<(f64, f64)> = runs
+            .iter()
+            .map(|run| ((run.n / run.grid) as f64, run.block_product_s.median))
+            .collect();
+        let fitted = || {
+            let fit = BlockProduct::fit(&points)?;
+            Some((fit, "fitted to the measured block products".to_owned()))
+        };
+        let (product, product_from) = given.or_else(fitted)?;
+        let mut rows: Vec<Row> = runs.iter().map(|run| Row::measured(parameters, run)).collect();
+        for n in orders.iter().filter(|n| runs.iter().all(|run| run.n != **n)) {
+            let l = *n as f64 / grid as f64;
+            let t_m = product.seconds(l);
+            rows.push(Row::new(parameters, grid, *n, t_m, false));
+        }
+        rows.sort_by_key(|row| row.n);
+        let noisy = runs.iter().filter(|run| run.conditions.noisy);
+        let mut notes = Vec::new();
+        if let Some(run) = noisy.clone().next() {
+            notes.push(format!(
+                "{} of {} measurements of Cannon's product were made on a noisy machine (N = {}: {}): \
+                 times are not to be taken as they stand",
+                noisy.count(),
+                runs.len(),
+                run.n,
+                run.conditions.reasons.join("; ")
+            ));
+        }
+        Some(Self { grid, product, product_from, rows, notes })
+    }
+}
+
+impl Row {
+    fn new(parameters: &Parameters, grid: u64, n: u64, t_m: f64, measured: bool) -> Self {
+        Self {
+            n,
+            block: n / grid,
+            block_product_s: t_m,
+            measured,
+            computation_s: grid as f64 * t_m,
+            predicted_s: Model::ALL.map(|model| model.product_s(parameters, grid, n, t_m)),
+            strategies: Vec::new(),
+        }
+    }
+
+    fn measured(parameters: &Parameters, run: &CannonRun) -> Self {
+        let mut row = Self::new(parameters, run.grid, run.n, run.block_product_s.median, true);
+        let product = &run.block_product_s;
+        let of_products = run.grid as f64 * (product.high - product.low).abs() / 2.0;
+        let beyond = |one: &StrategyRun| one.elapsed_s.median - row.computation_s;
+        let uncertainty = |one: &StrategyRun| {
+            of_products.hypot((one.elapsed_s.high - one.elapsed_s.low).abs() / 2.0)
+        };
+        let simple = run.strategies.iter().find(|one| one.strategy == "simple");
+        let simple = simple.filter(|one| beyond(one) > uncertainty(one)).map(beyond);
+        row.strategies = run
+            .strategies
+            .iter()
+            .map(|one| {
+                let not_hidden_s = beyond(one);
+                let allowed = uncertainty(one).max(NEGLIGIBLE * row.computation_s);
+                Hidden {
+                    strategy: one.strategy.clone(),
+                    blocks_held: one.blocks_held,
+                    elapsed_s: one.elapsed_s.median,
+                    half_width_s: (one.elapsed_s.high - one.elapsed_s.low).abs() / 2.0,
+                    not_hidden_s,
+                    hides: simple.map(|simple| (1.0 - not_hidden_s / simple).min(1.0)),
+                    fully: not_hidden_s <= allowed,
+                }
+            })
+            .collect();
+        row
+    }
+}
