@@ -82,6 +82,9 @@ impl Blocks {
             median_ns: per_call(quantile(&sorted, 0.5)),
             mean_ns: total as f64 * ns_per_tick / calls.max(1) as f64,
             p99_ns: per_call(quantile(&sorted, 0.99)),
+            p999_ns: per_call(quantile(&sorted, 0.999)),
+            p9999_ns: per_call(quantile(&sorted, 0.9999)),
+            max_ns: per_call(sorted.last().copied().unwrap_or_default() as f64),
         }
     }
 }
@@ -114,6 +117,12 @@ pub struct Summary {
     pub mean_ns: f64,
     /// 99th percentile over blocks.
     pub p99_ns: f64,
+    /// 99.9th percentile over blocks.
+    pub p999_ns: f64,
+    /// 99.99th percentile over blocks.
+    pub p9999_ns: f64,
+    /// The longest block.
+    pub max_ns: f64,
 }
 
 /// Quantile of sorted values, interpolated linearly; 0 where there are none.

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use mpi::ffi;
@@ -82,6 +83,10 @@ struct Report {
     counter: CounterReport,
     loops: Vec<LoopReport>,
     floor: FloorReport,
+    /// Seconds in MPI's initialisation.
+    init_s: f64,
+    /// CLOCK_MONOTONIC in seconds, just before the finalisation.
+    finalize_at_s: f64,
     wrong_results: u64,
 }
 
@@ -108,7 +113,9 @@ struct FloorReport {
 
 /// Runs the loops on all ranks; rank 0 prints. Every rank fails where any result was wrong.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let before = Instant::now();
     let universe = mpi::initialize().ok_or(Failure::Init)?;
+    let init_s = before.elapsed().as_secs_f64();
     let world = universe.world();
     let (rank, ranks) = (world.rank(), world.size());
     let loops = chosen(&arguments.loops, ranks)?;
@@ -150,6 +157,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 window_bytes: floor.window_bytes(),
                 summary: floor.into_blocks().summary(ns_per_tick),
             },
+            init_s,
+            finalize_at_s: monotonic_s(),
             wrong_results: wrong,
         };
         print(&report, arguments.json)?;
@@ -300,6 +309,14 @@ fn sum_over_ranks(own: u64) -> u64 {
         ffi::MPI_Allreduce(from, to, 1, word, plus, ffi::RSMPI_COMM_WORLD);
     }
     sum.max(own)
+}
+
+/// CLOCK_MONOTONIC in seconds: what another process can compare with its own reading.
+fn monotonic_s() -> f64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: ours: `now` outlives the call; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 fn print(report: &Report, json: bool) -> Result<(), Failure> {

@@ -101,6 +101,10 @@ unsafe fn bytes<P: Procedure>(
     }
     // SAFETY: the promises of `before` and `after`.
     unsafe {
+        if const { collective_bytes::is_symmetric(&P::PLAN) } {
+            return simple_bytes(block, plan, arguments, &plan.send, sizes)
+                .map(|both| (both, both));
+        }
         if is_collective(plan) {
             let Some(facts) = facts else { return Some((0, 0)) };
             let around = Around { block, facts, sizes };

@@ -121,6 +121,18 @@ fn root_role(plan: &Plan, arguments: &[usize], facts: &CommunicatorFacts) -> (bo
     }
 }
 
+/// Whether every rank puts in and gets out the one buffer that count and datatype describe, whatever the
+/// communicator and the buffers are: [`of`] is then that buffer's size twice, without asking them.
+pub const fn is_symmetric(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::Collective)
+        && matches!((&plan.send.per, &plan.receive.per), (Per::Buffer, Per::Buffer))
+        && plan.send.datatype != NONE
+        && plan.send.datatype == plan.receive.datatype
+        && plan.send.count == plan.receive.count
+        && !(plan.rooted || plan.first_receives_nothing)
+        && !(plan.send.counts || plan.send.datatypes)
+}
+
 /// Bytes sent and received by this rank; `None` where a datatype's size is not known yet.
 ///
 /// # Safety

@@ -32,6 +32,17 @@ pub fn write_all(descriptor: c_int, offset: u64, bytes: &[u8]) -> std::io::Resul
     Ok(())
 }
 
+/// Whether a file may have that many bytes: growing beyond the limit on file size would raise SIGXFSZ.
+pub fn may_grow_to(end: u64) -> Result<(), String> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is ours to be written.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if known && limit.rlim_cur != libc::RLIM_INFINITY && end > limit.rlim_cur {
+        return Err("the trace would exceed the limit on file size (ulimit -f)".into());
+    }
+    Ok(())
+}
+
 /// Grants space, again where a signal came between; an error number or 0.
 pub fn allocate(descriptor: c_int, offset: u64, bytes: usize) -> c_int {
     let mut error = libc::EINTR;

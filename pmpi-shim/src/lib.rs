@@ -84,6 +84,7 @@ mod sanitizers;
 mod say;
 mod settings;
 mod sites;
+mod stage;
 mod thread_block;
 mod totals;
 mod trace_file;

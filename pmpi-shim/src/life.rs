@@ -31,6 +31,7 @@ use crate::real_entry::OwnWork;
 use crate::run_id::{self, RUN_ID_BYTES, RunId};
 use crate::say::say;
 use crate::settings::Settings;
+use crate::stage;
 use crate::thread_block::{ThreadBlock, thread_block};
 use crate::totals;
 use crate::trace_file::{self, CreateError, define};
@@ -207,7 +208,7 @@ unsafe fn try_start(
     };
     let level = if abi::is_known() { settings.level } else { 0 };
     let is_root = rank == company.root();
-    let opened = begin_file(&directory, rank, is_root, || {
+    let opened = begin_file(&settings, &directory, (rank, &run_id), is_root, || {
         write_identity(&settings, &library, (rank, size, level), run_id, (host, boot_id))?;
         define(&Definition::Keeping(settings.keeping.clone()))?;
         define(&Definition::ClockAnchor(early_anchor))?;
@@ -265,17 +266,20 @@ unsafe fn try_start(
 
 /// Makes the rank's file (the one that decided has made its own already) and fills its beginning.
 fn begin_file(
+    settings: &Settings,
     directory: &Path,
-    rank: u32,
+    (rank, run_id): (u32, &RunId),
     is_made: bool,
     fill: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), String> {
     if !is_made {
-        create_rank_file(directory, rank).map_err(|refused| match refused {
-            CreateError::Exists => {
-                format!("{} holds a trace of this rank already", directory.display())
+        create_rank_file(settings, directory, (rank, run_id), false).map_err(|refused| {
+            match refused {
+                CreateError::Exists => {
+                    format!("{} holds a trace of this rank already", directory.display())
+                }
+                CreateError::Failed(reason) => reason,
             }
-            CreateError::Failed(reason) => reason,
         })?;
     }
     fill()
@@ -298,7 +302,7 @@ fn agree_on_place(
             return Place::Refused(advice.to_owned());
         };
         return match decides {
-            true => make_place(&out, rank, run_id::apart()),
+            true => make_place(settings, &out, rank, run_id::apart()),
             false => Place::Directory(out, run_id::apart()),
         };
     };
@@ -308,7 +312,7 @@ fn agree_on_place(
     if decides {
         let out = settings.out.clone().unwrap_or_else(default_directory);
         let id = if *company == Company::Everyone { run_id::fresh() } else { run_id::apart() };
-        place = make_place(&out, rank, id);
+        place = make_place(settings, &out, rank, id);
         if let Place::Directory(directory, id) = &place {
             let bytes = directory.as_os_str().as_encoded_bytes();
             if bytes.len() < MOST_PATH_BYTES {
@@ -347,14 +351,14 @@ fn default_directory() -> PathBuf {
 }
 
 /// Makes the directory and the rank's file in it; `DIR-2`, `DIR-3` … where it holds a run already.
-fn make_place(wanted: &Path, rank: u32, run_id: RunId) -> Place {
+fn make_place(settings: &Settings, wanted: &Path, rank: u32, run_id: RunId) -> Place {
     let wanted = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
     for attempt in 1..=MOST_DIRECTORIES {
         let mut directory = wanted.clone();
         if attempt > 1 {
             directory.as_mut_os_string().push(format!("-{attempt}"));
         }
-        match create_rank_file(&directory, rank) {
+        match create_rank_file(settings, &directory, (rank, &run_id), true) {
             Ok(()) => return Place::Directory(directory, run_id),
             Err(CreateError::Exists) => {}
             Err(CreateError::Failed(reason)) => return Place::Refused(reason),
@@ -363,7 +367,22 @@ fn make_place(wanted: &Path, rank: u32, run_id: RunId) -> Place {
     Place::Refused(format!("{} and its successors hold runs already", wanted.display()))
 }
 
-fn create_rank_file(directory: &Path, rank: u32) -> Result<(), CreateError> {
+/// The rank's file, in the staging directory where there is one that can be used; `chooses` where no rank
+/// has said yet that the run directory is this run's.
+fn create_rank_file(
+    settings: &Settings,
+    directory: &Path,
+    (rank, run_id): (u32, &RunId),
+    chooses: bool,
+) -> Result<(), CreateError> {
+    if let Some(place) = &settings.stage {
+        match stage::create(place, directory, rank, run_id, chooses) {
+            Err(CreateError::Failed(reason)) => {
+                say(&format!("{}: not staged there: {reason}", place.display()));
+            }
+            made => return made,
+        }
+    }
     let path = directory.join(rank_file_path(0, rank));
     if let Some(folder) = path.parent() {
         trace_file::make_directory(folder).map_err(CreateError::Failed)?;
@@ -455,5 +474,6 @@ pub unsafe fn after_finalize(block: *mut ThreadBlock) {
         unsafe {
             window::finish(block);
         }
+        stage::move_home();
     }));
 }

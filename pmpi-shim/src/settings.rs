@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use trace_format::byte_size;
 use trace_format::header::{Keeping, KeepingPolicy};
 
 /// How the run is to be recorded.
@@ -12,6 +13,8 @@ use trace_format::header::{Keeping, KeepingPolicy};
 pub struct Settings {
     /// `GAMMACHI_OUT`: run directory.
     pub out: Option<PathBuf>,
+    /// `GAMMACHI_STAGE`: node-local directory that the rank's file lies in until MPI is finalized.
+    pub stage: Option<PathBuf>,
     /// `GAMMACHI_LEVEL`: 0, 1 or 2.
     pub level: u8,
     /// `GAMMACHI_COMPUTE`: `outside`, `blas` or `regions`.
@@ -77,9 +80,15 @@ impl Settings {
             Some(_) => clock_deadline_s,
             None => DEFAULT_FINALIZE_DEADLINE_S,
         };
-        let max_bytes = number("GAMMACHI_MAX_BYTES", DEFAULT_MAX_BYTES as f64, &|v| {
-            (0.0..=9e15).contains(&v) && v.fract() == 0.0
-        });
+        let max_bytes = match text("GAMMACHI_MAX_BYTES") {
+            None => DEFAULT_MAX_BYTES,
+            Some(value) => byte_size::parse(&value).unwrap_or_else(|| {
+                complaints.push(format!(
+                    "GAMMACHI_MAX_BYTES={value} is no number of bytes, such as 64M; using 1G"
+                ));
+                DEFAULT_MAX_BYTES
+            }),
+        };
         let policy = match text("GAMMACHI_KEEP").as_deref() {
             None | Some("first") => KeepingPolicy::First,
             Some("last") => KeepingPolicy::Last,
@@ -91,7 +100,7 @@ impl Settings {
                 KeepingPolicy::First
             }
         };
-        let keeping = Keeping { policy, max_bytes: max_bytes as u64 };
+        let keeping = Keeping { policy, max_bytes };
         let compute = match text("GAMMACHI_COMPUTE") {
             None => "outside".to_owned(),
             Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
@@ -104,6 +113,7 @@ impl Settings {
         };
         Self {
             out: out(),
+            stage: path("GAMMACHI_STAGE"),
             level: level.min(HIGHEST_LEVEL),
             compute,
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
@@ -119,7 +129,11 @@ impl Settings {
 
 /// `GAMMACHI_OUT`.
 pub fn out() -> Option<PathBuf> {
-    std::env::var_os("GAMMACHI_OUT").filter(|value| !value.is_empty()).map(PathBuf::from)
+    path("GAMMACHI_OUT")
+}
+
+fn path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn text(name: &str) -> Option<String> {

@@ -17,7 +17,8 @@ use trace_format::layout::*;
 use trace_format::totals::TOTALS_CHUNK_BYTES;
 
 use crate::file_space::{
-    allocate, identity_of, move_up, populate, refuse_copy_on_write, write_all, write_zeros,
+    allocate, identity_of, may_grow_to, move_up, populate, refuse_copy_on_write, write_all,
+    write_zeros,
 };
 
 /// Bytes of a definition chunk, unless one record needs more.
@@ -134,16 +135,10 @@ impl TraceFile {
         format!("no space for the trace in {}: {error}", self.path.display())
     }
 
-    /// The descriptor, for writing up to `end`: growing beyond the limit on file size would raise
-    /// SIGXFSZ.
+    /// The descriptor, for writing up to `end`.
     fn descriptor_up_to(&mut self, end: u64) -> Result<c_int, String> {
         let descriptor = self.descriptor()?;
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: `limit` is ours to be written.
-        let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-        if known && limit.rlim_cur != libc::RLIM_INFINITY && end > limit.rlim_cur {
-            return Err("the trace would exceed the limit on file size (ulimit -f)".into());
-        }
+        may_grow_to(end)?;
         Ok(descriptor)
     }
 

@@ -291,6 +291,10 @@ pub fn rank_file_path(world: u32, rank: u32) -> PathBuf {
     PathBuf::from(directory).join(name)
 }
 
+/// Extension of the file that stands for a rank's while that lies in a staging directory: text,
+/// `HOST:PATH` of the data.
+pub const STAGED_EXTENSION: &str = "staged";
+
 /// Views a plain header or slot as its bytes.
 pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
     // SAFETY: `Plain` promises that every byte of T is initialised; the slice borrows `value`.

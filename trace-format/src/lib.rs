@@ -13,6 +13,7 @@
 //! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: a damaged
 //! file yields its valid prefix and a list of named diagnoses.
 
+pub mod byte_size;
 pub mod clock_estimate;
 pub mod encoding;
 pub mod environment;

@@ -13,6 +13,8 @@ pub const LD_PRELOAD: &str = "LD_PRELOAD";
 /// Absolute path of the run directory. Where it is unset the recorder itself picks
 /// `./NAME-DATE.gammachi`.
 pub const GAMMACHI_OUT: &str = "GAMMACHI_OUT";
+/// Node-local directory that rank files lie in until MPI is finalized.
+pub const GAMMACHI_STAGE: &str = "GAMMACHI_STAGE";
 /// Detail level: 0, 1 or 2.
 pub const GAMMACHI_LEVEL: &str = "GAMMACHI_LEVEL";
 /// What counts as computation: `outside`, `blas` or `regions`.

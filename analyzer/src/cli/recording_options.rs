@@ -7,12 +7,13 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
+use trace_format::byte_size;
 
 use super::CommandError;
 use super::recorder_environment::{
     GAMMACHI_CLOCK_EVERY, GAMMACHI_CLOCK_ROUNDS, GAMMACHI_COMPUTE, GAMMACHI_KEEP, GAMMACHI_LEVEL,
-    GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, Variable, join_params, merge_params, parse_param,
-    split_params,
+    GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, GAMMACHI_STAGE, Variable, join_params, merge_params,
+    parse_param, split_params,
 };
 
 /// What may be counted as computation.
@@ -52,6 +53,11 @@ pub struct RecordingOptions {
     #[arg(long, conflicts_with_all = ["keep", "max_bytes"])]
     pub profile_only: bool,
 
+    /// Writes each rank's file below this directory, on storage of its own host, and moves it to the run
+    /// directory when MPI is finalized; what a killed job leaves there, `gammachi collect` joins
+    #[arg(long, value_name = "DIR")]
+    pub stage: Option<PathBuf>,
+
     /// A parameter of the run, such as N=20000; it is kept with the trace and names the run in
     /// later comparisons. May be given many times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
@@ -89,7 +95,7 @@ pub struct Recording {
     pub compute: String,
     /// Parameters of the run.
     pub params: Vec<(String, String)>,
-    /// Which events are kept and in how many bytes, where that is asked for.
+    /// Which events are kept, in how many bytes and where meanwhile, as far as that is asked for.
     pub keeping: Vec<Variable>,
     /// Variables of the options that the recorder has its own defaults for.
     pub clock: Vec<Variable>,
@@ -139,7 +145,7 @@ impl RecordingOptions {
         Ok(Recording { level, compute, params, keeping: self.keeping(), clock: self.clock() })
     }
 
-    /// The variables of the options on what is kept; others are inherited, and checked by the recorder.
+    /// The variables of the options on what is kept and where; others are inherited, and checked by the recorder.
     fn keeping(&self) -> Vec<Variable> {
         let keep = if self.profile_only { Some("totals") } else { self.keep.as_deref() };
         let mut given: Vec<Variable> = Vec::new();
@@ -148,6 +154,11 @@ impl RecordingOptions {
         }
         if let Some(bytes) = self.max_bytes {
             given.push((GAMMACHI_MAX_BYTES, bytes.to_string().into()));
+        }
+        if let Some(stage) = &self.stage {
+            // Ranks may be started in another directory.
+            let stage = std::path::absolute(stage).unwrap_or_else(|_| stage.clone());
+            given.push((GAMMACHI_STAGE, stage.into_os_string()));
         }
         given
     }
@@ -191,15 +202,7 @@ impl Recording {
 
 /// Bytes with an optional K, M, G or T (powers of 1024).
 fn parse_bytes(text: &str) -> Result<u64, String> {
-    let (digits, shift) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 10),
-        Some((at, 'm' | 'M')) => (&text[..at], 20),
-        Some((at, 'g' | 'G')) => (&text[..at], 30),
-        Some((at, 't' | 'T')) => (&text[..at], 40),
-        _ => (text, 0),
-    };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    bytes.filter(|bytes| *bytes <= 1 << 52).ok_or_else(|| {
+    byte_size::parse(text).ok_or_else(|| {
         "is no number of bytes; write a whole number, with K, M, G or T behind it if you like"
             .into()
     })
@@ -238,16 +241,6 @@ mod tests {
         let decided = decide(&options, &environment).unwrap();
         assert_eq!((decided.level, decided.compute.as_str()), (0, "blas"));
         assert_eq!(join_params(&decided.params), "N=7,P=2");
-    }
-
-    #[test]
-    fn bytes_are_read_with_their_unit() {
-        assert_eq!(parse_bytes("0"), Ok(0));
-        assert_eq!(parse_bytes("64M"), Ok(64 << 20));
-        assert_eq!(parse_bytes("2g"), Ok(2 << 30));
-        for wrong in ["", "M", "1.5G", "-1", "9999999T", "1 K", "ä"] {
-            assert!(parse_bytes(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

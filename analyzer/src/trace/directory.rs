@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trace_format::layout::STAGED_EXTENSION;
+
 use super::{FileDiagnosis, TraceError};
 
 /// Files of a run directory by what they are for.
@@ -10,6 +12,8 @@ use super::{FileDiagnosis, TraceError};
 pub(super) struct Listing {
     /// Rank files of the initial world, by name.
     pub files: Vec<PathBuf>,
+    /// `HOST:PATH` of a rank's file that is staged elsewhere.
+    staged: Option<String>,
     /// How many rank files of spawned worlds there are.
     pub spawned: usize,
     /// Subdirectories that could not be listed.
@@ -37,6 +41,13 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
         }
         match names(&path) {
             Ok(files) => {
+                let staged = files
+                    .iter()
+                    .find(|file| Path::new(file).extension() == Some(STAGED_EXTENSION.as_ref()));
+                if let Some(text) = staged.and_then(|file| fs::read_to_string(path.join(file)).ok())
+                {
+                    listing.staged = Some(text.trim_end().to_owned());
+                }
                 for file in files.iter().filter(|file| file.ends_with(".gmc")) {
                     if file.starts_with("world-") {
                         listing.spawned += 1;
@@ -58,7 +69,10 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
                 files: 0,
                 first: first.to_string(),
             },
-            None => TraceError::NoRankFile(directory.to_owned()),
+            None => match listing.staged {
+                Some(place) => TraceError::Staged { directory: directory.to_owned(), place },
+                None => TraceError::NoRankFile(directory.to_owned()),
+            },
         });
     }
     listing.files.sort();

@@ -70,6 +70,18 @@ pub enum TraceError {
          run -- mpirun -n 2 ./app`, and see `gammachi doctor` when it stays empty"
     )]
     NoRankFile(PathBuf),
+    /// The ranks' files lie in staging directories still.
+    #[error(
+        "{directory}: the ranks' files are still in the staging directories of their hosts, one in \
+         {place} (the job runs, or was killed, or could not move them); join them: gammachi collect \
+         {directory} STAGE…"
+    )]
+    Staged {
+        /// The run directory.
+        directory: PathBuf,
+        /// `HOST:PATH` of one rank's file.
+        place: String,
+    },
     /// There are rank files, but none can be opened.
     #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
     NoneReadable {

@@ -1,0 +1,144 @@
+//! Node-local staging: a rank's file is written below `GAMMACHI_STAGE` and moved to the run directory when
+//! MPI is finalized.
+//!
+//! In: the staging directory, the run directory, the run's id. While the ranks run, the run directory holds
+//! one small file, made by the rank that chose it, that keeps the directory and names the place of that
+//! rank's data. What a kill leaves in the staging directories `gammachi collect` joins.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use trace_format::layout::{STAGED_EXTENSION, rank_file_path};
+
+use crate::file_space::may_grow_to;
+use crate::machine;
+use crate::run_id::RunId;
+use crate::say::say;
+use crate::trace_file::{self, CreateError};
+
+/// Where this rank's file lies, and where it shall go.
+struct Staged {
+    file: PathBuf,
+    home: PathBuf,
+    /// The file that keeps the run directory, where this rank made it.
+    claim: Option<PathBuf>,
+}
+
+static STAGED: Mutex<Option<Staged>> = Mutex::new(None);
+
+/// Makes the rank's file in the staging directory; `claims` where this rank chooses the run directory.
+pub fn create(
+    stage: &Path,
+    directory: &Path,
+    rank: u32,
+    run_id: &RunId,
+    claims: bool,
+) -> Result<(), CreateError> {
+    let home = directory.join(rank_file_path(0, rank));
+    if home.exists() {
+        return Err(CreateError::Exists);
+    }
+    let file = folder(stage, directory, run_id).join(rank_file_path(0, rank));
+    let claim = match claims {
+        true => Some(claim(&home, &file)?),
+        false => None,
+    };
+    let made = match file.parent() {
+        Some(parent) => trace_file::make_directory(parent).map_err(CreateError::Failed),
+        None => Ok(()),
+    };
+    if let Err(error) = made.and_then(|()| trace_file::create(&file)) {
+        if let Some(claim) = claim {
+            let _ = fs::remove_file(claim);
+        }
+        return Err(error);
+    }
+    *STAGED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Staged { file, home, claim });
+    Ok(())
+}
+
+/// The run's folder on this host: jobs that share a staging directory never meet in it.
+fn folder(stage: &Path, directory: &Path, run_id: &RunId) -> PathBuf {
+    let mut job = String::from("gammachi-");
+    match run_id.iter().any(|byte| *byte != 0) {
+        true => job.extend(run_id[..8].iter().map(|byte| format!("{byte:02x}"))),
+        false => job += &format!("{}-{}", std::process::id(), machine::date_for_name()),
+    }
+    let name = directory.file_name().unwrap_or("run.gammachi".as_ref());
+    stage.join(job).join(name)
+}
+
+/// Keeps the run directory for this run, and says in it where the data lie meanwhile.
+fn claim(home: &Path, file: &Path) -> Result<PathBuf, CreateError> {
+    if let Some(folder) = home.parent() {
+        trace_file::make_directory(folder).map_err(CreateError::Failed)?;
+    }
+    let path = home.with_extension(STAGED_EXTENSION);
+    let text = format!("{}:{}\n", machine::host(), file.display());
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let written = made.and_then(|mut claim| io::Write::write_all(&mut claim, text.as_bytes()));
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists),
+        Err(error) => {
+            Err(CreateError::Failed(format!("cannot create {}: {error}", path.display())))
+        }
+    }
+}
+
+/// Moves the file, which is complete, to the run directory. Where that fails it stays, and one line says
+/// where.
+pub fn move_home() {
+    let Some(staged) = STAGED.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return;
+    };
+    if let Err(error) = copy(&staged.file, &staged.home) {
+        say(&format!(
+            "this rank's trace stays in {} on {}, for it cannot be moved to {}: {error}; gammachi collect \
+             joins it",
+            staged.file.display(),
+            machine::host(),
+            staged.home.display()
+        ));
+        return;
+    }
+    let _ = fs::remove_file(&staged.file);
+    // Folders that are empty now: the ranks', the run's, the job's.
+    for folder in staged.file.ancestors().skip(1).take(3) {
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    if let Some(claim) = staged.claim {
+        let _ = fs::remove_file(claim);
+    }
+}
+
+/// Copies under another name first: under its own name there is never half a file.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        trace_file::make_directory(folder).map_err(io::Error::other)?;
+    }
+    let mut half = to.as_os_str().to_owned();
+    half.push(".part");
+    let copied = (|| {
+        let mut source = File::open(from)?;
+        may_grow_to(source.metadata()?.len()).map_err(io::Error::other)?;
+        let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
+        io::copy(&mut source, &mut target)?;
+        target.sync_all()?;
+        // Unlike a rename, a link never replaces another run's file; not every file system has links.
+        match fs::hard_link(&half, to) {
+            Ok(()) => fs::remove_file(&half),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(_) => fs::rename(&half, to),
+        }
+    })();
+    if copied.is_err() {
+        let _ = fs::remove_file(&half);
+    }
+    copied
+}
