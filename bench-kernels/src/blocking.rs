@@ -2,7 +2,9 @@
 //!
 //! Rank 0 sends to rank 1. In case A the receive is posted late, in case B the send is issued late.
 //! What a recorder sees is told apart by tags: 1000 + the number of the size in case A, 2000 + the
-//! number in case B, sizes numbered from 0 as they are printed.
+//! number in case B, sizes numbered from 0 as they are printed. Behind them comes a loop of calls with
+//! nothing in between (tag 3000): from the end of one call to the begin of the next a recorder's own
+//! work is all that takes time.
 
 use clap::Args;
 use serde::Serialize;
@@ -18,6 +20,10 @@ use crate::world::{World, library_name};
 const SIZES: [u64; 5] = [8, 1 << 10, 4 << 10, 1 << 20, 4 << 20];
 /// Tag of the first size in case A and in case B.
 const FIRST_TAGS: [i32; 2] = [1000, 2000];
+/// Tag of the loop of calls with nothing in between.
+const LOOP_TAG: i32 = 3000;
+/// Its messages, of one word each.
+const LOOP_MESSAGES: usize = 1000;
 
 /// Send between two ranks with the receive (A) or the send (B) late
 ///
@@ -124,6 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     drop(progress);
+    loop_of_calls(&world);
     let conditions = watch.end(&world, &[]);
     let wrong: f64 = world.share(wrong as f64).into_iter().sum();
     if world.rank == 0 {
@@ -167,6 +174,20 @@ fn once(
     *wrong += u64::from(world.rank == 1 && received != payload);
     let all = world.share(seconds);
     (all[0], all[1])
+}
+
+/// One-word messages from rank 0 to rank 1, one call right behind the other.
+fn loop_of_calls(world: &World) {
+    let mut word = [0_u8; 8];
+    world.barrier();
+    for _ in 0..LOOP_MESSAGES {
+        match world.rank {
+            0 => world.send(&word, 1, LOOP_TAG),
+            1 => world.receive(&mut word, 0, LOOP_TAG),
+            _ => {}
+        }
+    }
+    world.barrier();
 }
 
 impl Results for Report {

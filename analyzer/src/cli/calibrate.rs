@@ -123,9 +123,20 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
         let (changes, compared) = changes(before, &machine);
         text += &format!("\nagainst {}\n", before.measured.utc);
         text += &(change_lines(&changes, compared).join("\n") + "\n");
+        text += noise_line(before, &machine);
     }
     text += &format!("\nwritten to {}\n", arguments.out.display());
     print(&text)
+}
+
+/// What noise makes of the changes.
+fn noise_line(before: &Machine, now: &Machine) -> &'static str {
+    match (before.noise().is_empty(), now.noise().is_empty()) {
+        (true, true) => "",
+        (false, true) => "the measurement before was NOISY: changes may be no more than that\n",
+        (true, false) => "this measurement was NOISY: changes may be no more than that\n",
+        (false, false) => "both measurements were NOISY: changes may be no more than that\n",
+    }
 }
 
 /// The file that would be replaced.
@@ -312,6 +323,16 @@ mod tests {
         assert_eq!(error.exit_code(), 1);
         assert!(error.to_string().contains("version 99"), "{error}");
         std::fs::remove_file(&arguments.out).unwrap();
+    }
+
+    #[test]
+    fn changes_against_a_noisy_measurement_are_doubted() {
+        let quiet = crate::models::machine::tests::machine();
+        let mut noisy = quiet.clone();
+        noisy.ceilings.conditions.reasons = vec!["something else runs here".into()];
+        assert_eq!(noise_line(&quiet, &quiet), "");
+        assert!(noise_line(&noisy, &quiet).contains("before was NOISY"));
+        assert!(noise_line(&quiet, &noisy).contains("this measurement was NOISY"));
     }
 
     #[test]

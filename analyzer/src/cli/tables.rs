@@ -1,39 +1,71 @@
-//! `gammachi tables`: a recorded run of `kernels blocking` or `kernels collectives` comes in, the
-//! recorder paper's tables go to standard output.
+//! `gammachi tables`: what the paper's kernels left behind comes in (a recorded run of `kernels
+//! blocking` or `kernels collectives`, the document of `kernels lattice`), tables go to standard output.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::error::{CommandError, print};
+use super::output_file;
 use crate::metrics::LatePartner;
+use crate::models::machine::Lattice;
 use crate::present::late_partner::screen;
+use crate::present::machine::lattice;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Prints how long calls take when one side is late, from a recorded run of the kernels.
+/// Prints the recorder paper's tables from the kernels that repeat its experiments.
 ///
-/// `kernels blocking` gives tables 2 and 3 (send, receive, and the time between their ends),
-/// `kernels collectives` table 4 (the longest call of each loop and its rank).
+/// A recorded run of `kernels blocking` gives tables 2 and 3 (send, receive, and the time between
+/// their ends) with the recorder's own cost a call, one of `kernels collectives` table 4 (the longest
+/// call of each loop and its rank). What `kernels lattice --json` printed gives the splits.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi run --out blocking.gammachi -- mpirun -n 2 kernels blocking\n  \
     gammachi tables blocking.gammachi\n  \
     gammachi run --out late.gammachi -- mpirun -n 4 kernels collectives\n  \
-    gammachi tables late.gammachi")]
+    gammachi tables late.gammachi\n  \
+    mpirun -n 16 kernels lattice --json > lattice.json\n  \
+    gammachi tables lattice.json --figures plots")]
 pub struct TablesArguments {
-    /// Run directory that `gammachi run` named when it ended
-    #[arg(value_name = "RUN")]
+    /// Run directory that `gammachi run` named when it ended, or the lattice's JSON document
+    #[arg(value_name = "RUN|FILE")]
     pub run: PathBuf,
+
+    /// Folder for the lattice's picture
+    #[arg(long, value_name = "DIR")]
+    pub figures: Option<PathBuf>,
 }
 
-/// Prints the tables of a run.
+/// Prints the tables of a run or a document.
 ///
 /// # Errors
-/// Failure when the run cannot be read or was not made by these kernels.
+/// Failure when it cannot be read or was not made by these kernels; wrong usage for a picture of what
+/// has none.
 pub fn tables(arguments: &TablesArguments) -> Result<(), CommandError> {
+    if arguments.run.is_file() {
+        return lattice_splits(&arguments.run, arguments.figures.as_deref());
+    }
+    if let Some(folder) = &arguments.figures {
+        return Err(CommandError::usage(format!(
+            "--figures {}: only the lattice has a picture here; gammachi plot draws runs",
+            folder.display()
+        )));
+    }
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let tables = LatePartner::new(&run, &timeline).map_err(CommandError::failed)?;
     print(&screen(&tables))
+}
+
+fn lattice_splits(document: &Path, figures: Option<&Path>) -> Result<(), CommandError> {
+    let splits =
+        Lattice::read(document).map_err(|error| CommandError::failed(error.to_string()))?;
+    if let Some(folder) = figures {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            CommandError::failed(format!("{}: cannot be made: {error}", folder.display()))
+        })?;
+        output_file::write(&folder.join(lattice::PICTURE), &lattice::figure(&splits).svg())?;
+    }
+    print(&lattice::screen(&splits))
 }

@@ -2,7 +2,8 @@
 //! timeline and its communicators come in; how long calls take when one side is late goes out.
 //!
 //! `blocking` marks its messages by tags: 1000 + n in case A (receive late), 2000 + n in case B (send
-//! late), n the number of the size. `collectives` makes a communicator for case C (all at the same
+//! late), n the number of the size; and by tag 3000 in a loop with nothing between its calls, where the
+//! time from the end of one call to the begin of the next is the recorder's own. `collectives` makes a communicator for case C (all at the same
 //! time), then one for case D (rank 0 late), and calls on nothing else but MPI_COMM_WORLD.
 
 use std::collections::BTreeMap;
@@ -10,12 +11,14 @@ use std::collections::BTreeMap;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
-    CollectiveInstance, MatchSink, Message, Unmatched, is_possible, match_run,
+    CollectiveInstance, MatchSink, Message, MessageEnd, Unmatched, is_possible, match_run,
 };
 use crate::trace::Run;
 
 /// Cases of messages by their tags.
 const CASE_TAGS: [(char, std::ops::Range<i32>); 2] = [('A', 1000..2000), ('B', 2000..3000)];
+/// Tag of the loop with nothing between its calls.
+const LOOP_TAG: i32 = 3000;
 
 /// The tables of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,8 +27,20 @@ pub struct LatePartner {
     pub messages: Vec<MessageRow>,
     /// Cases C and D, in the order of the calls.
     pub collectives: Vec<CollectiveRow>,
+    /// What the recorder itself took; `None` where the run has no loop of calls.
+    pub own_cost: Option<OwnCost>,
     /// Error bound of times between ranks, seconds; `None` where clocks are not aligned.
     pub bound_s: Option<f64>,
+}
+
+/// Seconds from the end of one call to the begin of the next in a loop that does nothing else, each
+/// list ascending: what the recorder does outside its two stamps.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OwnCost {
+    /// Between two calls of MPI_Send.
+    pub send_s: Vec<f64>,
+    /// Between two calls of MPI_Recv.
+    pub receive_s: Vec<f64>,
 }
 
 /// All messages of one case and size; seconds, in the order in which they were sent.
@@ -103,6 +118,9 @@ impl LatePartner {
 #[derive(Debug, Default)]
 struct Calls {
     messages: BTreeMap<(char, i32), Vec<Message>>,
+    /// Begin and end of the sends and of the receives of the loop, seconds.
+    sends: Vec<(f64, f64)>,
+    receives: Vec<(f64, f64)>,
     /// Instances by communicator; MPI_COMM_WORLD is position 0 or lies below all others in time.
     instances: Vec<CollectiveInstance>,
 }
@@ -112,6 +130,11 @@ impl MatchSink for Calls {
         let case = CASE_TAGS.iter().find(|(_, tags)| tags.contains(&message.tag));
         if let Some((case, _)) = case {
             self.messages.entry((*case, message.tag)).or_default().push(*message);
+        }
+        if message.tag == LOOP_TAG {
+            let times = |call: &MessageEnd| Some((call.begin_s, call.end_s?));
+            self.sends.extend(times(&message.send));
+            self.receives.extend(times(&message.receive));
         }
     }
 
@@ -151,6 +174,8 @@ impl Calls {
             }
         }
         tables.collectives = self.collective_rows();
+        let (send_s, receive_s) = (between(&mut self.sends), between(&mut self.receives));
+        tables.own_cost = (!send_s.is_empty()).then_some(OwnCost { send_s, receive_s });
         tables
     }
 
@@ -194,5 +219,25 @@ impl Calls {
             });
         }
         rows
+    }
+}
+
+/// From the end of each call to the begin of the next, ascending.
+fn between(calls: &mut [(f64, f64)]) -> Vec<f64> {
+    calls.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut gaps: Vec<f64> = calls.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
+    gaps.sort_by(f64::total_cmp);
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_calls_is_from_an_end_to_the_next_begin_whatever_the_order_of_matching() {
+        let mut calls = [(5.0, 6.0), (0.0, 1.0), (1.5, 4.75)];
+        assert_eq!(between(&mut calls), [0.25, 0.5]);
+        assert!(between(&mut []).is_empty());
     }
 }

@@ -37,7 +37,7 @@ use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
 pub use calls::CallMetrics;
-pub use late_partner::{CollectiveRow, LatePartner, MessageRow};
+pub use late_partner::{CollectiveRow, LatePartner, MessageRow, OwnCost};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};

@@ -7,6 +7,7 @@
 
 mod ceilings;
 pub mod difference;
+mod lattice;
 mod network;
 
 use std::io::{self, Write};
@@ -19,6 +20,7 @@ use crate::calibration::Calibration;
 use crate::trace::run_json::Instant;
 
 pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
+pub use lattice::{Lattice, Split};
 pub use network::{
     EagerLimit, Fits, Flow, Held, Latency, Network, PairClass, Piece, QueueSize, SizeTimes, Switch,
 };
@@ -151,6 +153,16 @@ pub enum MachineError {
         /// The file.
         path: PathBuf,
         /// What is wrong, with line and column where there is one.
+        what: String,
+    },
+    /// It is not what `kernels lattice` prints.
+    #[error(
+        "{}: not what `mpirun -n 16 kernels lattice --json` prints: {what}", path.display()
+    )]
+    OtherDocument {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
         what: String,
     },
     /// It has another version.

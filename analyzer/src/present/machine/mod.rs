@@ -1,6 +1,7 @@
 //! A measured machine for people: [`Machine`] and what changed come in, the terminal's screen and
 //! pictures ([`pictures`]) go out.
 
+pub mod lattice;
 pub mod pictures;
 
 use crate::models::machine::difference::Change;
