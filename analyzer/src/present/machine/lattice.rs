@@ -52,8 +52,8 @@ pub fn figure(lattice: &Lattice) -> Figure {
         Series::new("", Marks::Bars(lattice.splits.iter().enumerate().map(bar).collect()))
     };
     let mut panels = vec![
-        Panel::new(across(), Axis::linear("sent by a rank an iteration", "KiB").from_zero())
-            .with(bars(|split| split.bytes as f64 / 1024.0).looking(0)),
+        Panel::new(across(), Axis::linear("sent by a rank an iteration", "kB").from_zero())
+            .with(bars(|split| split.bytes as f64 * 1e-3).looking(0)),
         Panel::new(across(), Axis::linear("messages of a rank an iteration", "").from_zero())
             .with(bars(|split| split.messages as f64).looking(1)),
     ];

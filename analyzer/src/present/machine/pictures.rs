@@ -4,6 +4,9 @@
 use crate::models::machine::{Machine, Measured, PairClass, Piece, SizeTimes};
 use crate::present::figure::{Axis, Figure, Marks, Panel, Reference, Series, Width};
 
+/// Look of the curve that follows from the gap.
+const GAP_LOOK: usize = 2;
+
 type Quantity = fn(&SizeTimes) -> &Measured;
 
 /// All pictures, each with the name of its file.
@@ -36,7 +39,8 @@ pub fn latency(machine: &Machine) -> Figure {
     grid("Time of a message", machine.network.classes.iter().map(panel).collect())
 }
 
-/// Bandwidth over sizes, a panel a class, with the medians' 95 % intervals.
+/// Bandwidth over sizes, a panel a class, with the medians' 95 % intervals, and as a line what the
+/// fitted pieces of the gap make of it: s over g + (s − 1)·G.
 pub fn bandwidth(machine: &Machine) -> Figure {
     let panel = |class: &PairClass| {
         let mut panel =
@@ -58,6 +62,9 @@ pub fn bandwidth(machine: &Machine) -> Figure {
                 )
                 .with(Series::new("", Marks::Ranges(intervals.collect())).looking(look));
         }
+        let by_gap = lines(&class.fits.gap, 1).into_iter();
+        let by_gap = by_gap.map(|(bytes, gap_us)| (bytes, bytes / gap_us * 1e-3)).collect();
+        panel = panel.with(Series::line("size over fitted gap", by_gap).looking(GAP_LOOK));
         let several: Vec<u32> = {
             let mut counts: Vec<u32> = class
                 .flows
@@ -79,7 +86,7 @@ pub fn bandwidth(machine: &Machine) -> Figure {
                 flows.map(|flow| (flow.bytes as f64, flow.bytes_per_s.median * 1e-9)).collect();
             panel = panel.with(
                 Series::line_and_points(format!("{count} partners, both"), points)
-                    .looking(2 + index),
+                    .looking(GAP_LOOK + 1 + index),
             );
         }
         with_switch(panel, class)
