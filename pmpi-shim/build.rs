@@ -2,7 +2,9 @@
 //!
 //! In: `trace_format::procedures`. Out: `$OUT_DIR/entries.rs`: for every procedure and its `_c`
 //! twin the exported wrappers `MPI_X` and `PMPI_X`, and [`Invoke`] for every number of arguments.
+//! `$OUT_DIR/compute_entries.rs`: the interposed compute functions of `trace_format::compute`.
 
+mod build_compute;
 mod build_plan;
 
 use std::fmt::Write as _;
@@ -36,9 +38,6 @@ const NUMBERED: &[&str] = &[
     "MPI_Reduce_scatter",
     "MPI_Reduce_scatter_block",
 ];
-
-/// Arguments of the longest interposed compute function (`dgemm_` with its hidden lengths).
-const MOST_COMPUTE_ARGUMENTS: usize = 15;
 
 /// Forwarded but never recorded: conversions and getters that bindings and macros call around
 /// every communication call.
@@ -158,14 +157,24 @@ fn invoke(most: usize) -> String {
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build_plan.rs");
+    println!("cargo::rerun-if-changed=build_compute.rs");
     let procedures = all();
     let most = procedures
         .iter()
         .flat_map(|p| [p.parameters.len(), p.large.as_ref().map_or(0, Vec::len)])
         .max()
         .unwrap_or(0)
-        .max(MOST_COMPUTE_ARGUMENTS);
-    let text = format!("{}\n{}", invoke(most), entries(&procedures));
+        .max(build_compute::MOST_PLANNER_ARGUMENTS);
+    let first_compute = FIRST_FUNCTION + procedures.len() as u16;
+    let numbers = format!(
+        "/// Number of declared work in a trace.\npub const WORK: u16 = {};\n",
+        build_compute::declared_work(first_compute)
+    );
+    let text = format!("{}\n{numbers}\n{}", invoke(most), entries(&procedures));
     let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    std::fs::write(Path::new(&folder).join("entries.rs"), text).expect("OUT_DIR is writable");
+    let write = |name: &str, text: &str| {
+        std::fs::write(Path::new(&folder).join(name), text).expect("OUT_DIR is writable");
+    };
+    write("entries.rs", &text);
+    write("compute_entries.rs", &build_compute::entries(first_compute));
 }

@@ -1,11 +1,17 @@
-/* gammachi.h: names stretches of a program's time for gammachi's reports.
+/* gammachi.h: names stretches of a program's time for gammachi's reports, and declares work.
  *
  *     #include "gammachi.h"
  *     gammachi_region_begin("solve");
  *     ...
+ *     gammachi_work(2.0 * n * n, 8.0 * n * n);
  *     gammachi_region_end("solve");
  *
- * Regions may nest; the same name may come again. Header only: nothing is linked, and without the
+ * Regions may nest; the same name may come again. gammachi_work says how many floating-point
+ * operations were done since the last time, and how many bytes they moved to and from memory
+ * (0 where that is not known); it counts where it stands. Declare only what the recorder cannot see:
+ * calls of BLAS, LAPACK and FFTW are counted by themselves with `gammachi run --flops`.
+ *
+ * For Fortran there is gammachi.f90, for Python gammachi_regions.py. Header only: nothing is linked, and without the
  * recorder (libgammachi.so preloaded) each call is one test of a pointer. The recorder's functions
  * are weak references that the dynamic loader fills in when the library is there.
  *
@@ -20,6 +26,7 @@
 extern "C" {
 #endif
 typedef void gammachi_mark_function(const char *name);
+typedef void gammachi_work_function(double flops, double bytes);
 #ifdef __cplusplus
 }
 #endif
@@ -47,10 +54,17 @@ static inline void gammachi_region_end(const char *name) {
     if (mark) mark(name);
 }
 
+static inline void gammachi_work(double flops, double bytes) {
+    gammachi_work_function *work;
+    GAMMACHI_ADDRESS(gammachi_recorder_work, work);
+    if (work) work(flops, bytes);
+}
+
 #else /* an unknown compiler or machine: the calls are there and do nothing */
 
 static inline void gammachi_region_begin(const char *name) { (void)name; }
 static inline void gammachi_region_end(const char *name) { (void)name; }
+static inline void gammachi_work(double flops, double bytes) { (void)flops; (void)bytes; }
 
 #endif
 #endif

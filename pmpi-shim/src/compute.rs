@@ -1,118 +1,111 @@
-//! Interposed dense linear algebra: time that counts as computation, and its work.
+//! Interposed linear algebra and Fourier transforms: time that counts as computation, and its work.
 //!
-//! Only with `--compute blas`, and only outside MPI calls and other interposed compute functions;
-//! otherwise the call goes straight on. Floating-point operations follow from the arguments
-//! (SCIENCE A): dgemm 2mnk; dtrsm m²n with the matrix on the left, mn² on the right; dtrsv n².
-//! To grow the table: a name in `trace_format::functions::COMPUTE` and an entry here.
+//! The entries are generated from `trace-format/compute/functions.txt` (`build_compute.rs`). Recorded
+//! are, outside MPI calls and other interposed compute functions, with `--compute blas` the larger
+//! ones (BLAS 3 and trsv, LAPACK, FFTW), and with `--flops` all; otherwise a call goes straight on.
+//! What a library does inside such a call, a driver's own BLAS calls on its thread among it, is the
+//! outermost call's.
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 use std::mem::transmute;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use trace_format::functions::COMPUTE;
-use trace_format::layout::FIRST_FUNCTION;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::counter;
-use crate::entries::{Invoke, LAST_PROCEDURE};
+use crate::entries::{Invoke, LAST_PROCEDURE, WORK};
 use crate::life;
 use crate::path::{close, is_inside, open, take_slot};
+use crate::plans::{self, Lengths};
 use crate::real_entry::RealEntry;
-use crate::thread_block::{entry_stub, stack_address, thread_block};
+use crate::thread_block::{ThreadBlock, entry_stub, stack_address, thread_block};
+use crate::work::*;
 
-static BLAS: AtomicBool = AtomicBool::new(false);
+/// What is recorded: 0 nothing, then [`LARGER`], then [`ALL`].
+static RECORDED: AtomicU8 = AtomicU8::new(0);
+/// BLAS 3 and trsv, LAPACK, FFTW.
+const LARGER: u8 = 1;
+/// Also BLAS 1 and 2.
+const ALL: u8 = 2;
 
-/// Chooses what counts as computation.
-pub fn set_mode(compute: &str) {
-    BLAS.store(compute == "blas", Relaxed);
+/// Chooses what is recorded.
+pub fn set_mode(compute: &str, flops: bool) {
+    let recorded = match (flops, compute) {
+        (true, _) => ALL,
+        (false, "blas") => LARGER,
+        _ => 0,
+    };
+    RECORDED.store(recorded, Relaxed);
 }
 
-/// Number of a compute function in a trace.
-const fn number_of(name: &str) -> u16 {
-    let mut index = 0;
-    while index < COMPUTE.len() {
-        if equal(COMPUTE[index].as_bytes(), name.as_bytes()) {
-            return LAST_PROCEDURE + 1 + index as u16;
-        }
-        index += 1;
-    }
-    panic!("no such name in trace_format::functions::COMPUTE")
-}
+const _: () = assert!(WORK > LAST_PROCEDURE);
 
-const fn equal(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < a.len() {
-        if a[index] != b[index] {
-            return false;
-        }
-        index += 1;
-    }
-    true
-}
-
-const _: () = assert!(LAST_PROCEDURE > FIRST_FUNCTION);
-
-/// Work of a call: floating-point operations, and the bytes of its matrices.
+/// Work of a call: floating-point operations, and the bytes of its operands.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     flops: f64,
     bytes: u64,
 }
 
-fn length(n: c_int) -> f64 {
-    f64::from(n.max(0))
+impl Work {
+    fn new(operations: Operations, complex: bool, bytes: f64) -> Self {
+        Self { flops: operations.flops(complex), bytes: bytes as u64 }
+    }
 }
 
-fn gemm(m: c_int, n: c_int, k: c_int) -> Work {
-    let (m, n, k) = (length(m), length(n), length(k));
-    Work { flops: 2.0 * m * n * k, bytes: (8.0 * (m * k + k * n + 2.0 * m * n)) as u64 }
-}
-
-fn trsm(left: bool, m: c_int, n: c_int) -> Work {
-    let (m, n) = (length(m), length(n));
-    let order = if left { m } else { n };
-    Work { flops: m * n * order, bytes: (8.0 * (order * order / 2.0 + 2.0 * m * n)) as u64 }
-}
-
-fn trsv(n: c_int) -> Work {
-    let n = length(n);
-    Work { flops: n * n, bytes: (8.0 * (n * n / 2.0 + 2.0 * n)) as u64 }
-}
-
-/// Forwards a call and records it with its work when it is the outermost compute call.
+/// Whether a call of that kind is to be recorded now.
 ///
 /// # Safety
-/// The arguments are those that the program passed to the entry's own name.
+/// `block` is the calling thread's.
 #[inline(always)]
-unsafe fn computed<A: Invoke>(
-    entry: &RealEntry,
-    function: u16,
-    work: impl FnOnce() -> Work,
-    arguments: A,
-) -> usize {
-    let block = thread_block();
-    // SAFETY: the thread's own block; its stub has stored where the return address stands; the
-    // arguments go on unchanged.
+unsafe fn records(block: *mut ThreadBlock, from: u8) -> bool {
+    // SAFETY: the caller's promise.
     unsafe {
-        let caller = *((*block).entered_stack as *const usize);
-        let record = BLAS.load(Relaxed)
+        RECORDED.load(Relaxed) >= from
             && (*block).inside_compute == 0
             && life::is_recording()
-            && !is_inside(block, stack_address());
-        if !record {
-            return arguments.invoke(entry.get_for(caller));
+            && !is_inside(block, stack_address())
+    }
+}
+
+/// Writes a call's work into its slot.
+///
+/// # Safety
+/// `slot` is the calling thread's, not published yet.
+#[inline(always)]
+unsafe fn write_work(slot: *mut trace_format::layout::Slot, work: Work) {
+    // SAFETY: the caller's promise; peer and tag, bytes and request are 8 aligned bytes each.
+    unsafe {
+        (&raw mut (*slot).peer).cast::<f64>().write_volatile(work.flops);
+        (&raw mut (*slot).bytes).cast::<u64>().write_volatile(work.bytes);
+    }
+}
+
+/// Forwards a call and records it with its work when it is the outermost compute call; `from` is the
+/// least of [`RECORDED`] that records it.
+///
+/// # Safety
+/// `invoke` calls the entry with the arguments that the program passed to its name.
+#[inline(always)]
+unsafe fn computed<R>(
+    entry: &RealEntry,
+    (function, from): (u16, u8),
+    work: impl FnOnce() -> Work,
+    invoke: impl FnOnce(*const c_void) -> R,
+) -> R {
+    let block = thread_block();
+    // SAFETY: the thread's own block; its stub has stored where the return address stands.
+    unsafe {
+        let caller = *((*block).entered_stack as *const usize);
+        if !records(block, from) {
+            return invoke(entry.get_for(caller));
         }
-        let Work { flops, bytes } = work();
+        let work = work();
         let real = entry.get_for(caller);
         (*block).inside_compute = 1;
         let slot = take_slot(block);
         let begin = counter::read(block);
-        (&raw mut (*slot).peer).cast::<f64>().write_volatile(flops);
-        (&raw mut (*slot).bytes).cast::<u64>().write_volatile(bytes);
+        write_work(slot, work);
         open(slot, begin, function, 0);
-        let result = arguments.invoke(real);
+        let result = invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
         close(block, slot, duration, function, 0);
         (*block).inside_compute = 0;
@@ -120,267 +113,112 @@ unsafe fn computed<A: Invoke>(
     }
 }
 
+/// Forwards the execution of a plan and records it. A plan may communicate: then its calls are events,
+/// and the work is one without length behind them.
+///
+/// # Safety
+/// As [`computed`]; the first argument is the plan.
+#[inline(always)]
+unsafe fn transformed(entry: &RealEntry, function: u16, arguments: [usize; 5]) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `computed`.
+    unsafe {
+        let caller = *((*block).entered_stack as *const usize);
+        let real = entry.get_for(caller);
+        if !records(block, LARGER) {
+            return arguments.invoke(real);
+        }
+        let work = Work { flops: plans::flops_of(arguments[0]), bytes: 0 };
+        (*block).inside_compute = 1;
+        let before = ((*block).cursor, (*block).window);
+        let begin = counter::read(block);
+        let result = arguments.invoke(real);
+        let end = counter::read(block);
+        (*block).inside_compute = 0;
+        let alone = before == ((*block).cursor, (*block).window);
+        let slot = take_slot(block);
+        write_work(slot, work);
+        let (begin, duration) = if alone { (begin, end.wrapping_sub(begin)) } else { (end, 0) };
+        (&raw mut (*slot).begin).write_volatile(begin);
+        close(block, slot, duration, function, 0);
+        result
+    }
+}
+
+/// Forwards the making of a plan and remembers its operations.
+///
+/// # Safety
+/// The arguments are those that the program passed to the entry's own name.
+unsafe fn planned(
+    entry: &RealEntry,
+    (lengths, factor, communicator): (Lengths, f64, Option<usize>),
+    arguments: [usize; plans::MOST_ARGUMENTS],
+) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `computed`; the arguments are those of a planner of this form.
+    unsafe {
+        let caller = *((*block).entered_stack as *const usize);
+        let plan = arguments.invoke(entry.get_for(caller));
+        if plan != 0 && RECORDED.load(Relaxed) >= LARGER {
+            plans::remember(plan, plans::flops(lengths, factor, communicator, &arguments));
+        }
+        plan
+    }
+}
+
+/// Work that the program declares; what `gammachi.h` calls when the recorder is present.
+///
+/// # Safety
+/// May be called from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gammachi_recorder_work(flops: c_double, bytes: c_double) {
+    let block = thread_block();
+    // SAFETY: the thread's own block. Inside an MPI or compute call its slot is open: none may follow.
+    unsafe {
+        if !life::is_recording()
+            || (*block).inside_compute != 0
+            || is_inside(block, stack_address())
+        {
+            return;
+        }
+        let slot = take_slot(block);
+        let begin = counter::read(block);
+        write_work(slot, Work { flops, bytes: bytes as u64 });
+        (&raw mut (*slot).begin).write_volatile(begin);
+        close(block, slot, 0, WORK, 0);
+    }
+}
+
+/// Value of a size.
+#[inline(always)]
+fn size(n: c_int) -> f64 {
+    f64::from(n.max(0))
+}
+
 /// Value behind a Fortran argument.
 ///
 /// # Safety
-/// The program passes pointers to integers there.
-unsafe fn integer(pointer: usize) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { *(pointer as *const c_int) }
+/// The program passes a pointer to an integer there.
+#[inline(always)]
+unsafe fn size_at(pointer: usize) -> f64 {
+    // SAFETY: the caller's promise. Of a 64-bit integer this is the low half.
+    size(unsafe { *(pointer as *const c_int) })
 }
 
-/// Whether a Fortran SIDE argument says left.
+/// Letter behind a Fortran option.
 ///
 /// # Safety
 /// The program passes a pointer to a character there.
-unsafe fn is_left(pointer: usize) -> bool {
+#[inline(always)]
+unsafe fn letter_at(pointer: usize) -> u8 {
     // SAFETY: the caller's promise.
-    let side = unsafe { *(pointer as *const c_char) } as u8;
-    side.eq_ignore_ascii_case(&b'L')
+    (unsafe { *(pointer as *const c_char) } as u8).to_ascii_uppercase()
 }
 
-/// CBLAS: the matrix stands on the left.
-const CBLAS_LEFT: c_int = 141;
-
-/// The arguments of `cblas_dgemm`: doubles among machine words.
-struct DgemmArguments {
-    before: [usize; 6],
-    alpha: c_double,
-    between: [usize; 4],
-    beta: c_double,
-    after: [usize; 2],
+/// Letter of a CBLAS enumeration: only the side is looked at.
+#[inline(always)]
+fn letter(value: usize) -> u8 {
+    if value as c_int == 141 { b'L' } else { b'R' }
 }
 
-impl Invoke for DgemmArguments {
-    #[inline(always)]
-    unsafe fn invoke(self, entry: *const c_void) -> usize {
-        type Dgemm = unsafe extern "C-unwind" fn(
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            c_double,
-            usize,
-            usize,
-            usize,
-            usize,
-            c_double,
-            usize,
-            usize,
-        ) -> usize;
-        let [a, b, c, d, e, f] = self.before;
-        let [g, h, i, j] = self.between;
-        let [k, l] = self.after;
-        // SAFETY: the entry is a cblas_dgemm; the caller answers for the arguments.
-        unsafe {
-            transmute::<*const c_void, Dgemm>(entry)(
-                a, b, c, d, e, f, self.alpha, g, h, i, j, self.beta, k, l,
-            )
-        }
-    }
-}
-
-entry_stub!(cblas_dgemm, record_cblas_dgemm);
-
-#[allow(clippy::too_many_arguments)] // CBLAS has as many.
-unsafe extern "C-unwind" fn record_cblas_dgemm(
-    layout: usize,
-    trans_a: usize,
-    trans_b: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: c_double,
-    a: usize,
-    lda: usize,
-    b: usize,
-    ldb: usize,
-    beta: c_double,
-    c: usize,
-    ldc: usize,
-) -> usize {
-    static REAL: RealEntry = RealEntry::new(c"cblas_dgemm");
-    const NUMBER: u16 = number_of("cblas_dgemm");
-    let arguments = DgemmArguments {
-        before: [layout, trans_a, trans_b, m, n, k],
-        alpha,
-        between: [a, lda, b, ldb],
-        beta,
-        after: [c, ldc],
-    };
-    let work = || gemm(m as c_int, n as c_int, k as c_int);
-    // SAFETY: the arguments go on as they came.
-    unsafe { computed(&REAL, NUMBER, work, arguments) }
-}
-
-/// The arguments of `cblas_dtrsm`.
-struct DtrsmArguments {
-    before: [usize; 7],
-    alpha: c_double,
-    after: [usize; 4],
-}
-
-impl Invoke for DtrsmArguments {
-    #[inline(always)]
-    unsafe fn invoke(self, entry: *const c_void) -> usize {
-        type Dtrsm = unsafe extern "C-unwind" fn(
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            usize,
-            c_double,
-            usize,
-            usize,
-            usize,
-            usize,
-        ) -> usize;
-        let [a, b, c, d, e, f, g] = self.before;
-        let [h, i, j, k] = self.after;
-        // SAFETY: the entry is a cblas_dtrsm; the caller answers for the arguments.
-        unsafe {
-            transmute::<*const c_void, Dtrsm>(entry)(a, b, c, d, e, f, g, self.alpha, h, i, j, k)
-        }
-    }
-}
-
-entry_stub!(cblas_dtrsm, record_cblas_dtrsm);
-
-#[allow(clippy::too_many_arguments)] // CBLAS has as many.
-unsafe extern "C-unwind" fn record_cblas_dtrsm(
-    layout: usize,
-    side: usize,
-    uplo: usize,
-    trans: usize,
-    diag: usize,
-    m: usize,
-    n: usize,
-    alpha: c_double,
-    a: usize,
-    lda: usize,
-    b: usize,
-    ldb: usize,
-) -> usize {
-    static REAL: RealEntry = RealEntry::new(c"cblas_dtrsm");
-    const NUMBER: u16 = number_of("cblas_dtrsm");
-    let arguments = DtrsmArguments {
-        before: [layout, side, uplo, trans, diag, m, n],
-        alpha,
-        after: [a, lda, b, ldb],
-    };
-    let work = || trsm(side as c_int == CBLAS_LEFT, m as c_int, n as c_int);
-    // SAFETY: the arguments go on as they came.
-    unsafe { computed(&REAL, NUMBER, work, arguments) }
-}
-
-entry_stub!(cblas_dtrsv, record_cblas_dtrsv);
-
-#[allow(clippy::too_many_arguments)] // CBLAS has as many.
-unsafe extern "C-unwind" fn record_cblas_dtrsv(
-    layout: usize,
-    uplo: usize,
-    trans: usize,
-    diag: usize,
-    n: usize,
-    a: usize,
-    lda: usize,
-    x: usize,
-    incx: usize,
-) -> usize {
-    static REAL: RealEntry = RealEntry::new(c"cblas_dtrsv");
-    const NUMBER: u16 = number_of("cblas_dtrsv");
-    let work = || trsv(n as c_int);
-    // SAFETY: the arguments go on as they came.
-    unsafe { computed(&REAL, NUMBER, work, [layout, uplo, trans, diag, n, a, lda, x, incx]) }
-}
-
-entry_stub!(dgemm_, record_fortran_dgemm);
-
-#[allow(clippy::too_many_arguments)] // BLAS has as many.
-unsafe extern "C-unwind" fn record_fortran_dgemm(
-    trans_a: usize,
-    trans_b: usize,
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: usize,
-    a: usize,
-    lda: usize,
-    b: usize,
-    ldb: usize,
-    beta: usize,
-    c: usize,
-    ldc: usize,
-    length_a: usize,
-    length_b: usize,
-) -> usize {
-    static REAL: RealEntry = RealEntry::new(c"dgemm_");
-    const NUMBER: u16 = number_of("dgemm_");
-    let arguments =
-        [trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, length_a, length_b];
-    // SAFETY: Fortran passes integers by reference.
-    let work = || unsafe { gemm(integer(m), integer(n), integer(k)) };
-    // SAFETY: the arguments go on as they came.
-    unsafe { computed(&REAL, NUMBER, work, arguments) }
-}
-
-entry_stub!(dtrsm_, record_fortran_dtrsm);
-
-#[allow(clippy::too_many_arguments)] // BLAS has as many.
-unsafe extern "C-unwind" fn record_fortran_dtrsm(
-    side: usize,
-    uplo: usize,
-    trans: usize,
-    diag: usize,
-    m: usize,
-    n: usize,
-    alpha: usize,
-    a: usize,
-    lda: usize,
-    b: usize,
-    ldb: usize,
-    length_1: usize,
-    length_2: usize,
-    length_3: usize,
-    length_4: usize,
-) -> usize {
-    static REAL: RealEntry = RealEntry::new(c"dtrsm_");
-    const NUMBER: u16 = number_of("dtrsm_");
-    let arguments = [
-        side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb, length_1, length_2, length_3,
-        length_4,
-    ];
-    // SAFETY: Fortran passes characters and integers by reference.
-    let work = || unsafe { trsm(is_left(side), integer(m), integer(n)) };
-    // SAFETY: the arguments go on as they came.
-    unsafe { computed(&REAL, NUMBER, work, arguments) }
-}
-
-entry_stub!(dtrsv_, record_fortran_dtrsv);
-
-#[allow(clippy::too_many_arguments)] // BLAS has as many.
-unsafe extern "C-unwind" fn record_fortran_dtrsv(
-    uplo: usize,
-    trans: usize,
-    diag: usize,
-    n: usize,
-    a: usize,
-    lda: usize,
-    x: usize,
-    incx: usize,
-    length_1: usize,
-    length_2: usize,
-    length_3: usize,
-) -> usize {
-    static REAL: RealEntry = RealEntry::new(c"dtrsv_");
-    const NUMBER: u16 = number_of("dtrsv_");
-    let arguments = [uplo, trans, diag, n, a, lda, x, incx, length_1, length_2, length_3];
-    // SAFETY: Fortran passes integers by reference.
-    let work = || unsafe { trsv(integer(n)) };
-    // SAFETY: the arguments go on as they came.
-    unsafe { computed(&REAL, NUMBER, work, arguments) }
-}
+include!(concat!(env!("OUT_DIR"), "/compute_entries.rs"));

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `entries` | the exported wrappers, generated from the table of procedures |
 //! | `exceptions` | the entries that need a hand: init, finalize, Pcontrol, Wtime |
-//! | `compute` | interposed BLAS, and its work from its arguments |
+//! | `compute`, `work`, `plans` | interposed BLAS, LAPACK and FFTW, and their work from their arguments; declared work |
 //! | `region` | what `gammachi.h` calls |
 //! | `path` | the hot path: one event a call |
 //! | `polls` | runs of tests and probes that found nothing, merged |
@@ -75,6 +75,7 @@ mod mpi_library;
 mod path;
 mod peers;
 mod plan;
+mod plans;
 mod polls;
 mod presence;
 mod real_entry;
@@ -90,3 +91,4 @@ mod totals;
 mod trace_file;
 mod weak_references;
 mod window;
+mod work;

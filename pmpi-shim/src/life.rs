@@ -28,6 +28,7 @@ use crate::mpi_library::MpiLibrary;
 use crate::path::close;
 use crate::presence;
 use crate::real_entry::OwnWork;
+use crate::region;
 use crate::run_id::{self, RUN_ID_BYTES, RunId};
 use crate::say::say;
 use crate::settings::Settings;
@@ -250,7 +251,8 @@ unsafe fn try_start(
     }
     // SAFETY: a handler without arguments.
     unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
-    compute::set_mode(&settings.compute);
+    compute::set_mode(&settings.compute, settings.flops);
+    region::choose(&settings.compute);
     // SAFETY: the calling thread's block, whose window was opened above.
     unsafe {
         let slot = crate::path::take_slot(block);

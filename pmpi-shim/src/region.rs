@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use trace_format::header::Definition;
 use trace_format::layout::{REGION_BEGIN, REGION_END, slot_word};
@@ -30,6 +30,26 @@ struct Name {
 static NAMES: [Name; MOST_REGIONS] =
     [const { Name { hash: AtomicU64::new(0), name: AtomicPtr::new(null_mut()) } }; MOST_REGIONS];
 static INSERTING: Mutex<()> = Mutex::new(());
+
+/// Names that `--compute regions=NAME,…` gives; none where every region counts.
+static CHOSEN_NAMES: OnceLock<Vec<String>> = OnceLock::new();
+/// Whether each region is computation.
+static COMPUTES: [AtomicBool; MOST_REGIONS] = [const { AtomicBool::new(true) }; MOST_REGIONS];
+
+/// Chooses the regions that are computation, before any begins.
+pub fn choose(compute: &str) {
+    if let Some(names) = compute.strip_prefix("regions=") {
+        let _ = CHOSEN_NAMES.set(names.split(',').map(str::to_owned).collect());
+    }
+}
+
+/// Whether a region's time is computation with `--compute regions`.
+pub fn computes(id: i32) -> bool {
+    usize::try_from(id)
+        .ok()
+        .and_then(|id| COMPUTES.get(id))
+        .is_none_or(|computes| computes.load(Ordering::Relaxed))
+}
 
 fn hash_of(name: &CStr) -> u64 {
     let hash = name.to_bytes().iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
@@ -75,6 +95,8 @@ fn insert(name: &CStr, hash: u64, full: bool) -> u32 {
         entry.name.store(name.to_owned().into_raw(), Ordering::Relaxed);
         entry.hash.store(hash, Ordering::Release);
         let name = name.to_string_lossy().into_owned();
+        let chosen = CHOSEN_NAMES.get().is_none_or(|names| names.contains(&name));
+        COMPUTES[place].store(chosen, Ordering::Relaxed);
         let _ = define(&Definition::Region { id: place as u32, name });
     }
     place as u32

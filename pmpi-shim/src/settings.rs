@@ -17,8 +17,10 @@ pub struct Settings {
     pub stage: Option<PathBuf>,
     /// `GAMMACHI_LEVEL`: 0, 1 or 2.
     pub level: u8,
-    /// `GAMMACHI_COMPUTE`: `outside`, `blas` or `regions`.
+    /// `GAMMACHI_COMPUTE`: `outside`, `blas`, `regions` or `regions=NAME,NAME`.
     pub compute: String,
+    /// `GAMMACHI_FLOPS=1`: interposed compute functions are recorded whatever counts as computation.
+    pub flops: bool,
     /// `GAMMACHI_PARAMS`: `N=20000,NB=80`.
     pub parameters: Vec<(String, String)>,
     /// `GAMMACHI_KEEP` and `GAMMACHI_MAX_BYTES`: which events are kept, in how many bytes.
@@ -104,9 +106,14 @@ impl Settings {
         let compute = match text("GAMMACHI_COMPUTE") {
             None => "outside".to_owned(),
             Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
+            Some(value)
+                if value.strip_prefix("regions=").is_some_and(|names| !names.is_empty()) =>
+            {
+                value
+            }
             Some(value) => {
                 complaints.push(format!(
-                    "GAMMACHI_COMPUTE={value} is none of outside, blas, regions; using outside"
+                    "GAMMACHI_COMPUTE={value} is none of outside, blas, regions, regions=NAME,…; using outside"
                 ));
                 "outside".to_owned()
             }
@@ -116,6 +123,7 @@ impl Settings {
             stage: path("GAMMACHI_STAGE"),
             level: level.min(HIGHEST_LEVEL),
             compute,
+            flops: text("GAMMACHI_FLOPS").is_some_and(|value| value != "0"),
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
             keeping,
             clock_rounds,

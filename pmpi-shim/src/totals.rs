@@ -10,11 +10,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::encoding::checksum;
-use trace_format::functions::{self, Class, class_of, moves_bytes};
+use trace_format::functions::{self, Class, class_of, is_light, moves_bytes};
 use trace_format::layout::*;
 use trace_format::totals::*;
 
 use crate::peers::{Peers, peers};
+use crate::region;
 use crate::trace_file;
 
 /// Counter at the begin and the end of the rank's elapsed time τ_i: only what lies between is in the sums
@@ -37,6 +38,8 @@ struct Kind {
     class: Class,
     moves: bool,
     has_peer: bool,
+    /// A small compute function, which is the program's own code.
+    light: bool,
 }
 
 fn kinds() -> &'static [Kind] {
@@ -48,7 +51,7 @@ fn kinds() -> &'static [Kind] {
             let peers = matches!(class, Class::PointToPoint | Class::Probe);
             let has_peer = peers && !name.starts_with("MPI_Start") && name != "MPI_Cancel"
                 || class == Class::OneSided && moves;
-            Kind { class, moves, has_peer }
+            Kind { class, moves, has_peer, light: is_light(name) }
         };
         functions::names().iter().map(kind).collect()
     })
@@ -205,6 +208,8 @@ impl ThreadTotals {
                 let ticks = self.advance(end);
                 self.header.tool_ticks += ticks;
             }
+            REGION_BEGIN if !region::computes(slot.peer) => {}
+            REGION_END if !region::computes(slot.peer) => {}
             REGION_BEGIN => self.header.open_regions += 1,
             REGION_END => {
                 self.header.open_regions = self.header.open_regions.saturating_sub(1);
@@ -214,6 +219,8 @@ impl ThreadTotals {
                 if let (Some((_, inside)), true) = (call.polls, call.returned()) {
                     let ticks = self.advance(slot.begin.saturating_add(inside).min(end));
                     self.header.mpi_ticks += ticks;
+                    self.own_until(end);
+                } else if kind.light {
                     self.own_until(end);
                 } else if kind.class == Class::Compute {
                     let ticks = self.advance(end);

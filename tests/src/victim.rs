@@ -133,7 +133,7 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     command.args(["-g", "-O1"]);
     if build == Build::Fortran {
         // One buffer argument takes integers here and reals there.
-        command.arg("-fallow-argument-mismatch").arg("-w");
+        command.arg("-fallow-argument-mismatch").arg("-w").arg("-J").arg(build_directory());
     } else {
         command
             .args(["-Wall", "-Wextra", "-Werror"])

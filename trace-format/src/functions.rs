@@ -1,13 +1,16 @@
 //! Numbers and classes of the functions that a trace can name.
 //!
-//! In: [`crate::procedures`] and the list of compute entries. Out: the names in the order that
+//! In: [`crate::procedures`] and [`crate::compute`]. Out: the names in the order that
 //! numbers them from [`crate::layout::FIRST_FUNCTION`] on, and each name's class.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use crate::compute::{self, Group};
 use crate::procedures;
 
-/// Interposed compute functions: dense linear algebra whose work follows from its arguments.
-pub const COMPUTE: &[&str] =
-    &["cblas_dgemm", "cblas_dtrsm", "cblas_dtrsv", "dgemm_", "dtrsm_", "dtrsv_"];
+/// Name under which work that the program declares is recorded: an event without length.
+pub const DECLARED_WORK: &str = "gammachi_work";
 
 /// What a function is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,10 +58,27 @@ impl Class {
     }
 }
 
-/// Names of all functions in numbering order: MPI's procedures, then [`COMPUTE`].
+/// Names of all functions in numbering order: MPI's procedures, then [`compute_names`].
 pub fn names() -> Vec<String> {
-    let compute = COMPUTE.iter().map(|name| (*name).to_owned());
-    procedures::all().into_iter().map(|p| p.name).chain(compute).collect()
+    procedures::all().into_iter().map(|p| p.name).chain(compute_names()).collect()
+}
+
+/// Names of interposed compute functions and of declared work, in numbering order.
+pub fn compute_names() -> Vec<String> {
+    let table = compute::all().into_iter().map(|function| function.name);
+    table.chain(compute::fftw()).chain([DECLARED_WORK.to_owned()]).collect()
+}
+
+/// Whether a compute function is one of the small ones (BLAS 1 and 2, but for trsv): its operations
+/// count, but it is the program's own code to `--compute blas`, which means the larger calls.
+pub fn is_light(name: &str) -> bool {
+    static LIGHT: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let all = compute::all().into_iter();
+        all.filter(|function| function.group == Group::Light)
+            .map(|function| function.name)
+            .collect()
+    });
+    LIGHT.contains(name)
 }
 
 const COLLECTIVES: &[&str] = &[

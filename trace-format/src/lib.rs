@@ -15,6 +15,7 @@
 
 pub mod byte_size;
 pub mod clock_estimate;
+pub mod compute;
 pub mod encoding;
 pub mod environment;
 pub mod functions;

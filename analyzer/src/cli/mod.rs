@@ -23,6 +23,7 @@ pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
 pub mod report;
+pub mod roofline;
 pub mod run;
 pub mod scaling;
 pub mod selection_arguments;
@@ -74,6 +75,7 @@ enum Command {
     Table(table::TableArguments),
     Scaling(scaling::ScalingArguments),
     Logpq(logpq::LogpqArguments),
+    Roofline(roofline::RooflineArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
@@ -100,6 +102,7 @@ pub fn run_command() -> ExitCode {
             Command::Table(arguments) => table::table(arguments),
             Command::Scaling(arguments) => scaling::scaling(arguments),
             Command::Logpq(arguments) => logpq::logpq(arguments),
+            Command::Roofline(arguments) => roofline::roofline(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),

@@ -19,6 +19,8 @@ pub const GAMMACHI_STAGE: &str = "GAMMACHI_STAGE";
 pub const GAMMACHI_LEVEL: &str = "GAMMACHI_LEVEL";
 /// What counts as computation: `outside`, `blas` or `regions`.
 pub const GAMMACHI_COMPUTE: &str = "GAMMACHI_COMPUTE";
+/// Whether interposed compute functions are recorded for their operations, whatever counts as computation.
+pub const GAMMACHI_FLOPS: &str = "GAMMACHI_FLOPS";
 /// Which events stay one by one where there are too many: `first`, `last` or `totals`.
 pub const GAMMACHI_KEEP: &str = "GAMMACHI_KEEP";
 /// Bytes of a rank's file beyond which events become totals; 0: no limit.

@@ -11,9 +11,9 @@ use trace_format::byte_size;
 
 use super::CommandError;
 use super::recorder_environment::{
-    GAMMACHI_CLOCK_EVERY, GAMMACHI_CLOCK_ROUNDS, GAMMACHI_COMPUTE, GAMMACHI_KEEP, GAMMACHI_LEVEL,
-    GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, GAMMACHI_STAGE, Variable, join_params, merge_params,
-    parse_param, split_params,
+    GAMMACHI_CLOCK_EVERY, GAMMACHI_CLOCK_ROUNDS, GAMMACHI_COMPUTE, GAMMACHI_FLOPS, GAMMACHI_KEEP,
+    GAMMACHI_LEVEL, GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, GAMMACHI_STAGE, Variable, join_params,
+    merge_params, parse_param, split_params,
 };
 
 /// What may be counted as computation.
@@ -33,10 +33,15 @@ pub struct RecordingOptions {
     #[arg(long, value_name = "0|1|2", value_parser = clap::value_parser!(u8).range(0..=2))]
     pub level: Option<u8>,
 
-    /// What counts as computation: all time outside MPI, named BLAS calls, or regions that the
-    /// program marks [default: outside]
-    #[arg(long, value_name = "KIND", value_parser = COMPUTE_KINDS)]
+    /// What counts as computation: `outside` (all time outside MPI), `blas` (BLAS 3, LAPACK and FFTW
+    /// calls), `regions` (what the program marks), or `regions=solve,fft` [default: outside]
+    #[arg(long, value_name = "KIND", value_parser = parse_compute)]
     pub compute: Option<String>,
+
+    /// Record BLAS, LAPACK and FFTW calls for their operations, whatever counts as computation:
+    /// `gammachi roofline` wants them
+    #[arg(long)]
+    pub flops: bool,
 
     /// Most bytes of a rank's trace, such as 64M or 2G; 0 for no limit. What comes after is kept as
     /// totals, but for the last events of every thread [default: 1G]
@@ -133,9 +138,10 @@ impl RecordingOptions {
         let compute = match (&self.compute, inherited(GAMMACHI_COMPUTE)) {
             (Some(compute), _) => compute.clone(),
             (None, None) => COMPUTE_KINDS[0].to_owned(),
-            (None, Some(text)) if COMPUTE_KINDS.contains(&text.as_str()) => text,
+            (None, Some(text)) if parse_compute(&text).is_ok() => text,
             (None, Some(text)) => {
-                return Err(not_understood(GAMMACHI_COMPUTE, &text, "outside, blas or regions"));
+                let wanted = "outside, blas, regions or regions=NAME,…";
+                return Err(not_understood(GAMMACHI_COMPUTE, &text, wanted));
             }
         };
         let inherited = inherited(GAMMACHI_PARAMS).unwrap_or_default();
@@ -151,6 +157,9 @@ impl RecordingOptions {
         let mut given: Vec<Variable> = Vec::new();
         if let Some(keep) = keep {
             given.push((GAMMACHI_KEEP, keep.into()));
+        }
+        if self.flops {
+            given.push((GAMMACHI_FLOPS, "1".into()));
         }
         if let Some(bytes) = self.max_bytes {
             given.push((GAMMACHI_MAX_BYTES, bytes.to_string().into()));
@@ -200,6 +209,19 @@ impl Recording {
     }
 }
 
+/// Reads what counts as computation.
+///
+/// # Errors
+/// It is none of [`COMPUTE_KINDS`], nor names regions.
+pub fn parse_compute(text: &str) -> Result<String, String> {
+    let names = text.strip_prefix("regions=");
+    let named = names.is_some_and(|names| names.split(',').all(|name| !name.trim().is_empty()));
+    match named || COMPUTE_KINDS.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err("write outside, blas, regions, or regions=NAME,NAME".into()),
+    }
+}
+
 /// Bytes with an optional K, M, G or T (powers of 1024).
 fn parse_bytes(text: &str) -> Result<u64, String> {
     byte_size::parse(text).ok_or_else(|| {
@@ -241,6 +263,19 @@ mod tests {
         let decided = decide(&options, &environment).unwrap();
         assert_eq!((decided.level, decided.compute.as_str()), (0, "blas"));
         assert_eq!(join_params(&decided.params), "N=7,P=2");
+    }
+
+    #[test]
+    fn computation_is_a_kind_or_named_regions() {
+        for right in ["outside", "blas", "regions", "regions=solve", "regions=solve,fft"] {
+            assert_eq!(parse_compute(right).as_deref(), Ok(right));
+        }
+        for wrong in ["", "region", "regions=", "regions=a,,b", "blas=dgemm"] {
+            assert!(parse_compute(wrong).is_err(), "{wrong}");
+        }
+        let flops = RecordingOptions { flops: true, ..RecordingOptions::default() };
+        let variables = decide(&flops, &[]).unwrap().variables();
+        assert!(variables.contains(&(GAMMACHI_FLOPS, "1".into())));
     }
 
     #[test]

@@ -73,6 +73,8 @@ impl ComputeMode {
     }
 
     fn from_name(name: &str) -> Option<Self> {
+        // `regions=NAME,…`: which regions is the segmenter's affair.
+        let name = if name.starts_with("regions=") { "regions" } else { name };
         [Self::Outside, Self::Blas, Self::Regions].into_iter().find(|mode| mode.name() == name)
     }
 }

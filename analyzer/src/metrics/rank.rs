@@ -95,7 +95,7 @@ impl RankPass {
         mode: ComputeMode,
     ) -> Self {
         let stretches = &selection.stretches;
-        let functions = Functions::new(&trace.file);
+        let functions = Functions::new(trace);
         let mut pass = Self {
             elapsed_ticks: stretches.iter().map(|(begin, end)| end - begin).sum(),
             ..Self::default()

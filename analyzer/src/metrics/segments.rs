@@ -2,26 +2,52 @@
 //! stretch's begin to its end go out.
 
 use std::array::IntoIter;
+use std::collections::BTreeSet;
 use std::iter::Flatten;
 
-use trace_format::functions::{Class, class_of};
+use trace_format::functions::{Class, class_of, is_light};
 use trace_format::layout::FIRST_FUNCTION;
-use trace_format::reader::RankFile;
+
+use crate::trace::RankTrace;
 
 use super::ComputeMode;
 use super::spans::{Span, SpanKind, Spans};
 
-/// Which of a file's functions compute.
+/// Which of a file's functions compute, and which of its regions count.
 #[derive(Debug)]
 pub(super) struct Functions {
     compute: Vec<bool>,
+    light: Vec<bool>,
+    /// Regions that are computation; `None` for all.
+    regions: Option<BTreeSet<u32>>,
 }
 
 impl Functions {
-    /// Of a file's table of names.
-    pub fn new(file: &RankFile) -> Self {
-        let names = file.function_names().iter();
-        Self { compute: names.map(|name| class_of(name) == Class::Compute).collect() }
+    /// Of a rank's table of names and what it was recorded with.
+    pub fn new(trace: &RankTrace) -> Self {
+        let names = || trace.file.function_names().iter();
+        let chosen = trace.file.header.compute.strip_prefix("regions=");
+        let regions = chosen.map(|chosen| {
+            let chosen: Vec<&str> = chosen.split(',').collect();
+            let named = trace.facts.regions.iter();
+            named.filter(|(_, name)| chosen.contains(&name.as_str())).map(|(id, _)| *id).collect()
+        });
+        Self {
+            compute: names().map(|name| class_of(name) == Class::Compute).collect(),
+            light: names().map(|name| is_light(name)).collect(),
+            regions,
+        }
+    }
+
+    /// Whether a function is a small one, whose time is the program's own.
+    fn is_light(&self, function: u16) -> bool {
+        let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
+        self.light.get(index).copied().unwrap_or(false)
+    }
+
+    /// Whether a region is computation with `--compute regions`.
+    fn counts(&self, region: u32) -> bool {
+        self.regions.as_ref().is_none_or(|regions| regions.contains(&region))
     }
 
     /// Whether a function is an interposed compute function.
@@ -108,6 +134,7 @@ impl<'a> Segmenter<'a> {
         let [polls, own] = self.own_until(span.begin_ticks);
         let activity = match span.kind {
             SpanKind::Tool => Some(Activity::Tool),
+            SpanKind::Call(function) if self.functions.is_light(function) => Some(Activity::Own),
             SpanKind::Call(function) if self.functions.is_compute(function) => {
                 Some(Activity::Compute)
             }
@@ -121,6 +148,9 @@ impl<'a> Segmenter<'a> {
                 let summed = self.advance(span.end_ticks, activity);
                 self.open_regions = open_regions;
                 return [polls, own, summed].into_iter().flatten();
+            }
+            SpanKind::RegionBegin(id) | SpanKind::RegionEnd(id) if !self.functions.counts(id) => {
+                None
             }
             SpanKind::RegionBegin(_) => {
                 self.open_regions += 1;

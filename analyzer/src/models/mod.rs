@@ -8,6 +8,7 @@
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
 //! [`logpq`] | network models: parameters, predicted times of products and of recorded messages
+//! [`roofline`] | operations a second under the roofs of computation, communication and memory
 //!
 //! Nothing here prints: [`crate::present`] shows what comes out.
 
@@ -16,6 +17,7 @@ pub mod logpq;
 pub mod machine;
 pub mod observations;
 pub mod regression;
+pub mod roofline;
 pub mod scaling;
 
 pub use machine::Machine;

@@ -14,6 +14,7 @@ pub mod model_figures;
 pub mod model_json;
 pub mod model_terminal;
 pub mod picture;
+pub mod roofline;
 pub mod scaling;
 pub mod strip;
 pub mod study;

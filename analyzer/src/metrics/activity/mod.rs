@@ -159,7 +159,7 @@ impl RankPass {
             durations: vec![[0; KINDS]; DURATION_CLASSES],
             calls: 0,
         };
-        let functions = Functions::new(&trace.file);
+        let functions = Functions::new(trace);
         let kinds = FunctionKinds::new(&trace.file);
         let empty = |thread: u32, begin_ticks, end_ticks| Row {
             position,

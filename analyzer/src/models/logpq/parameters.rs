@@ -216,7 +216,11 @@ impl Parameters {
             words,
             ratio,
             counter_hz: Some(counter_hz),
-            logpq: LogPq::from_message(&message, fixed, words as f64),
+            // L* + o* = RTT/2 − (o_s + o_r)/2 is there even where L* alone cannot be identified.
+            logpq: LogPq {
+                latency: (logp_at(class, bytes).latency + message.overhead).at_least_zero(),
+                ..LogPq::from_message(&message, fixed, words as f64)
+            },
             logpq_link: LogPq::from_link(&one_word, ratio),
             message,
             one_word,

@@ -28,6 +28,7 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         if !parameters.sizes.is_empty() {
             lines.push(bold(&format!("ALL SIZES  {}: LogP of one message", parameters.class)));
             lines.extend(indented(sizes(parameters)));
+            lines.push(String::new());
             lines.extend(indented(pieces(parameters)));
             lines.push(String::new());
         }
@@ -147,9 +148,7 @@ fn pieces(parameters: &Parameters) -> Vec<String> {
         rows.iter().map(|(_, p)| around(p.per_byte_s, p.per_byte_interval_s, word)),
     );
     table.right("worst misfit", rows.iter().map(|(_, piece)| percent(piece.worst_misfit)));
-    let mut lines = vec![String::new()];
-    lines.extend(table.lines());
-    lines
+    table.lines()
 }
 
 fn products(study: &Study) -> Vec<String> {

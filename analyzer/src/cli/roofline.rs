@@ -1,0 +1,270 @@
+//! `gammachi roofline`: runs, sweeps and published systems under their roofs.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use trace_format::functions::DECLARED_WORK;
+
+use super::error::{CommandError, print};
+use super::figure_files::write_figures;
+use crate::metrics::exchanges::Exchanges;
+use crate::metrics::{ComputeMode, Metrics, Selection};
+use crate::models::Machine;
+use crate::models::machine::MACHINE_JSON;
+use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::roofs::DataSheet;
+use crate::models::roofline::sweep::Sweep;
+use crate::models::roofline::systems::{SYSTEMS, System};
+use crate::models::roofline::{Findings, Point, Roofs, Verdict, WhatIf};
+use crate::present::roofline::{figures, json, screen};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// Says what bounds a run: computation, communication, memory, or waiting; and what a change would
+/// give.
+///
+/// Places the whole run, each host and each region by its operations, its bytes between hosts and
+/// inside them and its time under the roofs that `gammachi calibrate` measured. Operations are
+/// those of BLAS, LAPACK and FFTW calls (record with --flops) and those that the program declares
+/// with gammachi_work. Outputs of `kernels roofline --json` are drawn under their own roofs.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi run --flops -- mpirun -n 2 ./app\n  \
+                  gammachi roofline app-20260131-120000.gammachi --machine machine.json\n  \
+                  gammachi roofline hpl.gammachi --region solve --what-if comm/4 --svg figures\n  \
+                  gammachi roofline sweep.json --svg figures\n  \
+                  gammachi roofline --example all\n\nEvery figure and JSON key: docs/roofline.md.")]
+pub struct RooflineArguments {
+    /// Run directories, outputs of `kernels roofline --json`
+    #[arg(value_name = "RUN|SWEEP.json", required_unless_present = "example")]
+    sources: Vec<PathBuf>,
+
+    /// What `gammachi calibrate` measured [default: ./machine.json where it is]
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+
+    /// Theoretical peak of a host, flop/s, such as 1676.8G
+    #[arg(long, value_name = "FLOPS", value_parser = parse_rate)]
+    peak: Option<f64>,
+
+    /// Theoretical bandwidth of a host one way, bytes a second, such as 12.5G
+    #[arg(long, value_name = "BYTES", value_parser = parse_rate)]
+    bandwidth: Option<f64>,
+
+    /// Only this region [default: the whole run and each region]
+    #[arg(long, value_name = "NAME")]
+    region: Option<String>,
+
+    /// A change to look at: comm/4, bandwidth*2, peak*2; may be repeated
+    #[arg(long, value_name = "CHANGE", value_parser = WhatIf::parse)]
+    what_if: Vec<WhatIf>,
+
+    /// A published system: sx-9, nehalem-ex, fx1, fx10-1, fx10-10, sr16000-hub, sr16000-drawer,
+    /// sr16000-between, or all
+    #[arg(long, value_name = "NAME", value_parser = parse_system)]
+    example: Vec<Example>,
+
+    /// Write the figures as SVG files into this directory
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Example(Vec<System>);
+
+fn parse_system(text: &str) -> Result<Example, String> {
+    let found: Vec<System> =
+        SYSTEMS.into_iter().filter(|one| text == "all" || one.key == text).collect();
+    if found.is_empty() {
+        let keys: Vec<&str> = SYSTEMS.iter().map(|one| one.key).collect();
+        return Err(format!("there are: {}, all", keys.join(", ")));
+    }
+    Ok(Example(found))
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let (number, factor) = match text.chars().last() {
+        Some('k') => (&text[..text.len() - 1], 1e3),
+        Some('M') => (&text[..text.len() - 1], 1e6),
+        Some('G') => (&text[..text.len() - 1], 1e9),
+        Some('T') => (&text[..text.len() - 1], 1e12),
+        Some('P') => (&text[..text.len() - 1], 1e15),
+        _ => (text, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value * factor),
+        _ => Err("a number above 0 with k, M, G, T or P behind it, such as 12.5G".into()),
+    }
+}
+
+/// Prints the roofline.
+///
+/// # Errors
+/// Wrong usage; failure when a source cannot be read.
+pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
+    let mut findings = Findings {
+        what_if: arguments.what_if.clone(),
+        systems: arguments.example.iter().flat_map(|example| example.0.clone()).collect(),
+        ..Findings::default()
+    };
+    let has_runs = arguments.sources.iter().any(|source| source.is_dir());
+    let machine = machine(arguments, has_runs, &mut findings)?;
+    let sheet =
+        DataSheet { peak_flops_per_s: arguments.peak, one_way_bytes_per_s: arguments.bandwidth };
+    for source in &arguments.sources {
+        if source.is_dir() {
+            findings.runs.push(of_run(arguments, source, machine.as_ref(), &sheet)?);
+        } else {
+            let text = fs::read_to_string(source).map_err(|error| {
+                CommandError::failed(format!("{}: cannot be read: {error}", source.display()))
+            })?;
+            if !Sweep::is_output(&text) {
+                return Err(CommandError::usage(format!(
+                    "{}: neither a run directory nor what `kernels roofline --json` prints; a \
+                     machine.json goes to --machine",
+                    source.display()
+                )));
+            }
+            findings.sweeps.push(Sweep::read(&text, source).map_err(CommandError::failed)?);
+        }
+    }
+    if let Some(directory) = &arguments.svg {
+        let all = figures(&findings);
+        let named: Vec<(&str, String)> =
+            all.iter().map(|(name, svg)| (name.as_str(), svg.clone())).collect();
+        write_figures(directory, &named)?;
+    }
+    let text = if arguments.json {
+        json(&findings).map_err(|error| CommandError::failed(error.to_string()))?
+    } else {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        screen(&findings, colour)
+    };
+    print(&text)
+}
+
+fn machine(
+    arguments: &RooflineArguments,
+    has_runs: bool,
+    findings: &mut Findings,
+) -> Result<Option<Machine>, CommandError> {
+    let path = match &arguments.machine {
+        Some(path) => path.as_path(),
+        None if has_runs && Path::new(MACHINE_JSON).is_file() => Path::new(MACHINE_JSON),
+        None => return Ok(None),
+    };
+    let machine = Machine::read(path).map_err(|error| CommandError::failed(error.to_string()))?;
+    findings.source = Some(path.display().to_string());
+    findings.notes.extend(machine.noise());
+    if machine.quick {
+        findings.notes.push(format!("{}: measured with --quick; roofs are rough", path.display()));
+    }
+    Ok(Some(machine))
+}
+
+fn of_run(
+    arguments: &RooflineArguments,
+    directory: &Path,
+    machine: Option<&Machine>,
+    sheet: &DataSheet,
+) -> Result<RunFindings, CommandError> {
+    let run = Run::open(directory).map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let selections: Vec<(String, Selection)> = match &arguments.region {
+        Some(region) => vec![(region.clone(), Selection::Region(region.clone()))],
+        None => {
+            let regions = run.region_names().into_iter();
+            let regions =
+                regions.map(|name| (format!("region {name}"), Selection::Region(name.to_owned())));
+            std::iter::once(("whole run".to_owned(), Selection::Whole)).chain(regions).collect()
+        }
+    };
+    let mut findings = RunFindings {
+        name: directory.display().to_string(),
+        placed: Vec::new(),
+        work: Default::default(),
+        notes: Vec::new(),
+    };
+    for (index, (name, selection)) in selections.iter().enumerate() {
+        let exchanges = match Exchanges::new(&run, &timeline, selection) {
+            Ok(exchanges) => exchanges,
+            // A region that nobody entered is no reason to say nothing of the run.
+            Err(error) if index > 0 => {
+                findings.notes.push(format!("left out: {name}: {error}"));
+                continue;
+            }
+            Err(error) => {
+                return Err(CommandError::failed(format!("{}: {error}", directory.display())));
+            }
+        };
+        if index == 0 {
+            findings.work = exchanges.work();
+            findings.notes.extend(notes(&run, &exchanges, machine));
+        }
+        for point in Point::of(name, &exchanges) {
+            let size = (point.ranks, point.hosts);
+            let roofs = Roofs::new(machine, sheet, size, point.place, &point.sizes);
+            let verdict = Verdict::new(&point, &roofs);
+            findings.placed.push(Placed { point, roofs, verdict });
+        }
+    }
+    Ok(findings)
+}
+
+/// What was seen and what could not be.
+fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let work = exchanges.work();
+    let interposed = work.keys().any(|name| name != DECLARED_WORK);
+    let declared = work.contains_key(DECLARED_WORK);
+    notes.push(
+        "Operations are a lower bound: those of BLAS, LAPACK and FFTW calls through dynamic symbols, \
+         and declared ones. Not seen: loops of the program itself, libraries linked statically, calls \
+         inside a library, accelerators. No hardware counter is read."
+            .into(),
+    );
+    if !interposed && Metrics::compute_mode_of(run) != ComputeMode::Blas {
+        notes.push(
+            "No interposed function was seen; they are recorded with --flops or --compute blas."
+                .into(),
+        );
+    }
+    if interposed && declared {
+        notes.push(
+            "Operations are both interposed and declared, and added: declare only what BLAS, LAPACK and \
+             FFTW do not do."
+                .into(),
+        );
+    }
+    if !exchanges.has_messages {
+        notes.push(
+            "Recorded at level 0: bytes of messages are not known; record with --level 1.".into(),
+        );
+    }
+    if !exchanges.not_counted.is_empty() {
+        let names: Vec<&str> = exchanges.not_counted.keys().map(String::as_str).take(4).collect();
+        notes.push(format!(
+            "Remote memory and files are used ({}); their bytes are not counted as communication.",
+            names.join(", ")
+        ));
+    }
+    if exchanges.hosts.len() > 1 && exchanges.participants().any(|rank| rank.collective_calls > 0) {
+        notes.push(
+            "Of collective calls the share of members on other hosts counts as between hosts; the way \
+             that the library takes is not known."
+                .into(),
+        );
+    }
+    if let Some(machine) = machine {
+        let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
+        notes.extend(
+            machine.doubts_for(&exchanges.hosts, mpi.split(',').next().unwrap_or_default()),
+        );
+    }
+    notes
+}

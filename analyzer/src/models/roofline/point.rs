@@ -1,0 +1,151 @@
+//! Points of the roofline: what the ranks of a selection did ([`Exchanges`]) comes in; operations,
+//! bytes, time and shares of the job and of each host go out.
+
+use std::collections::BTreeMap;
+
+use crate::metrics::exchanges::{Exchanges, Moved, Place, RankExchanges};
+
+/// Whose point it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// All ranks.
+    Job,
+    /// Those of a host.
+    Host(String),
+}
+
+/// Work and communication over a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// `whole run`, or the region's name.
+    pub name: String,
+    /// Whose.
+    pub scope: Scope,
+    /// Ranks.
+    pub ranks: usize,
+    /// Hosts.
+    pub hosts: usize,
+    /// τ.
+    pub elapsed_s: f64,
+    /// Operations that were seen; `None` when none were.
+    pub flops: Option<f64>,
+    /// Bytes to and from other hosts.
+    pub between_hosts: Moved,
+    /// Bytes to and from ranks of the same host, counted on both.
+    pub inside_hosts: Moved,
+    /// Which of the two stands for communication: between hosts where there are several.
+    pub place: Place,
+    /// Bytes of operands (declared bytes where work is declared): an upper bound of the memory
+    /// intensity follows from them; `None` when unknown.
+    pub memory_bytes: Option<f64>,
+    /// Σγ_i, seconds.
+    pub compute_s: f64,
+    /// Seconds in point-to-point and collective communication, all ranks together.
+    pub communication_s: f64,
+    /// Sizes of the messages at that place.
+    pub sizes: BTreeMap<u64, u64>,
+    /// Ranks that a rank exchanges with at that place, at most.
+    pub partners: usize,
+}
+
+impl Point {
+    /// Operations a second.
+    pub fn attained(&self) -> Option<f64> {
+        Some(self.flops? / self.elapsed_s).filter(|rate| rate.is_finite())
+    }
+
+    /// Bytes that count as communication.
+    pub fn moved(&self) -> Moved {
+        match self.place {
+            Place::OtherHost => self.between_hosts,
+            Place::SameHost => self.inside_hosts,
+        }
+    }
+
+    /// Operations over bytes sent and received; `None` without operations or without bytes.
+    pub fn intensity(&self) -> Option<f64> {
+        Some(self.flops? / self.moved().both()).filter(|intensity| intensity.is_finite())
+    }
+
+    /// Operations over bytes of operands, an upper bound.
+    pub fn memory_intensity(&self) -> Option<f64> {
+        Some(self.flops? / self.memory_bytes?).filter(|intensity| intensity.is_finite())
+    }
+
+    /// Operations a second of all ranks while they compute: over the mean γ.
+    pub fn rate_while_computing(&self) -> Option<f64> {
+        let mean = self.compute_s / self.ranks as f64;
+        Some(self.flops? / mean).filter(|rate| rate.is_finite())
+    }
+
+    /// Σγ/(p·τ).
+    pub fn share_computing(&self) -> f64 {
+        self.compute_s / (self.ranks as f64 * self.elapsed_s)
+    }
+
+    /// Of the job, then of each host where there are several.
+    pub fn of(name: &str, exchanges: &Exchanges) -> Vec<Self> {
+        let ranks: Vec<&RankExchanges> = exchanges.participants().collect();
+        let several = exchanges.hosts.len() > 1;
+        let place = if several { Place::OtherHost } else { Place::SameHost };
+        let point = |scope: Scope, ranks: &[&RankExchanges], hosts: usize| {
+            Self::new(name, scope, ranks, (hosts, place), exchanges.elapsed_s)
+        };
+        let mut points = vec![point(Scope::Job, &ranks, exchanges.hosts.len())];
+        if several {
+            for (number, host) in exchanges.hosts.iter().enumerate() {
+                let own: Vec<_> =
+                    ranks.iter().copied().filter(|rank| rank.host == number).collect();
+                if !own.is_empty() {
+                    points.push(point(Scope::Host(host.clone()), &own, 1));
+                }
+            }
+        }
+        points
+    }
+
+    fn new(
+        name: &str,
+        scope: Scope,
+        ranks: &[&RankExchanges],
+        (hosts, place): (usize, Place),
+        elapsed_s: f64,
+    ) -> Self {
+        let moved = |place: Place| {
+            ranks.iter().fold(Moved::default(), |sum, rank| {
+                let one = rank.moved(place);
+                Moved { sent: sum.sent + one.sent, received: sum.received + one.received }
+            })
+        };
+        let mut sizes = BTreeMap::new();
+        for ((at, bytes), count) in
+            ranks.iter().flat_map(|rank| rank.sent.iter().chain(&rank.received))
+        {
+            if *at == place {
+                *sizes.entry(*bytes).or_default() += count;
+            }
+        }
+        let works = || ranks.iter().flat_map(|rank| rank.work.values());
+        let bytes: f64 = works().map(|work| work.bytes).sum();
+        Self {
+            name: name.to_owned(),
+            scope,
+            ranks: ranks.len(),
+            hosts,
+            elapsed_s,
+            flops: ranks.iter().filter_map(|rank| rank.flops()).reduce(|a, b| a + b),
+            between_hosts: moved(Place::OtherHost),
+            inside_hosts: moved(Place::SameHost),
+            place,
+            memory_bytes: (bytes > 0.0).then_some(bytes),
+            compute_s: ranks.iter().map(|rank| rank.compute_s).sum(),
+            communication_s: ranks.iter().map(|r| r.point_to_point_s + r.collective_s).sum(),
+            sizes,
+            partners: ranks
+                .iter()
+                .map(|rank| rank.partners.iter().filter(|(at, _)| *at == place).count())
+                .max()
+                .unwrap_or(0),
+        }
+    }
+}

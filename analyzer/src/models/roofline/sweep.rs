@@ -1,0 +1,151 @@
+//! The sweep of intensities: a document of `kernels roofline --json` comes in; each point with the
+//! roofs that were measured beside it, and whether the model holds, go out.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::models::machine::{Conditions, Measured};
+
+use super::{one_after_the_other, overlapped};
+
+/// The keys of the kernel's document that are read here.
+#[derive(Debug, Clone, Deserialize)]
+struct Output {
+    kernel: String,
+    version: u32,
+    mpi: String,
+    ranks: u32,
+    message_bytes: u64,
+    points: Vec<PointOutput>,
+    conditions: Conditions,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct PointOutput {
+    flops_per_byte: f64,
+    flops_per_s: Measured,
+    computation_alone_flops_per_s: Measured,
+    communication_alone_bytes_per_s: Measured,
+}
+
+/// One intensity, of a rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepPoint {
+    /// Operations over bytes sent and received.
+    pub intensity: f64,
+    /// Operations a second, both at once.
+    pub attained: Measured,
+    /// Operations a second, the same products alone.
+    pub flops_per_s: f64,
+    /// Bytes a second, the same communication alone.
+    pub bytes_per_s: f64,
+}
+
+impl SweepPoint {
+    /// min(F, B·I) of its own roofs.
+    pub fn overlapped(&self) -> f64 {
+        overlapped(self.flops_per_s, self.bytes_per_s, self.intensity)
+    }
+
+    /// 1/(1/F + 1/(B·I)) of its own roofs.
+    pub fn one_after_the_other(&self) -> f64 {
+        one_after_the_other(self.flops_per_s, self.bytes_per_s, self.intensity)
+    }
+
+    /// Attained over its roof.
+    pub fn of_roof(&self) -> f64 {
+        self.attained.median / self.overlapped()
+    }
+
+    /// Attained over the curve without overlap.
+    pub fn of_no_overlap(&self) -> f64 {
+        self.attained.median / self.one_after_the_other()
+    }
+}
+
+/// A sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// MPI library.
+    pub mpi: String,
+    /// Ranks.
+    pub ranks: u32,
+    /// Largest message.
+    pub message_bytes: u64,
+    /// Ascending by intensity.
+    pub points: Vec<SweepPoint>,
+    /// Why the machine was too noisy, in sentences.
+    pub noise: Vec<String>,
+}
+
+/// A point may lie above its roof by this, for noise.
+pub const ABOVE_ROOF: f64 = 0.05;
+/// The ends may miss their ceilings by this.
+pub const AT_THE_ENDS: f64 = 0.15;
+
+impl Sweep {
+    /// Whether a text is the kernel's output.
+    pub fn is_output(text: &str) -> bool {
+        serde_json::from_str::<serde_json::Value>(text)
+            .is_ok_and(|value| value["kernel"] == "roofline")
+    }
+
+    /// Reads the kernel's document.
+    ///
+    /// # Errors
+    /// A sentence that names the file and what is wrong.
+    pub fn read(text: &str, path: &Path) -> Result<Self, String> {
+        let wrong = |what: String| {
+            format!("{}: not what `kernels roofline --json` prints: {what}", path.display())
+        };
+        let output: Output =
+            serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        if output.kernel != "roofline" || output.version != 1 {
+            return Err(wrong(format!("kernel {} of version {}", output.kernel, output.version)));
+        }
+        let mut points: Vec<SweepPoint> = output
+            .points
+            .into_iter()
+            .map(|point| SweepPoint {
+                intensity: point.flops_per_byte,
+                attained: point.flops_per_s,
+                flops_per_s: point.computation_alone_flops_per_s.median,
+                bytes_per_s: point.communication_alone_bytes_per_s.median,
+            })
+            .collect();
+        let positive = |point: &SweepPoint| {
+            let values =
+                [point.intensity, point.attained.median, point.flops_per_s, point.bytes_per_s];
+            values.iter().all(|value| *value > 0.0 && value.is_finite())
+        };
+        if points.is_empty() || !points.iter().all(positive) {
+            return Err(wrong("a point that is not positive, or none".into()));
+        }
+        points.sort_by(|a, b| a.intensity.total_cmp(&b.intensity));
+        Ok(Self {
+            mpi: output.mpi,
+            ranks: output.ranks,
+            message_bytes: output.message_bytes,
+            points,
+            noise: output.conditions.reasons,
+        })
+    }
+
+    /// Points above their roof by more than [`ABOVE_ROOF`].
+    pub fn above(&self) -> impl Iterator<Item = &SweepPoint> {
+        self.points.iter().filter(|point| point.of_roof() > 1.0 + ABOVE_ROOF)
+    }
+
+    /// Points below the curve without overlap by more than [`ABOVE_ROOF`].
+    pub fn below(&self) -> impl Iterator<Item = &SweepPoint> {
+        self.points.iter().filter(|point| point.of_no_overlap() < 1.0 - ABOVE_ROOF)
+    }
+
+    /// How far the two ends are from their ceilings: relative, B·I at the left and F at the right.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        let left = first.attained.median / (first.bytes_per_s * first.intensity) - 1.0;
+        Some((left, last.attained.median / last.flops_per_s - 1.0))
+    }
+}

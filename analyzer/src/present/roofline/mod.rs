@@ -1,0 +1,20 @@
+//! The roofline for people and programs: [`Findings`](crate::models::roofline::Findings) come in; a
+//! screen ([`screen()`]), a JSON document ([`json`]) and figures ([`figures`]) go out.
+
+mod document;
+mod pictures;
+mod screen;
+
+pub use document::{VERSION, json};
+pub use pictures::figures;
+pub use screen::screen;
+
+use crate::models::roofline::{Point, Scope};
+
+/// A point's name with its host.
+fn label(point: &Point) -> String {
+    match &point.scope {
+        Scope::Job => point.name.clone(),
+        Scope::Host(host) => format!("{}, {host}", point.name),
+    }
+}

@@ -1,0 +1,164 @@
+//! Figures, as SVG: points under the roofs of computation and communication, and of memory; the sweep
+//! of intensities; the published systems.
+
+use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::sweep::Sweep;
+use crate::models::roofline::systems::System;
+use crate::models::roofline::{Findings, Roofs, Scope, WhatIf, one_after_the_other, overlapped};
+
+use super::super::figure::{Axis, Figure, Panel, Reference, Series};
+
+/// More points than this make a figure unreadable; the first ones are drawn.
+const MOST_POINTS: usize = 8;
+const G: f64 = 1e9;
+
+/// File names and SVG documents. A figure that has nothing to show is left out.
+pub fn figures(findings: &Findings) -> Vec<(String, String)> {
+    let mut figures = Vec::new();
+    let numbered = |stem: &str, index: usize, of: usize| match of {
+        1 => format!("{stem}.svg"),
+        _ => format!("{stem}-{}.svg", index + 1),
+    };
+    for (index, run) in findings.runs.iter().enumerate() {
+        let panels: Vec<Panel> =
+            [communication(run, &findings.what_if), memory(run)].into_iter().flatten().collect();
+        if !panels.is_empty() {
+            let figure = Figure::grid("Roofline", panels.clone(), panels.len());
+            figures.push((numbered("roofline", index, findings.runs.len()), figure.svg()));
+        }
+    }
+    for (index, sweep) in findings.sweeps.iter().enumerate() {
+        let title = format!("Roofline with communication, {} ranks", sweep.ranks);
+        let name = numbered("sweep", index, findings.sweeps.len());
+        figures.push((name, Figure::new(title, sweep_panel(sweep)).svg()));
+    }
+    if !findings.systems.is_empty() {
+        let figure = Figure::new("Systems of the paper, B both ways", systems(&findings.systems));
+        figures.push(("systems.svg".into(), figure.svg()));
+    }
+    figures
+}
+
+/// Intensities from one to another, evenly on a logarithmic axis, `through` among them.
+fn grid((from, to): (f64, f64), through: f64) -> Vec<f64> {
+    let steps = 96;
+    let at = |step: i32| from * (to / from).powf(f64::from(step) / f64::from(steps));
+    let mut all: Vec<f64> = (0..=steps).map(at).collect();
+    if (from..to).contains(&through) {
+        all.push(through);
+        all.sort_by(f64::total_cmp);
+    }
+    all
+}
+
+/// Where points and ridge lie, with a decade on both sides.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let finite = values.filter(|value| value.is_finite() && *value > 0.0);
+    let (low, high) =
+        finite.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+    if low > high { (0.01, 1000.0) } else { (low / 10.0, high * 10.0) }
+}
+
+fn scaled(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    points.into_iter().map(|(x, y)| (x, y / G)).collect()
+}
+
+fn axes(across: &str) -> Panel {
+    Panel::new(Axis::log10(across, "flop/B"), Axis::log10("performance", "Gflop/s"))
+}
+
+fn with_ceilings(mut panel: Panel, roofs: &Roofs) -> Panel {
+    for ceiling in &roofs.compute {
+        panel = panel.with_reference(Reference::horizontal(ceiling.rate / G, &ceiling.name));
+    }
+    panel
+}
+
+fn drawn(run: &RunFindings) -> Vec<&Placed> {
+    // Hosts have roofs of their own; in the figure the job stands for them.
+    run.placed.iter().filter(|one| one.point.scope == Scope::Job).take(MOST_POINTS).collect()
+}
+
+fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
+    let placed = drawn(run);
+    let roofs = &placed.first()?.roofs;
+    let (f, b) = (roofs.flops_per_s()?, roofs.bytes_per_s()?);
+    let intensities = placed.iter().filter_map(|one| one.point.intensity());
+    let x = range(intensities.chain([f / b]));
+    let line = |curve: &dyn Fn(f64) -> f64, through: f64| {
+        scaled(grid(x, through).into_iter().map(|i| (i, curve(i))).collect())
+    };
+    let mut panel = with_ceilings(axes("operations a byte sent and received"), roofs)
+        .titled("communication")
+        .with(Series::line("roof, all overlaps", line(&|i| overlapped(f, b, i), f / b)).looking(0))
+        .with(
+            Series::line("nothing overlaps", line(&|i| one_after_the_other(f, b, i), f / b))
+                .looking(1),
+        );
+    if let Some(own) = roofs.own_sizes {
+        let curve = line(&|i| overlapped(f, own, i), f / own);
+        panel = panel.with(Series::line("roof, own message sizes", curve).looking(2));
+    }
+    for one in roofs.communication.iter().skip(1) {
+        let curve = line(&|i| overlapped(f, one.both, i), f / one.both);
+        panel = panel.with(Series::line(format!("roof, {}", one.name), curve).looking(3));
+    }
+    for (index, one) in placed.iter().enumerate() {
+        let (Some(i), Some(attained)) = (one.point.intensity(), one.point.attained()) else {
+            continue;
+        };
+        panel =
+            panel.with(Series::points(&one.point.name, vec![(i, attained / G)]).looking(4 + index));
+        for change in changes {
+            if let Some((to, roof, _)) = change.apply(i, &one.roofs) {
+                panel = panel.with_annotation(to, roof / G, change.name());
+            }
+        }
+    }
+    Some(panel)
+}
+
+/// The classical roofline; BLAS operands, read once, bound the intensity from above.
+fn memory(run: &RunFindings) -> Option<Panel> {
+    let placed = drawn(run);
+    let roofs = &placed.first()?.roofs;
+    let (f, b) = (roofs.flops_per_s()?, roofs.memory?);
+    let points: Vec<_> = placed
+        .iter()
+        .filter_map(|one| Some((one, one.point.memory_intensity()?, one.point.attained()?)))
+        .collect();
+    if points.is_empty() {
+        return None;
+    }
+    let x = range(points.iter().map(|(_, i, _)| *i).chain([f / b]));
+    let roof = grid(x, f / b).into_iter().map(|i| (i, overlapped(f, b, i))).collect();
+    let mut panel = with_ceilings(axes("operations a byte of operands (at most)"), roofs)
+        .titled("memory")
+        .with(Series::line("roof, triad", scaled(roof)).looking(0));
+    for (index, (one, i, attained)) in points.into_iter().enumerate() {
+        panel =
+            panel.with(Series::points(&one.point.name, vec![(i, attained / G)]).looking(4 + index));
+    }
+    Some(panel)
+}
+
+fn sweep_panel(sweep: &Sweep) -> Panel {
+    let points = &sweep.points;
+    let line = |value: &dyn Fn(&crate::models::roofline::sweep::SweepPoint) -> f64| {
+        scaled(points.iter().map(|point| (point.intensity, value(point))).collect())
+    };
+    axes("operations a byte sent and received")
+        .with(Series::line("roof, all overlaps", line(&|point| point.overlapped())).looking(0))
+        .with(Series::line("nothing overlaps", line(&|p| p.one_after_the_other())).looking(1))
+        .with(Series::points("measured", line(&|point| point.attained.median)).looking(2))
+}
+
+fn systems(all: &[System]) -> Panel {
+    let mut panel = axes("operations a byte between nodes");
+    for system in all {
+        let (f, b) = (system.peak_flops_per_s, 2.0 * system.one_way_bytes_per_s);
+        let roof = grid((0.1, 1000.0), f / b).into_iter().map(|i| (i, overlapped(f, b, i)));
+        panel = panel.with(Series::line(system.name, scaled(roof.collect())));
+    }
+    panel
+}

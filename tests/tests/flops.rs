@@ -1,0 +1,165 @@
+//! Operations: of every interposed function of BLAS, LAPACK and FFTW against counts made in the program
+//! itself, of nested and threaded calls, and as the program declares them.
+
+use std::collections::BTreeSet;
+
+use system_tests::place::repository;
+use system_tests::trace::{Named, RankTrace};
+use system_tests::victim::{Build, built};
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use trace_format::functions::{DECLARED_WORK, compute_names};
+
+use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
+
+/// LAPACK's counts against the leading terms, at orders of 60 to 90.
+const LEADING_TERMS: f64 = 0.05;
+
+fn flops(named: &Named) -> f64 {
+    f64::from_bits(named.event.payload[0])
+}
+
+fn compute_events(rank: &RankTrace) -> Vec<&Named> {
+    let names: BTreeSet<String> = compute_names().into_iter().collect();
+    let events = rank.threads.iter().flat_map(|thread| &thread.events);
+    events.filter(|named| names.contains(&named.name)).collect()
+}
+
+fn counting(mpi: Mpi, seed: &str) -> Job {
+    let job = Job::new(mpi, &victim(mpi, "counts_flops")).argument(seed);
+    job.environment("OPENBLAS_NUM_THREADS", "1")
+}
+
+fn metrics(recorded: &Recorded) -> Metrics {
+    let run = Run::open(&recorded.directory()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    Metrics::new(&run, &timeline, &Selection::Whole).unwrap()
+}
+
+under_both! {
+    fn every_function_has_the_operations_that_the_plain_algorithm_has(mpi) {
+        let mut seen = BTreeSet::new();
+        for seed in ["1", "2", "3"] {
+            let recorded = counting(mpi, seed).environment("GAMMACHI_FLOPS", "1").record();
+            recorded.expect_code(0);
+            let trace = recorded.trace();
+            let events = compute_events(trace.rank(0));
+            let lines: Vec<Vec<&str>> = recorded
+                .output
+                .stdout
+                .lines()
+                .map(|line| line.split(' ').collect())
+                .collect();
+            assert_eq!(events.len(), lines.len(), "a call is an event, and nothing inside it is");
+            for (event, line) in events.iter().zip(&lines) {
+                let (name, expected, leading) = (line[0], line[1], line[2] == "1");
+                assert_eq!(event.name, name);
+                let (expected, found): (f64, f64) = (expected.parse().unwrap(), flops(event));
+                let allowed = if leading { LEADING_TERMS } else { 1e-12 };
+                assert!(
+                    (found - expected).abs() <= allowed * expected,
+                    "seed {seed}: {name}: {found} for {expected}"
+                );
+                seen.insert(name.to_owned());
+            }
+        }
+        // Nothing of the table was left out, but for what needs another library.
+        let other = |name: &String| {
+            name == DECLARED_WORK
+                || name.contains("_mpi_")
+                || name.starts_with("fftwl_")
+                || name.ends_with("_execute_split_dft")
+        };
+        let missing: Vec<String> =
+            compute_names().into_iter().filter(|name| !seen.contains(name) && !other(name)).collect();
+        assert_eq!(missing, [""; 0]);
+    }
+
+    fn without_being_asked_for_nothing_of_it_is_recorded(mpi) {
+        let recorded = counting(mpi, "1").record();
+        recorded.expect_code(0);
+        assert_eq!(compute_events(recorded.trace().rank(0)).len(), 0);
+        // The larger calls are computation with --compute blas; the small ones are not recorded.
+        let recorded = counting(mpi, "1").environment("GAMMACHI_COMPUTE", "blas").record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        let names: BTreeSet<&str> =
+            compute_events(trace.rank(0)).into_iter().map(|named| named.name.as_str()).collect();
+        for (name, there) in [
+            ("cblas_dgemm", true),
+            ("dtrsv_", true),
+            ("dgetrf_", true),
+            ("fftw_execute", true),
+            ("cblas_daxpy", false),
+            ("dgemv_", false),
+        ] {
+            assert_eq!(names.contains(name), there, "{name}");
+        }
+    }
+
+    fn a_driver_counts_once_and_threads_change_nothing(mpi) {
+        // dgesv calls dgemm and dtrsm inside; with several threads some of it runs on others.
+        let of = |threads: &str| {
+            let job = counting(mpi, "5").environment("OPENBLAS_NUM_THREADS", threads);
+            let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
+            recorded.expect_code(0);
+            let trace = recorded.trace();
+            let events = compute_events(trace.rank(0));
+            events.into_iter().map(|named| (named.name.clone(), flops(named).to_bits())).collect::<Vec<_>>()
+        };
+        assert_eq!(of("1"), of("4"));
+    }
+
+    fn declared_work_counts_where_it_stands(mpi) {
+        for build in [Build::C, Build::CNoPie, Build::Cpp] {
+            let job = Job::new(mpi, &built(mpi, "declares_work", build)).ranks(2);
+            assert_eq!(job.bare().expect_code(0).stdout, "ran\nran\n", "without the recorder");
+            let recorded = job.environment("GAMMACHI_COMPUTE", "regions=solve").record();
+            recorded.expect_code(0);
+            let trace = recorded.trace();
+            assert_eq!(
+                trace.rank(1).threads[0].marked(),
+                [
+                    "MPI_Init", "BEGIN solve", DECLARED_WORK, "END solve", "BEGIN other",
+                    DECLARED_WORK, "END other", "MPI_Finalize",
+                ]
+            );
+            let metrics = metrics(&recorded);
+            assert_eq!(metrics.flops, Some(2.0 * 4e9));
+            for rank in &metrics.ranks {
+                // 50 ms in the region that counts; the 20 ms of the other one do not.
+                assert!((0.045..0.069).contains(&rank.compute_s), "{} s", rank.compute_s);
+            }
+        }
+    }
+
+    fn fortran_declares_it_too(mpi) {
+        let job = Job::new(mpi, &built(mpi, "declares_work_fortran", Build::Fortran));
+        job.bare().expect_code(0);
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        let events = &trace.rank(0).threads[0].events;
+        let work: Vec<f64> =
+            events.iter().filter(|named| named.name == DECLARED_WORK).map(flops).collect();
+        assert_eq!(work, [3e9, 1e9]);
+        assert!(events.iter().any(|named| named.name == "BEGIN solve"));
+    }
+}
+
+#[test]
+fn python_declares_it_and_runs_without_the_recorder() {
+    let include = repository().join("pmpi-shim").join("include");
+    let program = "import gammachi_regions as g\n\
+                   with g.region('solve'):\n    g.work(flops=2e9, bytes=1)\n\
+                   try:\n    with g.region('left'):\n        raise ValueError\n\
+                   except ValueError:\n    print('ran')\n";
+    let output = std::process::Command::new("python3")
+        .args(["-B", "-c", program])
+        .env("PYTHONPATH", include)
+        .output()
+        .expect("python3 is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stdout, b"ran\n");
+}

@@ -1,0 +1,263 @@
+//! The table of interposed compute functions, `compute/functions.txt`, whose head explains it.
+
+/// The table as it stands in the file.
+const TABLE: &str = include_str!("../compute/functions.txt");
+
+/// Precisions of FFTW: prefixes of its names.
+const FFTW: [&str; 3] = ["fftw", "fftwf", "fftwl"];
+/// Its functions that execute a plan, the first argument of each.
+const FFTW_EXECUTE: [&str; 9] = [
+    "execute",
+    "execute_dft",
+    "execute_r2r",
+    "execute_dft_r2c",
+    "execute_dft_c2r",
+    "execute_split_dft",
+    "mpi_execute_dft",
+    "mpi_execute_dft_r2c",
+    "mpi_execute_dft_c2r",
+];
+
+/// Where a planner's lengths stand among its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lengths {
+    /// The first so many arguments.
+    Each(usize),
+    /// (rank, lengths).
+    Array,
+    /// (rank, lengths, how many).
+    Many,
+    /// (rank, dimensions, rank, dimensions of how many), an integer of 32 bits and two strides each.
+    Guru,
+    /// The same with 64 bits.
+    Guru64,
+}
+
+/// A function of FFTW that makes a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planner {
+    /// Its name.
+    pub name: String,
+    /// Where the lengths are.
+    pub lengths: Lengths,
+    /// Operations of a transform of N points over N·log2 N: 5, or 2.5 where one side is real.
+    pub factor: f64,
+    /// Which argument is the communicator whose ranks share the transform; lengths are then of 64 bits.
+    pub communicator: Option<usize>,
+}
+
+/// FFTW's planners.
+pub fn planners() -> Vec<Planner> {
+    let transforms =
+        [("dft", "", 5.0), ("dft", "_r2c", 2.5), ("dft", "_c2r", 2.5), ("r2r", "", 2.5)];
+    let mut planners = Vec::new();
+    for prefix in FFTW {
+        for (stem, kind, factor) in transforms {
+            let mut add = |name: String, lengths, communicator| {
+                let name = format!("{prefix}_{name}");
+                planners.push(Planner { name, lengths, factor, communicator });
+            };
+            for d in 1..=3 {
+                add(format!("plan_{stem}{kind}_{d}d"), Lengths::Each(d), None);
+                // FFTW has no one-dimensional MPI transform with a real side.
+                if d > 1 || (stem, kind) == ("dft", "") {
+                    add(format!("mpi_plan_{stem}{kind}_{d}d"), Lengths::Each(d), Some(d + 2));
+                }
+            }
+            add(format!("plan_{stem}{kind}"), Lengths::Array, None);
+            add(format!("plan_many_{stem}{kind}"), Lengths::Many, None);
+            add(format!("plan_guru_{stem}{kind}"), Lengths::Guru, None);
+            add(format!("plan_guru64_{stem}{kind}"), Lengths::Guru64, None);
+            if stem == "dft" {
+                add(format!("plan_guru_split_{stem}{kind}"), Lengths::Guru, None);
+                add(format!("plan_guru64_split_{stem}{kind}"), Lengths::Guru64, None);
+            }
+            add(format!("mpi_plan_{stem}{kind}"), Lengths::Array, Some(4));
+            add(format!("mpi_plan_many_{stem}{kind}"), Lengths::Many, Some(7));
+        }
+    }
+    planners
+}
+
+/// How a function is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interface {
+    /// CBLAS: values, enumerations.
+    C,
+    /// Fortran: everything by reference, lengths of characters behind.
+    Fortran,
+}
+
+/// How a parameter is passed and what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Not looked at: one machine word.
+    Word,
+    /// A character or enumeration.
+    Option,
+    /// An integer.
+    Integer,
+    /// A 32-bit floating-point number by value.
+    Single,
+    /// A 64-bit floating-point number by value.
+    Double,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name in the work's expression.
+    pub name: String,
+    /// How it is passed.
+    pub kind: Kind,
+}
+
+/// What a function belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// BLAS 1 and 2 (but for the triangular solve): recorded only where operations are counted, and no
+    /// computation of its own kind, so that γ of `--compute blas` stays that of the larger calls.
+    Light,
+    /// BLAS 3 and trsv, LAPACK.
+    Heavy,
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Name in a trace, and the symbol.
+    pub name: String,
+    /// How it is called.
+    pub interface: Interface,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// Whether it returns a floating-point number.
+    pub returns_real: bool,
+    /// Expression of its work.
+    pub work: String,
+    /// Expression of its operands' elements.
+    pub elements: String,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Whether its numbers are complex.
+    pub complex: bool,
+    /// What it belongs to.
+    pub group: Group,
+}
+
+/// The functions of the table in its order.
+///
+/// # Panics
+/// When a row of the table cannot be read; a test of the project reads them all.
+pub fn all() -> Vec<Function> {
+    let rows = TABLE.lines().map(str::trim).filter(|row| !row.is_empty() && !row.starts_with('#'));
+    rows.flat_map(functions_of).collect()
+}
+
+/// Functions of FFTW that execute a plan, the first argument of each.
+pub fn fftw() -> Vec<String> {
+    let of = |prefix: &'static str| FFTW_EXECUTE.iter().map(move |name| format!("{prefix}_{name}"));
+    FFTW.into_iter().flat_map(of).collect()
+}
+
+fn functions_of(row: &str) -> Vec<Function> {
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let [group, stem, types, interfaces, parameters, work, elements] = cells[..] else {
+        panic!("not seven cells: {row}");
+    };
+    let mut functions = Vec::new();
+    for prefix in types.split_whitespace() {
+        for interface in interfaces.split_whitespace() {
+            let interface = if interface == "c" { Interface::C } else { Interface::Fortran };
+            let words = || parameters.split_whitespace();
+            let name = match interface {
+                Interface::C => format!("cblas_{prefix}{stem}"),
+                Interface::Fortran => format!("{prefix}{stem}_"),
+            };
+            functions.push(Function {
+                name,
+                interface,
+                parameters: words().filter_map(|word| parameter(word, prefix, interface)).collect(),
+                returns_real: words().any(|word| word == "->r"),
+                work: work.to_owned(),
+                elements: elements.to_owned(),
+                element_bytes: if is_single(prefix) { 4 } else { 8 }
+                    * if is_complex(prefix) { 2 } else { 1 },
+                complex: is_complex(prefix),
+                group: if matches!(group, "1" | "2") { Group::Light } else { Group::Heavy },
+            });
+        }
+    }
+    functions
+}
+
+fn is_complex(prefix: &str) -> bool {
+    prefix.contains(['c', 'z'])
+}
+
+fn is_single(prefix: &str) -> bool {
+    matches!(prefix, "s" | "c" | "sc")
+}
+
+fn parameter(word: &str, prefix: &str, interface: Interface) -> Option<Parameter> {
+    let by_value = if is_single(prefix) { Kind::Single } else { Kind::Double };
+    let c = interface == Interface::C;
+    let (kind, name) = match word.chars().next()? {
+        '-' => return None,
+        '=' if !c => return None,
+        '=' => (Kind::Word, &word[1..]),
+        '\'' => (Kind::Option, &word[1..]),
+        '#' => (Kind::Integer, &word[1..]),
+        '$' if c && !is_complex(prefix) => (by_value, &word[1..]),
+        '%' if c => (by_value, &word[1..]),
+        '$' | '%' => (Kind::Word, &word[1..]),
+        _ => (Kind::Word, word),
+    };
+    Some(Parameter { name: name.to_owned(), kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_libraries_own_and_none_comes_twice() {
+        let names: Vec<String> = all().into_iter().map(|f| f.name).chain(fftw()).collect();
+        for known in [
+            "cblas_dgemm",
+            "zgemm_",
+            "cblas_scnrm2",
+            "dznrm2_",
+            "cblas_zdotc_sub",
+            "dgetrf_",
+            "cheev_",
+            "dsyev_",
+            "fftw_execute",
+            "fftwf_mpi_execute_dft",
+        ] {
+            assert!(names.iter().any(|name| name == known), "{known}");
+        }
+        let mut sorted = names.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), names.len());
+    }
+
+    #[test]
+    fn real_scalars_of_cblas_are_numbers_and_complex_ones_words() {
+        let kinds = |name: &str| -> Vec<(String, Kind)> {
+            let function = all().into_iter().find(|function| function.name == name).unwrap();
+            function.parameters.into_iter().map(|p| (p.name, p.kind)).collect()
+        };
+        let kind = |name: &str, parameter: &str| {
+            kinds(name).into_iter().find(|(other, _)| other == parameter).unwrap().1
+        };
+        assert_eq!(kind("cblas_sgemm", "alpha"), Kind::Single);
+        assert_eq!(kind("cblas_dgemm", "beta"), Kind::Double);
+        assert_eq!(kind("cblas_zgemm", "beta"), Kind::Word);
+        assert_eq!(kind("cblas_zherk", "alpha"), Kind::Double);
+        assert_eq!(kind("dgemm_", "alpha"), Kind::Word);
+        assert_eq!((kinds("cblas_dgemm").len(), kinds("dgemm_").len()), (14, 13));
+        assert_eq!(kind("dgemm_", "ta"), Kind::Option);
+    }
+}
