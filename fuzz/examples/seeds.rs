@@ -11,9 +11,13 @@ use trace_format::encoding::encode;
 use trace_format::header::Definition;
 use trace_format::layout::*;
 use trace_format::reader::RankFile;
+use trace_format::totals::TotalsEntry;
 
 /// Events of a seed.
 const MOST_EVENTS: usize = 40;
+
+/// Entries of totals in a seed.
+const MOST_TOTALS: usize = 7;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -57,6 +61,20 @@ fn main() -> Result<()> {
                 write(folder, "chunks", &format!("{name}-{part}"), &chunks)?;
             }
         }
+        if files.iter().all(|file| file.totals.is_some()) {
+            let mut whole = vec![1, 255];
+            for file in &files {
+                let (entries, snapshot) = file.totals.as_ref().ok_or("just seen")?;
+                push_counted(&mut whole, &file.definitions);
+                whole.extend([2, *entries]);
+                push_counted(&mut whole, snapshot);
+                for (sequence, slots) in (0..3).zip(file.slots.iter().chain([&Vec::new()])) {
+                    whole.extend([10 + sequence, u8::from(sequence == 2)]);
+                    push_counted(&mut whole, slots);
+                }
+            }
+            write(folder, "totals", &number.to_string(), &whole)?;
+        }
         for part in 0..files.iter().map(|file| file.slots.len()).min().unwrap_or(0) {
             let mut whole = vec![1, 255];
             for file in &files {
@@ -85,6 +103,8 @@ struct Parts {
     framed: Vec<u8>,
     /// Slots of the first events, and of the last.
     slots: Vec<Vec<u8>>,
+    /// Entries and bytes of a snapshot of the first thread's totals.
+    totals: Option<(u8, Vec<u8>)>,
     /// The beginnings of the header area and of the first chunks.
     granules: Vec<Vec<u8>>,
 }
@@ -125,7 +145,17 @@ impl Parts {
             granule[..used.min(24 * 1024)].to_vec()
         });
         let framed = bytes.get(HEADER_BYTES as usize + CHUNK_HEADER_BYTES..).unwrap_or_default();
+        let totals = file.threads.first().and_then(|thread| thread.totals.as_ref()).map(|totals| {
+            let named = totals.calls.iter().filter_map(|entry| {
+                Some(TotalsEntry { function: renumbered(&file, entry.function)?, ..*entry })
+            });
+            let entries: Vec<TotalsEntry> = named.take(MOST_TOTALS).collect();
+            let header = bytes_of(&totals.header).iter();
+            let snapshot = header.chain(entries.iter().flat_map(bytes_of)).copied().collect();
+            (entries.len() as u8, snapshot)
+        });
         Ok(Self {
+            totals,
             payload: encode(&header).unwrap_or_default(),
             definitions,
             framed: framed[..framed.len().min(2048)].to_vec(),

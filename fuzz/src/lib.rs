@@ -3,6 +3,8 @@
 //! In: the bytes that libFuzzer makes up. Out: images of rank files, small ones: what the format pads
 //! to 64 KiB is put in here, and checksums are made right where a target is to get behind them.
 
+pub mod stages;
+
 use std::path::Path;
 
 use trace_format::encoding::{checksum, encode, framed_bytes};

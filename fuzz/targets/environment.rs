@@ -10,13 +10,15 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../pmpi-shim/src/settings.rs"]
 mod settings;
 
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 8] = [
     "GAMMACHI_OUT",
     "GAMMACHI_LEVEL",
     "GAMMACHI_COMPUTE",
     "GAMMACHI_PARAMS",
     "GAMMACHI_CLOCK_ROUNDS",
     "GAMMACHI_TEST_CLOCK",
+    "GAMMACHI_MAX_BYTES",
+    "GAMMACHI_KEEP",
 ];
 
 fuzz_target!(|data: &[u8]| {
