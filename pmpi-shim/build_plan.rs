@@ -202,6 +202,9 @@ pub fn plan(name: &str, parameters: &[Parameter]) -> PlanText {
     text.set_position("communicator", of("COMMUNICATOR", Direction::In, false));
     text.set_position("partitions", named(&["partitions"]));
     text.set_position("request_out", of("REQUEST", Direction::Out, false));
+    if name.contains("_init") && of("REQUEST", Direction::Out, false).is_some() {
+        text.set("persistent", true);
+    }
     let by_value = name != "MPI_Cancel";
     if let Some(request) = of("REQUEST", Direction::In, false) {
         text.set("request", request);

@@ -14,6 +14,7 @@ use crate::collective_bytes::{self, Around, count};
 use crate::communicators::{self, CommunicatorFacts};
 use crate::completions;
 use crate::datatypes::{self, Sizes};
+use crate::ignored_statuses;
 use crate::path::publish;
 use crate::plan::{NONE, Plan, Procedure, Shape, Side};
 use crate::thread_block::ThreadBlock;
@@ -36,6 +37,8 @@ pub struct Call {
     facts: Option<&'static CommunicatorFacts>,
     /// Status or statuses that the call writes, the program's or ours; 0 none.
     status: usize,
+    /// Whether an array of statuses is ours.
+    own: bool,
     /// Requests of an array.
     requests: usize,
     /// First continuation slot that `before` wrote.
@@ -192,6 +195,7 @@ pub unsafe fn before<P: Procedure>(
         unresolved: false,
         facts: None,
         status: 0,
+        own: false,
         requests: 0,
         first: std::ptr::null_mut(),
     };
@@ -296,7 +300,8 @@ unsafe fn before_several(
         call.requests = requests;
         call.first = (*block).cursor;
         let mut statuses = 0;
-        if plan.status != NONE && abi::is_ignored(arguments[plan.status as usize]) {
+        let ignored = plan.status != NONE && abi::is_ignored(arguments[plan.status as usize]);
+        if ignored {
             let single = matches!(plan.shape, Shape::Any);
             if single || requests <= FRAME_STATUSES {
                 own.write_bytes(0, 1);
@@ -320,6 +325,7 @@ unsafe fn before_several(
         if plan.status != NONE {
             let status = arguments[plan.status as usize];
             call.status = if abi::is_ignored(status) { 0 } else { status };
+            call.own = ignored;
         }
     }
 }
@@ -435,11 +441,17 @@ unsafe fn after_several(
         }
         let status = |index: usize| call.status + index * stride;
         if writes_requests_before(plan) {
-            let each = abi::is_in_status(result);
+            let array = arguments[plan.request as usize];
+            let left =
+                call.own && ignored_statuses::left_pending(array, call.requests, call.status);
+            let each = left || abi::is_in_status(result);
             for index in 0..call.requests {
-                if success || each && abi::status_error(status(index)) == 0 {
+                if success && !left || each && abi::status_error(status(index)) == 0 {
                     completions::complete(call.first.add(index), abi::read_status(status(index)));
                 }
+            }
+            if left {
+                ignored_statuses::give_up(array, call.requests);
             }
             return slot;
         }

@@ -15,6 +15,7 @@
 //! | `plan` | what a procedure's arguments mean for its event |
 //! | `attributes` | peer, tag, bytes, requests and statuses of a call |
 //! | `completions` | what a wait or test on several requests completed |
+//! | `ignored_statuses` | what MPICH does otherwise where statuses are ignored |
 //! | `collective_bytes` | what a collective sends and receives |
 //! | `communicators` | identity of communicators, windows and files |
 //! | `datatypes` | their sizes |
@@ -65,6 +66,7 @@ mod datatypes;
 mod entries;
 mod exceptions;
 mod file_space;
+mod ignored_statuses;
 mod keeping;
 mod life;
 mod lifetimes;

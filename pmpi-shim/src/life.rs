@@ -21,6 +21,7 @@ use crate::clock_schedule;
 use crate::communicators;
 use crate::compute;
 use crate::counter;
+use crate::ignored_statuses;
 use crate::keeping;
 use crate::machine;
 use crate::modules;
@@ -162,6 +163,7 @@ unsafe fn try_start(
     let library = MpiLibrary::detect();
     // Wrappers read handles by these also where nothing is recorded.
     abi::set(library.family, library.request_null(), library.datatype_null());
+    ignored_statuses::set(&library);
     let (rank, size) = library.rank_and_size().ok_or_else(|| {
         Some("this MPI library is unknown and its launcher does not tell the rank".to_owned())
     })?;

@@ -16,6 +16,7 @@ use crate::attributes::{self, OwnStatuses};
 use crate::clock_schedule::{self, waits_for_all};
 use crate::counter;
 use crate::entries::Invoke;
+use crate::ignored_statuses;
 use crate::lifetimes;
 use crate::plan::Procedure;
 use crate::polls;
@@ -196,6 +197,9 @@ where
 {
     let block = thread_block();
     let function = P::PLAN.function;
+    if const { P::PLAN.persistent } {
+        ignored_statuses::persistent();
+    }
     // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
     unsafe {
         if is_inside(block, (*block).entered_stack) {

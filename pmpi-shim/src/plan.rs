@@ -95,6 +95,8 @@ pub struct Plan {
     pub partitions: u8,
     /// Pointer to the request that the call makes.
     pub request_out: u8,
+    /// Whether that request is persistent.
+    pub persistent: bool,
     /// Request that the call takes.
     pub request: u8,
     /// Whether `request` is passed by value.
@@ -163,6 +165,7 @@ pub const NO_PLAN: Plan = Plan {
     communicator: NONE,
     partitions: NONE,
     request_out: NONE,
+    persistent: false,
     request: NONE,
     request_by_value: false,
     request_count: NONE,
