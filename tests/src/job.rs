@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::library::library;
+use crate::library::library_for;
 use crate::mpi::Mpi;
 use crate::place::Fresh;
 use crate::trace::Trace;
@@ -160,8 +160,10 @@ impl Job {
     fn command(&self) -> Command {
         if !self.launched {
             let part = &self.parts[0];
-            let mut command = Command::new(&part.command[0]);
-            command.args(&part.command[1..]);
+            let mut words = self.mpi.emulator();
+            words.extend(part.command.iter().cloned());
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]);
             command.envs(part.environment.iter().map(|(name, value)| (name, value)));
             return command;
         }
@@ -179,7 +181,7 @@ impl Job {
                     command.arg(pair);
                 }
             }
-            command.args(&part.command);
+            command.args(self.mpi.emulator()).args(&part.command);
         }
         command
     }
@@ -193,7 +195,7 @@ impl Job {
         }
         let mut preload = self.before.clone();
         if let Some(out) = out {
-            preload.push(library());
+            preload.push(library_for(self.mpi));
             command.env("GAMMACHI_OUT", out);
         }
         preload.extend(self.after.iter().cloned());

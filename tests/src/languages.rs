@@ -126,7 +126,9 @@ impl Binding {
     /// Why a program cannot be run in it under an MPI, where it cannot.
     pub fn not_applicable(self, mpi: Mpi) -> Option<&'static str> {
         match self {
-            Self::C | Self::Cpp | Self::PypiMpi4py => None,
+            Self::C | Self::Cpp => None,
+            _ if mpi == Mpi::MpichAarch64 => Some("only C and C++ are cross-compiled"),
+            Self::PypiMpi4py => None,
             Self::Rsmpi if mpi.family() == "abi" => {
                 Some("rsmpi 0.8 does not compile against the standard ABI's header (no MPI_Fint)")
             }
@@ -200,6 +202,7 @@ pub fn mpi4py(mpi: Mpi) -> Job {
         }
         Mpi::Mpich5Abi => python("abi").environment("LD_LIBRARY_PATH", cache.join("mpich5/lib")),
         Mpi::IntelAbi => python("abi").environment("LD_LIBRARY_PATH", cache.join("impi/lib")),
+        Mpi::MpichAarch64 => panic!("no Python is emulated"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::mpi::Mpi;
 use crate::place::{repository, target_directory};
 
 /// Path of `libgammachi.so`: `GAMMACHI_LIBRARY` where it is set, else
@@ -13,13 +14,26 @@ use crate::place::{repository, target_directory};
 /// When there is none, or it cannot be built.
 pub fn library() -> PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| named().unwrap_or_else(build)).clone()
+    LIBRARY.get_or_init(|| named("GAMMACHI_LIBRARY").unwrap_or_else(build)).clone()
 }
 
-fn named() -> Option<PathBuf> {
-    let value = std::env::var_os("GAMMACHI_LIBRARY").filter(|value| !value.is_empty())?;
+/// The recorder for the programs of an MPI: [`library`], or, for another architecture, what
+/// `GAMMACHI_LIBRARY_AARCH64` names (`scripts/mpi-matrix` builds it).
+///
+/// # Panics
+/// As [`library`]; for another architecture also when the variable is not set.
+pub fn library_for(mpi: Mpi) -> PathBuf {
+    match mpi {
+        Mpi::MpichAarch64 => named("GAMMACHI_LIBRARY_AARCH64")
+            .expect("GAMMACHI_LIBRARY_AARCH64 names the recorder built for AArch64"),
+        _ => library(),
+    }
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
     let path = std::path::absolute(PathBuf::from(value)).expect("there is a working directory");
-    assert!(path.is_file(), "GAMMACHI_LIBRARY names {}, which is no file", path.display());
+    assert!(path.is_file(), "{variable} names {}, which is no file", path.display());
     Some(path)
 }
 

@@ -3,6 +3,7 @@
 //! In: what Debian installs, and the virtual environments that `scripts/mpi-matrix --setup` makes of
 //! PyPI's wheels. Out: compiler and launcher of each, as commands ready for arguments.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -25,6 +26,8 @@ pub enum Mpi {
     Intel,
     /// PyPI's Intel MPI, programs of the standard ABI.
     IntelAbi,
+    /// Debian's MPICH for AArch64: recorder, library and programs emulated by qemu.
+    MpichAarch64,
 }
 
 /// Languages that victims are written in.
@@ -40,7 +43,7 @@ pub enum Language {
 
 impl Mpi {
     /// All of them, Debian's first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::OpenMpi,
         Self::Mpich,
         Self::OpenMpi5,
@@ -49,6 +52,7 @@ impl Mpi {
         Self::Mpich5Abi,
         Self::Intel,
         Self::IntelAbi,
+        Self::MpichAarch64,
     ];
 
     /// A short name; ending of the files built for it and, of Debian's, of its commands.
@@ -62,6 +66,7 @@ impl Mpi {
             Self::Mpich5Abi => "mpich5-abi",
             Self::Intel => "impi",
             Self::IntelAbi => "impi-abi",
+            Self::MpichAarch64 => "mpich-aarch64",
         }
     }
 
@@ -80,6 +85,7 @@ impl Mpi {
             Self::Mpich5Abi => "PyPI mpich, libmpi_abi",
             Self::Intel => "PyPI impi-rt",
             Self::IntelAbi => "PyPI impi-rt, libmpi_abi",
+            Self::MpichAarch64 => "Debian libmpich12, AArch64 under qemu",
         }
     }
 
@@ -87,7 +93,9 @@ impl Mpi {
     pub fn family(self) -> &'static str {
         match self {
             Self::OpenMpi | Self::OpenMpi5 => "openmpi",
-            Self::Mpich | Self::Mpich43 | Self::Mpich5 | Self::Intel => "mpich",
+            Self::Mpich | Self::Mpich43 | Self::Mpich5 | Self::Intel | Self::MpichAarch64 => {
+                "mpich"
+            }
             Self::Mpich5Abi | Self::IntelAbi => "abi",
         }
     }
@@ -96,7 +104,7 @@ impl Mpi {
     pub fn reported_as(self) -> &'static str {
         match self {
             Self::OpenMpi => "Open MPI 4.1",
-            Self::Mpich => "MPICH 4.0",
+            Self::Mpich | Self::MpichAarch64 => "MPICH 4.0",
             Self::OpenMpi5 => "Open MPI 5.0",
             Self::Mpich43 => "MPICH 4.3",
             Self::Mpich5 | Self::Mpich5Abi => "MPICH 5.0",
@@ -104,7 +112,7 @@ impl Mpi {
         }
     }
 
-    /// The virtual environment that holds it; `None` for Debian's.
+    /// The folder that holds it, a virtual environment or unpacked packages; `None` for what is installed.
     pub fn environment_folder(self) -> Option<PathBuf> {
         let name = match self {
             Self::OpenMpi | Self::Mpich => return None,
@@ -112,6 +120,7 @@ impl Mpi {
             Self::Mpich43 => "mpich43",
             Self::Mpich5 | Self::Mpich5Abi => "mpich5",
             Self::Intel | Self::IntelAbi => "impi",
+            Self::MpichAarch64 => "aarch64",
         };
         Some(cache_folder().join(name))
     }
@@ -141,6 +150,8 @@ impl Mpi {
             }
             // Intel's scripts look for Intel's compilers and carry the path of their build.
             (Self::Intel, _) => self.plain_compiler(language, &["-lmpifort", "-lmpi"]),
+            (Self::MpichAarch64, Language::C) => self.of_environment("mpicc"),
+            (Self::MpichAarch64, Language::Cpp) => self.of_environment("mpicxx"),
             (Self::IntelAbi, Language::Fortran) => return None,
             (Self::IntelAbi, _) => self.plain_compiler(language, &["-lmpi_abi"]),
             (_, Language::Fortran) => return None,
@@ -194,6 +205,8 @@ impl Mpi {
             Self::OpenMpi | Self::Mpich => {
                 self.installed(format!("mpirun.{}", self.suffix()).into())
             }
+            // It starts the emulator, which is a program of this machine.
+            Self::MpichAarch64 => Self::Mpich.launcher(),
             // Intel's own launcher loses what ranks tell each other at the start on some machines, without
             // the recorder too; the one of MPICH 5 speaks the same protocol.
             Self::Intel | Self::IntelAbi => Self::Mpich5.of_environment("mpirun"),
@@ -203,6 +216,17 @@ impl Mpi {
             command.arg("--oversubscribe");
         }
         command
+    }
+
+    /// What stands before a program of it on the command line: an emulator, where it needs one.
+    pub fn emulator(self) -> Vec<OsString> {
+        match self {
+            Self::MpichAarch64 => {
+                let root = cache_folder().join("aarch64/root");
+                vec!["qemu-aarch64".into(), "-L".into(), root.into_os_string()]
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Environment that this MPI's programs need on a small machine and as root.

@@ -84,7 +84,7 @@ pub fn expected_text(folder: &str, name: &str) -> String {
 pub fn facts(mpi: Mpi) -> Vec<&'static str> {
     let version = match mpi {
         Mpi::OpenMpi => "openmpi4",
-        Mpi::Mpich => "mpich40",
+        Mpi::Mpich | Mpi::MpichAarch64 => "mpich40",
         other => other.suffix(),
     };
     vec![mpi.family(), version]

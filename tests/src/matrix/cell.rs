@@ -105,26 +105,29 @@ pub fn reported(mpi: Mpi) -> Cell {
     })
 }
 
+/// What statuses.c must leave out, because the library itself dies of it.
+fn deadly_parts(mpi: Mpi) -> &'static str {
+    match mpi {
+        // An assertion in its reduction of MPI_DATATYPE_NULL.
+        Mpi::Mpich5 => "a",
+        // Signal 11 in MPI_Send of MPI_DATATYPE_NULL.
+        Mpi::Mpich5Abi | Mpi::IntelAbi => "e",
+        _ => "",
+    }
+}
+
 /// Programs that print all that MPI says to them, bare and recorded: lines compared.
 pub fn unchanged(mpi: Mpi) -> Cell {
     guarded(|| {
         let mut lines = 0;
         for (name, build) in [("mpi_itself", Build::CNoPie), ("statuses", Build::CNoPie)] {
-            if name == "statuses" && matches!(mpi, Mpi::Intel | Mpi::IntelAbi) {
-                eprint!(" {name} not compared: docs/mpi-matrix.md, known limit ");
-                continue;
-            }
             for speaker in ["0", "1"] {
-                let job =
-                    prepared(Job::new(mpi, &built(mpi, name, build))).ranks(2).argument(speaker);
+                let job = prepared(Job::new(mpi, &built(mpi, name, build))).ranks(2);
+                let job = job.argument(speaker).argument(deadly_parts(mpi));
                 let bare = job.bare();
+                bare.expect_code(0);
                 let recorded = job.record();
-                recorded.expect_code(bare.code());
-                if bare.code() != 0 {
-                    // What a dying launcher lets through differs from run to run.
-                    eprintln!(" {name} ends with code {} bare and recorded", bare.code());
-                    continue;
-                }
+                recorded.expect_code(0);
                 let (bare, own) = (bare.stdout, recorded.output.stdout.as_str());
                 if let Some((bare, own)) = bare.lines().zip(own.lines()).find(|(a, b)| a != b) {
                     return Err(format!("{name}, rank {speaker}\n- {bare}\n+ {own}"));
