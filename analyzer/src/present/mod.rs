@@ -66,6 +66,8 @@ impl<'a> Report<'a> {
 }
 
 #[cfg(test)]
+mod many_ranks_tests;
+#[cfg(test)]
 mod message_tests;
 #[cfg(test)]
 mod tests;

@@ -7,11 +7,11 @@ use trace_format::layout::ToolReason;
 const MS: u64 = 1_000_000;
 const B: u64 = 5_000_000 * MS;
 
-fn at(ms: u64) -> u64 {
+pub(super) fn at(ms: u64) -> u64 {
     B + ms * MS
 }
 
-fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
+pub(super) fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
     rank.finalize(at(end), at(end + 20));
     rank.tool(0, ToolReason::Finish, at(end + 1), at(end + 5));
     rank
@@ -38,7 +38,7 @@ fn solver() -> [SyntheticRank; 2] {
 }
 
 /// The screen and the document of what a directory holds.
-fn texts(path: &std::path::Path, selection: &Selection) -> Result<[String; 2], String> {
+pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[String; 2], String> {
     let run = Run::open(path).map_err(|error| error.to_string())?;
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).map_err(|error| error.to_string())?;
