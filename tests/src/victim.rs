@@ -25,6 +25,8 @@ pub enum Build {
     CppNoPie,
     /// C, shared library to be preloaded.
     Shared,
+    /// C with OpenBLAS.
+    Blas,
     /// C by the system's compiler, without MPI.
     WithoutMpi,
     /// Fortran.
@@ -45,6 +47,7 @@ impl Build {
             Self::Cpp => "-cpp",
             Self::CppNoPie => "-cpp-no-pie",
             Self::Shared => ".so",
+            Self::Blas => "-blas",
             Self::WithoutMpi => "-without-mpi",
             Self::Fortran => "-fortran",
             Self::Asan => "-asan",
@@ -55,7 +58,9 @@ impl Build {
 
     fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::C | Self::Cpp | Self::WithoutMpi | Self::Fortran => &["-fPIE", "-pie"],
+            Self::C | Self::Cpp | Self::Blas | Self::WithoutMpi | Self::Fortran => {
+                &["-fPIE", "-pie"]
+            }
             Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
             Self::Shared => &["-fPIC", "-shared"],
             Self::Asan => &["-fPIE", "-pie", "-fsanitize=address"],
@@ -64,11 +69,22 @@ impl Build {
         }
     }
 
+    fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Self::Blas => &["-lopenblas"],
+            _ => &[],
+        }
+    }
+
     fn compiler(self, mpi: Mpi) -> Command {
         match self {
-            Self::C | Self::CNoPie | Self::Shared | Self::Asan | Self::Ubsan | Self::Tsan => {
-                mpi.compiler(Language::C)
-            }
+            Self::C
+            | Self::CNoPie
+            | Self::Shared
+            | Self::Blas
+            | Self::Asan
+            | Self::Ubsan
+            | Self::Tsan => mpi.compiler(Language::C),
             Self::Cpp | Self::CppNoPie => {
                 let mut command = mpi.compiler(Language::Cpp);
                 // A program in C's file is compiled as C++ too.
@@ -149,7 +165,8 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
         .arg(&source)
         .arg("-o")
         .arg(&unfinished)
-        .args(["-pthread", "-lm"]);
+        .args(["-pthread", "-lm"])
+        .args(build.libraries());
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
         output.status.success(),

@@ -12,6 +12,7 @@
 //! No handler is installed: the signals are blocked and taken up one by one, so nothing runs
 //! asynchronously. The program starts with the mask that we were started with.
 
+use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::CommandExt;
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 /// Signals that would end us while the program runs.
 const FORWARDED: [libc::c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+/// Those of them that mean the end.
+const ENDING: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 /// How long a signal that a process sent is held back.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -28,6 +31,8 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct SignalGuard {
     awaited: libc::sigset_t,
     inherited_mask: libc::sigset_t,
+    /// The first signal of [`ENDING`] that came.
+    told_to_end: Cell<Option<libc::c_int>>,
 }
 
 /// What [`SignalGuard::next`] brings.
@@ -63,7 +68,7 @@ impl SignalGuard {
             libc::sigaddset(&mut awaited, libc::SIGCHLD);
             libc::pthread_sigmask(libc::SIG_BLOCK, &awaited, &mut inherited_mask);
         }
-        Self { awaited, inherited_mask }
+        Self { awaited, inherited_mask, told_to_end: Cell::new(None) }
     }
 
     /// Starts the program with the signal mask that we were started with.
@@ -113,6 +118,27 @@ impl SignalGuard {
         }
     }
 
+    /// The signal by which we were told to end, while a program ran or between two of them; waits so
+    /// long for one that is under way. It is not sent on: no program needs to run.
+    pub fn told_to_end(&self, patience: Duration) -> Option<libc::c_int> {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let nothing = matches!(self.next(left), Arrival::Nothing);
+            if self.told_to_end.get().is_some() || (nothing && left.is_zero()) {
+                return self.told_to_end.get();
+            }
+        }
+    }
+
+    /// Signals end us again.
+    pub fn release(self) {
+        // SAFETY: the set was filled by the system; the old mask is not asked for.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &self.inherited_mask, std::ptr::null_mut())
+        };
+    }
+
     fn next(&self, patience: Duration) -> Arrival {
         let patience = libc::timespec {
             tv_sec: patience.as_secs() as libc::time_t,
@@ -126,6 +152,9 @@ impl SignalGuard {
         }
         if signal == libc::SIGCHLD {
             return Arrival::Child;
+        }
+        if ENDING.contains(&signal) && self.told_to_end.get().is_none() {
+            self.told_to_end.set(Some(signal));
         }
         // SAFETY: zeroed above and filled by the call, which returned a signal.
         let code = unsafe { info.assume_init() }.si_code;

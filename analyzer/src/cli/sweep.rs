@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::child_signals::SignalGuard;
 use super::error::{CommandError, print, say};
 use super::observed::{Observed, observe};
 use super::recording_options::{COMPUTE_KINDS, DEFAULT_LEVEL};
@@ -111,10 +112,12 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         .filter(|at| study.runs[*at].state == StudyRunState::Pending)
         .collect();
     let done = study.runs.len() - waiting.len();
+    // Before the bar, whose thread would be ended by a signal otherwise, and we with it.
+    let signals = SignalGuard::new();
     let mut progress = Progress::new(done, &study);
     for at in waiting {
         progress.begin(&study, at);
-        let outcome = runner::make(&plan, &study, at, &arguments.out)?;
+        let outcome = runner::make(&plan, &study, at, &arguments.out, &signals)?;
         let run = &mut study.runs[at];
         run.duration_s = Some(outcome.duration_s());
         match outcome {
@@ -125,20 +128,21 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
                 (run.state, run.exit_code) = (StudyRunState::Failed, exit_code);
                 run.reason = Some(reason);
             }
-            Outcome::Interrupted { code } => {
+            Outcome::Interrupted { signal } => {
                 progress.finish();
                 say(&format!(
                     "interrupted; {} of {} runs are made, the same command goes on",
                     study.runs.iter().filter(|r| r.state != StudyRunState::Pending).count(),
                     study.runs.len()
                 ));
-                return Err(CommandError::Exit(code));
+                return Err(CommandError::Exit(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
             }
         }
         save(&study, &arguments.out)?;
         progress.end(&study, at);
     }
     progress.finish();
+    signals.release();
     conclude(&study, &arguments.out)
 }
 

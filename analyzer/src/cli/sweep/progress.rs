@@ -1,39 +1,48 @@
 //! How far a sweep has come: on a terminal a bar with the time left, else a line a run.
 
+use std::fmt;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::cli::error::say;
 use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
 
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
+    /// When the last run will have ended; the bar's thread counts down to it.
+    end: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Progress {
     pub fn new(done: usize, study: &StudyJson) -> Self {
         let total = study.runs.len();
+        let end = Arc::new(Mutex::new(None));
         let bar = (std::io::stderr().is_terminal() && done < total).then(|| {
-            let template = "{bar:30} {pos}/{len} runs  {elapsed}  {msg}";
+            let shown = Arc::clone(&end);
+            let left = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = write_left(out, *shown.lock().unwrap_or_else(PoisonError::into_inner));
+            };
+            let template = "{bar:24} {pos}/{len} runs, {elapsed}{left}  {wide_msg}";
             let style = ProgressStyle::with_template(template);
             let bar = ProgressBar::new(total as u64);
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_style(
+                style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("left", left),
+            );
             bar.set_position(done as u64);
             bar.enable_steady_tick(Duration::from_millis(500));
             bar
         });
-        Self { bar }
+        Self { bar, end }
     }
 
     pub fn begin(&mut self, study: &StudyJson, at: usize) {
         if let Some(bar) = &self.bar {
-            let left = match time_left_s(study) {
-                Some(left_s) => format!("about {} left  ", duration(left_s)),
-                None => String::new(),
-            };
-            bar.set_message(format!("{left}{}", label(&study.runs[at])));
+            let end = time_left_s(study).map(|left_s| Instant::now() + seconds(left_s));
+            *self.end.lock().unwrap_or_else(PoisonError::into_inner) = end;
+            bar.set_message(label(&study.runs[at]));
         }
     }
 
@@ -64,6 +73,18 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+fn write_left(out: &mut dyn fmt::Write, end: Option<Instant>) -> fmt::Result {
+    let Some(end) = end else { return Ok(()) };
+    let left = end.saturating_duration_since(Instant::now());
+    write!(out, ", about {} left", duration(left.as_secs_f64()))
+}
+
+/// A study whose runs take years is no reason to panic.
+fn seconds(seconds: f64) -> Duration {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Duration::try_from_secs_f64(seconds).unwrap_or(YEAR).min(YEAR)
 }
 
 fn label(run: &StudyRun) -> String {

@@ -1,7 +1,7 @@
 //! One run of a study: its command comes in; the run directory, its output and how it ended go out.
 //!
-//! Each run is a `gammachi run` of its own, so that it is recorded exactly as by hand. When the
-//! sweep dies, however it does, the run is ended with it.
+//! Each run is a `gammachi run` of its own, so that it is recorded exactly as by hand. A signal that
+//! ends the sweep ends the run first; when the sweep dies, however it does, the run is ended with it.
 
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -10,9 +10,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::cli::CommandError;
+use crate::cli::child_signals::SignalGuard;
 use crate::trace::study_json::{StudyJson, StudyRun};
 
 use super::plan::Plan;
@@ -22,14 +23,18 @@ const OUTPUT: &str = "output";
 /// Longest part of the output that is quoted as the reason of a failure, characters.
 const MOST_QUOTED: usize = 160;
 
+/// How long our own signal is waited for when a run has been ended by one: a batch system tells all
+/// processes of a job, one after the other.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
+
 /// How a run ended.
 pub(super) enum Outcome {
     /// With exit code 0, and ranks were recorded.
     Recorded { duration_s: f64 },
     /// Otherwise.
     Failed { exit_code: Option<i32>, reason: String, duration_s: f64 },
-    /// By a signal that means the whole sweep.
-    Interrupted { code: u8 },
+    /// The sweep itself was told to end, by this signal.
+    Interrupted { signal: libc::c_int },
 }
 
 impl Outcome {
@@ -53,7 +58,11 @@ pub(super) fn make(
     study: &StudyJson,
     at: usize,
     out: &Path,
+    signals: &SignalGuard,
 ) -> Result<Outcome, CommandError> {
+    if let Some(signal) = signals.told_to_end(Duration::ZERO) {
+        return Ok(Outcome::Interrupted { signal });
+    }
     let run = &study.runs[at];
     let directory = out.join(&run.directory);
     let failed = |path: &Path, error: io::Error| {
@@ -69,16 +78,17 @@ pub(super) fn make(
     let file = options.open(&output).map_err(|error| failed(&output, error))?;
     let started = Instant::now();
     let status = command(plan, study, run, &directory, file)
-        .and_then(|mut command| command.spawn())
-        .and_then(|mut child| child.wait())
+        .and_then(|mut command| signals.start(&mut command))
+        .and_then(|mut child| signals.wait(&mut child))
         .map_err(|error| CommandError::failed(format!("cannot start gammachi run: {error}")))?;
     let duration_s = started.elapsed().as_secs_f64();
-    // A run that Ctrl-C has ended; the sweep itself gets the same signal and ends by it, unless it
-    // came to the run alone.
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    if [128 + libc::SIGINT, 128 + libc::SIGTERM].contains(&code) {
+    let by_signal = [libc::SIGINT, libc::SIGTERM].iter().any(|signal| code == 128 + signal);
+    let patience = if by_signal { SAME_SIGNAL } else { Duration::ZERO };
+    if let Some(signal) = signals.told_to_end(patience) {
+        // Also a run that ended well: it may have been cut short.
         let _ = fs::remove_dir_all(&directory);
-        return Ok(Outcome::Interrupted { code: u8::try_from(code).unwrap_or(u8::MAX) });
+        return Ok(Outcome::Interrupted { signal });
     }
     if code != 0 {
         let reason = match last_line(&output) {

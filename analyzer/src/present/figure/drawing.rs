@@ -343,10 +343,10 @@ impl Pen<'_> {
         let (width, height) = (text_width(label, SMALL), SMALL * LEADING);
         let beside = |(x, y): Place| {
             let plot = &self.plot;
-            let steep = stretch
-                .first()
-                .zip(stretch.last())
-                .is_some_and(|(a, b)| (b.1 - a.1).abs() > 2.0 * (b.0 - a.0).abs());
+            let (first, last) = (stretch[0], stretch[stretch.len() - 1]);
+            // A rising line that leaves through the top has its free side on the right, too.
+            let through_top = last.0 > first.0 && (last.1 - plot.top).abs() < 1.0;
+            let steep = through_top || (last.1 - first.1).abs() > 2.0 * (last.0 - first.0).abs();
             let left =
                 if steep && x + GAP + width <= plot.right { x + GAP } else { x - width - GAP };
             let left = left.clamp(plot.left + 1.0, (plot.right - width).max(plot.left + 1.0));

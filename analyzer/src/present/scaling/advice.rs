@@ -111,7 +111,8 @@ fn unbalanced(fit: &Fit) -> Option<String> {
 }
 
 fn next(model: &Model) -> Option<String> {
-    let next = model.next?;
+    // What is known to a thousandth wants no further run.
+    let next = model.next.filter(|next| next.error.is_none_or(|(now, _)| now > 1e-3))?;
     let what = if next.of_p_c { "p_c" } else { "c2" };
     Some(match next.error {
         Some((now, then)) => format!(

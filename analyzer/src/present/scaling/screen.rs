@@ -24,15 +24,15 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
         lines.push(String::new());
         lines.extend(advice::sentences(fit).iter().flat_map(|text| wrapped("  ", text)));
         lines.push(String::new());
-        lines.extend(points(fit).into_iter().map(|line| format!("  {line}")));
+        lines.extend(points(fit).into_iter().map(indented));
         lines.push(String::new());
         match &fit.model {
             Some(model) => {
                 lines.push(bold(&format!("MODEL  τ(p) = a/p + χ'0 + χ'1·p, from p1 = {}", fit.p1)));
-                lines.extend(coefficients(fit, model).into_iter().map(|line| format!("  {line}")));
+                lines.extend(coefficients(fit, model).into_iter().map(indented));
                 lines.push(String::new());
-                lines.extend(isoefficiency(model).into_iter().map(|line| format!("  {line}")));
-                lines.extend(predictions(model).into_iter().map(|line| format!("  {line}")));
+                lines.extend(isoefficiency(model).into_iter().map(indented));
+                lines.extend(predictions(model).into_iter().map(indented));
             }
             None => lines.push("No model: the coefficients cannot be identified.".into()),
         }
@@ -59,7 +59,7 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
     }
     if let Some(comparison) = &scaling.comparison {
         lines.push(bold(&format!("ACROSS {}", comparison.param)));
-        lines.extend(across(comparison).into_iter().map(|line| format!("  {line}")));
+        lines.extend(across(comparison).into_iter().map(indented));
         lines.push(String::new());
     }
     if !notes.is_empty() {
@@ -168,9 +168,10 @@ fn coefficients(fit: &Fit, model: &Model) -> Vec<String> {
             NoiseSource::Both => "scatter and repetitions",
         };
         lines.push(format!(
-            "noise of one τ: {}, from {from} ({} degrees of freedom)",
+            "noise of one τ: {}, from {from} ({} degree{} of freedom)",
             percent(noise.relative),
-            noise.freedom
+            noise.freedom,
+            if noise.freedom == 1 { "" } else { "s" }
         ));
     }
     lines
@@ -262,4 +263,8 @@ fn scientific(value: f64) -> String {
 /// As many digits as tell it from 1.
 fn correlation(r: f64) -> String {
     if 1.0 - r < 5e-7 { "1".into() } else { format!("{r:.6}").trim_end_matches('0').to_owned() }
+}
+
+fn indented(line: String) -> String {
+    if line.is_empty() { line } else { format!("  {line}") }
 }

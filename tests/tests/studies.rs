@@ -1,0 +1,191 @@
+//! A study from its measurement to its model, under real MPIs: every run is in the table with what the
+//! program did, failed runs are marked, an interrupted sweep goes on.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use gammachi_analyzer::trace::study_json::{StudyJson, StudyRunState};
+use serde_json::Value;
+use system_tests::library::library;
+use system_tests::place::Fresh;
+use system_tests::victim::{Build, built};
+use system_tests::{Mpi, command, under_both};
+
+/// The measured program shares so many products among its ranks.
+const PRODUCTS: f64 = 12.0;
+/// What does not happen within this never will.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn prepared(mut command: Command, mpi: Mpi, folder: &Path) -> Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GAMMACHI_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("GAMMACHI_LIBRARY", library())
+        .env("OPENBLAS_NUM_THREADS", "1")
+        .env("COLUMNS", "100")
+        .envs(mpi.environment().iter().copied())
+        .current_dir(folder)
+        .stdin(Stdio::null());
+    command
+}
+
+fn gammachi(mpi: Mpi, folder: &Path, words: &[String]) -> Output {
+    prepared(Command::new(command()), mpi, folder).args(words).output().expect("it starts")
+}
+
+/// The words of a sweep over the program that multiplies matrices.
+fn sweep(mpi: Mpi, options: &str, arguments: &str) -> Vec<String> {
+    let launcher = mpi.launcher();
+    let mut words: Vec<String> = "sweep --compute blas --region solve --out study"
+        .split(' ')
+        .chain(options.split(' '))
+        .map(str::to_owned)
+        .collect();
+    words.push("--".into());
+    words.push(launcher.get_program().to_string_lossy().into_owned());
+    words.extend(launcher.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.extend(["-n".into(), "{np}".into()]);
+    words.push(built(mpi, "multiplies", Build::Blas).display().to_string());
+    words.extend(arguments.split(' ').map(str::to_owned));
+    words
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A CSV table, each row by the names of its columns.
+fn rows(csv: &str) -> Vec<Vec<(String, String)>> {
+    let mut lines = csv.lines();
+    let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
+    lines
+        .map(|line| {
+            names.iter().map(|n| (*n).to_owned()).zip(line.split(',').map(str::to_owned)).collect()
+        })
+        .collect()
+}
+
+fn number(row: &[(String, String)], name: &str) -> f64 {
+    let cell = row.iter().find(|(other, _)| other == name);
+    cell.and_then(|(_, value)| value.parse().ok())
+        .unwrap_or_else(|| panic!("{row:?} has no {name}"))
+}
+
+fn states(folder: &Path) -> Vec<StudyRunState> {
+    let study = StudyJson::read(&folder.join("study")).expect("a study");
+    study.runs.iter().map(|run| run.state).collect()
+}
+
+under_both! {
+    fn every_run_is_in_the_table_and_each_size_has_its_fit(mpi) {
+        let fresh = Fresh::new();
+        let words = sweep(mpi, "--np 1,2,3,4 --param N=64,160 --repeat 2", "{N} 3");
+        let output = gammachi(mpi, fresh.path(), &words);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("4 of 16 runs failed; the first: ") && said.contains("exit code 3"), "{said}");
+        let study = StudyJson::read(&fresh.join("study")).expect("a study");
+        for run in &study.runs {
+            let failed = run.np == 3;
+            assert_eq!(run.state == StudyRunState::Failed, failed, "{run:?}");
+            assert!(!failed || run.reason.as_deref().is_some_and(|why| why.contains("exit code 3")));
+        }
+
+        let output = gammachi(mpi, fresh.path(), &["table".into(), "study".into()]);
+        let (csv, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(said.contains("left out: study/"), "{said}");
+        let rows = rows(&csv);
+        assert_eq!(rows.len(), 12, "{csv}");
+        for row in &rows {
+            let (p, n, tau) = (number(row, "p"), number(row, "N"), number(row, "tau_s"));
+            // Of the region alone: the product before it is not counted.
+            assert_eq!(number(row, "flops"), PRODUCTS * 2.0 * n.powi(3), "{row:?}");
+            let sum = number(row, "sum_gamma_s");
+            assert!(sum > 0.0 && sum < p * tau, "{row:?}");
+            assert!((number(row, "chi_s") - (tau - sum / p)).abs() < 1e-9, "{row:?}");
+            assert!(number(row, "chi_min_s") <= number(row, "chi_max_s"), "{row:?}");
+            assert!([1.0, 2.0].contains(&number(row, "rep")), "{row:?}");
+        }
+
+        fs::write(fresh.join("study.csv"), &csv).expect("the test's folder is writable");
+        let fits = |source: &str| -> Value {
+            let words = ["scaling", source, "--json", "--predict", "8"].map(str::to_owned);
+            let output = gammachi(mpi, fresh.path(), &words);
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            document["fits"].clone()
+        };
+        let of_study = fits("study");
+        for (fit, n) in of_study.as_array().expect("fits").iter().zip(["64", "160"]) {
+            assert_eq!((&fit["params"]["N"], &fit["scaling"]), (&n.into(), &"strong".into()));
+            let points = fit["points"].as_array().expect("points");
+            let p: Vec<u64> = points.iter().filter_map(|point| point["p"].as_u64()).collect();
+            assert_eq!(p, [1, 2, 4]);
+            for point in points {
+                let [product, parallel, scaling] =
+                    ["efficiency_reference", "efficiency_parallel", "computation_scaling"]
+                        .map(|key| point[key].as_f64().expect(key));
+                assert!((product / (parallel * scaling) - 1.0).abs() < 1e-9, "{point}");
+                assert_eq!(point["runs"], 2);
+            }
+            assert!(fit["bounds"]["tau_min_lo_s"].as_f64() <= fit["bounds"]["tau_min_hi_s"].as_f64());
+            assert!(!fit["advice"].as_array().expect("advice").is_empty());
+        }
+        for (a, b) in of_study.as_array().into_iter().flatten().zip(fits("study.csv").as_array().unwrap()) {
+            assert_eq!(a["sum_gamma_p1_s"], b["sum_gamma_p1_s"]);
+            assert_eq!(a["c2"], b["c2"], "the table carries all that the model needs");
+        }
+    }
+
+    fn ctrl_c_ends_the_run_and_the_same_command_goes_on(mpi) {
+        let fresh = Fresh::new();
+        let hold = fresh.join("hold");
+        let arguments = format!("48 0 {}", hold.display());
+        let once = gammachi(mpi, fresh.path(), &sweep(mpi, "--np 2 --repeat 1", &arguments));
+        assert_eq!(once.status.code(), Some(0), "{}", text(&once.stderr));
+
+        fs::write(&hold, "").expect("the test's folder is writable");
+        let words = sweep(mpi, "--np 2 --repeat 3", &arguments);
+        let line: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let line = format!("'{}' {}", command().display(), line.join(" "));
+        // A terminal of its own, on which somebody presses Ctrl-C.
+        let mut terminal = Command::new("timeout");
+        terminal.args(["60", "script", "-qfec", &line, "/dev/null"]);
+        let mut terminal = prepared(terminal, mpi, fresh.path());
+        terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut terminal = terminal.spawn().expect("script (bsdutils) is installed");
+        let study = StudyJson::read(&fresh.join("study")).expect("a study").runs.len();
+        assert_eq!(study, 1);
+        let waits = (0..PATIENCE.as_millis() / 20).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            let runs = StudyJson::read(&fresh.join("study")).expect("a study").runs;
+            let next = runs.get(1).map(|run| fresh.join("study").join(&run.directory));
+            next.is_some_and(|next| next.join("ranks-000/rank-000001.gmc").is_file())
+        });
+        assert!(waits, "the second run does not start");
+        // The bar is drawn twice a second.
+        std::thread::sleep(Duration::from_millis(1200));
+        let mut keys = terminal.stdin.take().expect("a pipe");
+        keys.write_all(b"\x03").expect("script reads it");
+        let output = terminal.wait_with_output().expect("it ends");
+        drop(keys);
+        let screen = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(130), "{screen}");
+        assert!(screen.contains("1/3 runs") && screen.contains("s left  p=2 rep 2"), "{screen}");
+        assert!(screen.contains("gammachi: interrupted; 1 of 3 runs are made"), "{screen}");
+        let waiting = [StudyRunState::Finished, StudyRunState::Pending, StudyRunState::Pending];
+        assert_eq!(states(fresh.path()), waiting);
+
+        fs::remove_file(&hold).expect("it is there");
+        let output = gammachi(mpi, fresh.path(), &words);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(states(fresh.path()), [StudyRunState::Finished; 3]);
+        assert!(text(&output.stdout).lines().count() == 2, "{}", text(&output.stdout));
+    }
+}
