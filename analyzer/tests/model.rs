@@ -110,6 +110,34 @@ fn minima_are_fitted_and_large_runs_predicted() {
 }
 
 #[test]
+fn parts_of_recorded_runs_are_their_figures() {
+    let mut text = String::from("p,N,tau_s,sum_gamma_s,chi_s,rep,run\n");
+    for p in [2.0, 4.0, 8.0, 16.0] {
+        for n in [100.0, 200.0, 300.0] {
+            let (gamma, chi) = (1e-3 * n * n / p, 0.02 * n);
+            text += &format!("{p},{n},{},{},{chi},1,r\n", gamma + chi, p * gamma);
+        }
+    }
+    let folder = folder("parts", &[("t.csv", &text), ("large.csv", "p,N\n64,1000\n")]);
+    let (table, large) = (path(&folder, "t.csv"), path(&folder, "large.csv"));
+    let found = json(&[
+        "model",
+        &table,
+        "--basis",
+        "N^2/p, N, 1",
+        "--parts",
+        "compute,mpi",
+        "--predict",
+        &large,
+        "--json",
+    ]);
+    let value = found["predictions"][0]["value"].as_f64().expect("a time");
+    let expected = 1e-3 * 1e6 / 64.0 + 20.0;
+    assert!((value / expected - 1.0).abs() < 1e-3, "{value} for {expected}");
+    assert_eq!(found["response"], "compute + mpi");
+}
+
+#[test]
 fn envelopes_are_fitted_apart_and_averaged() {
     let mut text = String::from("p,N,envelope,mpi\n");
     for (p, side, factor) in [16.0, 64.0, 256.0, 1024.0, 4096.0]
@@ -324,6 +352,15 @@ fn bad_input_is_named_with_its_remedy() {
         ("word.txt", &["--basis", "p"], 1, "line 3: begins with \"VALUES\""),
         ("line.jsonl", &["--basis", "p"], 1, "line 2: params are not those of the first line, p"),
         ("none.csv", &["--basis", "p"], 1, "cannot be read"),
+        ("t.csv", &["--basis", "p", "--region", "solve"], 2, "is a table, which knows no regions"),
+        (
+            "t.csv",
+            &["none.csv", "--basis", "p"],
+            2,
+            "is a file; name one table, or runs and studies",
+        ),
+        ("", &["--basis", "p"], 1, "no rank file in it"),
+        ("t.csv", &["--basis", "p", "--parts", "compute,io"], 1, "has no column io"),
     ];
     for (file, options, code, expected) in cases {
         let table = path(&folder, file);

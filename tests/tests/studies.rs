@@ -137,6 +137,17 @@ under_both! {
             assert!(fit["bounds"]["tau_min_lo_s"].as_f64() <= fit["bounds"]["tau_min_hi_s"].as_f64());
             assert!(!fit["advice"].as_array().expect("advice").is_empty());
         }
+        let words = "model study --vars p,N --basis N^3/p,N^2,1 --parts compute,mpi --replicas 20 --json";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let output = gammachi(mpi, fresh.path(), &words);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("left out: study/"), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((found["rows"].as_u64(), found["points"].as_u64()), (Some(12), Some(6)));
+        let parts: Vec<&str> = found["columns"].as_array().expect("columns").iter()
+            .filter_map(|column| column["part"].as_str()).collect();
+        assert_eq!(parts, ["compute", "compute", "compute", "mpi", "mpi", "mpi"]);
+
         for (a, b) in of_study.as_array().into_iter().flatten().zip(fits("study.csv").as_array().unwrap()) {
             assert_eq!(a["sum_gamma_p1_s"], b["sum_gamma_p1_s"]);
             assert_eq!(a["c2"], b["c2"], "the table carries all that the model needs");

@@ -161,6 +161,22 @@ impl Observations {
         Self { rows: rows.iter().map(|row| self.rows[*row].clone()).collect(), ..self.clone() }
     }
 
+    /// The table with one more column, a number a row.
+    ///
+    /// # Errors
+    /// It has a column of that name.
+    ///
+    /// # Panics
+    /// There are not as many numbers as rows.
+    pub fn with_column(mut self, name: &str, numbers: &[f64]) -> Result<Self, ObservationsError> {
+        assert_eq!(numbers.len(), self.rows.len(), "a number a row");
+        for (row, number) in self.rows.iter_mut().zip(numbers) {
+            row.cells.push(number.to_string());
+        }
+        self.names.push(name.to_owned());
+        Self::new(self.source, self.names, self.rows)
+    }
+
     /// The cells of a column as they were written, one a row; empty where not known.
     ///
     /// # Errors
@@ -227,7 +243,7 @@ impl Observations {
         let counted = numbers.iter().zip(&self.rows).map(|(number, row)| {
             whole(number).ok_or_else(|| {
                 let cell = number.to_string();
-                self.cell_error(row, name, &cell, "is not a whole number from 1 on")
+                self.cell_error(row, name, &cell, "is not a whole number from 1 to 4294967295")
             })
         });
         counted.collect()

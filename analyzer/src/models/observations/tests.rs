@@ -74,7 +74,7 @@ fn what_is_wrong_with_a_cell_is_named() {
     assert_eq!(message(t.positive_numbers("c")), "t.csv, line 2: c \"-1\" is not above 0");
     assert_eq!(
         t.counts("d").unwrap_err().to_string(),
-        "t.csv, line 2: d \"1.5\" is not a whole number from 1 on"
+        "t.csv, line 2: d \"1.5\" is not a whole number from 1 to 4294967295"
     );
     let gaps = table("p,a\n1,\n2,7\n");
     assert_eq!(gaps.known_numbers("a").unwrap(), [None, Some(7.0)]);

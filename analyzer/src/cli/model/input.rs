@@ -1,0 +1,77 @@
+//! The table to model, from what the user names: a file, a study or runs come in, a table goes out.
+
+use std::fs;
+use std::path::Path;
+
+use super::{ModelArguments, failed};
+use crate::cli::CommandError;
+use crate::cli::observed::{Observed, observe};
+use crate::models::Observations;
+use crate::models::observations::{CHI_S, ObservationsError, P, SUM_GAMMA_S};
+
+/// Parts of τ that a table of recorded runs has, in the words of the regression paper.
+const COMPUTE: &str = "compute";
+const MPI: &str = "mpi";
+
+/// Reads the table.
+///
+/// # Errors
+/// Wrong usage: several files, or a region of a file. Failure: what is named cannot be read.
+pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError> {
+    let extension = |path: &Path| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        extension.unwrap_or("").to_ascii_lowercase()
+    };
+    let observed = match arguments.inputs.as_slice() {
+        [file] if !file.is_dir() => {
+            if let Some(region) = &arguments.region {
+                return Err(CommandError::usage(format!(
+                    "--region {region}: {} is a table, which knows no regions; name runs or a study",
+                    file.display()
+                )));
+            }
+            let table = match extension(file).as_str() {
+                "txt" => extra_p(file, Observations::from_extra_p_text),
+                "jsonl" => extra_p(file, Observations::from_extra_p_json_lines),
+                _ => Observations::read(file),
+            };
+            Observed { table: table.map_err(failed)?, notes: Vec::new() }
+        }
+        sources => observe(sources, arguments.region.as_deref())?,
+    };
+    let mut wanted = arguments.parts.iter().chain(&arguments.response);
+    let table = wanted.try_fold(observed.table, |table, name| with_part(table, name));
+    Ok(Observed { table: table.map_err(failed)?, notes: observed.notes })
+}
+
+fn extra_p(
+    path: &Path,
+    parse: impl Fn(String, &str) -> Result<Observations, ObservationsError>,
+) -> Result<Observations, ObservationsError> {
+    let source_name = path.display().to_string();
+    match fs::read_to_string(path) {
+        Ok(text) => parse(source_name, &text),
+        Err(source) => Err(ObservationsError::Read { source_name, source }),
+    }
+}
+
+/// Adds the part of this name where the table has its figures and no column that is called so: γ and
+/// χ, means over the ranks, which add to τ.
+fn with_part(table: Observations, name: &str) -> Result<Observations, ObservationsError> {
+    let known = [P, SUM_GAMMA_S, CHI_S].iter().all(|figure| table.has(figure));
+    if table.has(name) || !known {
+        return Ok(table);
+    }
+    match name {
+        COMPUTE => {
+            let (sums, ranks) = (table.numbers(SUM_GAMMA_S)?, table.counts(P)?);
+            let means = sums.iter().zip(ranks).map(|(sum, p)| sum / f64::from(p));
+            table.with_column(COMPUTE, &means.collect::<Vec<_>>())
+        }
+        MPI => {
+            let overheads = table.numbers(CHI_S)?;
+            table.with_column(MPI, &overheads)
+        }
+        _ => Ok(table),
+    }
+}
