@@ -191,10 +191,7 @@ fn estimator_table(calibration: &Calibration) -> Vec<String> {
 pub fn figure(calibration: &Calibration) -> String {
     let shown: Vec<&PairCalibration> = calibration.pairs.iter().take(MOST_PAIRS).collect();
     let panels = shown.iter().map(|pair| panel(pair)).collect();
-    let title = format!(
-        "Clock offset by trial, {}, {} exchanges each",
-        calibration.mpi, calibration.rounds
-    );
+    let title = format!("Clock offset by trial, {}", calibration.mpi);
     Figure::grid(title, panels, shown.len().clamp(1, 2)).svg()
 }
 
