@@ -105,6 +105,13 @@ fn linear_algebra(out: &mut String, function: &Function, number: u16) {
             .expect("writing to a string");
         }
     }
+    // A question about the size of the work space does no work.
+    if let Some(at) = parameters.iter().position(|parameter| parameter.name == "lwork") {
+        values = format!(
+            "        // SAFETY: the program passes an integer there.\n\
+             \x20       if unsafe {{ is_query(a{at}) }} {{ return Work::NONE; }}\n{values}"
+        );
+    }
     // A float comes back in the low half of the same register.
     let result = if function.returns_real { "f64" } else { "usize" };
     let from = if function.group == Group::Light { "ALL" } else { "LARGER" };

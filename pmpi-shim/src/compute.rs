@@ -46,6 +46,8 @@ struct Work {
 }
 
 impl Work {
+    const NONE: Self = Self { flops: 0.0, bytes: 0 };
+
     fn new(operations: Operations, complex: bool, bytes: f64) -> Self {
         Self { flops: operations.flops(complex), bytes: bytes as u64 }
     }
@@ -203,6 +205,16 @@ fn size(n: c_int) -> f64 {
 unsafe fn size_at(pointer: usize) -> f64 {
     // SAFETY: the caller's promise. Of a 64-bit integer this is the low half.
     size(unsafe { *(pointer as *const c_int) })
+}
+
+/// Whether a length of work space asks for the best one (LAPACK: −1).
+///
+/// # Safety
+/// The program passes a pointer to an integer there.
+#[inline(always)]
+unsafe fn is_query(pointer: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { *(pointer as *const c_int) == -1 }
 }
 
 /// Letter behind a Fortran option.

@@ -309,6 +309,15 @@ static void call(const Row *row, const char *type, int fortran) {
     a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22], a[23], a[24], a[25]
     if (single) result = ((Singles)found)(WORDS, (float)values[0], (float)values[1]);
     else result = ((Doubles)found)(WORDS, values[0], values[1]);
+    /* A question about work space is a call without operations. */
+    if (strstr(row->parameters, " w ") && fortran) {
+        static int query = -1;
+        for (int i = 0; i < words; i++)
+            if (a[i] == (uintptr_t)&integers[i] && integers[i] == WORK / 16) a[i] = (uintptr_t)&query;
+        printf("%s 0 0\n", name);
+        if (single) ((Singles)found)(WORDS, 0, 0);
+        else ((Doubles)found)(WORDS, 0, 0);
+    }
     /* Results come through: 1s in x and y have n as their product and sum. */
     if (strcmp(row->stem, "asum") == 0) {
         double sum = 0;

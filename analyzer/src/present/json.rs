@@ -324,7 +324,7 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
     reason(balance, "efficiency.load_balance is null: no rank computes");
     reason(
         metrics.flops.is_none(),
-        "flops is null: no interposed compute function was called (record with --compute blas)",
+        "flops is null: no compute function or declared work was recorded (record with --flops)",
     );
     reason(
         metrics.messages.is_none(),

@@ -345,7 +345,10 @@ fn flops_line(report: &Report) -> Option<(&'static str, String)> {
     let total = with_prefix(flops);
     Some((
         "FLOPS",
-        format!("{} | {rate} | lower bound: only interposed BLAS calls are seen", total.trim_end()),
+        format!(
+            "{} | {rate} | lower bound: BLAS, LAPACK and FFTW calls and declared work",
+            total.trim_end()
+        ),
     ))
 }
 

@@ -27,6 +27,9 @@ struct PointOutput {
     flops_per_s: Measured,
     computation_alone_flops_per_s: Measured,
     communication_alone_bytes_per_s: Measured,
+    /// Round by round, so that a drift of the machine moves both; absent in older outputs.
+    #[serde(default)]
+    share_of_roof: Option<Measured>,
 }
 
 /// One intensity, of a rank.
@@ -40,6 +43,8 @@ pub struct SweepPoint {
     pub flops_per_s: f64,
     /// Bytes a second, the same communication alone.
     pub bytes_per_s: f64,
+    /// Attained over its roof, each round by itself, where the kernel says so.
+    pub share_of_roof: Option<f64>,
 }
 
 impl SweepPoint {
@@ -55,7 +60,7 @@ impl SweepPoint {
 
     /// Attained over its roof.
     pub fn of_roof(&self) -> f64 {
-        self.attained.median / self.overlapped()
+        self.share_of_roof.unwrap_or_else(|| self.attained.median / self.overlapped())
     }
 
     /// Attained over the curve without overlap.
@@ -112,6 +117,7 @@ impl Sweep {
                 attained: point.flops_per_s,
                 flops_per_s: point.computation_alone_flops_per_s.median,
                 bytes_per_s: point.communication_alone_bytes_per_s.median,
+                share_of_roof: point.share_of_roof.map(|share| share.median),
             })
             .collect();
         let positive = |point: &SweepPoint| {
