@@ -30,7 +30,7 @@ pub fn figures(findings: &Findings) -> Vec<(&'static str, String)> {
 
 fn cannon(study: &Study) -> Panel {
     let mut panel =
-        Panel::new(Axis::log2("order of the matrices N", ""), Axis::log10("elapsed time", "s"));
+        Panel::new(Axis::log10("order of the matrices N", ""), Axis::log10("elapsed time", "s"));
     let measured: Vec<(f64, f64)> = study
         .rows
         .iter()
@@ -62,7 +62,7 @@ fn strategies(study: &Study) -> Option<Panel> {
         }
     }
     let mut panel = Panel::new(
-        Axis::log2("order of the matrices N", ""),
+        Axis::log10("order of the matrices N", ""),
         Axis::linear("not hidden, of the computation", "%").from_zero(),
     );
     for ((_, name), line) in &lines {

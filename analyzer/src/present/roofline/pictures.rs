@@ -67,9 +67,18 @@ fn axes(across: &str) -> Panel {
     Panel::new(Axis::log10(across, "flop/B"), Axis::log10("performance", "Gflop/s"))
 }
 
+/// Ceilings of operations; those too close to be told apart share a line's label.
 fn with_ceilings(mut panel: Panel, roofs: &Roofs) -> Panel {
+    let mut lines: Vec<(f64, String)> = Vec::new();
     for ceiling in &roofs.compute {
-        panel = panel.with_reference(Reference::horizontal(ceiling.rate / G, &ceiling.name));
+        let close = |(rate, _): &&mut (f64, String)| (ceiling.rate / *rate).ln().abs() < 0.2;
+        match lines.iter_mut().find(close) {
+            Some((_, label)) => *label = format!("{label}, {}", ceiling.name),
+            None => lines.push((ceiling.rate, ceiling.name.clone())),
+        }
+    }
+    for (rate, label) in lines {
+        panel = panel.with_reference(Reference::horizontal(rate / G, label));
     }
     panel
 }
@@ -109,11 +118,16 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
         };
         panel =
             panel.with(Series::points(&one.point.name, vec![(i, attained / G)]).looking(4 + index));
-        for change in changes {
-            if let Some((to, roof, _)) = change.apply(i, &one.roofs) {
-                panel = panel.with_annotation(to, roof / G, change.name());
-            }
-        }
+    }
+    for (index, change) in changes.iter().enumerate() {
+        let moved = |one: &&Placed| {
+            let (to, roof, _) = change.apply(one.point.intensity()?, &one.roofs)?;
+            Some((to, roof / G))
+        };
+        let points = placed.iter().filter_map(moved).collect();
+        let look = 4 + placed.len() + index;
+        panel =
+            panel.with(Series::points(format!("bound, {}", change.name()), points).looking(look));
     }
     Some(panel)
 }

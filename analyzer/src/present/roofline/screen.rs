@@ -85,6 +85,9 @@ fn rate(value: Option<f64>, unit: &str) -> String {
     let Some(value) = value else { return "-".into() };
     let found = PREFIXES.iter().find(|(scale, _)| value >= scale * 0.9995);
     let (scale, prefix) = found.copied().unwrap_or((1.0, ""));
+    if scale == 1.0 && value.fract() == 0.0 {
+        return format!("{value:.0} {unit}").trim_end().to_owned();
+    }
     format!("{} {prefix}{unit}", significant(value / scale, 3))
 }
 
