@@ -76,6 +76,11 @@ pub struct LogpqArguments {
     #[arg(long, value_name = "SECONDS", requires = "t_s", value_parser = parse_positive)]
     t_f: Option<f64>,
 
+    /// Ranks that took turns on a processor when Cannon's product was measured: a block product then
+    /// counts so many times
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = parse_positive)]
+    sharing: f64,
+
     /// Of runs only this region [default: the whole run and each region]
     #[arg(long, value_name = "NAME")]
     region: Option<String>,
@@ -200,7 +205,7 @@ fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     check_orders(&orders, grid)?;
     let parameters = Parameters::cm5();
     let product = (BlockProduct::CM5, "as the paper measured".to_owned());
-    let cannon = Study::new(&parameters, grid, Some(product), &orders, &[]);
+    let cannon = Study::new(&parameters, grid, Some(product), &orders, (&[], 1.0));
     Ok(Findings {
         source: "table 1 of the paper".into(),
         cannon_class: parameters.class.clone(),
@@ -320,7 +325,8 @@ fn cannon(
             Some((BlockProduct { fixed_s: 0.0, multiply_s }, from))
         }
     };
-    let mut study = Study::new(parameters, grid, given, &arguments.n, products);
+    let mut study =
+        Study::new(parameters, grid, given, &arguments.n, (products, arguments.sharing));
     if let (Some(study), Some(run)) = (&mut study, products.first()) {
         let doubts = machine.doubts_for(&[], &run.mpi);
         study.notes.extend(doubts);

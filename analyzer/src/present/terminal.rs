@@ -346,7 +346,7 @@ fn flops_line(report: &Report) -> Option<(&'static str, String)> {
     Some((
         "FLOPS",
         format!(
-            "{} | {rate} | lower bound: BLAS, LAPACK and FFTW calls and declared work",
+            "{} | {rate} | lower bound: BLAS, LAPACK, FFTW calls, declared work",
             total.trim_end()
         ),
     ))

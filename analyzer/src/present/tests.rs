@@ -72,7 +72,7 @@ fn the_first_screen_of_a_region() {
             cblas_dgemm      4  13.0 s      80 %  3.25 s  3.60 s        0  4.295 GB
             MPI_Send         2  1.55 s     9.5 %  775 ms  850 ms        0         -
             MPI_Recv         2  700 ms     4.3 %  350 ms  350 ms        0         -
-    FLOPS   800.0 G | 98.04 Gflop/s | lower bound: BLAS, LAPACK and FFTW calls and declared work
+    FLOPS   800.0 G | 98.04 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
     TRUST   clock ±10 ns | tool 0.098 % | events lost 0 | 2/2 ranks finalized | rdtsc, 1.0
             ns a tick | 1 run: no spread known
     NEXT    gammachi report RUN --json
@@ -97,7 +97,7 @@ fn the_first_screen_of_a_whole_run_leads_to_its_region() {
             MPI_Recv          2   700 ms     4.2 %   350 ms   350 ms        0         -
             MPI_Finalize      2  40.0 ms         -  20.0 ms  20.0 ms        0         -
             MPI_Init          2  80.0 ns         -  40.0 ns  40.0 ns        0         -
-    FLOPS   800.0 G | 96.27 Gflop/s | lower bound: BLAS, LAPACK and FFTW calls and declared work
+    FLOPS   800.0 G | 96.27 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
     TRUST   clock ±10 ns | tool 0.096 % | events lost 0 | 2/2 ranks finalized | rdtsc, 1.0
             ns a tick | 1 run: no spread known
     NEXT    gammachi report RUN --region solve
@@ -137,7 +137,7 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
             MPI_Send         2   1.55 s     9.8 %   775 ms   850 ms        0         -
             MPI_Recv         2   350 ms     2.2 %   175 ms   350 ms        0         -
             MPI_Init         2  80.0 ns         -  40.0 ns  40.0 ns        0         -
-    FLOPS   800.0 G | 101.3 Gflop/s | lower bound: BLAS, LAPACK and FFTW calls and declared work
+    FLOPS   800.0 G | 101.3 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
     TRUST   clock ±10 ns | tool 0.10 % | events lost 0 | 1/4 ranks finalized | rdtsc, 1.0 ns
             a tick | 1 run: no spread known
             DAMAGE ranks-000/rank-000000.gmc: at byte 37152: an event that begins out of

@@ -148,26 +148,30 @@ pub struct Study {
 
 /// What is not hidden counts as nothing below this share of the computation.
 const NEGLIGIBLE: f64 = 0.01;
+/// A measurement less certain than this share of the computation cannot say that it is nothing.
+const CERTAIN: f64 = 0.05;
 
 impl Study {
-    /// Predicts the orders asked for and those measured.
+    /// Predicts the orders asked for and those measured. Where ranks take turns on a processor, a whole
+    /// block product at a time, `sharing` of them, a measured t_M counts so many times.
     pub fn new(
         parameters: &Parameters,
         grid: u64,
         given: Option<(BlockProduct, String)>,
         orders: &[u64],
-        runs: &[CannonRun],
+        (runs, sharing): (&[CannonRun], f64),
     ) -> Option<Self> {
         let points: Vec<(f64, f64)> = runs
             .iter()
-            .map(|run| ((run.n / run.grid) as f64, run.block_product_s.median))
+            .map(|run| ((run.n / run.grid) as f64, sharing * run.block_product_s.median))
             .collect();
         let fitted = || {
             let fit = BlockProduct::fit(&points)?;
             Some((fit, "fitted to the measured block products".to_owned()))
         };
         let (product, product_from) = given.or_else(fitted)?;
-        let mut rows: Vec<Row> = runs.iter().map(|run| Row::measured(parameters, run)).collect();
+        let mut rows: Vec<Row> =
+            runs.iter().map(|run| Row::measured(parameters, run, sharing)).collect();
         for n in orders.iter().filter(|n| runs.iter().all(|run| run.n != **n)) {
             let l = *n as f64 / grid as f64;
             let t_m = product.seconds(l);
@@ -203,10 +207,10 @@ impl Row {
         }
     }
 
-    fn measured(parameters: &Parameters, run: &CannonRun) -> Self {
-        let mut row = Self::new(parameters, run.grid, run.n, run.block_product_s.median, true);
+    fn measured(parameters: &Parameters, run: &CannonRun, sharing: f64) -> Self {
         let product = &run.block_product_s;
-        let of_products = run.grid as f64 * (product.high - product.low).abs() / 2.0;
+        let mut row = Self::new(parameters, run.grid, run.n, sharing * product.median, true);
+        let of_products = sharing * run.grid as f64 * (product.high - product.low).abs() / 2.0;
         let beyond = |one: &StrategyRun| one.elapsed_s.median - row.computation_s;
         let uncertainty = |one: &StrategyRun| {
             of_products.hypot((one.elapsed_s.high - one.elapsed_s.low).abs() / 2.0)
@@ -218,7 +222,8 @@ impl Row {
             .iter()
             .map(|one| {
                 let not_hidden_s = beyond(one);
-                let allowed = uncertainty(one).max(NEGLIGIBLE * row.computation_s);
+                let certain = uncertainty(one).min(CERTAIN * row.computation_s);
+                let allowed = certain.max(NEGLIGIBLE * row.computation_s);
                 Hidden {
                     strategy: one.strategy.clone(),
                     blocks_held: one.blocks_held,
