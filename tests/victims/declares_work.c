@@ -19,15 +19,17 @@ static void spin(double seconds) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     if (argc > 1 && !strcmp(argv[1], "time")) {
-        int calls = 200000;
-        double best = 1;
-        for (int round = 0; round < 7; round++) {
+        /* Short blocks: the best has no change of the recorder's window in it, the mean has all. */
+        int calls = 2000, blocks = 200;
+        double best = 1, sum = 0;
+        for (int block = 0; block < blocks; block++) {
             double begin = now();
             for (int i = 0; i < calls; i++) gammachi_work(1, 8);
             double each = (now() - begin) / calls;
+            sum += each;
             if (each < best) best = each;
         }
-        printf("%.2f ns\n", best * 1e9);
+        printf("%.2f ns a call, %.2f ns with windows\n", best * 1e9, sum / blocks * 1e9);
     } else {
         gammachi_region_begin("solve");
         spin(0.05);

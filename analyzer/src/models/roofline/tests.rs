@@ -109,6 +109,9 @@ fn verdicts_by_where_a_point_lies() {
     assert_eq!(verdict(&point(36e9, 0.8e9, 4.0, 7.5)), Bottleneck::SlowComputation);
     assert_eq!(verdict(&point(36e9, 0.8e9, 4.0, 2.1)), Bottleneck::Waiting);
     assert_eq!(verdict(&point(36e9, 0.8e9, 0.5, 1.0)), Bottleneck::AboveRoof);
+    // 16 GB/s of triad: a flop a byte allows 16 Gflop/s, of which these are 60 %.
+    let streaming = Point { memory_bytes: Some(36e9), ..point(36e9, 0.8e9, 4.0, 7.5) };
+    assert_eq!(verdict(&streaming), Bottleneck::Memory);
     let none = Point { flops: None, ..point(1.0, 1.0, 1.0, 1.0) };
     assert_eq!(verdict(&none), Bottleneck::NothingSeen);
     let no_roofs =

@@ -3,9 +3,13 @@
 use super::{Point, Roofs, one_after_the_other, overlapped};
 
 /// A point at this share of a roof is near it.
-pub const NEAR: f64 = 0.8;
+pub const NEAR: f64 = 0.75;
 /// A point above its roof by more than this is wrong, or the roof is.
 pub const ABOVE: f64 = 1.05;
+
+/// Computation that reaches this share of what memory allows is explained by memory: few loops reach
+/// the triad's rate.
+const HALF: f64 = 0.5;
 
 /// What bounds a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub enum Bottleneck {
     MessageSizes,
     /// Near the curve where computation and communication take turns.
     NoOverlap,
+    /// Ranks compute most of the time, at a rate that memory explains.
+    Memory,
     /// Under all: ranks compute most of the time, far below the ceiling.
     SlowComputation,
     /// Under all: time goes to MPI, though the bytes would not need it.
@@ -43,6 +49,7 @@ impl Bottleneck {
             Self::Communication => "communication",
             Self::MessageSizes => "message-sizes",
             Self::NoOverlap => "no-overlap",
+            Self::Memory => "memory",
             Self::SlowComputation => "slow-computation",
             Self::Waiting => "waiting",
             Self::Mixed => "mixed",
@@ -76,6 +83,10 @@ impl Bottleneck {
                 "start communication before the work that does not need it, and finish it after \
                  (non-blocking calls, with progress)"
             }
+            Self::Memory => {
+                "move fewer bytes between memory and processor: reuse what is in cache (blocking, fused \
+                 loops), smaller types"
+            }
             Self::SlowComputation => {
                 "speed up what a rank does by itself: memory traffic, vectorisation, small matrices; or \
                  declare work that was not seen"
@@ -100,6 +111,8 @@ pub struct Verdict {
     pub of_no_overlap: Option<f64>,
     /// Rate while computing over F.
     pub computing_of_ceiling: Option<f64>,
+    /// Rate while computing over what memory allows, where bytes of operands are known.
+    pub computing_of_memory: Option<f64>,
     /// Seconds that the bytes need at the measured bandwidths, and which bandwidth it is.
     pub communication_needs_s: Option<(f64, &'static str)>,
 }
@@ -128,6 +141,10 @@ impl Verdict {
             .zip(point.intensity())
             .map(|(b, i)| (overlapped(f, b, i), one_after_the_other(f, b, i)));
         let computing = point.rate_while_computing().map(|rate| rate / f);
+        // Operands bound the bytes from below, so this is the most that memory allows.
+        let memory = roofs.memory.zip(point.memory_intensity()).map(|(b, i)| overlapped(f, b, i));
+        let of_memory =
+            memory.filter(|roof| *roof < 0.9 * f).zip(computing).map(|(roof, of)| of * f / roof);
         let share = point.share_computing();
         let near = |roof: f64| attained >= NEAR * roof;
         let bottleneck = match () {
@@ -139,6 +156,7 @@ impl Verdict {
             }
             // Only where communication matters at all.
             () if near(turns) && turns < 0.9 * roof => Bottleneck::NoOverlap,
+            () if share >= 0.5 && of_memory.is_some_and(|of| of >= HALF) => Bottleneck::Memory,
             () if share >= 0.5 && computing.is_some_and(|of| of < 0.6) => {
                 Bottleneck::SlowComputation
             }
@@ -150,6 +168,7 @@ impl Verdict {
             of_roof: Some(attained / roof),
             of_no_overlap: Some(attained / turns),
             computing_of_ceiling: computing,
+            computing_of_memory: of_memory,
             communication_needs_s: needs,
         }
     }
@@ -160,6 +179,7 @@ impl Verdict {
             of_roof: None,
             of_no_overlap: None,
             computing_of_ceiling: None,
+            computing_of_memory: None,
             communication_needs_s: needs,
         }
     }

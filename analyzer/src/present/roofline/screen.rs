@@ -184,6 +184,12 @@ fn sentence(placed: &Placed) -> String {
              roof with it",
             verdict.of_no_overlap.map_or("unknown".into(), percent)
         ),
+        Bottleneck::Memory => format!(
+            "bound by memory: ranks compute {} of the time, at {} of what memory allows ({of_roof} of the \
+             roof of operations)",
+            percent(point.share_computing()),
+            verdict.computing_of_memory.map_or("unknown".into(), percent)
+        ),
         Bottleneck::SlowComputation => format!(
             "{of_roof} of its roof: ranks compute {} of the time, at {} of the ceiling",
             percent(point.share_computing()),
