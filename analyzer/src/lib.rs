@@ -24,6 +24,7 @@ pub mod calibration;
 pub mod cli;
 pub mod metrics;
 pub mod models;
+pub mod otf2_library;
 pub mod present;
 pub mod timeline;
 pub mod trace;

@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod dump;
 pub mod error;
 pub mod exec;
+pub mod export;
 pub mod kernel_program;
 pub mod logpq;
 pub mod model;
@@ -41,6 +42,7 @@ mod output_file;
 mod program_search;
 mod recordability;
 mod run_directory;
+mod unfinished_output;
 
 pub use error::CommandError;
 
@@ -68,6 +70,7 @@ enum Command {
     Timeline(timeline::TimelineArguments),
     Plot(plot::PlotArguments),
     Dump(dump::DumpArguments),
+    Export(export::ExportArguments),
     Clock(clock::ClockArguments),
     Model(model::ModelArguments),
     Collect(collect::CollectArguments),
@@ -95,6 +98,7 @@ pub fn run_command() -> ExitCode {
             Command::Timeline(arguments) => timeline::timeline(arguments),
             Command::Plot(arguments) => plot::plot(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
+            Command::Export(arguments) => export::export(arguments),
             Command::Clock(arguments) => clock::clock(arguments),
             Command::Model(arguments) => model::model(arguments),
             Command::Collect(arguments) => collect::collect(arguments),

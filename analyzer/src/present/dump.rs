@@ -22,23 +22,28 @@ use super::context::printable;
 
 /// Which of an event's fields its function gives a meaning.
 #[derive(Debug, Clone, Copy, Default)]
-struct Meaning {
-    communicator: bool,
-    peer: bool,
-    tag: bool,
-    bytes: bool,
-    received: bool,
-    request: bool,
-    completes: bool,
+pub(super) struct Meaning {
+    pub(super) communicator: bool,
+    pub(super) peer: bool,
+    pub(super) tag: bool,
+    pub(super) bytes: bool,
+    pub(super) received: bool,
+    pub(super) request: bool,
+    pub(super) completes: bool,
     /// The bytes' field is the number of a communicator, window or file.
-    makes: bool,
+    pub(super) makes: bool,
     /// The tag's field is the number of a window or file.
-    object: bool,
-    compute: bool,
+    pub(super) object: bool,
+    pub(super) compute: bool,
 }
 
 impl Meaning {
-    fn of(procedure: &procedures::Procedure) -> Self {
+    /// Of an interposed compute function.
+    pub(super) fn compute() -> Self {
+        Self { compute: true, ..Self::default() }
+    }
+
+    pub(super) fn of(procedure: &procedures::Procedure) -> Self {
         let class = class_of(&procedure.name);
         let has = |kind: &str, directions: &[Direction]| {
             let mut parameters = procedure.parameters.iter();
@@ -212,8 +217,7 @@ impl<'a> Dump<'a> {
         }
         let name = trace.file.function_name(event.function).unwrap_or("unknown");
         name.clone_into(&mut line.function);
-        let compute = Meaning { compute: true, ..Meaning::default() };
-        let meaning = self.meanings.get(name).copied().unwrap_or(compute);
+        let meaning = self.meanings.get(name).copied().unwrap_or_else(Meaning::compute);
         if meaning.compute {
             line.flops = Some(f64::from_bits(event.payload[0])).filter(|flops| flops.is_finite());
             line.bytes = Some(event.payload[1]);

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
+use std::ops::Range;
 
 use trace_format::reader::{Event, Events};
 
@@ -87,6 +88,8 @@ impl<'a> RankEvents<'a> {
 /// Iterates over the events of all ranks; each rank's end is a step of its own.
 pub struct EventStreams<'a, F> {
     timeline: &'a GlobalTimeline,
+    /// Position of the first of the ranks.
+    first: usize,
     ranks: Vec<RankEvents<'a>>,
     /// Nanoseconds of the next event of each rank that has one.
     heap: BinaryHeap<Reverse<(i64, usize)>>,
@@ -103,25 +106,38 @@ impl<'a, F: Fn(usize, &Event) -> bool> EventStreams<'a, F> {
         (part, moment): (Part, Moment),
         wanted: F,
     ) -> Self {
-        let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
+        Self::of_ranks(run, timeline, &(0..run.ranks.len()), (part, moment), wanted)
+    }
+
+    /// As [`EventStreams::new`], of the ranks at these positions alone.
+    pub fn of_ranks(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        positions: &Range<usize>,
+        (part, moment): (Part, Moment),
+        wanted: F,
+    ) -> Self {
+        let first = positions.start;
+        let traces = &run.ranks[positions.clone()];
+        let ranks: Vec<_> = traces.iter().map(|rank| RankEvents::new(rank, part)).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
-        let mut streams = Self { timeline, ranks, heap, ended, moment, wanted };
-        (0..streams.ranks.len()).for_each(|rank| streams.advance(rank));
+        let mut streams = Self { timeline, first, ranks, heap, ended, moment, wanted };
+        (first..positions.end).for_each(|rank| streams.advance(rank));
         streams.ended.reverse();
         streams
     }
 
     fn advance(&mut self, rank: usize) {
         let wanted = &self.wanted;
-        self.ranks[rank].advance(&|event| wanted(rank, event));
-        match &self.ranks[rank].next {
+        self.ranks[rank - self.first].advance(&|event| wanted(rank, event));
+        match &self.ranks[rank - self.first].next {
             Some((_, event)) => {
                 let ticks = match self.moment {
                     Moment::Begin => event.begin,
                     Moment::End => event.end.unwrap_or(event.begin),
                 };
                 let time_ns = self.timeline.ranks[rank].clock.seconds(ticks) * 1e9;
-                self.heap.push(Reverse((time_ns as i64, rank)));
+                self.heap.push(Reverse((time_ns.round() as i64, rank)));
             }
             None => self.ended.push(rank),
         }
@@ -136,7 +152,7 @@ impl<F: Fn(usize, &Event) -> bool> Iterator for EventStreams<'_, F> {
             return Some(Step::End { rank });
         }
         let Reverse((_, rank)) = self.heap.pop()?;
-        let (thread, event) = self.ranks[rank].next.take()?;
+        let (thread, event) = self.ranks[rank - self.first].next.take()?;
         self.advance(rank);
         Some(Step::Event { rank, thread, event })
     }

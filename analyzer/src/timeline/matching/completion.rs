@@ -11,7 +11,7 @@ use super::channels::{ChannelKey, Receive};
 use super::operations::Operation;
 use super::outcome::{Reason, Side};
 use super::rank_state::{RankState, Said};
-use super::requests::{Found, Place, Posted, Work};
+use super::requests::{Found, Place, Posted, Requests, Work};
 
 impl RankState<'_> {
     /// Takes an event on requests that exist.
@@ -177,7 +177,7 @@ impl RankState<'_> {
         for work in std::mem::take(&mut self.hanging) {
             self.leave(None, work, m);
         }
-        let requests = std::mem::take(&mut self.requests);
+        let requests = std::mem::replace(&mut self.requests, Requests::new(false));
         for (handle, work) in requests.left() {
             self.leave(Some(handle), work, m);
         }

@@ -37,10 +37,10 @@ mod active;
 mod channels;
 mod collectives;
 mod completion;
-mod operations;
+pub(crate) mod operations;
 mod outcome;
 mod rank_state;
-mod requests;
+pub(crate) mod requests;
 
 use trace_format::layout::FIRST_FUNCTION;
 

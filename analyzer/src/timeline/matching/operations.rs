@@ -11,7 +11,7 @@ use trace_format::reader::RankFile;
 
 /// What a call does, as far as messages and collective operations are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// Nothing of interest.
     Nothing,
     /// Sends and returns when the buffer may be used again.
@@ -64,7 +64,7 @@ pub(super) enum Operation {
 
 /// Name of the blocking form of a collective operation: `MPI_Ibcast` and `MPI_Bcast_init` give
 /// `MPI_Bcast`.
-pub(super) fn collective_base(name: &str) -> String {
+pub(crate) fn collective_base(name: &str) -> String {
     let stem = name.strip_prefix("MPI_").unwrap_or(name);
     let stem = stem.strip_suffix("_init").unwrap_or(stem);
     if let Some(rest) = stem.strip_prefix('I') {
@@ -89,7 +89,8 @@ fn makes_request(name: &str) -> bool {
     MAKERS.contains(name)
 }
 
-fn operation(name: &str) -> Operation {
+/// What a function does, by its name.
+pub(crate) fn operation(name: &str) -> Operation {
     match name {
         "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" => Operation::Send,
         "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" | "MPI_Irsend" => Operation::Isend,

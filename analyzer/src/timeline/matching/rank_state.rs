@@ -25,7 +25,7 @@ pub(super) struct RankState<'a> {
     pub(super) rank: u32,
     pub(super) file: &'a RankFile,
     pub(super) constants: MpiConstants,
-    pub(super) requests: Requests,
+    pub(super) requests: Requests<Work, Template>,
     /// Messages that a matched probe took out, by handle; `None` is MPI_MESSAGE_NO_PROC.
     pub(super) messages: HashMap<u32, VecDeque<Option<Posted>>>,
     /// What calls do that never returned.

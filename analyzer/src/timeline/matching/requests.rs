@@ -55,8 +55,13 @@ pub(super) enum Work {
     },
 }
 
-impl Work {
+/// What a request stands for.
+pub(crate) trait Tracked: Copy {
     /// Whether MPI gives such a request a handle of its own.
+    fn owns_its_handle(&self) -> bool;
+}
+
+impl Tracked for Work {
     fn owns_its_handle(&self) -> bool {
         matches!(self, Self::Receive(_) | Self::Both { .. })
     }
@@ -89,13 +94,13 @@ pub(super) enum Template {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Request {
-    Once(Work),
-    Persistent { template: Template, active: Option<Work> },
+enum Request<W, T> {
+    Once(W),
+    Persistent { template: T, active: Option<W> },
 }
 
-impl Request {
-    fn work(self) -> Option<Work> {
+impl<W, T> Request<W, T> {
+    fn work(self) -> Option<W> {
         match self {
             Self::Once(work) => Some(work),
             Self::Persistent { active, .. } => active,
@@ -104,16 +109,16 @@ impl Request {
 }
 
 #[derive(Debug)]
-struct Handle {
-    first: Request,
-    later: VecDeque<Request>,
+struct Handle<W, T> {
+    first: Request<W, T>,
+    later: VecDeque<Request<W, T>>,
 }
 
 /// What a completion or free found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found<W> {
     /// An operation that was active.
-    Active(Work),
+    Active(W),
     /// A persistent request that was not.
     Inactive,
     /// The handle was never made, in what was recorded.
@@ -121,30 +126,30 @@ pub(super) enum Found {
 }
 
 /// The requests of one rank.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    handles: HashMap<u32, Handle>,
+#[derive(Debug)]
+pub(crate) struct Requests<W, T> {
+    handles: HashMap<u32, Handle<W, T>>,
     /// Calls of several threads may overlap.
     threaded: bool,
 }
 
-impl Requests {
+impl<W: Tracked, T: Copy> Requests<W, T> {
     pub fn new(threaded: bool) -> Self {
         Self { handles: HashMap::new(), threaded }
     }
 
     /// A request for one operation was made. Gives what its handle stood for, where its end was
     /// not seen.
-    pub fn made(&mut self, handle: u32, work: Work) -> Vec<Work> {
+    pub fn made(&mut self, handle: u32, work: W) -> Vec<W> {
         self.insert(handle, Request::Once(work), work.owns_its_handle())
     }
 
     /// As [`Requests::made`], for a persistent one.
-    pub fn made_persistent(&mut self, handle: u32, template: Template) -> Vec<Work> {
+    pub fn made_persistent(&mut self, handle: u32, template: T) -> Vec<W> {
         self.insert(handle, Request::Persistent { template, active: None }, true)
     }
 
-    fn insert(&mut self, handle: u32, request: Request, own: bool) -> Vec<Work> {
+    fn insert(&mut self, handle: u32, request: Request<W, T>, own: bool) -> Vec<W> {
         let mut stale = Vec::new();
         if own
             && !self.threaded
@@ -163,7 +168,7 @@ impl Requests {
 
     /// What a start of a persistent request does; and what is still active, where its completion
     /// was not seen.
-    pub fn template(&mut self, handle: u32) -> Option<(Template, Option<Work>)> {
+    pub fn template(&mut self, handle: u32) -> Option<(T, Option<W>)> {
         match &mut self.handles.get_mut(&handle)?.first {
             Request::Persistent { template, active } => Some((*template, active.take())),
             Request::Once(_) => None,
@@ -171,7 +176,7 @@ impl Requests {
     }
 
     /// A persistent request was started.
-    pub fn started(&mut self, handle: u32, work: Work) {
+    pub fn started(&mut self, handle: u32, work: W) {
         if let Some(Handle { first: Request::Persistent { active, .. }, .. }) =
             self.handles.get_mut(&handle)
         {
@@ -180,12 +185,12 @@ impl Requests {
     }
 
     /// The operation that a handle stands for now.
-    pub fn active(&self, handle: u32) -> Option<Work> {
+    pub fn active(&self, handle: u32) -> Option<W> {
         self.handles.get(&handle).and_then(|held| held.first.work())
     }
 
     /// A request was completed.
-    pub fn completed(&mut self, handle: u32) -> Found {
+    pub fn completed(&mut self, handle: u32) -> Found<W> {
         match self.handles.get_mut(&handle).map(|held| &mut held.first) {
             Some(Request::Persistent { active, .. }) => {
                 active.take().map_or(Found::Inactive, Found::Active)
@@ -196,7 +201,7 @@ impl Requests {
     }
 
     /// A request was freed, or its only operation completed.
-    pub fn freed(&mut self, handle: u32) -> Found {
+    pub fn freed(&mut self, handle: u32) -> Found<W> {
         let Some(held) = self.handles.get_mut(&handle) else { return Found::Unknown };
         let first = held.first;
         match held.later.pop_front() {
@@ -209,8 +214,8 @@ impl Requests {
     }
 
     /// Every operation that is still active and its handle, by handle.
-    pub fn left(self) -> impl Iterator<Item = (u32, Work)> {
-        let mut handles: Vec<(u32, Handle)> = self.handles.into_iter().collect();
+    pub fn left(self) -> impl Iterator<Item = (u32, W)> {
+        let mut handles: Vec<(u32, Handle<W, T>)> = self.handles.into_iter().collect();
         handles.sort_unstable_by_key(|(handle, _)| *handle);
         let requests = handles.into_iter().flat_map(|(handle, held)| {
             std::iter::once(held.first).chain(held.later).map(move |request| (handle, request))

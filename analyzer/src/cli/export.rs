@@ -1,0 +1,233 @@
+//! `gammachi export`: a run directory comes in, files of another format are written.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::error::{CommandError, say};
+use super::selection_arguments;
+use super::unfinished_output::{UnfinishedOutput, directory_of};
+use crate::present::export::content::{Choice, Content};
+use crate::present::export::{self, Format, Progress, paraver};
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::trace::Run;
+
+/// Writes a run for other tools: every call, message and collective operation.
+///
+/// Nothing is left under the name of PATH when it cannot be completed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi export hpl-20260131-120000.gammachi --to parquet --out hpl\n  \
+                  gammachi export hpl-20260131-120000.gammachi --to csv --out hpl-4 --ranks 0-3 \
+                  --window 1.5,2\n\nWhat each format holds: docs/export.md."
+)]
+pub struct ExportArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: To,
+
+    /// Where to write: a file, or with csv, parquet and otf2 a directory; must not be there yet
+    #[arg(long, value_name = "PATH")]
+    pub out: PathBuf,
+
+    /// Only these ranks (`0-3,8`); messages between them
+    #[arg(long, value_name = "LIST")]
+    pub ranks: Option<String>,
+
+    /// Only what begins in this stretch, in seconds since the first rank left MPI_Init (`1.5,1.6`)
+    #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
+    pub window: Option<String>,
+
+    /// Leave out names of programs, hosts, regions and communicators, parameters and the date
+    #[arg(long)]
+    pub anonymise: bool,
+}
+
+/// A format to write, as the command line names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum To {
+    /// Comma-separated tables, a file each
+    Csv,
+    /// Parquet tables, a file each: DuckDB, pandas, Polars, Spark
+    Parquet,
+    /// An archive for Vampir, Scalasca, TAU (needs the OTF2 library)
+    Otf2,
+    /// One file for <https://ui.perfetto.dev>, with an arrow a message
+    Perfetto,
+    /// One text file for ViTE and pajeng
+    Paje,
+    /// PATH.prv, PATH.pcf and PATH.row for Paraver
+    Paraver,
+}
+
+impl To {
+    fn format(self) -> Format {
+        match self {
+            Self::Csv => Format::Csv,
+            Self::Parquet => Format::Parquet,
+            Self::Otf2 => Format::Otf2,
+            Self::Perfetto => Format::Perfetto,
+            Self::Paje => Format::Paje,
+            Self::Paraver => Format::Paraver,
+        }
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+pub(super) struct Bar(Option<Mutex<ProgressBar>>);
+
+impl Bar {
+    pub(super) fn new() -> Self {
+        Self(std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            bar.enable_steady_tick(Duration::from_millis(200));
+            Mutex::new(bar)
+        }))
+    }
+
+    pub(super) fn finish(&self) {
+        if let Some(Ok(bar)) = self.0.as_ref().map(Mutex::lock) {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn stage(&self, what: &str, steps: Option<u64>) {
+        let Some(Ok(bar)) = self.0.as_ref().map(Mutex::lock) else { return };
+        let template = match steps {
+            Some(_) => "{bar:30} {percent:>3} %  {elapsed}  {msg}",
+            None => "{spinner} {human_pos} {elapsed}  {msg}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.reset();
+        match steps {
+            Some(steps) => bar.set_length(steps),
+            None => bar.unset_length(),
+        }
+        bar.set_message(what.to_owned());
+    }
+
+    fn advance(&self, steps: u64) {
+        if let Some(Ok(bar)) = self.0.as_ref().map(Mutex::lock) {
+            bar.inc(steps);
+        }
+    }
+}
+
+/// Writes a run in another format.
+///
+/// # Errors
+/// Wrong usage for ranks, a window or a path that cannot be; failure when nothing can be read, or
+/// what is written does not fit on the disk.
+pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let ranks = arguments.ranks.as_deref();
+    let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
+    let window = arguments.window.as_deref();
+    let window = window.map(|text| selection_arguments::seconds("--window", text));
+    let choice = Choice {
+        ranks: ranks.transpose()?,
+        window_s: window.transpose()?,
+        anonymise: arguments.anonymise,
+    };
+    if arguments.to == To::Paraver {
+        for ending in paraver::ENDINGS {
+            let file = paraver_file(&arguments.out, ending);
+            if fs::symlink_metadata(&file).is_ok() {
+                let shown = file.display();
+                return Err(CommandError::usage(format!(
+                    "--out {shown}: is there already; name another place, or remove it first"
+                )));
+            }
+        }
+    }
+    let output = UnfinishedOutput::beside("--out", &arguments.out)?;
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    let content = Content::new(&run, &timeline, &communicators, &choice);
+    if content.head.ranks.is_empty() {
+        return Err(CommandError::failed(format!(
+            "{}: none of these ranks left a readable file",
+            run.directory.display()
+        )));
+    }
+    remarks(&run, &content);
+    let bar = Bar::new();
+    let scratch = directory_of(&arguments.out);
+    let written = export::write(&content, arguments.to.format(), output.path(), scratch, &bar);
+    bar.finish();
+    let written = written.map_err(|error| {
+        // The place that was being written to is gone when this is read.
+        let part = output.path().display().to_string();
+        let shown = arguments.out.display().to_string();
+        CommandError::failed(error.to_string().replace(&part, &shown))
+    })?;
+    let moves = match arguments.to {
+        To::Paraver => {
+            let of = |ending: &&str| {
+                let from = output.path().join(format!("{}.{ending}", paraver::STEM));
+                (from, paraver_file(&arguments.out, ending))
+            };
+            paraver::ENDINGS.iter().map(of).collect()
+        }
+        _ => vec![(output.path().to_owned(), arguments.out.clone())],
+    };
+    output.finish(&moves)?;
+    say(&format!(
+        "{}: {} calls, {} messages, {} collective operations",
+        arguments.out.display(),
+        written.calls,
+        written.messages,
+        written.collectives
+    ));
+    Ok(())
+}
+
+/// `out.prv` beside `out.pcf` and `out.row`, whether `out` or `out.prv` was named.
+fn paraver_file(out: &Path, ending: &str) -> PathBuf {
+    let stem = match out.extension().is_some_and(|given| given == "prv") {
+        true => out.with_extension(""),
+        false => out.to_owned(),
+    };
+    let mut name = stem.into_os_string();
+    name.push(format!(".{ending}"));
+    name.into()
+}
+
+/// What is not in what goes out, or not as good as it looks.
+fn remarks(run: &Run, content: &Content) {
+    for diagnosis in run.diagnoses.iter().chain(&content.timeline.diagnoses) {
+        say(&diagnosis.to_string());
+    }
+    run.notes.iter().chain(&content.timeline.notes).for_each(|note| say(note));
+    if !run.missing.is_empty() {
+        say(&format!("{} ranks left no readable file and are not in it", run.missing_count()));
+    }
+    if content.head.level == 0 {
+        say("recorded at level 0, function and times: there are no messages in it");
+    }
+    for rank in &content.head.ranks {
+        for thread in &run.ranks[rank.position].file.threads {
+            if let Some(totals) = &thread.totals {
+                say(&format!(
+                    "rank {} thread {}: {} calls were kept as totals only and are not in it; \
+                     `gammachi report` has their sums",
+                    rank.rank, thread.number, totals.header.calls
+                ));
+            }
+        }
+    }
+}

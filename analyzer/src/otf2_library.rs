@@ -1,0 +1,323 @@
+//! The OTF2 library as it is found at run time: nothing comes in, [`Otf2Library`], its functions by
+//! name, goes out. OTF2's files are documented by this library alone, so that exports and imports use
+//! it in place of a second implementation; nothing else needs it.
+//!
+//! Signatures are those of OTF2 3.x, soname `libotf2.so.10` (Debian: `libopen-trace-format2.so.10`).
+
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+
+/// Variable that names the library's file where it lies somewhere else.
+pub const LIBRARY_VARIABLE: &str = "GAMMACHI_OTF2_LIBRARY";
+
+/// An object of the library.
+pub type Object = *mut c_void;
+/// OTF2_ErrorCode; 0 is success.
+pub type Code = c_int;
+
+/// Decides before a buffer is written whether it may be.
+pub type PreFlush = unsafe extern "C" fn(*mut c_void, u8, u64, *mut c_void, bool) -> u8;
+
+/// OTF2_FlushCallbacks.
+#[repr(C)]
+#[derive(Debug)]
+pub struct FlushCallbacks {
+    /// Called before.
+    pub pre: PreFlush,
+    /// Called after; `None`: no record says that a buffer was flushed.
+    pub post: Option<unsafe extern "C" fn(*mut c_void, u8, u64) -> u64>,
+}
+
+/// OTF2_CallbackCode: go on.
+pub const CALLBACK_SUCCESS: c_int = 0;
+/// OTF2_FLUSH: write it.
+pub const FLUSH: u8 = 1;
+/// What stands in 32 bits where nothing is known or meant.
+pub const UNDEFINED_32: u32 = u32::MAX;
+/// The same in 64 bits.
+pub const UNDEFINED_64: u64 = u64::MAX;
+
+macro_rules! functions {
+    ($($(#[$attribute:meta])* fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// Functions of the library, by their names without `OTF2_`.
+        #[allow(non_snake_case)] // The library's own names.
+        #[derive(Debug, Clone, Copy)]
+        pub struct Otf2Library {
+            $($(#[$attribute])* pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Otf2Library {
+            fn resolve(handle: *mut c_void) -> Result<Self, String> {
+                Ok(Self { $($name: {
+                    let name = concat!("OTF2_", stringify!($name), "\0");
+                    // SAFETY: the handle is that of an open library, and the name ends with a zero.
+                    let address = unsafe { libc::dlsym(handle, name.as_ptr().cast()) };
+                    if address.is_null() {
+                        return Err(format!("it has no function {}", name.trim_end_matches('\0')));
+                    }
+                    // SAFETY: the function of this name has this signature in every OTF2 3.x, which the
+                    // soname stands for; a function pointer is as wide as an address.
+                    unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address) }
+                },)* })
+            }
+        }
+    };
+}
+
+functions! {
+    /// Text of an error.
+    fn Error_GetDescription(Code) -> *const c_char;
+    /// Sets who hears of errors.
+    fn Error_RegisterCallback(*const c_void, *mut c_void) -> *const c_void;
+    /// Opens an archive for writing.
+    fn Archive_Open(*const c_char, *const c_char, u8, u64, u64, u8, u8) -> Object;
+    /// Closes it.
+    fn Archive_Close(Object) -> Code;
+    /// Sets who decides about flushing.
+    fn Archive_SetFlushCallbacks(Object, *const FlushCallbacks, *mut c_void) -> Code;
+    /// One process writes alone.
+    fn Archive_SetSerialCollectiveCallbacks(Object) -> Code;
+    /// Says who made it.
+    fn Archive_SetCreator(Object, *const c_char) -> Code;
+    /// Says what it is.
+    fn Archive_SetDescription(Object, *const c_char) -> Code;
+    /// Opens the event files.
+    fn Archive_OpenEvtFiles(Object) -> Code;
+    /// Closes them.
+    fn Archive_CloseEvtFiles(Object) -> Code;
+    /// Opens the files of local definitions.
+    fn Archive_OpenDefFiles(Object) -> Code;
+    /// Closes them.
+    fn Archive_CloseDefFiles(Object) -> Code;
+    /// Writer of a location's events.
+    fn Archive_GetEvtWriter(Object, u64) -> Object;
+    /// Closes it.
+    fn Archive_CloseEvtWriter(Object, Object) -> Code;
+    /// Writer of a location's definitions.
+    fn Archive_GetDefWriter(Object, u64) -> Object;
+    /// Closes it.
+    fn Archive_CloseDefWriter(Object, Object) -> Code;
+    /// Writer of the definitions of all.
+    fn Archive_GetGlobalDefWriter(Object) -> Object;
+    /// Closes it.
+    fn Archive_CloseGlobalDefWriter(Object, Object) -> Code;
+    /// A list of attributes.
+    fn AttributeList_New() -> Object;
+    /// Deletes it.
+    fn AttributeList_Delete(Object) -> Code;
+    /// Adds an attribute: list, attribute, value.
+    fn AttributeList_AddUint64(Object, u32, u64) -> Code;
+    /// Reads one.
+    fn AttributeList_GetUint64(Object, u32, *mut u64) -> Code;
+    /// Resolution, offset, length, realtime.
+    fn GlobalDefWriter_WriteClockProperties(Object, u64, u64, u64, u64) -> Code;
+    /// Self, text.
+    fn GlobalDefWriter_WriteString(Object, u32, *const c_char) -> Code;
+    /// Self, name, description, type.
+    fn GlobalDefWriter_WriteAttribute(Object, u32, u32, u32, u8) -> Code;
+    /// Self, name, class, parent.
+    fn GlobalDefWriter_WriteSystemTreeNode(Object, u32, u32, u32, u32) -> Code;
+    /// Self, name, type, parent, creator.
+    fn GlobalDefWriter_WriteLocationGroup(Object, u32, u32, u8, u32, u32) -> Code;
+    /// Group, name, type, value.
+    fn GlobalDefWriter_WriteLocationGroupProperty(Object, u32, u32, u8, u64) -> Code;
+    /// Self, name, type, events, group.
+    fn GlobalDefWriter_WriteLocation(Object, u64, u32, u8, u64, u32) -> Code;
+    /// Self, name, canonical name, description, role, paradigm, flags, file, begin, end.
+    fn GlobalDefWriter_WriteRegion(Object, u32, u32, u32, u32, u8, u8, u32, u32, u32, u32) -> Code;
+    /// Self, name, type, paradigm, flags, count, members.
+    fn GlobalDefWriter_WriteGroup(Object, u32, u32, u8, u8, u32, u32, *const u64) -> Code;
+    /// Self, name, group, parent, flags.
+    fn GlobalDefWriter_WriteComm(Object, u32, u32, u32, u32, u32) -> Code;
+    /// Self, name, both groups, common communicator, flags.
+    fn GlobalDefWriter_WriteInterComm(Object, u32, u32, u32, u32, u32, u32) -> Code;
+    /// Attributes, time, region.
+    fn EvtWriter_Enter(Object, Object, u64, u32) -> Code;
+    /// Attributes, time, region.
+    fn EvtWriter_Leave(Object, Object, u64, u32) -> Code;
+    /// Attributes, time, receiver, communicator, tag, length.
+    fn EvtWriter_MpiSend(Object, Object, u64, u32, u32, u32, u64) -> Code;
+    /// As MpiSend, and the request.
+    fn EvtWriter_MpiIsend(Object, Object, u64, u32, u32, u32, u64, u64) -> Code;
+    /// Attributes, time, request.
+    fn EvtWriter_MpiIsendComplete(Object, Object, u64, u64) -> Code;
+    /// Attributes, time, request.
+    fn EvtWriter_MpiIrecvRequest(Object, Object, u64, u64) -> Code;
+    /// Attributes, time, sender, communicator, tag, length.
+    fn EvtWriter_MpiRecv(Object, Object, u64, u32, u32, u32, u64) -> Code;
+    /// As MpiRecv, and the request.
+    fn EvtWriter_MpiIrecv(Object, Object, u64, u32, u32, u32, u64, u64) -> Code;
+    /// Attributes, time, request.
+    fn EvtWriter_MpiRequestTest(Object, Object, u64, u64) -> Code;
+    /// Attributes, time, request.
+    fn EvtWriter_MpiRequestCancelled(Object, Object, u64, u64) -> Code;
+    /// Attributes, time.
+    fn EvtWriter_MpiCollectiveBegin(Object, Object, u64) -> Code;
+    /// Attributes, time, operation, communicator, root, sent, received.
+    fn EvtWriter_MpiCollectiveEnd(Object, Object, u64, u8, u32, u32, u64, u64) -> Code;
+    /// Attributes, time, request.
+    fn EvtWriter_NonBlockingCollectiveRequest(Object, Object, u64, u64) -> Code;
+    /// As MpiCollectiveEnd, and the request.
+    fn EvtWriter_NonBlockingCollectiveComplete(Object, Object, u64, u8, u32, u32, u64, u64, u64) -> Code;
+    /// Number of events written.
+    fn EvtWriter_GetNumberOfEvents(Object, *mut u64) -> Code;
+    /// Opens an archive by its anchor file.
+    fn Reader_Open(*const c_char) -> Object;
+    /// Closes it.
+    fn Reader_Close(Object) -> Code;
+    /// One process reads alone.
+    fn Reader_SetSerialCollectiveCallbacks(Object) -> Code;
+    /// Reader of the definitions of all.
+    fn Reader_GetGlobalDefReader(Object) -> Object;
+    /// Reader, definition reader, callbacks, data.
+    fn Reader_RegisterGlobalDefCallbacks(Object, Object, Object, *mut c_void) -> Code;
+    /// Reads all; counts.
+    fn Reader_ReadAllGlobalDefinitions(Object, Object, *mut u64) -> Code;
+    /// Wants a location.
+    fn Reader_SelectLocation(Object, u64) -> Code;
+    /// Opens the files of local definitions.
+    fn Reader_OpenDefFiles(Object) -> Code;
+    /// Closes them.
+    fn Reader_CloseDefFiles(Object) -> Code;
+    /// Opens the event files.
+    fn Reader_OpenEvtFiles(Object) -> Code;
+    /// Closes them.
+    fn Reader_CloseEvtFiles(Object) -> Code;
+    /// Reader of a location's definitions.
+    fn Reader_GetDefReader(Object, u64) -> Object;
+    /// Reads all; counts.
+    fn Reader_ReadAllLocalDefinitions(Object, Object, *mut u64) -> Code;
+    /// Closes it.
+    fn Reader_CloseDefReader(Object, Object) -> Code;
+    /// Reader of a location's events.
+    fn Reader_GetEvtReader(Object, u64) -> Object;
+    /// Reader, event reader, callbacks, data.
+    fn Reader_RegisterEvtCallbacks(Object, Object, Object, *mut c_void) -> Code;
+    /// Reads all; counts.
+    fn Reader_ReadAllLocalEvents(Object, Object, *mut u64) -> Code;
+    /// Closes it.
+    fn Reader_CloseEvtReader(Object, Object) -> Code;
+    /// Callbacks of definitions.
+    fn GlobalDefReaderCallbacks_New() -> Object;
+    /// Deletes them.
+    fn GlobalDefReaderCallbacks_Delete(Object);
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetClockPropertiesCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetStringCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetAttributeCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetSystemTreeNodeCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetLocationGroupCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetLocationCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetRegionCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetGroupCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetCommCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn GlobalDefReaderCallbacks_SetInterCommCallback(Object, *const c_void) -> Code;
+    /// Callbacks of events.
+    fn EvtReaderCallbacks_New() -> Object;
+    /// Deletes them.
+    fn EvtReaderCallbacks_Delete(Object);
+    /// Sets one.
+    fn EvtReaderCallbacks_SetUnknownCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetEnterCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetLeaveCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiSendCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiIsendCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiIsendCompleteCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiIrecvRequestCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiRecvCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiIrecvCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiRequestTestCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiRequestCancelledCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetMpiCollectiveEndCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(Object, *const c_void) -> Code;
+    /// Sets one.
+    fn EvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(Object, *const c_void) -> Code;
+}
+
+/// Keeps the library from writing on standard error: what it returns is told in our own words.
+unsafe extern "C" fn quiet(
+    _data: *mut c_void,
+    _file: *const c_char,
+    _line: u64,
+    _function: *const c_char,
+    code: Code,
+    _format: *const c_char,
+    _arguments: *mut c_void,
+) -> Code {
+    code
+}
+
+impl Otf2Library {
+    /// Finds the library: the file that [`LIBRARY_VARIABLE`] names, or where the loader looks.
+    ///
+    /// # Errors
+    /// A sentence that says what was looked for and what to do.
+    pub fn load() -> Result<Self, String> {
+        let named = std::env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty());
+        let candidates: Vec<OsString> = match &named {
+            Some(file) => vec![file.clone()],
+            None => vec!["libotf2.so.10".into(), "libopen-trace-format2.so.10".into()],
+        };
+        for candidate in &candidates {
+            let Ok(name) = CString::new(candidate.as_bytes()) else { continue };
+            // SAFETY: loads a library by name; what its initialisers do is OTF2's own business.
+            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+            if handle.is_null() {
+                continue;
+            }
+            let library = Self::resolve(handle)
+                .map_err(|what| format!("{}: {what}; OTF2 3.x is wanted", candidate.display()))?;
+            let quiet: *const c_void = quiet as *const c_void;
+            // SAFETY: the callback has the signature that the library wants and keeps no data; a
+            // `va_list` argument is passed as a pointer on x86-64 and AArch64, and not used.
+            unsafe { (library.Error_RegisterCallback)(quiet, std::ptr::null_mut()) };
+            return Ok(library);
+        }
+        Err(match named {
+            Some(file) => format!("{LIBRARY_VARIABLE}={}: cannot be loaded", file.display()),
+            None => format!(
+                "the OTF2 library (libotf2.so.10, version 3) is not found: install it (Debian: \
+                 libopen-trace-format2-10), or name its file in {LIBRARY_VARIABLE} (where Score-P is \
+                 installed: lib/libotf2.so.10)"
+            ),
+        })
+    }
+
+    /// Turns what a function returned into a result.
+    ///
+    /// # Errors
+    /// The library's description of the error.
+    pub fn check(&self, code: Code) -> Result<(), String> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the library gives a text of its own that is never freed, for any code.
+        let text = unsafe { (self.Error_GetDescription)(code) };
+        if text.is_null() {
+            return Err(format!("OTF2 error {code}"));
+        }
+        // SAFETY: checked above, and it ends with a zero.
+        Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    }
+}

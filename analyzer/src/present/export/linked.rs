@@ -1,0 +1,64 @@
+//! A run as one walk in order of time: begins and ends that nest come out of [`Steps`], the messages
+//! and collective operations that belong to them out of [`Traffic`]; both together go out.
+
+use std::path::Path;
+
+use super::content::{Call, Content};
+use super::steps::{Kind, Link, Links, Step, Steps};
+use super::traffic::Traffic;
+use super::{ExportError, Progress, Written};
+
+/// A begin or an end with what leaves and arrives at it.
+#[derive(Debug)]
+pub struct LinkedStep {
+    /// The step.
+    pub step: Step,
+    /// Messages that leave at a begin.
+    pub sent: Vec<Link>,
+    /// Messages that have arrived at an end.
+    pub received: Vec<Link>,
+    /// The collective operation that a begin enters.
+    pub operation: Option<Link>,
+}
+
+/// Walks over a run; `sink` takes the steps.
+///
+/// # Errors
+/// What `sink` says; no space to sort in.
+pub fn walk(
+    content: &Content,
+    traffic: &Traffic,
+    scratch: &Path,
+    progress: &dyn Progress,
+    sink: &mut dyn FnMut(&LinkedStep) -> Result<(), ExportError>,
+) -> Result<Written, ExportError> {
+    let aside = ExportError::io(scratch);
+    let received = traffic.received(scratch).map_err(&aside)?;
+    let entered = traffic.entered(scratch).map_err(&aside)?;
+    let (mut sent, mut received) = (Links::new(traffic.sent()), Links::new(received.iter()));
+    let mut entered = Links::new(entered.iter());
+    progress.stage("calls", Some(content.slots()));
+    let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
+    let mut calls = 0;
+    for step in Steps::new(content, content.calls(), &passed) {
+        let Call { rank, begin_ns, end_ns, event, .. } = step.call;
+        let mut linked =
+            LinkedStep { step, sent: Vec::new(), received: Vec::new(), operation: None };
+        match (step.kind, step.begins) {
+            (Kind::Call, true) => {
+                calls += u64::from(content.function(&step.call).is_some());
+                linked.sent = sent.take(rank, begin_ns, event.begin).map_err(&aside)?;
+                let entered = entered.take(rank, begin_ns, event.begin).map_err(&aside)?;
+                linked.operation = entered.first().copied();
+            }
+            (Kind::Call, false) if end_ns == Some(step.at_ns) => {
+                let end = event.end.unwrap_or(event.begin);
+                linked.received = received.take(rank, step.at_ns, end).map_err(&aside)?;
+            }
+            _ => {}
+        }
+        sink(&linked)?;
+    }
+    let collectives = traffic.operations().map_err(&aside)?;
+    Ok(Written { calls, messages: traffic.messages.len(), collectives })
+}
