@@ -22,6 +22,7 @@
 
 pub mod calibration;
 pub mod cli;
+pub mod import;
 pub mod metrics;
 pub mod models;
 pub mod otf2_library;

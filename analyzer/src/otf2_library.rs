@@ -212,6 +212,8 @@ functions! {
     /// Sets one.
     fn GlobalDefReaderCallbacks_SetLocationGroupCallback(Object, *const c_void) -> Code;
     /// Sets one.
+    fn GlobalDefReaderCallbacks_SetLocationGroupPropertyCallback(Object, *const c_void) -> Code;
+    /// Sets one.
     fn GlobalDefReaderCallbacks_SetLocationCallback(Object, *const c_void) -> Code;
     /// Sets one.
     fn GlobalDefReaderCallbacks_SetRegionCallback(Object, *const c_void) -> Code;
@@ -225,8 +227,6 @@ functions! {
     fn EvtReaderCallbacks_New() -> Object;
     /// Deletes them.
     fn EvtReaderCallbacks_Delete(Object);
-    /// Sets one.
-    fn EvtReaderCallbacks_SetUnknownCallback(Object, *const c_void) -> Code;
     /// Sets one.
     fn EvtReaderCallbacks_SetEnterCallback(Object, *const c_void) -> Code;
     /// Sets one.

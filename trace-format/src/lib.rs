@@ -11,7 +11,8 @@
 //! Everything is little-endian. Nothing here knows an MPI library.
 //!
 //! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: a damaged
-//! file yields its valid prefix and a list of named diagnoses.
+//! file yields its valid prefix and a list of named diagnoses. The feature `writer` adds [`writer`], for
+//! events that another tool recorded.
 
 pub mod byte_size;
 pub mod clock_estimate;
@@ -25,3 +26,5 @@ pub mod procedures;
 #[cfg(feature = "reader")]
 pub mod reader;
 pub mod totals;
+#[cfg(feature = "writer")]
+pub mod writer;

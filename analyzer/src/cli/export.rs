@@ -133,16 +133,6 @@ impl Progress for Bar {
 /// Wrong usage for ranks, a window or a path that cannot be; failure when nothing can be read, or
 /// what is written does not fit on the disk.
 pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
-    let ranks = arguments.ranks.as_deref();
-    let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
-    let window = arguments.window.as_deref();
-    let window = window.map(|text| selection_arguments::seconds("--window", text));
-    let choice = Choice {
-        ranks: ranks.transpose()?,
-        window_s: window.transpose()?,
-        anonymise: arguments.anonymise,
-    };
     if arguments.to == To::Paraver {
         for ending in paraver::ENDINGS {
             let file = paraver_file(&arguments.out, ending);
@@ -154,7 +144,18 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             }
         }
     }
+    // Before threads are started: they must not take the signals.
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let ranks = arguments.ranks.as_deref();
+    let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
+    let window = arguments.window.as_deref();
+    let window = window.map(|text| selection_arguments::seconds("--window", text));
+    let choice = Choice {
+        ranks: ranks.transpose()?,
+        window_s: window.transpose()?,
+        anonymise: arguments.anonymise,
+    };
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);

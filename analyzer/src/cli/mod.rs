@@ -16,6 +16,7 @@ pub mod dump;
 pub mod error;
 pub mod exec;
 pub mod export;
+pub mod import;
 pub mod kernel_program;
 pub mod logpq;
 pub mod model;
@@ -71,6 +72,7 @@ enum Command {
     Plot(plot::PlotArguments),
     Dump(dump::DumpArguments),
     Export(export::ExportArguments),
+    Import(import::ImportArguments),
     Clock(clock::ClockArguments),
     Model(model::ModelArguments),
     Collect(collect::CollectArguments),
@@ -99,6 +101,7 @@ pub fn run_command() -> ExitCode {
             Command::Plot(arguments) => plot::plot(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Export(arguments) => export::export(arguments),
+            Command::Import(arguments) => import::import(arguments),
             Command::Clock(arguments) => clock::clock(arguments),
             Command::Model(arguments) => model::model(arguments),
             Command::Collect(arguments) => collect::collect(arguments),

@@ -123,6 +123,8 @@ pub struct Head {
     pub parameters: Vec<(String, String)>,
     /// Detail level of the recording.
     pub level: u8,
+    /// What counts as computation.
+    pub compute: String,
 }
 
 /// What an event is.
@@ -311,6 +313,7 @@ impl<'a> Content<'a> {
                 .and_then(|utc| i64::try_from(utc.zero_ns).ok()),
             bound_ns: timeline.bound_ns,
             parameters: if anonymous { Vec::new() } else { run.parameters() },
+            compute: header.map(|header| header.compute.clone()).unwrap_or_default(),
             level: run.ranks.first().map_or(0, |trace| trace.file.fixed.level),
         };
         let constants = |trace: &RankTrace| {

@@ -60,5 +60,5 @@ pub fn walk(
         sink(&linked)?;
     }
     let collectives = traffic.operations().map_err(&aside)?;
-    Ok(Written { calls, messages: traffic.messages.len(), collectives })
+    Ok(Written { calls, messages: traffic.messages.count(), collectives })
 }

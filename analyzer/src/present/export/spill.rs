@@ -58,7 +58,7 @@ impl<T: Record> Spill<T> {
     }
 
     /// Records taken so far.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
@@ -113,7 +113,7 @@ pub struct Sorted<T> {
 
 impl<T: Record> Sorted<T> {
     /// Number of records.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
@@ -228,7 +228,7 @@ mod tests {
                 spill.push(Number(i * 7919 % 1000, i)).unwrap();
             }
             let sorted = spill.sorted().unwrap();
-            assert_eq!(sorted.len(), count);
+            assert_eq!(sorted.count(), count);
             for _ in 0..2 {
                 let all: Vec<Number> = sorted.iter().map(Result::unwrap).collect();
                 assert_eq!(all.len() as u64, count);

@@ -48,13 +48,16 @@ struct Open {
     call: Call,
 }
 
+/// When something ends, the later begun first, and on which rank and thread.
+type Due = (i64, Reverse<u64>, usize, u32);
+
 /// Iterates over the steps of all ranks, or one.
 pub struct Steps<'a, I: Iterator<Item = Call>> {
     content: &'a Content<'a>,
     calls: Peekable<I>,
     open: HashMap<(usize, u32), Vec<Open>>,
-    /// Ends to come: time, the later begun first, and whose.
-    ends: BinaryHeap<Reverse<(i64, Reverse<u64>, usize, u32)>>,
+    /// Ends to come.
+    ends: BinaryHeap<Reverse<Due>>,
     ready: VecDeque<Step>,
     next_id: u64,
     passed: &'a dyn Fn(&Call),

@@ -234,11 +234,11 @@ pub(super) fn write(
     progress.stage("regions and recorder", Some(content.slots()));
     recorder(content, tables)?;
     regions(content, tables, progress)?;
-    progress.stage("messages", Some(traffic.messages.len() + traffic.members.len()));
+    progress.stage("messages", Some(traffic.messages.count() + traffic.members.count()));
     messages(content, &traffic, scratch, tables, progress)?;
     let collectives = collectives(content, &traffic, scratch, tables, progress)?;
     tables.finish()?;
-    Ok(Written { calls, messages: traffic.messages.len(), collectives })
+    Ok(Written { calls, messages: traffic.messages.count(), collectives })
 }
 
 fn run(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {

@@ -281,7 +281,7 @@ impl MatchSink for Sink<'_, '_> {
         let kept = self.unmatched.push(UnmatchedRecord {
             begin_ns,
             bytes: unmatched.bytes,
-            number: self.unmatched.len(),
+            number: self.unmatched.count(),
             rank: rank as u32,
             partner: unmatched.partner.unwrap_or(u32::MAX),
             communicator: unmatched.communicator.unwrap_or(u32::MAX),

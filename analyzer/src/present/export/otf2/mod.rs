@@ -12,7 +12,7 @@ use trace_format::functions::Class;
 
 use crate::otf2_library::{FLUSH, FlushCallbacks, Object, Otf2Library, UNDEFINED_32, UNDEFINED_64};
 
-use super::content::{Call, Content, What};
+use super::content::{Attributes, Call, Content, What};
 use super::perfetto::step_name;
 use super::steps::{Kind, Step, Steps};
 use super::traffic::Traffic;
@@ -21,15 +21,16 @@ use records::{At, Records};
 
 /// Name of the archive in its directory.
 pub const NAME: &str = "traces";
-/// Attribute of a run of polls: how many.
-pub const POLLS: u32 = 0;
-/// Attribute of a run of polls: nanoseconds inside them.
-pub const POLLS_NS: u32 = 1;
-/// Their names, and what they say.
-pub const ATTRIBUTES: [(&str, &str); 2] = [
+/// Attributes of Enter records, by their numbers, and what they say: of a run of polls the first two, of
+/// a compute call the others.
+pub const ATTRIBUTES: [(&str, &str); 4] = [
     ("gammachi polls", "Calls of this function that found nothing, in a row, told as one"),
     ("gammachi polls ns", "Nanoseconds inside those calls"),
+    ("gammachi flops", "Floating-point operations of a compute call"),
+    ("gammachi bytes", "Bytes of its arguments"),
 ];
+/// Property of processes: what counts as computation.
+pub const COMPUTE_PROPERTY: &str = "gammachi compute";
 /// Begins the names of regions that are the recorder's own time.
 pub const RECORDER_PREFIX: &str = "recorder: ";
 
@@ -151,7 +152,7 @@ pub(super) fn write(
     let calls = archive(&library, content, path, progress).map_err(|what| {
         ExportError::Other(format!("{}: cannot be written: {what}", path.display()))
     })?;
-    Ok(Written { calls, messages: traffic.messages.len(), collectives })
+    Ok(Written { calls, messages: traffic.messages.count(), collectives })
 }
 
 fn archive(
@@ -260,8 +261,17 @@ fn events_of(
         let function = content.function(&step.call).filter(|_| step.kind == Kind::Call);
         if step.begins {
             let polls = step.call.event.polls.filter(|_| function.is_some());
-            let polls = polls.map(|(count, ticks)| (count, clock.duration_s(ticks) * 1e9));
-            enter(library, at, region, polls)?;
+            let pair = match (polls, content.attributes(&step.call)) {
+                (Some((count, ticks)), _) => {
+                    let inside_ns = (clock.duration_s(ticks) * 1e9).round() as u64;
+                    Some((0, [count, inside_ns]))
+                }
+                (None, Attributes { flops: Some(flops), bytes, .. }) if function.is_some() => {
+                    Some((2, [flops as u64, bytes.unwrap_or(0)]))
+                }
+                _ => None,
+            };
+            enter(library, at, region, pair)?;
             if let Some(function) = function {
                 calls += 1;
                 if polls.is_none() {
@@ -291,30 +301,28 @@ fn events_of(
     Ok(calls)
 }
 
+/// Writes an Enter record, with two attributes from a number on where they are given.
 fn enter(
     library: &Otf2Library,
     at: At,
     region: u32,
-    polls: Option<(u64, f64)>,
+    attributes: Option<(u32, [u64; 2])>,
 ) -> Result<(), String> {
     let At { writer, time } = at;
-    let Some((count, inside_ns)) = polls else {
+    let Some((first, [a, b])) = attributes else {
         // SAFETY: the writer is open, and no attributes are given.
         let code = unsafe { (library.EvtWriter_Enter)(writer, std::ptr::null_mut(), time, region) };
         return library.check(code);
     };
+    let check = |code| library.check(code);
     // SAFETY: the list is made, filled, handed over with its record, and deleted here alone.
     unsafe {
         let list = (library.AttributeList_New)();
-        let added = library
-            .check((library.AttributeList_AddUint64)(list, POLLS, count))
-            .and_then(|()| {
-                let inside_ns = inside_ns.round() as u64;
-                library.check((library.AttributeList_AddUint64)(list, POLLS_NS, inside_ns))
-            })
-            .and_then(|()| library.check((library.EvtWriter_Enter)(writer, list, time, region)));
+        let written = check((library.AttributeList_AddUint64)(list, first, a))
+            .and_then(|()| check((library.AttributeList_AddUint64)(list, first + 1, b)))
+            .and_then(|()| check((library.EvtWriter_Enter)(writer, list, time, region)));
         (library.AttributeList_Delete)(list);
-        added
+        written
     }
 }
 
@@ -366,6 +374,7 @@ fn definitions(
     let exported: HashMap<u32, &super::content::HeadRank> =
         head.ranks.iter().map(|rank| (rank.rank, rank)).collect();
     let (bound_key, program_key) = (strings.of("clock bound ns")?, strings.of("program")?);
+    let (compute_key, compute) = (strings.of(COMPUTE_PROPERTY)?, strings.of(&head.compute)?);
     for rank in 0..head.world_size {
         let name = strings.of(&format!("rank {rank}"))?;
         let of = exported.get(&rank);
@@ -387,6 +396,7 @@ fn definitions(
             ))?;
             let property = library.GlobalDefWriter_WriteLocationGroupProperty;
             check(property(writer, rank, program_key, TYPE_STRING, u64::from(program)))?;
+            check(property(writer, rank, compute_key, TYPE_STRING, u64::from(compute)))?;
             if let Some(bound) = bound {
                 check(property(writer, rank, bound_key, TYPE_STRING, u64::from(bound)))?;
             }

@@ -1,0 +1,51 @@
+//! `gammachi import`: a trace of another tool comes in, a run directory is written.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, say};
+use super::unfinished_output::UnfinishedOutput;
+use crate::import::{self, ImportError};
+
+/// Makes a run of another tool's trace, on which every command works as far as its content allows.
+///
+/// What the trace does not hold is named. OTF2 archives (Score-P, TAU, `gammachi export`) are read by
+/// OTF2's own library, Paraver traces (Extrae, Dimemas) with or without gzip.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  gammachi import scorep-run/traces.otf2 --out scorep.gammachi\n  gammachi \
+                  import hpl.prv.gz --out hpl.gammachi && gammachi report hpl.gammachi"
+)]
+pub struct ImportArguments {
+    /// Anchor file of an OTF2 archive (`traces.otf2`), or `.prv` or `.prv.gz` of Paraver with its `.pcf`
+    /// and `.row` beside it
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Run directory to make; must not be there yet
+    #[arg(long, value_name = "RUN")]
+    pub out: PathBuf,
+}
+
+/// Makes a run of a file.
+///
+/// # Errors
+/// Wrong usage for a run that is there; failure for a file that cannot be read or is damaged.
+pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
+    let output = UnfinishedOutput::beside("--out", &arguments.out)?;
+    let part = output.path().display().to_string();
+    let shown = arguments.out.display().to_string();
+    let imported =
+        import::import(&arguments.file, output.path()).map_err(|error: ImportError| {
+            CommandError::failed(error.to_string().replace(&part, &shown))
+        })?;
+    let moves = [(output.path().to_owned(), arguments.out.clone())];
+    output.finish(&moves)?;
+    imported.notes.iter().for_each(|note| say(note));
+    for (what, count) in &imported.missing {
+        say(&format!("not kept: {count} {what}"));
+    }
+    say(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
+    Ok(())
+}

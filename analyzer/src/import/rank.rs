@@ -1,0 +1,453 @@
+//! One rank of a run in the making: calls as another tool tells them come in, in order of their begin
+//! on each thread; slots of a rank file go out.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use trace_format::functions;
+use trace_format::header::{
+    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase,
+};
+use trace_format::layout::*;
+use trace_format::reader::{Half, RequestState};
+use trace_format::writer::{Position, RankFileWriter};
+
+/// Ticks at the file's earliest time, so that what precedes MPI_Init's return has room.
+pub const ZERO_TICKS: u64 = 1_000_000_000;
+/// MPI_ANY_SOURCE of the MPI ABI, which imported runs are written in.
+pub const ANY_SOURCE: i32 = -1;
+/// MPI_ANY_TAG of the same.
+pub const ANY_TAG: i32 = -2;
+/// MPI_PROC_NULL of the same.
+pub const PROC_NULL: i32 = -3;
+
+/// What another tool says of a call.
+#[derive(Debug, Clone, Default)]
+pub struct ImportedCall {
+    /// Function's number.
+    pub function: u16,
+    /// Begin, ticks.
+    pub begin: u64,
+    /// End, ticks; `None` when the trace ends inside it.
+    pub end: Option<u64>,
+    /// Local id of its communicator; of a call that completes one request [`COMPLETED`] and kin.
+    pub communicator: u16,
+    /// Peer or root.
+    pub peer: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes sent or moved.
+    pub bytes: u64,
+    /// Bytes received by a collective operation.
+    pub received: Option<u64>,
+    /// Request.
+    pub request: u32,
+    /// Receiving half.
+    pub receive: Option<Half>,
+    /// Requests of a call on several.
+    pub requests: Vec<RequestState>,
+    /// A run of polls: their number and ticks inside them.
+    pub polls: Option<(u64, u64)>,
+    /// Operations and bytes of a compute call.
+    pub compute: Option<(f64, u64)>,
+}
+
+/// Place of the slot with a call's receiving half behind its own, where it has one.
+pub const RECEIVE_SLOT: usize = 1;
+
+impl ImportedCall {
+    /// Slots of the call: its own, the receiving half, all others.
+    pub fn slots(&self) -> Vec<Slot> {
+        let duration = self.end.map_or(0, |end| end.saturating_sub(self.begin));
+        let long = duration >= u64::from(DURATION_ESCAPE);
+        let flags = if self.end.is_none() { FUNCTION_OPEN } else { 0 };
+        let short = if long || self.polls.is_some() { DURATION_ESCAPE } else { duration as u32 };
+        let small = |bytes: u64| bytes < u64::from(BYTES_ESCAPE);
+        let received = self.received.unwrap_or(0);
+        let fits = small(self.bytes) && received <= i32::MAX as u64;
+        let mut slot = Slot {
+            begin: self.begin,
+            word: slot_word(short, self.function | flags, self.communicator),
+            peer: self.peer,
+            tag: if self.received.is_some() { received as i32 } else { self.tag },
+            bytes: if fits { self.bytes as u32 } else { BYTES_ESCAPE },
+            request: self.request,
+        };
+        if let Some((flops, bytes)) = self.compute {
+            let bits = flops.to_bits();
+            (slot.peer, slot.tag) = (bits as u32 as i32, (bits >> 32) as u32 as i32);
+            (slot.bytes, slot.request) = (bytes as u32, (bytes >> 32) as u32);
+        }
+        let more = |kind: u32, communicator: u16| Slot {
+            word: slot_word(kind, CONTINUATION, communicator),
+            ..Slot::default()
+        };
+        let mut slots = vec![slot];
+        if let Some(half) = self.receive {
+            let (peer, tag, begin) = (half.peer, half.tag, half.bytes);
+            slots.push(Slot { peer, tag, begin, ..more(CONTINUES_RECEIVE, 0) });
+        }
+        if let Some((count, inside)) = self.polls {
+            slots.push(Slot {
+                begin: inside,
+                peer: count as u32 as i32,
+                tag: (count >> 32) as u32 as i32,
+                bytes: duration as u32,
+                request: (duration >> 32) as u32,
+                ..more(CONTINUES_POLLS, 0)
+            });
+        } else if long {
+            slots.push(Slot { begin: duration, ..more(CONTINUES_DURATION, 0) });
+        }
+        if !fits && self.compute.is_none() {
+            slots.push(Slot {
+                begin: self.bytes,
+                peer: received as u32 as i32,
+                tag: (received >> 32) as u32 as i32,
+                ..more(CONTINUES_BYTES, 0)
+            });
+        }
+        for state in &self.requests {
+            let done = if state.completed { COMPLETED } else { 0 };
+            let flags = done | if state.cancelled { CANCELLED } else { 0 };
+            slots.push(Slot {
+                begin: state.bytes,
+                peer: state.peer,
+                tag: state.tag,
+                request: state.request,
+                ..more(CONTINUES_REQUEST, flags)
+            });
+        }
+        slots
+    }
+}
+
+/// A communicator of the whole run.
+#[derive(Debug, Clone, Default)]
+pub struct ImportedCommunicator {
+    /// Its name.
+    pub name: String,
+    /// World rank of each member.
+    pub members: Vec<u32>,
+    /// Members of the other group; empty of an intracommunicator.
+    pub remote: Vec<u32>,
+    /// Every rank has one of its own: MPI_COMM_SELF.
+    pub own: bool,
+}
+
+/// What the ranks of an imported run share.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// Ranks.
+    pub size: u32,
+    /// What made the trace, in words.
+    pub origin: String,
+    /// The traced program, where it is said.
+    pub program: String,
+    /// What counts as computation.
+    pub compute: String,
+    /// Names of functions by their numbers from [`FIRST_FUNCTION`] on.
+    pub functions: Vec<String>,
+    /// Communicators.
+    pub communicators: Vec<ImportedCommunicator>,
+    /// Nanoseconds since 1970 at the file's earliest time.
+    pub zero_unix_ns: u64,
+    /// The same in all files of the run.
+    pub run_id: [u8; 16],
+}
+
+impl World {
+    /// Names of all functions that a trace may have, and those of `more` that are not among them.
+    pub fn function_names(more: impl Iterator<Item = String>) -> Vec<String> {
+        let mut names = functions::names();
+        for name in more {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Numbers of functions by their names.
+    pub fn numbers(&self) -> HashMap<String, u16> {
+        let names = self.functions.iter().cloned();
+        names.zip(FIRST_FUNCTION..FUNCTION_MASK).collect()
+    }
+
+    /// Which communicators a rank is a member of: their local ids, by their place.
+    fn local_ids(&self, rank: u32) -> HashMap<u32, u16> {
+        let mut ids = HashMap::new();
+        let mut next = COMMUNICATOR_SELF + 1;
+        for (communicator, place) in self.communicators.iter().zip(0u32..) {
+            let all = communicator.members.len() == self.size as usize
+                && communicator.members.iter().copied().eq(0..self.size);
+            if communicator.own {
+                ids.insert(place, COMMUNICATOR_SELF);
+            } else if all
+                && communicator.remote.is_empty()
+                && !ids.values().any(|id| *id == COMMUNICATOR_WORLD)
+            {
+                ids.insert(place, COMMUNICATOR_WORLD);
+            } else if communicator.members.contains(&rank) || communicator.remote.contains(&rank) {
+                ids.insert(place, next);
+                next = next.saturating_add(1);
+            }
+        }
+        ids
+    }
+}
+
+/// One rank in the making.
+#[derive(Debug)]
+pub struct RankWriter {
+    file: RankFileWriter,
+    rank: u32,
+    /// Local ids of communicators, by their place in [`World::communicators`].
+    pub communicators: HashMap<u32, u16>,
+    regions: HashMap<String, u32>,
+    init: Option<u64>,
+    finalize: Option<u64>,
+    first: Option<u64>,
+    last: u64,
+    init_functions: [Option<u16>; 2],
+    finalize_function: Option<u16>,
+    /// Calls written.
+    pub calls: u64,
+}
+
+impl RankWriter {
+    /// Makes a rank's file.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(run: &Path, world: &World, rank: u32, host: &str) -> io::Result<Self> {
+        let fixed = FixedHeader {
+            magic: MAGIC,
+            version: FORMAT_VERSION,
+            level: 1,
+            counter: CounterKind::MonotonicRaw as u8,
+            rank,
+            world_size: world.size,
+            world: 0,
+            pid: 0,
+            payload_bytes: 0,
+            payload_crc: 0,
+            fixed_crc: 0,
+            reserved: [0; 8],
+            run_id: world.run_id,
+        };
+        let header = FileHeader {
+            recorder_version: env!("CARGO_PKG_VERSION").into(),
+            program: world.program.clone(),
+            build_id: String::new(),
+            arguments: Vec::new(),
+            directory: String::new(),
+            host: host.to_owned(),
+            boot_id: format!("imported {host}"),
+            mpi_library: world.origin.clone(),
+            mpi_family: "abi".into(),
+            mpi_version: (0, 0),
+            thread_level: -1,
+            counter_invariant: true,
+            compute: world.compute.clone(),
+            parameters: Vec::new(),
+            affinity: Vec::new(),
+            numa_node: -1,
+            function_names: world.functions.join("\n"),
+        };
+        let numbers = world.numbers();
+        let number = |name: &str| numbers.get(name).copied();
+        Ok(Self {
+            file: RankFileWriter::create(run, &fixed, &header)?,
+            rank,
+            communicators: world.local_ids(rank),
+            regions: HashMap::new(),
+            init: None,
+            finalize: None,
+            first: None,
+            last: 0,
+            init_functions: [number("MPI_Init"), number("MPI_Init_thread")],
+            finalize_function: number("MPI_Finalize"),
+            calls: 0,
+        })
+    }
+
+    /// Takes note of a time that is not of a call.
+    pub fn seen(&mut self, at: u64) {
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = self.last.max(at);
+    }
+
+    /// Adds a call; its begin is not before that of the thread's call before.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn call(&mut self, thread: u32, call: &ImportedCall) -> io::Result<Position> {
+        self.seen(call.begin);
+        self.seen(call.end.unwrap_or(call.begin));
+        if self.init_functions.contains(&Some(call.function)) {
+            self.init = self.init.or(call.end);
+        }
+        if self.finalize_function == Some(call.function) {
+            self.finalize = Some(call.begin);
+        }
+        self.calls += call.polls.map_or(1, |(count, _)| count);
+        self.file.event(thread, &call.slots())
+    }
+
+    /// Adds the begin or end of a region.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn marker(&mut self, thread: u32, name: &str, begins: bool, at: u64) -> io::Result<()> {
+        self.seen(at);
+        let next = self.regions.len() as u32 + 1;
+        let id = match self.regions.get(name) {
+            Some(id) => *id,
+            None => *self.regions.entry(name.to_owned()).or_insert(next),
+        };
+        let function = if begins { REGION_BEGIN } else { REGION_END };
+        let word = slot_word(0, function, 0);
+        let slot = Slot { begin: at, word, peer: id as i32, ..Slot::default() };
+        self.file.event(thread, &[slot]).map(|_| ())
+    }
+
+    /// Adds time of the recorder.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn tool(&mut self, thread: u32, reason: ToolReason, at: (u64, u64)) -> io::Result<()> {
+        let (begin, end) = (at.0, Some(at.1));
+        self.seen(at.1);
+        let call =
+            ImportedCall { function: TOOL, begin, end, peer: reason as i32, ..Default::default() };
+        self.file.event(thread, &call.slots()).map(|_| ())
+    }
+
+    /// Changes a call that was added.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn change(&mut self, at: Position, change: impl FnOnce(&mut Slot)) -> io::Result<()> {
+        self.file.change(at, change)
+    }
+
+    /// Completes the file. `bound_ns` is how far the tool knew the rank's clock against rank 0's.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(self, world: &World, bound_ns: Option<f64>) -> io::Result<()> {
+        let first = self.first.unwrap_or(ZERO_TICKS);
+        let last = self.last.max(first);
+        let begin = self.init.unwrap_or(first);
+        let end = self.finalize.unwrap_or(last).max(begin);
+        let anchor = |ticks: u64| {
+            Definition::ClockAnchor(ClockAnchor {
+                ticks,
+                width_ticks: 0,
+                monotonic_raw_ns: ticks,
+                realtime_ns: (world.zero_unix_ns + ticks).saturating_sub(ZERO_TICKS),
+            })
+        };
+        let mut definitions = vec![anchor(first), anchor(last.max(first + 1))];
+        if let Some(bound_ns) = bound_ns.filter(|_| self.rank != 0) {
+            for (phase, ticks) in [(Phase::Init, begin), (Phase::Finalize, end.max(begin + 1))] {
+                definitions.push(Definition::ClockExchange(ClockExchange {
+                    phase,
+                    parent: 0,
+                    same_host: false,
+                    rounds: 0,
+                    kept: 0,
+                    child_ticks: ticks,
+                    parent_ticks: ticks,
+                    bound_ticks: bound_ns.max(0.0).ceil() as u64,
+                    min_round_trip_ticks: 0,
+                    median_round_trip_ticks: 0,
+                }));
+            }
+        }
+        definitions.push(Definition::RankBegin { ticks: begin });
+        definitions.push(Definition::RankEnd { ticks: end });
+        let regions = self.regions.iter();
+        definitions
+            .extend(regions.map(|(name, id)| Definition::Region { id: *id, name: name.clone() }));
+        definitions.extend(self.communicator_definitions(world));
+        definitions.push(Definition::Finalized { lost_events: 0 });
+        self.file.finish(&definitions)
+    }
+
+    fn communicator_definitions(&self, world: &World) -> Vec<Definition> {
+        let mut definitions = vec![
+            self.communicator(COMMUNICATOR_WORLD, 1, &(0..world.size).collect::<Vec<_>>(), &[], 0),
+            self.communicator(COMMUNICATOR_SELF, 2 + u64::from(self.rank), &[self.rank], &[], 0),
+        ];
+        let made_by = world.numbers().get("MPI_Comm_create").copied().unwrap_or(0);
+        let mut ids: Vec<(u32, u16)> = self.communicators.iter().map(|(p, id)| (*p, *id)).collect();
+        ids.sort_unstable();
+        for (place, id) in ids {
+            if id == COMMUNICATOR_WORLD || id == COMMUNICATOR_SELF {
+                continue;
+            }
+            let of = &world.communicators[place as usize];
+            let hash = 1 << 32 | u64::from(place);
+            definitions.push(self.communicator(id, hash, &of.members, &of.remote, made_by));
+            if !of.name.is_empty() {
+                let name = of.name.clone();
+                definitions.push(Definition::CommunicatorName { id, ticks: 0, name });
+            }
+        }
+        definitions
+    }
+
+    fn communicator(
+        &self,
+        id: u16,
+        hash: u64,
+        members: &[u32],
+        remote: &[u32],
+        made_by: u16,
+    ) -> Definition {
+        let place = |group: &[u32]| group.iter().position(|rank| *rank == self.rank);
+        let (own, other) = match place(members) {
+            Some(_) => (members, remote),
+            None => (remote, members),
+        };
+        let rank = place(own).unwrap_or(0) as u32;
+        // One list is enough, and only the first group's, so that all agree which is the first.
+        let lists = rank == 0 && std::ptr::eq(own, members);
+        let runs = |group: &[u32]| if lists { runs_of(group) } else { Vec::new() };
+        Definition::Communicator(Communicator {
+            id,
+            ticks: 0,
+            hash,
+            instance: 0,
+            size: own.len() as u32,
+            rank,
+            inter: !remote.is_empty(),
+            members: runs(own),
+            remote_members: runs(other),
+            remote_size: other.len() as u32,
+            parent: 0,
+            made_by,
+        })
+    }
+}
+
+/// Ranks as runs of (first, stride, count).
+fn runs_of(ranks: &[u32]) -> Vec<(i64, i64, u32)> {
+    let mut runs: Vec<(i64, i64, u32)> = Vec::new();
+    for rank in ranks.iter().map(|rank| i64::from(*rank)) {
+        match runs.last_mut() {
+            Some((first, stride, count @ 1)) => {
+                *stride = rank - *first;
+                *count = 2;
+            }
+            Some((first, stride, count)) if rank == *first + *stride * i64::from(*count) => {
+                *count += 1;
+            }
+            _ => runs.push((rank, 1, 1)),
+        }
+    }
+    runs
+}

@@ -1,0 +1,153 @@
+//! Exports are what was recorded, by the eyes of programs that are not ours; imports keep every call and
+//! message; what cannot be written leaves nothing behind.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use system_tests::conformity::{PROGRAMS, program, record};
+use system_tests::kernels::command;
+use system_tests::place::{Fresh, repository};
+use system_tests::victim::Build;
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+
+/// Programs that between them send, receive, wait, test, poll, collect and make communicators.
+const EXPORTED: [&str; 6] = [
+    "send_and_receive",
+    "many_requests",
+    "waits",
+    "polls",
+    "collectives_non_blocking",
+    "communicators",
+];
+
+fn gammachi(arguments: &[&str], paths: &[&Path]) -> Output {
+    let mut command = Command::new(command());
+    command.args(arguments).args(paths).stdin(Stdio::null());
+    command.output().expect("the command starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn sends_sizes(mpi: Mpi, messages: u32) -> Recorded {
+    let job = Job::new(mpi, &victim(mpi, "sends_sizes")).argument(messages.to_string()).ranks(2);
+    let recorded = job.record();
+    recorded.expect_code(0);
+    recorded
+}
+
+under_both! {
+    fn every_reader_finds_what_was_recorded(mpi) {
+        let recorded: Vec<Recorded> = EXPORTED
+            .iter()
+            .map(|name| {
+                let ranks = PROGRAMS.iter().find(|(of, _)| of == name).map_or(2, |(_, ranks)| *ranks);
+                record(Job::new(mpi, &program(mpi, name, Build::C)).ranks(ranks))
+            })
+            .chain([sends_sizes(mpi, 300)])
+            .collect();
+        let mut check = Command::new(repository().join("scripts").join("check-exports"));
+        check.arg("--command").arg(command());
+        check.args(recorded.iter().map(Recorded::directory));
+        let output = check.output().expect("the script starts");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}\n{}", said(&output));
+    }
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing() {
+    let recorded = sends_sizes(Mpi::OpenMpi, 300);
+    let run = recorded.directory();
+    let folder = Fresh::new();
+    let out = folder.join("out");
+    let left = || std::fs::read_dir(folder.path()).expect("it is there").count();
+
+    let unknown = gammachi(&["export", "--to", "xlsx", "--out"], &[&out, &run]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", said(&unknown));
+    let nowhere = folder.join("missing").join("out");
+    let unwritable = gammachi(&["export", "--to", "csv", "--out"], &[&nowhere, &run]);
+    assert_eq!(unwritable.status.code(), Some(2));
+    assert!(said(&unwritable).contains("there is no directory"), "{}", said(&unwritable));
+    let empty = Fresh::new();
+    let nothing = gammachi(&["export", "--to", "csv", "--out"], &[&out, empty.path()]);
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(said(&nothing).contains("no rank file"), "{}", said(&nothing));
+    assert_eq!(left(), 0);
+
+    // A limit on the size of files stands for a full disk: both are an error of a write.
+    for to in ["csv", "parquet", "perfetto", "paje", "paraver", "otf2"] {
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -f 1; trap '' XFSZ; exec \"$@\"", "sh"]).arg(command());
+        limited.arg("export").arg(&run).args(["--to", to, "--out"]).arg(&out);
+        let output = limited.output().expect("sh starts");
+        assert_eq!(output.status.code(), Some(1), "{to}: {}", said(&output));
+        assert!(said(&output).contains("out"), "{to}: {}", said(&output));
+        assert_eq!(left(), 0, "{to}: {}", said(&output));
+    }
+}
+
+#[test]
+fn a_signal_leaves_nothing() {
+    let recorded = sends_sizes(Mpi::OpenMpi, 40_000);
+    let folder = Fresh::new();
+    let mut export = Command::new(command());
+    export.arg("export").arg(recorded.directory()).args(["--to", "csv", "--out"]);
+    export.arg(folder.join("out")).stderr(Stdio::null());
+    let mut child = export.spawn().expect("the command starts");
+    let count = || std::fs::read_dir(folder.path()).expect("it is there").count();
+    while count() == 0 && child.try_wait().expect("our own child").is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // SAFETY: plain numbers; the process is our own child, which was not yet reaped.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    let status = child.wait().expect("our own child");
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(count(), 0);
+}
+
+#[test]
+fn what_is_damaged_is_not_imported() {
+    let folder = Fresh::new();
+    let out = folder.join("run");
+    for (name, text, what) in [
+        ("a.otf2", "not an archive", "OTF2"),
+        ("a.prv", "no header", "#Paraver"),
+        (
+            "b.prv",
+            "#Paraver (1/1/26 at 10:00):100_ns:1(1):1:1(1:1),0\n2:1:1:9:1:5:50000001:1\n",
+            "line 2",
+        ),
+        ("c.prv.gz", "not compressed", "cannot be read"),
+        ("a.txt", "something else", "neither"),
+    ] {
+        let file = folder.join(name);
+        std::fs::write(&file, text).expect("the folder is writable");
+        let output = gammachi(&["import", "--out"], &[&out, &file]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", said(&output));
+        assert!(said(&output).contains(what), "{name}: {}", said(&output));
+        assert!(said(&output).contains(name), "{name}: {}", said(&output));
+        std::fs::remove_file(file).expect("it is ours");
+        let left = std::fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!(left, 0, "{name}");
+    }
+    let missing = gammachi(&["import", "--out"], &[&out, &folder.join("missing.prv")]);
+    assert_eq!(missing.status.code(), Some(1));
+}
+
+#[test]
+fn a_run_that_died_is_exported_as_far_as_it_got() {
+    let mpi = Mpi::OpenMpi;
+    let job = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(2);
+    let recorded = job.record();
+    let folder = Fresh::new();
+    for to in ["csv", "perfetto", "paje", "paraver", "otf2"] {
+        let out = folder.join(to);
+        let output = gammachi(&["export", "--to", to, "--out"], &[&out, &recorded.directory()]);
+        assert_eq!(output.status.code(), Some(0), "{to}: {}", said(&output));
+    }
+    let calls = std::fs::read_to_string(folder.join("csv").join("calls.csv")).expect("a table");
+    assert!(calls.contains("MPI_Init"), "{calls}");
+}

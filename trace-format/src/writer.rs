@@ -1,0 +1,201 @@
+//! Writes rank files from events that were recorded elsewhere: headers, definitions and slots come in,
+//! a file that [`crate::reader`] reads goes out.
+//!
+//! Not the recorder: that one stores into mapped windows of its own. Here slots are gathered in memory,
+//! a chunk a thread, and written when the chunk is full, so memory is bounded by threads. No file is
+//! held open in between: a run may have more ranks than a process may have files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::encoding::{checksum, encode, framed_bytes};
+use crate::header::{Definition, FileHeader};
+use crate::layout::*;
+
+/// Bytes of the event chunks that are written.
+const CHUNK_BYTES: usize = MAPPING_GRANULE as usize;
+/// Slots of such a chunk.
+const CHUNK_SLOTS: usize = (CHUNK_BYTES - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+
+/// Where a slot was put: its thread, and its place among the thread's slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Position {
+    thread: u32,
+    chunk: usize,
+    slot: usize,
+}
+
+impl Position {
+    /// The slot that stands so many places behind, of the same event.
+    pub fn behind(self, slots: usize) -> Self {
+        Self { slot: self.slot + slots, ..self }
+    }
+}
+
+#[derive(Debug, Default)]
+struct ThreadChunks {
+    /// Offset in the file of each chunk that is written.
+    written: Vec<u64>,
+    slots: Vec<Slot>,
+}
+
+/// A rank file in the making.
+#[derive(Debug)]
+pub struct RankFileWriter {
+    path: PathBuf,
+    /// Where the next chunk goes.
+    end: u64,
+    threads: BTreeMap<u32, ThreadChunks>,
+}
+
+impl RankFileWriter {
+    /// Makes the file of a rank below a run directory, with its header; lengths and checksums in
+    /// `fixed` are filled in.
+    ///
+    /// # Errors
+    /// The file cannot be made, or the header is longer than a header area.
+    pub fn create(run: &Path, fixed: &FixedHeader, header: &FileHeader) -> io::Result<Self> {
+        let path = run.join(rank_file_path(fixed.world, fixed.rank));
+        if let Some(directory) = path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all_at(&header_area(fixed, header)?, 0)?;
+        Ok(Self { path, end: HEADER_BYTES, threads: BTreeMap::new() })
+    }
+
+    /// Path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).open(&self.path)
+    }
+
+    /// Adds an event of a thread, its slot and continuations, behind the thread's earlier ones. Begins
+    /// must not decrease.
+    ///
+    /// # Errors
+    /// The file cannot be written; more continuations than a chunk holds.
+    pub fn event(&mut self, thread: u32, slots: &[Slot]) -> io::Result<Position> {
+        if slots.len() > CHUNK_SLOTS {
+            let what = format!("an event of {} slots", slots.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let chunks = self.threads.entry(thread).or_default();
+        if chunks.slots.len() + slots.len() > CHUNK_SLOTS {
+            self.write_chunk(thread)?;
+        }
+        let chunks = self.threads.entry(thread).or_default();
+        let position = Position { thread, chunk: chunks.written.len(), slot: chunks.slots.len() };
+        chunks.slots.extend_from_slice(slots);
+        Ok(position)
+    }
+
+    /// Changes a slot that was added.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn change(&mut self, at: Position, change: impl FnOnce(&mut Slot)) -> io::Result<()> {
+        let Some(chunks) = self.threads.get_mut(&at.thread) else { return Ok(()) };
+        let Some(offset) = chunks.written.get(at.chunk) else {
+            if let Some(slot) = chunks.slots.get_mut(at.slot) {
+                change(slot);
+            }
+            return Ok(());
+        };
+        let offset = offset + (CHUNK_HEADER_BYTES + at.slot * SLOT_BYTES) as u64;
+        let file = self.open()?;
+        let mut bytes = [0u8; SLOT_BYTES];
+        file.read_exact_at(&mut bytes, offset)?;
+        if let Some(mut slot) = read_plain::<Slot>(&bytes) {
+            change(&mut slot);
+            file.write_all_at(bytes_of(&slot), offset)?;
+        }
+        Ok(())
+    }
+
+    fn write_chunk(&mut self, thread: u32) -> io::Result<()> {
+        let file = self.open()?;
+        let Some(chunks) = self.threads.get_mut(&thread) else { return Ok(()) };
+        let Some(first) = chunks.slots.first() else { return Ok(()) };
+        let content: Vec<u8> = chunks.slots.iter().flat_map(|s| bytes_of(s).to_vec()).collect();
+        let sequence = chunks.written.len() as u32;
+        let chunk = chunk((CHUNK_EVENTS, thread, sequence, first.begin), &content);
+        file.write_all_at(&chunk, self.end)?;
+        chunks.written.push(self.end);
+        chunks.slots.clear();
+        self.end += chunk.len() as u64;
+        Ok(())
+    }
+
+    /// Writes what is left, and the definitions.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self, definitions: &[Definition]) -> io::Result<()> {
+        let threads: Vec<u32> = self.threads.keys().copied().collect();
+        for thread in threads {
+            self.write_chunk(thread)?;
+        }
+        let file = self.open()?;
+        file.write_all_at(&definition_chunk(definitions)?, self.end)?;
+        file.sync_all()
+    }
+}
+
+fn header_area(fixed: &FixedHeader, header: &FileHeader) -> io::Result<Vec<u8>> {
+    let payload = encode(header)
+        .filter(|payload| payload.len() + FIXED_HEADER_BYTES <= HEADER_BYTES as usize)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the header is too long"))?;
+    let mut fixed = *fixed;
+    fixed.payload_bytes = payload.len() as u32;
+    fixed.payload_crc = checksum(&payload);
+    fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
+    let mut area = bytes_of(&fixed).to_vec();
+    area.extend(payload);
+    area.resize(HEADER_BYTES as usize, 0);
+    Ok(area)
+}
+
+fn definition_chunk(definitions: &[Definition]) -> io::Result<Vec<u8>> {
+    let mut records = Vec::new();
+    for definition in definitions {
+        let payload = encode(definition).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "a definition is too long")
+        })?;
+        let end = records.len() + framed_bytes(payload.len());
+        records.extend((payload.len() as u32).to_le_bytes());
+        records.extend(checksum(&payload).to_le_bytes());
+        records.extend(payload);
+        records.resize(end, 0);
+    }
+    Ok(chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records))
+}
+
+fn chunk((kind, thread, sequence, opened_ticks): (u16, u32, u32, u64), content: &[u8]) -> Vec<u8> {
+    let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(CHUNK_GRANULE as usize);
+    let mut header = ChunkHeader {
+        magic: CHUNK_MAGIC,
+        kind,
+        flags: 0,
+        thread,
+        sequence,
+        length: length as u64,
+        opened_ticks,
+        thread_os_id: if kind == CHUNK_EVENTS { 1 + thread } else { 0 },
+        crc: 0,
+        previous_minor_faults: 0,
+        reserved1: [0; 2],
+    };
+    let (from, to) = CHUNK_CRC_COVERS;
+    header.crc = checksum(&bytes_of(&header)[from..to]);
+    let mut chunk = bytes_of(&header).to_vec();
+    chunk.extend(content);
+    chunk.resize(length, 0);
+    chunk
+}
