@@ -320,6 +320,10 @@ impl RankWriter {
     pub fn tool(&mut self, thread: u32, reason: ToolReason, at: (u64, u64)) -> io::Result<()> {
         let (begin, end) = (at.0, Some(at.1));
         self.seen(at.1);
+        if reason == ToolReason::Start {
+            // What follows is the program's.
+            self.init = end;
+        }
         let call =
             ImportedCall { function: TOOL, begin, end, peer: reason as i32, ..Default::default() };
         self.file.event(thread, &call.slots()).map(|_| ())

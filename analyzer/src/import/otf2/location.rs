@@ -325,6 +325,15 @@ impl<'a> Location<'a> {
         self.requests.insert(id, InFlight { at: None, handle, half });
     }
 
+    /// Takes a request out that is complete.
+    fn completed(&mut self, id: u64) -> Option<InFlight> {
+        let request = self.requests.remove(&id);
+        if request.is_none() {
+            self.imported.miss("completions of requests that were not seen being made");
+        }
+        request
+    }
+
     fn outside(&mut self) {
         self.imported.miss("MPI records outside MPI calls");
     }
@@ -358,7 +367,7 @@ impl<'a> Location<'a> {
 
     /// A send is complete.
     pub fn isend_complete(&mut self, id: u64) {
-        let Some(request) = self.requests.remove(&id) else { return };
+        let Some(request) = self.completed(id) else { return };
         self.state(done(request.handle, (0, 0, 0), false));
     }
 
@@ -371,7 +380,7 @@ impl<'a> Location<'a> {
 
     /// A request was cancelled.
     pub fn cancelled(&mut self, id: u64) {
-        let Some(request) = self.requests.remove(&id) else { return };
+        let Some(request) = self.completed(id) else { return };
         self.state(done(request.handle, (0, 0, 0), true));
     }
 
@@ -385,7 +394,7 @@ impl<'a> Location<'a> {
         bytes: u64,
         id: u64,
     ) -> io::Result<()> {
-        let Some(request) = self.requests.remove(&id) else { return Ok(()) };
+        let Some(request) = self.completed(id) else { return Ok(()) };
         let (peer, tag) = (peer as i32, tag as i32);
         self.state(done(request.handle, (peer, tag, bytes), false));
         let communicator = self.communicator(communicator);
@@ -423,7 +432,7 @@ impl<'a> Location<'a> {
         (sent, received): (u64, u64),
         id: u64,
     ) -> io::Result<()> {
-        let Some(request) = self.requests.remove(&id) else { return Ok(()) };
+        let Some(request) = self.completed(id) else { return Ok(()) };
         self.state(done(request.handle, (0, 0, 0), false));
         let communicator = self.communicator(communicator);
         let Some(at) = request.at else { return Ok(()) };
