@@ -248,6 +248,8 @@ functions! {
     /// Sets one.
     fn EvtReaderCallbacks_SetMpiRequestCancelledCallback(Object, *const c_void) -> Code;
     /// Sets one.
+    fn EvtReaderCallbacks_SetMpiCollectiveBeginCallback(Object, *const c_void) -> Code;
+    /// Sets one.
     fn EvtReaderCallbacks_SetMpiCollectiveEndCallback(Object, *const c_void) -> Code;
     /// Sets one.
     fn EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(Object, *const c_void) -> Code;

@@ -8,7 +8,6 @@ use std::ffi::{CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trace_format::functions;
 use trace_format::layout::ToolReason;
 
 use crate::otf2_library::{CALLBACK_SUCCESS, Object, Otf2Library, UNDEFINED_64};
@@ -166,7 +165,7 @@ impl<'a> Archive<'a> {
             let name = definitions.text(*name);
             let kind = match numbers.get(name) {
                 Some(function) if name.starts_with("MPI_") => Kind::Mpi(*function, operation(name)),
-                Some(function) if functions::COMPUTE.contains(&name) => Kind::Compute(*function),
+                Some(function) => Kind::Compute(*function),
                 _ => match name.strip_prefix(RECORDER_PREFIX).and_then(reason) {
                     Some(reason) => Kind::Tool(reason),
                     None => Kind::Region(name.to_owned()),
@@ -355,7 +354,7 @@ pub(super) fn run_id(file: &Path) -> [u8; 16] {
 
 type Set = unsafe extern "C" fn(Object, *const c_void) -> c_int;
 
-fn callbacks_of(library: &Otf2Library) -> [(Set, *const c_void); 13] {
+fn callbacks_of(library: &Otf2Library) -> [(Set, *const c_void); 14] {
     [
         (library.EvtReaderCallbacks_SetEnterCallback, enter as *const c_void),
         (library.EvtReaderCallbacks_SetLeaveCallback, leave as *const c_void),
@@ -367,6 +366,10 @@ fn callbacks_of(library: &Otf2Library) -> [(Set, *const c_void); 13] {
         (library.EvtReaderCallbacks_SetMpiIrecvCallback, received as *const c_void),
         (library.EvtReaderCallbacks_SetMpiRequestTestCallback, tested as *const c_void),
         (library.EvtReaderCallbacks_SetMpiRequestCancelledCallback, cancelled as *const c_void),
+        (
+            library.EvtReaderCallbacks_SetMpiCollectiveBeginCallback,
+            collective_begin as *const c_void,
+        ),
         (library.EvtReaderCallbacks_SetMpiCollectiveEndCallback, collective as *const c_void),
         (
             library.EvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback,
@@ -473,6 +476,8 @@ record!(cancelled, events, (id: u64) {
     events.location.cancelled(id);
     Ok(())
 });
+// What it says, the call itself says.
+record!(collective_begin, events, () Ok(()));
 record!(collective, events, (_what: u8, on: u32, root: u32, sent: u64, received: u64) {
     events.location.collective(on, root, sent, received);
     Ok(())
