@@ -19,6 +19,7 @@ pub mod kernel_program;
 pub mod logpq;
 pub mod model;
 pub mod observed;
+pub mod pack;
 pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
@@ -32,6 +33,7 @@ pub mod sweep;
 pub mod table;
 pub mod tables;
 pub mod timeline;
+pub mod view;
 
 mod child_signals;
 mod figure_files;
@@ -66,6 +68,7 @@ enum Command {
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
     Timeline(timeline::TimelineArguments),
+    View(view::ViewArguments),
     Plot(plot::PlotArguments),
     Dump(dump::DumpArguments),
     Clock(clock::ClockArguments),
@@ -79,6 +82,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
+    Pack(pack::PackArguments),
+    Unpack(pack::UnpackArguments),
     #[command(hide = true)]
     Completions(shell_files::CompletionsArguments),
     #[command(hide = true)]
@@ -93,6 +98,7 @@ pub fn run_command() -> ExitCode {
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
             Command::Timeline(arguments) => timeline::timeline(arguments),
+            Command::View(arguments) => view::view(arguments),
             Command::Plot(arguments) => plot::plot(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Clock(arguments) => clock::clock(arguments),
@@ -106,6 +112,8 @@ pub fn run_command() -> ExitCode {
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),
+            Command::Pack(arguments) => pack::pack(arguments),
+            Command::Unpack(arguments) => pack::unpack(arguments),
             Command::Completions(arguments) => {
                 shell_files::completions(arguments, CommandLine::command())
             }

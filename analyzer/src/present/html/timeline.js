@@ -50,7 +50,7 @@ class Timeline {
       const { from, to } = this.view;
       const single = this.source.covers(from, to);
       this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
-        + (single ? "single calls" : "shares of time a column; single calls lie under the brackets of the ruler");
+        + (single ? ["single calls", this.source.messagesNote].filter(Boolean).join(" · ") : this.source.hint);
     });
   }
 

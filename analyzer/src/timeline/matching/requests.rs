@@ -6,7 +6,9 @@
 //! made first is completed first. Threads keep the rule: a handle cannot be made anew before the
 //! call that completes its last use has begun.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use crate::timeline::communicators::Standing;
 
@@ -103,7 +105,7 @@ impl Request {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Handle {
     first: Request,
     later: VecDeque<Request>,
@@ -121,16 +123,16 @@ pub(super) enum Found {
 }
 
 /// The requests of one rank.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Requests {
-    handles: HashMap<u32, Handle>,
+    handles: FxHashMap<u32, Handle>,
     /// Calls of several threads may overlap.
     threaded: bool,
 }
 
 impl Requests {
     pub fn new(threaded: bool) -> Self {
-        Self { handles: HashMap::new(), threaded }
+        Self { handles: FxHashMap::default(), threaded }
     }
 
     /// A request for one operation was made. Gives what its handle stood for, where its end was
