@@ -180,9 +180,10 @@ impl RankFile {
         if file.metadata().map_err(io)?.len() < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
+        // Hardly a page is ever written to: memory for all of a large file need not be there.
         // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
         // never shorten a file that is not finished).
-        let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
+        let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(&file) }.map_err(io)?;
         Self::read(path, map, None)
     }
 

@@ -88,18 +88,18 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     for diagnosis in &run.diagnoses {
         say(&format!("{diagnosis}"));
     }
-    if index.rows.is_empty() {
-        return Err(CommandError::failed(format!(
-            "{}: no rank has any time to show (none came out of MPI_Init)",
-            arguments.run.display()
-        )));
-    }
     if arguments.index_only {
         return Ok(());
     }
     let communicators = CommunicatorTable::new(&run);
     let look = Look { run: &run, timeline: &timeline, index: &index };
     let view = View::new(look, &communicators);
+    if view.rows() == 0 || view.length_s() <= 0.0 {
+        return Err(CommandError::failed(format!(
+            "{}: no rank has any time to show: none did anything between MPI_Init and its end",
+            arguments.run.display()
+        )));
+    }
     let server = Loopback::new(arguments.port).map_err(|error| {
         CommandError::failed(format!("127.0.0.1:{}: cannot listen: {error}", arguments.port))
     })?;
@@ -284,3 +284,6 @@ fn meetings(replay: &Replay, from_s: f64, to_s: f64) -> Meetings {
     }
     met
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 // BLOCK rows, level by level, each bin half as long as one of the level above; single calls and messages
 // come for the stretch in view once it is short enough. What is not there yet is drawn from a coarser tile.
 
-const BINS = 256, BLOCK = 32, MOST_TILES = 160, MOST_REQUESTS = 4;
+const BINS = 256, BLOCK = 32, MOST_TILES = 160, MOST_REQUESTS = 4, MOST_ROWS = 1024;
 
 class TileSource {
   constructor(data) {
@@ -158,7 +158,7 @@ class TileSource {
     const [from, to] = this.pending, margin = (to - from) / 2;
     const rows = [...this.seen].sort((a, b) => a - b);
     this.seen.clear();
-    if (!rows.length) return;
+    if (!rows.length || rows.at(-1) - rows[0] >= MOST_ROWS) return;
     const stretch = [Math.max(0, from - margin), Math.min(this.length_s, to + margin)];
     this.loading = true;
     try {
