@@ -54,7 +54,9 @@ pub enum Step<'e> {
 #[derive(Debug, Clone)]
 struct RankEvents<'a> {
     threads: Vec<(u32, Peekable<Events<'a>>)>,
-    next: Option<(u32, Event)>,
+    next: Option<Event>,
+    /// The thread of that event.
+    thread: u32,
 }
 
 impl<'a> RankEvents<'a> {
@@ -65,20 +67,20 @@ impl<'a> RankEvents<'a> {
             Part::Unbroken => file.events_before_totals(thread).peekable(),
         };
         let threads = file.threads.iter().map(|thread| (thread.number, events(thread))).collect();
-        Self { threads, next: None }
+        Self { threads, next: None, thread: 0 }
     }
 
     /// The next event that is wanted.
     fn advance(&mut self, wanted: &impl Fn(&Event) -> bool) {
         if let [(number, events)] = self.threads.as_mut_slice() {
-            self.next = loop {
-                match events.next() {
-                    Some(event) if wanted(&event) => break Some((*number, event)),
-                    Some(_) => {}
-                    None => break None,
+            self.thread = *number;
+            loop {
+                // In place: an event is some 200 bytes.
+                self.next = events.next();
+                if self.next.as_ref().is_none_or(wanted) {
+                    return;
                 }
-            };
-            return;
+            }
         }
         self.next = loop {
             let heads = self.threads.iter_mut().enumerate();
@@ -87,7 +89,10 @@ impl<'a> RankEvents<'a> {
             let Some((_, index)) = begins.min() else { break None };
             let (number, events) = &mut self.threads[index];
             match events.next() {
-                Some(event) if wanted(&event) => break Some((*number, event)),
+                Some(event) if wanted(&event) => {
+                    self.thread = *number;
+                    break Some(event);
+                }
                 _ => {}
             }
         };
@@ -142,7 +147,7 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
     fn read(&mut self, rank: usize) -> Option<i64> {
         let wanted = &self.wanted;
         self.ranks[rank].advance(&|event| wanted.wants(rank, event));
-        let (_, event) = self.ranks[rank].next.as_ref()?;
+        let event = self.ranks[rank].next.as_ref()?;
         let ticks = match self.moment {
             Moment::Begin => event.begin,
             Moment::End => event.end.unwrap_or(event.begin),
@@ -185,7 +190,7 @@ impl<F: Wanted> EventStreams<'_, F> {
         }
         let &Reverse((time_ns, rank)) = self.heap.peek()?;
         (self.out, self.now_ns) = (Some(rank), time_ns);
-        let (thread, event) = self.ranks[rank].next.as_ref()?;
-        Some(Step::Event { rank, thread: *thread, event })
+        let RankEvents { next, thread, .. } = &self.ranks[rank];
+        Some(Step::Event { rank, thread: *thread, event: next.as_ref()? })
     }
 }

@@ -56,7 +56,7 @@ pub struct ViewArguments {
 /// Threads that answer requests.
 const ANSWERING: usize = 4;
 /// Events that are read for the messages of a stretch before matching has come there.
-const MOST_EVENTS: u64 = 4_000_000;
+const MOST_EVENTS: u64 = 400_000;
 /// Messages of a stretch that are kept.
 const MOST_MESSAGES: usize = 20_000;
 

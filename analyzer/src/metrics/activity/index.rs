@@ -208,7 +208,7 @@ fn of_rank(
     done: &AtomicU64,
 ) -> Vec<(RowFacts, Vec<Place>)> {
     let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
-    let functions = Functions::new(&trace.file);
+    let functions = Functions::new(trace);
     let kinds = FunctionKinds::new(&trace.file);
     let mut rows = Vec::new();
     if thread_of(&trace.file, 0).is_none() {
@@ -439,14 +439,14 @@ impl<'a> Look<'a> {
         let facts = &self.index.rows[row];
         let clock = &self.timeline.ranks[facts.position].clock;
         let bin_s = (to_s - from_s) / bins.max(1) as f64;
-        let functions = Functions::new(&self.run.ranks[facts.position].file);
+        let functions = Functions::new(&self.run.ranks[facts.position]);
         let kinds = FunctionKinds::new(&self.run.ranks[facts.position].file);
         let mut walk: Option<(usize, Walker)> = None;
-        let mut before: Option<[u64; KINDS]> = None;
+        let mut before: Option<(u64, [u64; KINDS])> = None;
         let mut out = Vec::with_capacity(bins);
         for edge in 0..=bins {
-            let ticks = clock.ticks_at(from_s + bin_s * edge as f64);
-            let moment = ticks.clamp(facts.begin_ticks, facts.end_ticks);
+            let at = clock.ticks_at(from_s + bin_s * edge as f64);
+            let moment = at.clamp(facts.begin_ticks, facts.end_ticks);
             let place = self.index.place_before(facts, moment);
             let ticks = match place {
                 Some(place) if self.is_short(facts, place, clock.duration_s(1), bin_s) => {
@@ -454,18 +454,19 @@ impl<'a> Look<'a> {
                 }
                 _ => {
                     let key = place.map_or(usize::MAX, |place| place);
-                    let (at, walker) = walk
+                    let (of, walker) = walk
                         .take()
-                        .filter(|(at, _)| *at == key)
+                        .filter(|(of, _)| *of == key)
                         .unwrap_or_else(|| (key, self.walker(facts, place, (&functions, &kinds))));
-                    let (_, walker) = walk.insert((at, walker));
+                    let (_, walker) = walk.insert((of, walker));
                     walker.up_to(moment)
                 }
             };
-            if let Some(before) = before.replace(ticks) {
+            if let Some((from, before)) = before.replace((at, ticks)) {
+                // Bins may be a few ticks long: what counts is how many.
+                let length = at.saturating_sub(from).max(1) as f64;
                 out.push(std::array::from_fn(|kind| {
-                    let ticks = ticks[kind].saturating_sub(before[kind]);
-                    (clock.duration_s(ticks) / bin_s) as f32
+                    (ticks[kind].saturating_sub(before[kind]) as f64 / length) as f32
                 }));
             }
         }

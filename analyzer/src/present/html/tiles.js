@@ -88,7 +88,9 @@ class TileSource {
       return true;
     }
     this.seen.add(row);
-    const level = Math.max(0, Math.min(48, Math.ceil(Math.log2(this.length_s / (BINS * column_s)) - 1e-6)));
+    // Bins of some counter ticks are the shortest.
+    const finest = Math.floor(Math.log2(this.length_s / (BINS * 4e-9)));
+    const level = Math.max(0, Math.min(48, finest, Math.ceil(Math.log2(this.length_s / (BINS * column_s)) - 1e-6)));
     const tile_s = this.length_s / 2 ** level, block = Math.floor(row / BLOCK);
     const first = Math.max(0, Math.floor(from_s / tile_s));
     const last = Math.min(2 ** level - 1, Math.ceil(to_s / tile_s) - 1);
