@@ -126,6 +126,8 @@ class RankFile:
         fixed = struct.unpack_from("<8sHBBIIIIIII", self.data)
         magic, version, _, self.counter, self.rank, self.world_size, self.world = fixed[:7]
         _, payload_bytes, payload_crc, fixed_crc = fixed[7:]
+        if magic == b"GAMMPACK":
+            raise Unreadable("is packed; `gammachi unpack` gives back the rank file")
         if magic != b"GAMMACHI":
             raise Unreadable("not a gammachi rank file")
         if version != 1:

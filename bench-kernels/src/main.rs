@@ -9,6 +9,7 @@
 mod blas;
 mod blocking;
 mod blocks;
+mod buffer;
 mod cannon;
 mod ceilings;
 mod clock;

@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::blas::{self, Blas};
+use crate::buffer::Buffer;
 use crate::conditions::{Conditions, Watch};
 use crate::failure::Failure;
 use crate::network::partner_across;
@@ -317,8 +318,8 @@ struct Bench<'w> {
     calls: Calls,
     a: Vec<f64>,
     c: Vec<f64>,
-    out: Vec<u8>,
-    into: Vec<u8>,
+    out: Buffer,
+    into: Buffer,
     wrong: u64,
 }
 
@@ -337,8 +338,8 @@ impl<'w> Bench<'w> {
             // Every row sums to the order: A times ones, repeated, stays easy to check.
             a: vec![1.0; words],
             c: vec![0.0; words],
-            out: vec![0x3c; bytes],
-            into: vec![0; bytes * WINDOW as usize],
+            out: Buffer::filled(bytes, 0x3c),
+            into: Buffer::filled(bytes * WINDOW as usize, 0),
             wrong: 0,
         }
     }

@@ -243,37 +243,44 @@ impl ToolReason {
 
 impl Slot {
     /// Function number with its flags.
+    #[inline]
     pub fn function_and_flags(&self) -> u16 {
         (self.word >> 32) as u16
     }
 
     /// Function number without flags.
+    #[inline]
     pub fn function(&self) -> u16 {
         self.function_and_flags() & FUNCTION_MASK
     }
 
     /// Duration in ticks, or [`DURATION_ESCAPE`].
+    #[inline]
     pub fn duration(&self) -> u32 {
         self.word as u32
     }
 
     /// Communicator's local id.
+    #[inline]
     pub fn communicator(&self) -> u16 {
         (self.word >> 48) as u16
     }
 
     /// Whether the call had not returned when the slot was last written.
+    #[inline]
     pub fn is_open(&self) -> bool {
         self.function_and_flags() & FUNCTION_OPEN != 0
     }
 
     /// Whether the call was left by longjmp or an exception.
+    #[inline]
     pub fn is_abandoned(&self) -> bool {
         self.function_and_flags() & FUNCTION_ABANDONED != 0
     }
 }
 
 /// The word of a slot from its parts.
+#[inline]
 pub const fn slot_word(duration: u32, function: u16, communicator: u16) -> u64 {
     duration as u64 | (function as u64) << 32 | (communicator as u64) << 48
 }

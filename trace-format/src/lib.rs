@@ -22,6 +22,8 @@ pub mod environment;
 pub mod functions;
 pub mod header;
 pub mod layout;
+#[cfg(feature = "reader")]
+pub mod pack;
 pub mod procedures;
 #[cfg(feature = "reader")]
 pub mod reader;

@@ -8,21 +8,27 @@
 //! are published last word first) and use its windows again, which is why those of a file that is not
 //! finished are copied while their header stays the same. One that *shortens* the file while it is
 //! read would end the reader with SIGBUS: the recorder only shortens a file that it has finished.
+//!
+//! A packed file ([`crate::pack`]) is read as its original is: offsets are those of the original.
 
 mod chunks;
 mod events;
 mod totals;
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapMut, MmapOptions};
+use serde::{Deserialize, Serialize};
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::functions::{Class, class_of};
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
+use crate::pack::{PACKED_MAGIC, PackedFile};
 use crate::totals::SELECTOR_AT;
 use chunks::Found;
 
@@ -33,11 +39,11 @@ const HOLD_TRIES: usize = 16;
 /// Bytes behind a window's last used slot that are held with it: the reader looks there for strays.
 const HELD_BEHIND: usize = 64 * SLOT_BYTES;
 
-pub use events::{Event, Events, Half, RequestState};
+pub use events::{BriefEvent, Event, Events, Half, Position, RequestState};
 pub use totals::Totals;
 
 /// Something wrong in a file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Byte offset in the file.
     pub offset: u64,
@@ -136,7 +142,11 @@ pub struct RankFile {
     functions: Vec<String>,
     /// For each function, whether its slot's tag field holds the bytes received.
     collectives: Vec<bool>,
+    /// Where each event chunk's slots lie: from, to.
+    event_areas: Vec<(usize, usize)>,
+    /// The file, or all of a packed one but its event slots.
     map: MmapMut,
+    packed: Option<PackedFile>,
 }
 
 impl RankFile {
@@ -161,13 +171,37 @@ impl RankFile {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         let file = File::open(path).map_err(io)?;
+        let mut start = [0; PACKED_MAGIC.len()];
+        if file.read_at(&mut start, 0).is_ok_and(|read| read == start.len())
+            && PackedFile::is_packed(&start)
+        {
+            return Self::open_packed(path, &file);
+        }
         if file.metadata().map_err(io)?.len() < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
+        // Hardly a page is ever written to: memory for all of a large file need not be there.
         // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
         // never shorten a file that is not finished).
-        let map = unsafe { MmapOptions::new().map_copy(&file) }.map_err(io)?;
-        Self::read(path, map)
+        let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(&file) }.map_err(io)?;
+        Self::read(path, map, None)
+    }
+
+    /// A file that was packed: what is not event slots is unpacked at once, the slots where they are read.
+    fn open_packed(path: &Path, file: &File) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
+        let packed = PackedFile::open(file).map_err(bad)?;
+        // Pages that nothing is written to take no memory.
+        let length = packed.covered.max(1);
+        let mut map = MmapOptions::new().len(length).no_reserve_swap().map_anon().map_err(io)?;
+        let damaged = packed.plain(|at, bytes| map[at..at + bytes.len()].copy_from_slice(bytes));
+        let damage = packed.damage.clone();
+        let mut rank_file = Self::read(path, map, Some(packed))?;
+        for (offset, what) in damaged.into_iter().chain(damage) {
+            rank_file.diagnoses.push(Diagnosis { offset, what });
+        }
+        Ok(rank_file)
     }
 
     /// As [`RankFile::open`], for the bytes of a file that lies elsewhere (in an archive, or made by a
@@ -180,10 +214,10 @@ impl RankFile {
         // A mapping cannot be empty.
         let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(io)?;
         map[..bytes.len()].copy_from_slice(bytes);
-        Self::read(path, map)
+        Self::read(path, map, None)
     }
 
-    fn read(path: &Path, map: MmapMut) -> Result<Self, OpenError> {
+    fn read(path: &Path, map: MmapMut, packed: Option<PackedFile>) -> Result<Self, OpenError> {
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         if (map.len() as u64) < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
@@ -206,9 +240,15 @@ impl RankFile {
             outrun: false,
             functions,
             collectives,
+            event_areas: Vec::new(),
             map,
+            packed,
         };
         rank_file.walk_chunks();
+        let threads = rank_file.threads.len();
+        if let Some(packed) = &mut rank_file.packed {
+            packed.keep_for(threads);
+        }
         Ok(rank_file)
     }
 
@@ -223,14 +263,30 @@ impl RankFile {
         &self.functions
     }
 
+    #[inline]
     fn holds_received(&self, function: u16) -> bool {
         let index = usize::from(function).wrapping_sub(usize::from(FIRST_FUNCTION));
         self.fixed.level > 0 && self.collectives.get(index).copied().unwrap_or(false)
     }
 
-    /// Bytes of the file.
+    /// Bytes of the file; of a packed one those that it had before.
     pub fn file_bytes(&self) -> u64 {
-        self.map.len() as u64
+        self.packed.as_ref().map_or(self.map.len() as u64, |packed| packed.original_bytes)
+    }
+
+    /// The packed file, where this is one.
+    pub fn packed(&self) -> Option<&PackedFile> {
+        self.packed.as_ref()
+    }
+
+    /// The file's bytes; of a packed one without its event slots.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// Where the slots of each event chunk lie: from, to.
+    pub(crate) fn event_areas(&self) -> &[(usize, usize)] {
+        &self.event_areas
     }
 
     /// The kept events of a thread in order of their begin.
@@ -247,6 +303,15 @@ impl RankFile {
     /// The kept events of a thread behind those that its [`Thread::totals`] stand for.
     pub fn events_behind_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
         Events::of(self, thread, thread.first_behind_totals()..thread.chunks.len())
+    }
+
+    /// The kept events of a thread from one on, whose position [`Events::position_of`] gave; where it
+    /// stands before the thread's [`Thread::totals`], only up to those, which is said.
+    pub fn events_from<'a>(&'a self, thread: &'a Thread, position: Position) -> (Events<'a>, bool) {
+        let behind = thread.first_behind_totals();
+        let before_totals = thread.totals.is_some() && (position.chunk as usize) < behind;
+        let end = if before_totals { behind } else { thread.chunks.len() };
+        (Events::from(self, thread, position, end), before_totals)
     }
 
     /// Requests of a call on several (MPI_Waitall and kin), in the order of its array.
@@ -272,9 +337,19 @@ impl RankFile {
 
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
         let first = event.offset + SLOT_BYTES;
-        (0..event.continuations)
-            .filter_map(move |index| self.map.get(first + index * SLOT_BYTES..))
-            .filter_map(read_plain::<Slot>)
+        // They lie in the same piece of a packed file as their event.
+        let piece = match &self.packed {
+            Some(packed) if event.continuations > 0 => packed.block_at(first).ok(),
+            _ => None,
+        };
+        let unpacked: Option<(usize, Arc<[u8]>)> = piece.map(|block| (block.first, block.bytes));
+        (0..event.continuations).filter_map(move |index| {
+            let at = first + index * SLOT_BYTES;
+            match &unpacked {
+                Some((begin, bytes)) => read_plain(bytes.get(at - begin..)?),
+                None => read_plain(self.map.get(at..)?),
+            }
+        })
     }
 
     fn diagnose(&mut self, offset: usize, what: impl Into<String>) {
@@ -307,7 +382,10 @@ impl RankFile {
             }
             let end = (at as u64).saturating_add(chunk.length).min(self.map.len() as u64) as usize;
             match chunk.kind {
-                CHUNK_EVENTS => found.events.push((chunk, at, end)),
+                CHUNK_EVENTS => {
+                    self.event_areas.push(((at + CHUNK_HEADER_BYTES).min(end), end));
+                    found.events.push((chunk, at, end));
+                }
                 CHUNK_DEFINITIONS => self.read_definitions(at + CHUNK_HEADER_BYTES, end),
                 CHUNK_TOTALS => match self.read_totals(at, end) {
                     Ok(Some(totals)) => found.totals.push((chunk, totals)),
@@ -320,7 +398,9 @@ impl RankFile {
             }
             at = at.saturating_add(chunk.length as usize);
         }
-        if !self.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })) {
+        let finalized = |d: &Definition| matches!(d, Definition::Finalized { .. });
+        // Nobody writes to a packed file.
+        if self.packed.is_none() && !self.definitions.iter().any(finalized) {
             found.events.retain_mut(|(chunk, at, end)| {
                 chunk.flags & CHUNK_IS_WINDOW == 0 || self.hold(chunk, *at, *end)
             });
@@ -417,6 +497,16 @@ impl RankFile {
         let payload = at + FRAME_BYTES..(at + FRAME_BYTES).checked_add(length)?;
         let fits = length > 0 && length <= MAX_PAYLOAD_BYTES && payload.end <= end;
         (fits && checksum(&self.map[payload.clone()]) == crc).then_some(payload)
+    }
+
+    /// A slot whose word another process may be storing.
+    #[inline]
+    fn load_slot(&self, at: usize) -> Slot {
+        let bytes = &self.map[at..at + SLOT_BYTES];
+        debug_assert!(at.is_multiple_of(8));
+        // SAFETY: as in `load_u64`; the word is the slot's second.
+        let word = unsafe { &*bytes.as_ptr().add(8).cast::<AtomicU64>() }.load(Ordering::Acquire);
+        Slot { word, ..read_plain(bytes).unwrap_or_default() }
     }
 
     /// A word that another process may be storing.

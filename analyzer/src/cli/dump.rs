@@ -95,9 +95,10 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
             && arguments.function.as_ref().is_none_or(of_function)
             && arguments.selects_time(dump.clock(rank).seconds(event.begin))
     };
-    for step in EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), wanted) {
+    let mut streams = EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), wanted);
+    while let Some(step) = streams.next_step() {
         if let Step::Event { rank, thread, event } = step {
-            let line = dump.event(rank, thread, &event);
+            let line = dump.event(rank, thread, event);
             lines.print(&line, || line.text());
             if lines.failed.is_some() {
                 break;

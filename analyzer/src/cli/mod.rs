@@ -21,6 +21,7 @@ pub mod kernel_program;
 pub mod logpq;
 pub mod model;
 pub mod observed;
+pub mod pack;
 pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
@@ -34,6 +35,7 @@ pub mod sweep;
 pub mod table;
 pub mod tables;
 pub mod timeline;
+pub mod view;
 
 mod child_signals;
 mod figure_files;
@@ -69,6 +71,7 @@ enum Command {
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
     Timeline(timeline::TimelineArguments),
+    View(view::ViewArguments),
     Plot(plot::PlotArguments),
     Dump(dump::DumpArguments),
     Export(export::ExportArguments),
@@ -84,6 +87,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
+    Pack(pack::PackArguments),
+    Unpack(pack::UnpackArguments),
     #[command(hide = true)]
     Completions(shell_files::CompletionsArguments),
     #[command(hide = true)]
@@ -98,6 +103,7 @@ pub fn run_command() -> ExitCode {
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
             Command::Timeline(arguments) => timeline::timeline(arguments),
+            Command::View(arguments) => view::view(arguments),
             Command::Plot(arguments) => plot::plot(arguments),
             Command::Dump(arguments) => dump::dump(arguments),
             Command::Export(arguments) => export::export(arguments),
@@ -113,6 +119,8 @@ pub fn run_command() -> ExitCode {
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),
+            Command::Pack(arguments) => pack::pack(arguments),
+            Command::Unpack(arguments) => pack::unpack(arguments),
             Command::Completions(arguments) => {
                 shell_files::completions(arguments, CommandLine::command())
             }

@@ -7,6 +7,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
 use crate::timeline::matching::{
@@ -171,14 +173,16 @@ impl MessageMetrics {
             communicators,
             gathering,
             row_of,
-            sizes: BTreeMap::new(),
+            sizes: vec![Traffic::default(); SIZE_CLASSES],
+            pairs: FxHashMap::default(),
             metrics: Self { communicators: rows, ..Self::default() },
         };
         let summary = matching::match_run(run, timeline, communicators, &mut tally);
         let mut metrics = tally.metrics;
         metrics.summary = summary;
-        metrics.sizes =
-            tally.sizes.into_iter().map(|(class, traffic)| size_class(class, traffic)).collect();
+        metrics.matrix.pairs = tally.pairs.into_iter().collect();
+        let classes = (0u32..).zip(tally.sizes).filter(|(_, traffic)| traffic.count > 0);
+        metrics.sizes = classes.map(|(class, traffic)| size_class(class, traffic)).collect();
         Some(metrics)
     }
 
@@ -215,6 +219,9 @@ impl MessageMetrics {
         notes
     }
 }
+
+/// Classes of sizes: up to 2⁶⁴ − 1 bytes.
+const SIZE_CLASSES: usize = 65;
 
 /// Class of a size: 0 for 0 bytes, else 1 + the exponent of its power of two.
 fn class_of_size(bytes: u64) -> u32 {
@@ -272,7 +279,10 @@ struct Tally<'a> {
     communicators: &'a CommunicatorTable,
     gathering: &'a mut Gathering,
     row_of: Vec<usize>,
-    sizes: BTreeMap<u32, Traffic>,
+    /// By class of size.
+    sizes: Vec<Traffic>,
+    /// By sender and receiver.
+    pairs: FxHashMap<(u32, u32), Traffic>,
     metrics: MessageMetrics,
 }
 
@@ -315,8 +325,8 @@ impl MatchSink for Tally<'_> {
         self.metrics.total.add(traffic);
         self.metrics.wildcard_receives += u64::from(message.wildcard);
         self.count_early(message);
-        self.metrics.matrix.pairs.entry((send.rank, receive.rank)).or_default().add(traffic);
-        self.sizes.entry(class_of_size(message.bytes)).or_default().add(traffic);
+        self.pairs.entry((send.rank, receive.rank)).or_default().add(traffic);
+        self.sizes[class_of_size(message.bytes) as usize].add(traffic);
         if let Some(row) = self.row(message.communicator) {
             row.messages.add(traffic);
         }

@@ -239,17 +239,55 @@ impl Metrics {
         timeline: &GlobalTimeline,
         selection: &Selection,
     ) -> Result<Self, SelectionError> {
+        Self::with(run, timeline, selection, true)
+    }
+
+    /// As [`Metrics::new`], without matching messages: [`Metrics::messages`] is `None`. Where ranks did
+    /// not finish they are matched all the same, to tell whom each waits for.
+    ///
+    /// # Errors
+    /// As [`Metrics::new`].
+    pub fn without_messages(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        selection: &Selection,
+    ) -> Result<Self, SelectionError> {
+        let all_finished = run.missing.is_empty() && run.ranks.iter().all(|r| r.facts.finalized());
+        Self::with(run, timeline, selection, !all_finished)
+    }
+
+    fn with(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        selection: &Selection,
+        messages: bool,
+    ) -> Result<Self, SelectionError> {
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);
         let resolved = Resolved::new(run, timeline, selection)?;
         notes.extend(resolved.notes.iter().cloned());
-        let passes: Vec<rank::RankPass> = (0..run.ranks.len())
-            .into_par_iter()
-            .map(|index| {
-                let stretches = &resolved.ranks[index];
-                rank::RankPass::new(&run.ranks[index], &timeline.ranks[index], stretches, compute)
-            })
-            .collect();
+        let communicators = CommunicatorTable::new(run);
+        let mut gathering = Gathering::default();
+        // Matching follows all ranks at once and keeps one core busy; the others sum up the ranks.
+        if !messages {
+            notes.push("messages and communicators are left out (--no-messages)".into());
+        }
+        let (messages, passes) = rayon::join(
+            || match messages {
+                true => {
+                    let gathering = &mut gathering;
+                    MessageMetrics::new(run, timeline, &resolved, &communicators, gathering)
+                }
+                false => None,
+            },
+            || -> Vec<rank::RankPass> {
+                let pass = |index: usize| {
+                    let (trace, time) = (&run.ranks[index], &timeline.ranks[index]);
+                    rank::RankPass::new(trace, time, &resolved.ranks[index], compute)
+                };
+                (0..run.ranks.len()).into_par_iter().map(pass).collect()
+            },
+        );
         let calls = calls::merge(run, timeline, &passes);
         let mut diagnoses = Vec::new();
         let mut ranks = Vec::with_capacity(passes.len());
@@ -274,10 +312,6 @@ impl Metrics {
                     .into(),
             );
         }
-        let communicators = CommunicatorTable::new(run);
-        let mut gathering = Gathering::default();
-        let messages =
-            MessageMetrics::new(run, timeline, &resolved, &communicators, &mut gathering);
         let unfinished = Unfinished::new(run, timeline, &communicators, gathering);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
         let sites = SiteMetrics::new(run, timeline, &resolved);

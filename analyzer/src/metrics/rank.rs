@@ -147,13 +147,13 @@ impl RankPass {
                         pass.polls.ticks = pass.polls.ticks.saturating_add(call.ticks);
                     }
                 }
-                segmenter.push(&span).for_each(|segment| sums.add(&segment));
+                segmenter.push(&span, |segment| sums.add(&segment));
             }
             if let Some(totals) = thread.totals.as_ref().filter(|_| selection.every_call) {
                 pass.add_totals(totals, &trace.file, &mut calls);
                 thread_calls = thread_calls.saturating_add(totals.header.calls);
             }
-            segmenter.finish().for_each(|segment| sums.add(&segment));
+            segmenter.finish(|segment| sums.add(&segment));
             let (mpi_ticks, tool_ticks) = (sums.mpi_ticks, sums.tool_ticks);
             let compute_ticks = match thread.number {
                 0 => pass.take_main(sums),
@@ -171,7 +171,7 @@ impl RankPass {
             // No event of the first thread: its whole stretch is the program's own.
             let mut main = Sums::new(stretches, mode);
             let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
-            segmenter.finish().for_each(|segment| main.add(&segment));
+            segmenter.finish(|segment| main.add(&segment));
             pass.take_main(main);
         }
         if threads.iter().any(|thread| thread.number != 0) {
@@ -252,7 +252,8 @@ impl CallSums {
         self.count = self.count.saturating_add(call.count);
         self.ticks = self.ticks.saturating_add(ticks);
         // Of a run of polls only the mean is known.
-        self.max_ticks = self.max_ticks.max(ticks / call.count.max(1));
+        let mean_ticks = if call.count > 1 { ticks / call.count } else { ticks };
+        self.max_ticks = self.max_ticks.max(mean_ticks);
         self.bytes = self.bytes.saturating_add(call.bytes);
     }
 }

@@ -75,9 +75,12 @@ pub(super) struct RankSelection {
 impl RankSelection {
     /// Whether what begins then counts in the selection.
     pub fn counts(&self, begin_ticks: u64) -> bool {
+        if self.every_call {
+            return true;
+        }
         let index = self.stretches.partition_point(|(begin, _)| *begin <= begin_ticks);
         let before = index.checked_sub(1).and_then(|index| self.stretches.get(index));
-        self.every_call || before.is_some_and(|(_, end)| begin_ticks < *end)
+        before.is_some_and(|(_, end)| begin_ticks < *end)
     }
 }
 

@@ -1,9 +1,7 @@
 //! A thread's stretch without holes: spans come in, segments that follow each other from the
 //! stretch's begin to its end go out.
 
-use std::array::IntoIter;
-use std::collections::BTreeSet;
-use std::iter::Flatten;
+use std::collections::{BTreeSet, VecDeque};
 
 use trace_format::functions::{Class, class_of, is_light};
 use trace_format::layout::FIRST_FUNCTION;
@@ -17,7 +15,8 @@ use super::spans::{Span, SpanKind, Spans};
 #[derive(Debug)]
 pub(super) struct Functions {
     compute: Vec<bool>,
-    light: Vec<bool>,
+    /// What the time inside each is: small functions' time is the program's own.
+    activities: Vec<Activity>,
     /// Regions that are computation; `None` for all.
     regions: Option<BTreeSet<u32>>,
 }
@@ -34,15 +33,15 @@ impl Functions {
         });
         Self {
             compute: names().map(|name| class_of(name) == Class::Compute).collect(),
-            light: names().map(|name| is_light(name)).collect(),
+            activities: names().map(|name| activity_of(name)).collect(),
             regions,
         }
     }
 
-    /// Whether a function is a small one, whose time is the program's own.
-    fn is_light(&self, function: u16) -> bool {
+    #[inline]
+    fn activity(&self, function: u16) -> Activity {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
-        self.light.get(index).copied().unwrap_or(false)
+        self.activities.get(index).copied().unwrap_or(Activity::Mpi)
     }
 
     /// Whether a region is computation with `--compute regions`.
@@ -51,6 +50,7 @@ impl Functions {
     }
 
     /// Whether a function is an interposed compute function.
+    #[inline]
     pub fn is_compute(&self, function: u16) -> bool {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
         self.compute.get(index).copied().unwrap_or(false)
@@ -70,6 +70,14 @@ pub(super) enum Activity {
     Own,
 }
 
+fn activity_of(name: &str) -> Activity {
+    match class_of(name) {
+        _ if is_light(name) => Activity::Own,
+        Class::Compute => Activity::Compute,
+        _ => Activity::Mpi,
+    }
+}
+
 /// A piece of a thread's stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
@@ -82,6 +90,7 @@ pub(super) struct Segment {
 
 impl Segment {
     /// Whether it is useful work.
+    #[inline]
     pub fn is_useful(&self, mode: ComputeMode) -> bool {
         let work = matches!(self.activity, Activity::Compute | Activity::Own);
         match mode {
@@ -91,9 +100,6 @@ impl Segment {
         }
     }
 }
-
-/// The segments that a span completes, in order.
-pub(super) type Completed = Flatten<IntoIter<Option<Segment>, 3>>;
 
 /// Cuts a stretch into segments, span by span.
 #[derive(Debug)]
@@ -113,6 +119,21 @@ impl<'a> Segmenter<'a> {
         Self { functions, at_ticks: begin_ticks, end_ticks, open_regions: 0, polls_ticks: 0 }
     }
 
+    /// What has not become segments yet: from when on, and the ticks inside polls.
+    pub fn state(&self) -> (u64, u64) {
+        (self.at_ticks, self.polls_ticks)
+    }
+
+    /// As one that has come to a state; open regions are not known.
+    pub fn resume(
+        (at_ticks, polls_ticks): (u64, u64),
+        end_ticks: u64,
+        functions: &'a Functions,
+    ) -> Self {
+        Self { polls_ticks, ..Self::new(at_ticks, end_ticks, functions) }
+    }
+
+    #[inline]
     fn advance(&mut self, to_ticks: u64, activity: Activity) -> Option<Segment> {
         let end_ticks = to_ticks.min(self.end_ticks);
         (end_ticks > self.at_ticks).then(|| {
@@ -122,53 +143,60 @@ impl<'a> Segmenter<'a> {
     }
 
     /// Polls that are still owed, then the program's own code, up to a moment.
-    fn own_until(&mut self, to_ticks: u64) -> [Option<Segment>; 2] {
-        let polls = self
-            .advance(to_ticks.min(self.at_ticks.saturating_add(self.polls_ticks)), Activity::Mpi);
-        self.polls_ticks -= polls.map_or(0, |polls| polls.end_ticks - polls.begin_ticks);
-        [polls, self.advance(to_ticks, Activity::Own)]
+    #[inline]
+    fn own_until(&mut self, to_ticks: u64, take: &mut impl FnMut(Segment)) {
+        if self.polls_ticks > 0 {
+            let polls = to_ticks.min(self.at_ticks.saturating_add(self.polls_ticks));
+            if let Some(polls) = self.advance(polls, Activity::Mpi) {
+                self.polls_ticks -= polls.end_ticks - polls.begin_ticks;
+                take(polls);
+            }
+        }
+        if let Some(own) = self.advance(to_ticks, Activity::Own) {
+            take(own);
+        }
     }
 
-    /// The segments that a span completes: what lies before it, and the span itself.
-    pub fn push(&mut self, span: &Span) -> Completed {
-        let [polls, own] = self.own_until(span.begin_ticks);
+    /// Hands on the segments that a span completes, at most three in order: what lies before it, and
+    /// the span itself.
+    #[inline]
+    pub fn push(&mut self, span: &Span, mut take: impl FnMut(Segment)) {
+        self.own_until(span.begin_ticks, &mut take);
         let activity = match span.kind {
-            SpanKind::Tool => Some(Activity::Tool),
-            SpanKind::Call(function) if self.functions.is_light(function) => Some(Activity::Own),
-            SpanKind::Call(function) if self.functions.is_compute(function) => {
-                Some(Activity::Compute)
-            }
-            SpanKind::Call(_) => Some(Activity::Mpi),
+            SpanKind::Tool => Activity::Tool,
+            SpanKind::Call(function) => self.functions.activity(function),
             SpanKind::Polls { inside_ticks, .. } => {
                 self.polls_ticks = inside_ticks;
-                None
+                return;
             }
             SpanKind::Summed { activity, in_region, open_regions } => {
                 self.open_regions = u64::from(in_region);
-                let summed = self.advance(span.end_ticks, activity);
+                if let Some(summed) = self.advance(span.end_ticks, activity) {
+                    take(summed);
+                }
                 self.open_regions = open_regions;
-                return [polls, own, summed].into_iter().flatten();
+                return;
             }
             SpanKind::RegionBegin(id) | SpanKind::RegionEnd(id) if !self.functions.counts(id) => {
-                None
+                return;
             }
             SpanKind::RegionBegin(_) => {
                 self.open_regions += 1;
-                None
+                return;
             }
             SpanKind::RegionEnd(_) => {
                 self.open_regions = self.open_regions.saturating_sub(1);
-                None
+                return;
             }
         };
-        let itself = activity.and_then(|activity| self.advance(span.end_ticks, activity));
-        [polls, own, itself].into_iter().flatten()
+        if let Some(itself) = self.advance(span.end_ticks, activity) {
+            take(itself);
+        }
     }
 
-    /// What is left of the stretch behind the last span.
-    pub fn finish(&mut self) -> Completed {
-        let [polls, own] = self.own_until(self.end_ticks);
-        [polls, own, None].into_iter().flatten()
+    /// Hands on what is left of the stretch behind the last span, at most two segments.
+    pub fn finish(&mut self, mut take: impl FnMut(Segment)) {
+        self.own_until(self.end_ticks, &mut take);
     }
 }
 
@@ -177,13 +205,13 @@ impl<'a> Segmenter<'a> {
 pub(super) struct Segments<'a> {
     spans: Option<Spans<'a>>,
     segmenter: Segmenter<'a>,
-    completed: Completed,
+    completed: VecDeque<Segment>,
 }
 
 impl<'a> Segments<'a> {
     /// Of a thread; of one without events when there are no spans.
     pub fn new(spans: Option<Spans<'a>>, segmenter: Segmenter<'a>) -> Self {
-        Self { spans, segmenter, completed: [None; 3].into_iter().flatten() }
+        Self { spans, segmenter, completed: VecDeque::new() }
     }
 }
 
@@ -192,18 +220,19 @@ impl Iterator for Segments<'_> {
 
     fn next(&mut self) -> Option<Segment> {
         loop {
-            if let Some(segment) = self.completed.next() {
+            if let Some(segment) = self.completed.pop_front() {
                 return Some(segment);
             }
-            self.completed = match self.spans.as_mut().and_then(Iterator::next) {
-                Some(span) => self.segmenter.push(&span),
+            let completed = &mut self.completed;
+            match self.spans.as_mut().and_then(Iterator::next) {
+                Some(span) => self.segmenter.push(&span, |segment| completed.push_back(segment)),
                 None => {
                     self.spans = None;
-                    self.completed = self.segmenter.finish();
+                    self.segmenter.finish(|segment| completed.push_back(segment));
                     // Nothing is left of the stretch the second time.
-                    return self.completed.next();
+                    return self.completed.pop_front();
                 }
-            };
+            }
         }
     }
 }

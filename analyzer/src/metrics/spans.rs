@@ -1,10 +1,10 @@
 //! A thread's events with their ends settled: events come in, spans that do not overlap go out.
 
 use std::array::IntoIter;
-use std::iter::{Flatten, Peekable};
+use std::iter::Flatten;
 
 use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
-use trace_format::reader::{Event, Events, RankFile, Thread};
+use trace_format::reader::{BriefEvent, Events, Position, RankFile, Thread};
 use trace_format::totals::SnapshotHeader;
 
 use super::segments::Activity;
@@ -65,9 +65,13 @@ pub(super) struct Span {
 /// (Tool time and markers may lie inside a call: the recorder's end lies inside MPI_Finalize.)
 #[derive(Debug)]
 pub(super) struct Spans<'a> {
-    events: Peekable<Events<'a>>,
+    events: Events<'a>,
+    /// The event that comes next, once its predecessor was read.
+    ahead: Option<BriefEvent>,
+    /// Whether the first of the events was read ahead.
+    looked_ahead: bool,
     /// Totals that come next, and the events behind them.
-    totals: Option<(&'a SnapshotHeader, Peekable<Events<'a>>)>,
+    totals: Option<(&'a SnapshotHeader, Events<'a>)>,
     summed: Flatten<IntoIter<Option<Span>, 6>>,
     last_open_ticks: Option<u64>,
     rank_end_ticks: u64,
@@ -83,15 +87,38 @@ impl<'a> Spans<'a> {
     ) -> Self {
         let last_open = extent.last_call.as_ref().filter(|call| call.open);
         Self {
-            events: file.events_before_totals(thread).peekable(),
+            events: file.events_before_totals(thread),
+            ahead: None,
+            looked_ahead: false,
             totals: thread
                 .totals
                 .as_ref()
-                .map(|totals| (&totals.header, file.events_behind_totals(thread).peekable())),
+                .map(|totals| (&totals.header, file.events_behind_totals(thread))),
             summed: [None; 6].into_iter().flatten(),
             last_open_ticks: last_open.map(|call| call.begin_ticks),
             rank_end_ticks,
         }
+    }
+
+    /// As [`Spans::new`], from a position on that [`Spans::position`] gave.
+    pub fn from(
+        file: &'a RankFile,
+        thread: &'a Thread,
+        extent: &ThreadExtent,
+        rank_end_ticks: u64,
+        position: Position,
+    ) -> Self {
+        let (events, before_totals) = file.events_from(thread, position);
+        let mut spans = Self::new(file, thread, extent, rank_end_ticks);
+        spans.events = events;
+        spans.totals = spans.totals.filter(|_| before_totals);
+        spans
+    }
+
+    /// Where the event of the next span lies; `None` where it is not known: at the begin, the end, and
+    /// among totals.
+    pub fn position(&self) -> Option<Position> {
+        self.ahead.map(|event| self.events.position_of(event.offset))
     }
 
     /// All threads of a rank.
@@ -133,56 +160,82 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
     .flatten()
 }
 
-fn is_call(event: &Event) -> bool {
-    !matches!(event.function, TOOL | REGION_BEGIN | REGION_END)
+impl Spans<'_> {
+    /// The next event, or totals between events turned to spans.
+    #[inline]
+    fn next_event(&mut self) -> Option<Result<BriefEvent, Span>> {
+        if let Some(event) = self.ahead {
+            self.ahead = self.events.next_brief();
+            return Some(Ok(event));
+        }
+        self.next_summed()
+    }
+
+    #[cold]
+    fn next_summed(&mut self) -> Option<Result<BriefEvent, Span>> {
+        loop {
+            if let Some(span) = self.summed.next() {
+                return Some(Err(span));
+            }
+            if !std::mem::replace(&mut self.looked_ahead, true) {
+                self.ahead = self.events.next_brief();
+                if let Some(event) = self.ahead {
+                    self.ahead = self.events.next_brief();
+                    return Some(Ok(event));
+                }
+            }
+            let (totals, behind) = self.totals.take()?;
+            self.summed = summed(totals);
+            self.events = behind;
+            self.looked_ahead = false;
+        }
+    }
 }
 
 impl Iterator for Spans<'_> {
     type Item = Span;
 
+    #[inline]
     fn next(&mut self) -> Option<Span> {
-        let event = loop {
-            if let Some(span) = self.summed.next() {
-                return Some(span);
-            }
-            if let Some(event) = self.events.next() {
-                break event;
-            }
-            let (totals, behind) = self.totals.take()?;
-            self.summed = summed(totals);
-            self.events = behind;
+        let event = match self.next_event()? {
+            Ok(event) => event,
+            Err(span) => return Some(span),
         };
-        let end_ticks = match event.end {
-            Some(end) => match self.events.peek() {
+        let begin_ticks = event.slot.begin;
+        let returned = event.returned();
+        let end_ticks = if returned {
+            match &self.ahead {
                 // Compute calls may lie between polls.
-                Some(next) if is_call(next) && event.polls.is_none() => end.min(next.begin),
-                _ => end,
-            },
-            None if !event.abandoned && self.last_open_ticks == Some(event.begin) => {
-                self.rank_end_ticks.max(event.begin)
+                Some(next) if next.is_call() && event.polls.is_none() => {
+                    event.end.min(next.slot.begin)
+                }
+                _ => event.end,
             }
-            None => event.begin,
+        } else if !event.slot.is_abandoned() && self.last_open_ticks == Some(begin_ticks) {
+            self.rank_end_ticks.max(begin_ticks)
+        } else {
+            begin_ticks
         };
-        let kind = match event.function {
+        let kind = match event.slot.function() {
             TOOL => SpanKind::Tool,
-            REGION_BEGIN => SpanKind::RegionBegin(event.peer as u32),
-            REGION_END => SpanKind::RegionEnd(event.peer as u32),
+            REGION_BEGIN => SpanKind::RegionBegin(event.slot.peer as u32),
+            REGION_END => SpanKind::RegionEnd(event.slot.peer as u32),
             function => match event.polls {
                 Some((count, ticks)) => SpanKind::Polls {
                     function,
                     count,
-                    inside_ticks: ticks.min(end_ticks - event.begin),
+                    inside_ticks: ticks.min(end_ticks - begin_ticks),
                 },
                 None => SpanKind::Call(function),
             },
         };
         Some(Span {
             kind,
-            begin_ticks: event.begin,
+            begin_ticks,
             end_ticks,
-            returned: event.end.is_some(),
+            returned,
             bytes: event.sent,
-            payload: event.payload,
+            payload: event.payload(),
         })
     }
 }

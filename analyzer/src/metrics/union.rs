@@ -24,7 +24,14 @@ impl<'a> Clipper<'a> {
     }
 
     /// Ticks that an interval has in common with the stretches.
+    #[inline]
     pub fn common_ticks(&mut self, begin_ticks: u64, end_ticks: u64) -> u64 {
+        if let Some((begin, end)) = self.stretches.first()
+            && *begin <= begin_ticks
+            && end_ticks <= *end
+        {
+            return end_ticks.saturating_sub(begin_ticks);
+        }
         self.move_to(begin_ticks);
         let met = self.stretches.iter().take_while(|(begin, _)| *begin < end_ticks);
         met.map(|&(begin, end)| end.min(end_ticks).saturating_sub(begin.max(begin_ticks))).sum()
@@ -51,6 +58,7 @@ impl<'a> Union<'a> {
     }
 
     /// Adds an interval that begins no earlier than the ones before.
+    #[inline]
     pub fn add(&mut self, begin_ticks: u64, end_ticks: u64) {
         match &mut self.current {
             Some((_, end)) if begin_ticks <= *end => *end = end_ticks.max(*end),

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use super::dump::Dump;
 use super::*;
+use trace_format::reader::Event;
+
 use crate::metrics::Selection;
 use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -74,9 +76,11 @@ fn dumped(path: &std::path::Path) -> [String; 4] {
     let communicators = CommunicatorTable::new(&run);
     let dump = Dump::new(&run, &timeline, &communicators);
     let mut lines = Lines { dump: &dump, text: String::new(), json: String::new() };
-    for step in EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), |_, _| true) {
+    let mut streams =
+        EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), |_: usize, _: &Event| true);
+    while let Some(step) = streams.next_step() {
         if let Step::Event { rank, thread, event } = step {
-            let line = dump.event(rank, thread, &event);
+            let line = dump.event(rank, thread, event);
             lines.add(&line.text(), &line);
         }
     }

@@ -28,7 +28,7 @@ mod job;
 mod messages;
 mod messages_json;
 mod paragraph;
-mod quantity;
+pub(crate) mod quantity;
 mod rank_groups;
 mod sites;
 mod table;

@@ -1,7 +1,7 @@
 //! Numbers as people read them: bare numbers come in, text with a unit goes out.
 
 /// With so many significant digits; thousands are grouped where no fraction is left.
-pub(super) fn significant(value: f64, digits: i32) -> String {
+pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
@@ -16,7 +16,7 @@ pub(super) fn significant(value: f64, digits: i32) -> String {
 }
 
 /// A count with its thousands grouped.
-pub(super) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -70,18 +70,18 @@ impl TimeUnit {
 }
 
 /// Seconds with a unit, three significant digits.
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     let unit = TimeUnit::of(value);
     format!("{} {}", significant(value * unit.scale, 3), unit.name)
 }
 
 /// Nanoseconds with a unit, at least two digits.
-pub(super) fn nanoseconds(value: f64) -> String {
+pub(crate) fn nanoseconds(value: f64) -> String {
     if value < 1000.0 { format!("{value:.0} ns") } else { seconds(value * 1e-9) }
 }
 
 /// A share as per cent, two significant digits below ten.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {
         _ if !percent.is_finite() => "unknown".into(),
@@ -92,7 +92,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A number with a decimal prefix: `667 G`.
-pub(super) fn with_prefix(value: f64) -> String {
+pub(crate) fn with_prefix(value: f64) -> String {
     const PREFIXES: [(f64, &str); 7] = [
         (1e18, " E"),
         (1e15, " P"),

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use rustc_hash::FxHashMap;
 use trace_format::header::{Communicator, Definition};
 use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_WORLD};
 
@@ -150,7 +151,7 @@ type Meanings = Vec<(u64, Standing)>;
 pub struct CommunicatorTable {
     entries: Vec<CommunicatorEntry>,
     /// For each rank of [`Run::ranks`] its local ids.
-    ids: Vec<HashMap<u16, Meanings>>,
+    ids: Vec<FxHashMap<u16, Meanings>>,
 }
 
 impl CommunicatorTable {
@@ -158,7 +159,7 @@ impl CommunicatorTable {
     pub fn new(run: &Run) -> Self {
         let mut making = Making::default();
         for (position, trace) in run.ranks.iter().enumerate() {
-            let mut ids = HashMap::new();
+            let mut ids = FxHashMap::default();
             for definition in &trace.file.definitions {
                 match definition {
                     Definition::Communicator(made) => {

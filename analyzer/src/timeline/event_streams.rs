@@ -7,7 +7,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::Peekable;
-use std::ops::Range;
 
 use trace_format::reader::{Event, Events};
 
@@ -34,7 +33,7 @@ pub enum Part {
 
 /// A step of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum Step<'e> {
     /// An event of a rank, given by its position in [`Run::ranks`], and its thread's number.
     Event {
         /// The rank's position.
@@ -42,7 +41,7 @@ pub enum Step {
         /// The thread's number.
         thread: u32,
         /// The event.
-        event: Event,
+        event: &'e Event,
     },
     /// The rank at this position has no more events.
     End {
@@ -52,10 +51,12 @@ pub enum Step {
 }
 
 /// One rank's events, those of its threads merged by their begin.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct RankEvents<'a> {
     threads: Vec<(u32, Peekable<Events<'a>>)>,
-    next: Option<(u32, Event)>,
+    next: Option<Event>,
+    /// The thread of that event.
+    thread: u32,
 }
 
 impl<'a> RankEvents<'a> {
@@ -66,11 +67,21 @@ impl<'a> RankEvents<'a> {
             Part::Unbroken => file.events_before_totals(thread).peekable(),
         };
         let threads = file.threads.iter().map(|thread| (thread.number, events(thread))).collect();
-        Self { threads, next: None }
+        Self { threads, next: None, thread: 0 }
     }
 
     /// The next event that is wanted.
     fn advance(&mut self, wanted: &impl Fn(&Event) -> bool) {
+        if let [(number, events)] = self.threads.as_mut_slice() {
+            self.thread = *number;
+            loop {
+                // In place: an event is some 200 bytes.
+                self.next = events.next();
+                if self.next.as_ref().is_none_or(wanted) {
+                    return;
+                }
+            }
+        }
         self.next = loop {
             let heads = self.threads.iter_mut().enumerate();
             let begins =
@@ -78,27 +89,44 @@ impl<'a> RankEvents<'a> {
             let Some((_, index)) = begins.min() else { break None };
             let (number, events) = &mut self.threads[index];
             match events.next() {
-                Some(event) if wanted(&event) => break Some((*number, event)),
+                Some(event) if wanted(&event) => {
+                    self.thread = *number;
+                    break Some(event);
+                }
                 _ => {}
             }
         };
     }
 }
 
-/// Iterates over the events of all ranks; each rank's end is a step of its own.
+/// Which events are handed out.
+pub trait Wanted {
+    /// Whether an event of a rank, given by its position in [`Run::ranks`], is.
+    fn wants(&self, rank: usize, event: &Event) -> bool;
+}
+
+impl<F: Fn(usize, &Event) -> bool> Wanted for F {
+    fn wants(&self, rank: usize, event: &Event) -> bool {
+        self(rank, event)
+    }
+}
+
+/// Hands out the events of all ranks; each rank's end is a step of its own.
+#[derive(Clone)]
 pub struct EventStreams<'a, F> {
     timeline: &'a GlobalTimeline,
-    /// Position of the first of the ranks.
-    first: usize,
     ranks: Vec<RankEvents<'a>>,
     /// Nanoseconds of the next event of each rank that has one.
     heap: BinaryHeap<Reverse<(i64, usize)>>,
     ended: Vec<usize>,
+    /// The rank whose event was handed out last.
+    out: Option<usize>,
+    now_ns: i64,
     moment: Moment,
     wanted: F,
 }
 
-impl<'a, F: Fn(usize, &Event) -> bool> EventStreams<'a, F> {
+impl<'a, F: Wanted> EventStreams<'a, F> {
     /// Of the events for which `wanted` says yes, given the rank's position.
     pub fn new(
         run: &'a Run,
@@ -106,54 +134,63 @@ impl<'a, F: Fn(usize, &Event) -> bool> EventStreams<'a, F> {
         (part, moment): (Part, Moment),
         wanted: F,
     ) -> Self {
-        Self::of_ranks(run, timeline, &(0..run.ranks.len()), (part, moment), wanted)
-    }
-
-    /// As [`EventStreams::new`], of the ranks at these positions alone.
-    pub fn of_ranks(
-        run: &'a Run,
-        timeline: &'a GlobalTimeline,
-        positions: &Range<usize>,
-        (part, moment): (Part, Moment),
-        wanted: F,
-    ) -> Self {
-        let first = positions.start;
-        let traces = &run.ranks[positions.clone()];
-        let ranks: Vec<_> = traces.iter().map(|rank| RankEvents::new(rank, part)).collect();
+        let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
-        let mut streams = Self { timeline, first, ranks, heap, ended, moment, wanted };
-        (first..positions.end).for_each(|rank| streams.advance(rank));
+        let mut streams =
+            Self { timeline, ranks, heap, ended, out: None, now_ns: 0, moment, wanted };
+        (0..streams.ranks.len()).for_each(|rank| streams.begin(rank));
         streams.ended.reverse();
         streams
     }
 
-    fn advance(&mut self, rank: usize) {
+    /// Reads the next event of a rank; its time in nanoseconds, unless there is none.
+    fn read(&mut self, rank: usize) -> Option<i64> {
         let wanted = &self.wanted;
-        self.ranks[rank - self.first].advance(&|event| wanted(rank, event));
-        match &self.ranks[rank - self.first].next {
-            Some((_, event)) => {
-                let ticks = match self.moment {
-                    Moment::Begin => event.begin,
-                    Moment::End => event.end.unwrap_or(event.begin),
-                };
-                let time_ns = self.timeline.ranks[rank].clock.seconds(ticks) * 1e9;
-                self.heap.push(Reverse((time_ns.round() as i64, rank)));
-            }
+        self.ranks[rank].advance(&|event| wanted.wants(rank, event));
+        let event = self.ranks[rank].next.as_ref()?;
+        let ticks = match self.moment {
+            Moment::Begin => event.begin,
+            Moment::End => event.end.unwrap_or(event.begin),
+        };
+        Some((self.timeline.ranks[rank].clock.seconds(ticks) * 1e9) as i64)
+    }
+
+    fn begin(&mut self, rank: usize) {
+        match self.read(rank) {
+            Some(time_ns) => self.heap.push(Reverse((time_ns, rank))),
             None => self.ended.push(rank),
         }
     }
 }
 
-impl<F: Fn(usize, &Event) -> bool> Iterator for EventStreams<'_, F> {
-    type Item = Step;
+impl<F: Wanted> EventStreams<'_, F> {
+    /// Nanoseconds of global time of the event that was handed out last.
+    pub fn now_ns(&self) -> i64 {
+        self.now_ns
+    }
 
-    fn next(&mut self) -> Option<Step> {
+    /// The next step; `None` when all ranks have ended.
+    pub fn next_step(&mut self) -> Option<Step<'_>> {
+        if let Some(rank) = self.out.take() {
+            match self.read(rank) {
+                // Sinks from the top to its place: less work than to take out and to put in.
+                Some(time_ns) => {
+                    if let Some(mut top) = self.heap.peek_mut() {
+                        *top = Reverse((time_ns, rank));
+                    }
+                }
+                None => {
+                    self.heap.pop();
+                    self.ended.push(rank);
+                }
+            }
+        }
         if let Some(rank) = self.ended.pop() {
             return Some(Step::End { rank });
         }
-        let Reverse((_, rank)) = self.heap.pop()?;
-        let (thread, event) = self.ranks[rank - self.first].next.take()?;
-        self.advance(rank);
-        Some(Step::Event { rank, thread, event })
+        let &Reverse((time_ns, rank)) = self.heap.peek()?;
+        (self.out, self.now_ns) = (Some(rank), time_ns);
+        let RankEvents { next, thread, .. } = &self.ranks[rank];
+        Some(Step::Event { rank, thread: *thread, event: next.as_ref()? })
     }
 }

@@ -14,9 +14,13 @@ pub struct ClockPiece {
 }
 
 impl ClockPiece {
+    #[inline]
     fn seconds(&self, ticks: u64) -> f64 {
-        let difference = i128::from(ticks) - i128::from(self.begin_ticks);
-        self.begin_s + difference as f64 * self.seconds_per_tick
+        let difference = match ticks >= self.begin_ticks {
+            true => (ticks - self.begin_ticks) as f64,
+            false => -((self.begin_ticks - ticks) as f64),
+        };
+        self.begin_s + difference * self.seconds_per_tick
     }
 }
 

@@ -1,13 +1,13 @@
 //! What one pass over a thread's events finds: a thread of a rank file comes in, its first and
 //! last stamps, its last call and its damage go out.
 
-use trace_format::functions::{Class, class_of};
-use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
+use serde::{Deserialize, Serialize};
+use trace_format::layout::FIRST_FUNCTION;
 use trace_format::reader::{Diagnosis, RankFile, Thread, Totals};
 use trace_format::totals::TotalsEntry;
 
 /// A thread's last call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCall {
     /// Function number.
     pub function: u16,
@@ -18,7 +18,7 @@ pub struct LastCall {
 }
 
 /// What one pass over a thread's events found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadExtent {
     /// Thread as the file numbers it.
     pub number: u32,
@@ -46,44 +46,48 @@ pub struct ThreadExtent {
 impl ThreadExtent {
     /// Reads all events of a thread.
     pub fn scan(file: &RankFile, thread: &Thread) -> Self {
-        let names = file.function_names();
-        let classes: Vec<Class> = names.iter().map(|name| class_of(name)).collect();
-        let class = |function: u16| {
-            let index = usize::from(function - trace_format::layout::FIRST_FUNCTION);
-            classes.get(index).copied().unwrap_or(Class::Other)
+        let number = |name: &str| {
+            let index = file.function_names().iter().position(|other| other == name)?;
+            Some(FIRST_FUNCTION + index as u16)
         };
+        let (init, init_thread) = (number("MPI_Init"), number("MPI_Init_thread"));
+        let finalize = number("MPI_Finalize");
         let mut extent = Self { number: thread.number, ..Self::default() };
-        let (mut before_last, mut last, mut previous_end) = (None, None, 0);
+        let (mut first, mut before_last, mut last) = (None, 0, 0);
+        let (mut previous_end, mut calls, mut overlaps, mut abandoned) = (0, 0u64, 0, 0);
+        let mut last_call = None;
         let mut events = file.events(thread);
-        for event in events.by_ref() {
-            let end = event.end.unwrap_or(event.begin);
-            extent.first_ticks.get_or_insert(event.begin);
+        while let Some(event) = events.next_brief() {
+            let (begin, function) = (event.slot.begin, event.slot.function());
+            first.get_or_insert(begin);
             before_last = last;
-            last = last.max(Some(end));
-            if matches!(event.function, TOOL | REGION_BEGIN | REGION_END) {
+            last = last.max(event.end);
+            if !event.is_call() {
                 continue;
             }
-            extent.overlaps += u64::from(event.begin < previous_end);
+            overlaps += u64::from(begin < previous_end);
             // Compute calls may lie within a run of polls.
-            previous_end = if event.polls.is_some() { event.begin } else { end };
-            let count = event.polls.map_or(1, |(count, _)| count);
-            extent.calls = extent.calls.saturating_add(count);
-            extent.abandoned += u64::from(event.abandoned);
-            extent.last_call = Some(LastCall {
-                function: event.function,
-                begin_ticks: event.begin,
-                open: event.end.is_none() && !event.abandoned,
-            });
-            if class(event.function) == Class::Lifetime {
-                match file.function_name(event.function) {
-                    Some("MPI_Init" | "MPI_Init_thread") => extent.init_end_ticks = event.end,
-                    Some("MPI_Finalize") => extent.calls_finalize = true,
-                    _ => {}
-                }
+            previous_end = if event.polls.is_some() { begin } else { event.end };
+            calls = calls.saturating_add(event.polls.map_or(1, |(count, _)| count));
+            abandoned += u64::from(event.slot.is_abandoned());
+            last_call = Some(event.slot);
+            let this = Some(function);
+            if this == init || this == init_thread {
+                extent.init_end_ticks = event.returned().then_some(event.end);
+            } else if this == finalize {
+                extent.calls_finalize = true;
             }
         }
+        extent.first_ticks = first;
+        (extent.calls, extent.overlaps, extent.abandoned) = (calls, overlaps, abandoned);
+        extent.last_call = last_call.map(|slot| LastCall {
+            function: slot.function(),
+            begin_ticks: slot.begin,
+            open: slot.is_open() && !slot.is_abandoned(),
+        });
         extent.damage = events.damage().cloned();
-        extent.last_ticks = if extent.damage.is_some() { before_last } else { last };
+        let stamp = if extent.damage.is_some() { before_last } else { last };
+        extent.last_ticks = first.filter(|_| stamp > 0).map(|_| stamp);
         if let Some(totals) = &thread.totals {
             extent.add(totals, file);
         }

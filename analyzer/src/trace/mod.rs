@@ -9,6 +9,7 @@ pub mod collect;
 mod directory;
 mod extent;
 mod facts;
+pub mod packing;
 mod process;
 pub mod run_json;
 pub mod study_json;
@@ -157,6 +158,18 @@ impl Run {
     /// When there is no directory, no rank file in it, or none that can be opened. A file that
     /// cannot be opened beside others that can is a diagnosis.
     pub fn open(directory: &Path) -> Result<Self, TraceError> {
+        Self::open_knowing(directory, &|_| None)
+    }
+
+    /// As [`Run::open`], without reading the events of files for which `known` gives what one pass over
+    /// them found before, one [`ThreadExtent`] a thread.
+    ///
+    /// # Errors
+    /// As [`Run::open`].
+    pub fn open_knowing(
+        directory: &Path,
+        known: &(dyn Fn(&Path) -> Option<Vec<ThreadExtent>> + Sync),
+    ) -> Result<Self, TraceError> {
         let listing = directory::list(directory)?;
         let opened: Vec<_> =
             listing.files.par_iter().map(|path| (path, RankFile::open(path))).collect();
@@ -204,7 +217,11 @@ impl Run {
                     true => ProcessState::Unknown,
                     false => ProcessState::of(&file),
                 };
-                let threads = file.threads.iter().map(|t| ThreadExtent::scan(&file, t)).collect();
+                let known = known(&name).filter(|threads| {
+                    threads.iter().map(|t| t.number).eq(file.threads.iter().map(|t| t.number))
+                });
+                let scan = |thread| ThreadExtent::scan(&file, thread);
+                let threads = known.unwrap_or_else(|| file.threads.iter().map(scan).collect());
                 RankTrace { rank, name, file, facts, threads, process }
             })
             .collect();
@@ -243,7 +260,10 @@ impl Run {
 
     /// Position of a rank in [`Run::ranks`].
     pub fn position_of(&self, rank: u32) -> Option<usize> {
-        self.ranks.binary_search_by_key(&rank, |r| r.rank).ok()
+        // Where no file is missing the position is the rank.
+        let same = self.ranks.get(rank as usize).filter(|trace| trace.rank == rank);
+        same.map(|_| rank as usize)
+            .or_else(|| self.ranks.binary_search_by_key(&rank, |trace| trace.rank).ok())
     }
 
     /// How many ranks have no readable file.

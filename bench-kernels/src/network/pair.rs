@@ -4,6 +4,7 @@
 //! PRTT(n, d, s) is the time of n messages of s bytes, with a delay d between two of them, up to
 //! the reply of s bytes to the last one. PRTT(1, 0, s) is the round trip.
 
+use crate::buffer::Buffer;
 use crate::network::flow::{self, Edge};
 use crate::sample::Sample;
 use crate::world::World;
@@ -12,7 +13,7 @@ const PING: i32 = 1;
 const BURST: i32 = 2;
 const GO: i32 = 3;
 /// A batch of round trips is made this long, seconds: long beside a counter read and a delayed poll.
-const BATCH_S: f64 = 300e-6;
+const BATCH_S: f64 = 1e-3;
 /// Most round trips in a batch.
 const MOST_TRIPS: f64 = 64.0;
 /// Most messages in a burst.
@@ -76,8 +77,8 @@ impl SizeSamples {
 
 /// Buffers of one rank, big enough for the largest size.
 pub struct Buffers {
-    out: Vec<u8>,
-    back: Vec<u8>,
+    out: Buffer,
+    back: Buffer,
     /// Buffers of flows.
     pub flow: flow::Buffers,
 }
@@ -85,8 +86,9 @@ pub struct Buffers {
 impl Buffers {
     /// For messages of up to `bytes`.
     pub fn new(bytes: usize) -> Self {
-        let out = (0..bytes).map(|at| (at * 31 + at / 257) as u8).collect();
-        Self { out, back: vec![0; bytes], flow: flow::Buffers::default() }
+        let mut out = Buffer::filled(bytes, 0);
+        out.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 31 + at / 257) as u8);
+        Self { out, back: Buffer::filled(bytes, 0), flow: flow::Buffers::default() }
     }
 }
 
@@ -188,8 +190,10 @@ impl Pair<'_> {
                 world.send(out, peer, PING);
                 world.receive(back, peer, PING);
             } else {
+                // Never what has just come: a buffer that goes to and fro moves between the caches on
+                // every trip, and customary ping-pongs have one for each direction.
                 world.receive(back, peer, PING);
-                world.send(back, peer, PING);
+                world.send(out, peer, PING);
             }
         }
         world.ticks().wrapping_sub(begin)

@@ -4,6 +4,7 @@
 //! at damage.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Diagnosis, RankFile, Thread};
 use crate::layout::*;
@@ -78,16 +79,78 @@ pub struct RequestState {
     pub bytes: u64,
 }
 
+/// What most readers of an event want, at a lower price than [`Event`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BriefEvent {
+    /// The event's own slot.
+    pub slot: Slot,
+    /// Its offset in the file.
+    pub offset: usize,
+    /// Counter at the end; the begin when the call had not returned or was abandoned.
+    pub end: u64,
+    /// Bytes sent or moved.
+    pub sent: u64,
+    /// A run of polls that found nothing: their number and the ticks inside them.
+    pub polls: Option<(u64, u64)>,
+}
+
+impl BriefEvent {
+    /// Whether the call returned.
+    #[inline]
+    pub fn returned(&self) -> bool {
+        self.slot.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0
+    }
+
+    /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.
+    #[inline]
+    pub fn is_call(&self) -> bool {
+        self.slot.function() >= FIRST_FUNCTION
+    }
+
+    /// As [`Event::payload`].
+    #[inline]
+    pub fn payload(&self) -> [u64; 2] {
+        payload(&self.slot)
+    }
+}
+
+#[inline]
+fn payload(slot: &Slot) -> [u64; 2] {
+    [join(slot.peer as u32, slot.tag as u32), join(slot.bytes, slot.request)]
+}
+
+/// Where an event of a thread lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// Place among the thread's chunks.
+    pub chunk: u32,
+    /// Bytes behind the chunk's first slot.
+    pub at: u32,
+}
+
 /// Iterates over a thread's events; ends at the last committed slot or at damage.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Events<'a> {
     file: &'a RankFile,
     thread: &'a Thread,
-    chunk: usize,
+    /// The chunk after the one that is read.
+    next_chunk: usize,
     /// Position behind the last chunk.
-    end: usize,
+    end_chunk: usize,
+    /// Offsets in the file: of the next slot, of the first one behind what is at hand, behind the
+    /// chunk's last one.
     at: usize,
-    previous_begin: u64,
+    view_end: usize,
+    chunk_end: usize,
+    /// Slots that are unpacked, and the offset in the file of the first; none of a file that is mapped.
+    unpacked: Option<(usize, Arc<[u8]>)>,
+    /// Range that the next begin must lie in.
+    least_begin: u64,
+    most_begin: u64,
+    /// Function numbers from [`FIRST_FUNCTION`] on that have a name.
+    functions: u16,
+    /// What the continuations of the last event said, if it had any.
+    more: More,
     damage: Option<Diagnosis>,
 }
 
@@ -95,77 +158,182 @@ impl<'a> Events<'a> {
     /// Of the thread's chunks in a range of their positions.
     pub(super) fn of(file: &'a RankFile, thread: &'a Thread, chunks: Range<usize>) -> Self {
         let Range { start, end } = chunks;
-        Self { file, thread, chunk: start, end, at: 0, previous_begin: 0, damage: None }
+        Self {
+            file,
+            thread,
+            next_chunk: start,
+            end_chunk: end.min(thread.chunks.len()),
+            at: 0,
+            view_end: 0,
+            chunk_end: 0,
+            unpacked: None,
+            least_begin: 0,
+            most_begin: 0,
+            functions: u16::try_from(file.functions.len()).unwrap_or(u16::MAX),
+            more: More::default(),
+            damage: None,
+        }
     }
-}
 
-impl Events<'_> {
+    /// From a position on that [`Events::position_of`] gave, to the end of the chunks.
+    pub(super) fn from(
+        file: &'a RankFile,
+        thread: &'a Thread,
+        position: Position,
+        end_chunk: usize,
+    ) -> Self {
+        let chunk = position.chunk as usize;
+        let mut events = Self::of(file, thread, chunk..end_chunk);
+        if events.open_chunk() {
+            let to = events.at.saturating_add(position.at as usize).min(events.chunk_end);
+            events.at = to;
+            events.open_view();
+        }
+        events
+    }
+
     /// What ended the iteration early, once it has ended.
     pub fn damage(&self) -> Option<&Diagnosis> {
         self.damage.as_ref()
     }
 
-    /// The next committed slot and its offset, moving to the next chunk where one ends.
-    fn next_slot(&mut self) -> Option<(usize, Slot)> {
-        loop {
-            let &(first, bytes, _) = self.thread.chunks[..self.end].get(self.chunk)?;
-            if self.at + SLOT_BYTES <= bytes {
-                let offset = first + self.at;
-                let word = self.file.load_u64(offset + 8);
-                if word != 0 {
-                    let mut slot: Slot = read_plain(&self.file.map[offset..])?;
-                    slot.word = word;
-                    return Some((offset, slot));
+    /// Where the event lies that was handed out last, given its offset in the file.
+    pub fn position_of(&self, offset: usize) -> Position {
+        let chunk = self.next_chunk.saturating_sub(1);
+        let first = self.thread.chunks.get(chunk).map_or(0, |chunk| chunk.0);
+        let at = u32::try_from(offset.saturating_sub(first)).unwrap_or(u32::MAX);
+        Position { chunk: chunk as u32, at }
+    }
+
+    /// Goes to the next chunk; `false` when there is none.
+    #[cold]
+    fn open_chunk(&mut self) -> bool {
+        if self.next_chunk >= self.end_chunk {
+            return false;
+        }
+        let Some(&(first, bytes, opened)) = self.thread.chunks.get(self.next_chunk) else {
+            return false;
+        };
+        self.next_chunk += 1;
+        (self.at, self.chunk_end) = (first, first + bytes);
+        self.least_begin = self.least_begin.max(opened);
+        self.most_begin = self.thread.chunks.get(self.next_chunk).map_or(u64::MAX, |next| next.2);
+        self.open_view();
+        true
+    }
+
+    /// Has slots at hand from `at` on: all of a mapped chunk, a block of a packed one.
+    fn open_view(&mut self) {
+        match &self.file.packed {
+            _ if self.at >= self.chunk_end => self.view_end = self.at,
+            None => self.view_end = self.chunk_end,
+            Some(packed) => match packed.block_at(self.at) {
+                Ok(block) => {
+                    self.view_end = (block.first + block.bytes.len()).min(self.chunk_end);
+                    self.unpacked = Some((block.first, block.bytes));
                 }
-                if let Some(stray) = self.stray_after(first + self.at, first + bytes) {
-                    self.damage = Some(Diagnosis {
-                        offset: offset as u64,
-                        what: format!("an empty slot before others (next at byte {stray})"),
-                    });
-                    return None;
+                Err(what) => {
+                    self.view_end = self.at;
+                    self.end_chunk = self.next_chunk;
+                    self.chunk_end = self.at;
+                    self.damage = Some(Diagnosis { offset: self.at as u64, what });
                 }
-            }
-            self.chunk += 1;
-            self.at = 0;
+            },
         }
     }
 
-    fn stray_after(&self, from: usize, to: usize) -> Option<usize> {
+    /// The word and the slot at an offset that is at hand.
+    #[inline]
+    fn slot_at(&self, offset: usize) -> Slot {
+        match &self.unpacked {
+            None => self.file.load_slot(offset),
+            Some((first, bytes)) => read_plain(&bytes[offset - first..]).unwrap_or_default(),
+        }
+    }
+
+    /// The next committed slot and its offset, moving to the next chunk where one ends.
+    #[inline]
+    fn next_slot(&mut self) -> Option<(usize, Slot)> {
+        loop {
+            if self.at + SLOT_BYTES <= self.view_end {
+                let slot = self.slot_at(self.at);
+                if slot.word != 0 {
+                    return Some((self.at, slot));
+                }
+            }
+            if !self.go_on() {
+                return None;
+            }
+        }
+    }
+
+    /// Behind the last slot at hand, or at an empty one: goes where the next may be.
+    #[cold]
+    fn go_on(&mut self) -> bool {
+        if self.at + SLOT_BYTES <= self.view_end {
+            if let Some(stray) = self.stray_after(self.at) {
+                self.damage = Some(Diagnosis {
+                    offset: self.at as u64,
+                    what: format!("an empty slot before others (next at byte {stray})"),
+                });
+                return false;
+            }
+        } else if self.at + SLOT_BYTES <= self.chunk_end {
+            self.open_view();
+            return self.damage.is_none();
+        }
+        self.open_chunk() && self.damage.is_none()
+    }
+
+    fn stray_after(&self, empty: usize) -> Option<usize> {
         // An event's continuations may be there before it is begun, and a running process may fill
         // slots while we look: what counts stands behind the next empty slot.
-        let mut from = from + SLOT_BYTES;
-        while let Some(slot) = self.file.map.get(from..to).and_then(read_plain::<Slot>) {
+        let mut from = empty + SLOT_BYTES;
+        while from + SLOT_BYTES <= self.view_end {
+            let slot = self.slot_at(from);
             from += SLOT_BYTES;
             if slot.function() != CONTINUATION {
                 break;
             }
         }
-        let tail = self.file.map.get(from..to)?;
+        let tail = match &self.unpacked {
+            None => self.file.map.get(from..self.view_end)?,
+            Some((first, bytes)) => bytes.get(from - first..self.view_end - first)?,
+        };
         tail.iter().position(|byte| *byte != 0).map(|position| from + position)
     }
 
-    fn check(&self, slot: &Slot) -> Option<String> {
+    /// Whether an event's own slot can be right.
+    #[inline]
+    fn fits(&self, slot: &Slot) -> bool {
+        let function = slot.function();
+        let known = function.wrapping_sub(FIRST_FUNCTION) < self.functions
+            || matches!(function, TOOL | REGION_BEGIN | REGION_END);
+        known
+            && (self.least_begin..=self.most_begin).contains(&slot.begin)
+            && (!slot.is_open() || slot.duration() == 0)
+    }
+
+    /// What is wrong with a slot that does not fit.
+    #[cold]
+    fn misfit(&self, slot: &Slot) -> String {
         let function = slot.function();
         let known = matches!(function, TOOL | REGION_BEGIN | REGION_END | CONTINUATION)
             || self.file.function_name(function).is_some();
-        let opened = self.thread.chunks.get(self.chunk).map_or(0, |chunk| chunk.2);
-        let closed = self.thread.chunks.get(self.chunk + 1).map_or(u64::MAX, |chunk| chunk.2);
         if !known {
-            Some(format!("an event of unknown function {function}"))
+            format!("an event of unknown function {function}")
         } else if function == CONTINUATION {
-            Some("a continuation without its event".into())
-        } else if slot.begin < self.previous_begin || slot.begin < opened || slot.begin > closed {
-            Some("an event that begins out of order".into())
-        } else if slot.is_open() && slot.duration() != 0 {
-            Some("an open event with a duration".into())
+            "a continuation without its event".into()
+        } else if !(self.least_begin..=self.most_begin).contains(&slot.begin) {
+            "an event that begins out of order".into()
         } else {
-            None
+            "an open event with a duration".into()
         }
     }
 }
 
 /// What the continuation slots of an event say together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct More {
     slots: usize,
     duration: Option<u64>,
@@ -175,6 +343,7 @@ struct More {
     site: Option<(u64, bool)>,
 }
 
+#[inline]
 fn join(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
@@ -201,70 +370,96 @@ impl More {
     }
 }
 
+/// An event as it was stored; what its continuations say is in [`Events::more`] if it has any.
+struct Stored {
+    offset: usize,
+    slot: Slot,
+    end: u64,
+    continued: bool,
+}
+
 impl Events<'_> {
+    #[cold]
     fn end_here(&mut self, offset: usize, what: &str) {
         self.damage = Some(Diagnosis { offset: offset as u64, what: what.to_owned() });
     }
 
-    /// The continuation slots behind an event's own; they lie in the same chunk.
-    fn more(&mut self) -> Option<More> {
-        let mut more = More::default();
-        while let Some(&(first, bytes, _)) = self.thread.chunks.get(self.chunk) {
-            if self.at + SLOT_BYTES > bytes {
+    /// Reads the continuation slots behind an event's own; they lie in the same chunk, and are at hand.
+    fn read_more(&mut self) -> bool {
+        self.more = More::default();
+        while self.at + SLOT_BYTES <= self.view_end {
+            let slot = self.slot_at(self.at);
+            if slot.word == 0 || slot.function() != CONTINUATION {
                 break;
             }
-            let offset = first + self.at;
-            let word = self.file.load_u64(offset + 8);
-            let Some(mut slot) = read_plain::<Slot>(&self.file.map[offset..]) else { break };
-            slot.word = word;
-            if word == 0 || slot.function() != CONTINUATION {
-                break;
-            }
-            if !more.add(&slot) {
-                self.end_here(offset, "a continuation of unknown kind");
-                return None;
+            if !self.more.add(&slot) {
+                self.end_here(self.at, "a continuation of unknown kind");
+                return false;
             }
             self.at += SLOT_BYTES;
         }
-        Some(more)
+        true
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Option<Stored> {
+        if self.damage.is_some() {
+            return None;
+        }
+        let (offset, slot) = self.next_slot()?;
+        if !self.fits(&slot) {
+            let what = self.misfit(&slot);
+            self.end_here(offset, &what);
+            return None;
+        }
+        self.least_begin = slot.begin;
+        self.at += SLOT_BYTES;
+        let continued = self.at + SLOT_BYTES <= self.view_end
+            && self.slot_at(self.at).function() == CONTINUATION;
+        if continued && !self.read_more() {
+            return None;
+        }
+        let ended = !slot.is_open() && !slot.is_abandoned();
+        let mut duration = u64::from(slot.duration());
+        if duration == u64::from(DURATION_ESCAPE) && ended {
+            match self.more.duration.filter(|_| continued) {
+                Some(long) => duration = long,
+                None => {
+                    self.end_here(offset, "a long event without its continuation");
+                    return None;
+                }
+            }
+        }
+        let Some(end) = slot.begin.checked_add(duration) else {
+            self.end_here(offset, "an event that ends beyond the counter's range");
+            return None;
+        };
+        Some(Stored { offset, slot, end: if ended { end } else { slot.begin }, continued })
+    }
+
+    /// The next event in brief.
+    #[inline]
+    pub fn next_brief(&mut self) -> Option<BriefEvent> {
+        let Stored { offset, slot, end, continued } = self.advance()?;
+        let (mut sent, mut polls) = (u64::from(slot.bytes), None);
+        if continued {
+            polls = self.more.polls;
+            if let (BYTES_ESCAPE, Some((bytes, _))) = (slot.bytes, self.more.bytes) {
+                sent = bytes;
+            }
+        }
+        Some(BriefEvent { slot, offset, end, sent, polls })
     }
 }
 
 impl Iterator for Events<'_> {
     type Item = Event;
 
+    #[inline]
     fn next(&mut self) -> Option<Event> {
-        if self.damage.is_some() {
-            return None;
-        }
-        let (offset, slot) = self.next_slot()?;
-        if let Some(what) = self.check(&slot) {
-            self.end_here(offset, &what);
-            return None;
-        }
-        self.previous_begin = slot.begin;
-        self.at += SLOT_BYTES;
-        let more = self.more()?;
+        let Stored { offset, slot, end, continued } = self.advance()?;
         let ended = !slot.is_open() && !slot.is_abandoned();
-        let escaped = slot.duration() == DURATION_ESCAPE && ended;
-        let duration = match (escaped, more.duration) {
-            (false, _) => u64::from(slot.duration()),
-            (true, Some(duration)) => duration,
-            (true, None) => {
-                self.end_here(offset, "a long event without its continuation");
-                return None;
-            }
-        };
-        let Some(end) = slot.begin.checked_add(duration) else {
-            self.end_here(offset, "an event that ends beyond the counter's range");
-            return None;
-        };
-        let (sent, received) = match (slot.bytes, more.bytes) {
-            (BYTES_ESCAPE, Some(both)) => both,
-            (small, _) => (u64::from(small), 0),
-        };
-        let payload = [join(slot.peer as u32, slot.tag as u32), join(slot.bytes, slot.request)];
-        Some(Event {
+        let mut event = Event {
             function: slot.function(),
             communicator: slot.communicator(),
             begin: slot.begin,
@@ -272,18 +467,31 @@ impl Iterator for Events<'_> {
             abandoned: slot.is_abandoned(),
             peer: slot.peer,
             tag: slot.tag,
-            sent,
-            received: match more.bytes {
-                None if self.file.holds_received(slot.function()) => u64::from(slot.tag as u32),
-                _ => received,
-            },
+            sent: u64::from(slot.bytes),
+            received: 0,
             request: slot.request,
-            receive: more.receive,
-            polls: more.polls,
-            site: more.site,
-            payload,
+            receive: None,
+            polls: None,
+            site: None,
+            payload: payload(&slot),
             offset,
-            continuations: more.slots,
-        })
+            continuations: 0,
+        };
+        let mut both = None;
+        if continued {
+            let more = &self.more;
+            both = more.bytes;
+            if let (BYTES_ESCAPE, Some((sent, received))) = (slot.bytes, both) {
+                (event.sent, event.received) = (sent, received);
+            }
+            event.receive = more.receive;
+            event.polls = more.polls;
+            event.site = more.site;
+            event.continuations = more.slots;
+        }
+        if both.is_none() && self.file.holds_received(slot.function()) {
+            event.received = u64::from(slot.tag as u32);
+        }
+        Some(event)
     }
 }

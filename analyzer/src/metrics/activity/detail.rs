@@ -12,6 +12,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, match_run};
 use crate::trace::Run;
 
+use super::index::ActivityIndex;
 use super::{Activity, Kind};
 
 /// An event of a row.
@@ -85,10 +86,19 @@ const RADII: usize = 128;
 impl DetailEvent {
     /// What it is.
     pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
+        self.kind_at(run, activity.rows[self.row].position)
+    }
+
+    /// As [`DetailEvent::kind`], for a row of an index.
+    pub fn kind_in(&self, run: &Run, index: &ActivityIndex) -> Kind {
+        self.kind_at(run, index.rows[self.row].position)
+    }
+
+    fn kind_at(&self, run: &Run, position: usize) -> Kind {
         if self.event.function == TOOL {
             return Kind::Tool;
         }
-        let file = &run.ranks[activity.rows[self.row].position].file;
+        let file = &run.ranks[position].file;
         file.function_name(self.event.function).map_or(Kind::OtherMpi, Kind::of_function)
     }
 }

@@ -6,6 +6,8 @@
 //! Single calls are read again where they are wanted ([`detail`]).
 
 pub mod detail;
+pub mod index;
+pub mod index_file;
 mod kind;
 
 use rayon::prelude::*;
@@ -175,7 +177,7 @@ impl RankPass {
             // No event of the first thread: its whole stretch is the program's own.
             let mut row = empty(0, time.begin_ticks, time.end_ticks);
             let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
-            segmenter.finish().for_each(|segment| row.add(&segment, Kind::Own, time, scale));
+            segmenter.finish(|segment| row.add(&segment, Kind::Own, time, scale));
             pass.rows.push(row);
         }
         for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
@@ -192,15 +194,15 @@ impl RankPass {
                     }
                     _ => Kind::Tool,
                 };
-                for segment in segmenter.push(&span) {
+                segmenter.push(&span, |segment| {
                     let before = segment.begin_ticks < span.begin_ticks;
                     row.add(&segment, if before { poll_kind } else { kind }, time, scale);
-                }
+                });
                 if matches!(span.kind, SpanKind::Polls { .. }) {
                     poll_kind = kind;
                 }
             }
-            segmenter.finish().for_each(|segment| row.add(&segment, poll_kind, time, scale));
+            segmenter.finish(|segment| row.add(&segment, poll_kind, time, scale));
             pass.rows.push(row);
         }
         pass.rows.sort_by_key(|row| row.thread);

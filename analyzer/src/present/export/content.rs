@@ -5,7 +5,9 @@
 //! Times are nanoseconds of the global timeline: 0 is when the first rank left MPI_Init, so MPI_Init
 //! itself lies before 0.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::iter::Peekable;
 use std::ops::Range;
 
 use trace_format::functions::{Class, class_of};
@@ -13,11 +15,10 @@ use trace_format::layout::{
     CANCELLED, COMPLETED, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
 };
 use trace_format::procedures;
-use trace_format::reader::{Event, Half, RequestState};
+use trace_format::reader::{Event, Events, Half, RequestState};
 
 use crate::present::dump::Meaning;
 use crate::timeline::communicators::{CommunicatorTable, Peer, Standing};
-use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 use crate::timeline::matching::operations::{Operation, operation};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::timeline::{Alignment, GlobalTimeline};
@@ -362,17 +363,9 @@ impl<'a> Content<'a> {
     }
 
     fn calls_of_positions(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
-        let wanted = |position: usize, _: &Event| self.exported[position].is_some();
-        let (run, timeline) = (self.run, self.timeline);
-        let steps =
-            EventStreams::of_ranks(run, timeline, &positions, (Part::All, Moment::Begin), wanted);
-        steps.filter_map(|step| match step {
-            Step::Event { rank, thread, event } => {
-                let call = self.call(self.exported[rank]?, thread, event)?;
-                self.wants_time(call.begin_ns).then_some(call)
-            }
-            Step::End { .. } => None,
-        })
+        let exported = positions.filter_map(|position| self.exported[position]);
+        let calls = Merged::new(self, exported.collect());
+        calls.filter(|call| self.wants_time(call.begin_ns))
     }
 
     fn call(&self, rank: usize, thread: u32, event: Event) -> Option<Call> {
@@ -464,6 +457,55 @@ impl<'a> Content<'a> {
     pub fn slots(&self) -> u64 {
         let ranks = self.head.ranks.iter();
         ranks.map(|rank| self.run.ranks[rank.position].file.file_bytes() / 32).sum()
+    }
+}
+
+/// One thread's events: position of its rank among the exported ones, its number, and the rest.
+type ThreadEvents<'a> = (usize, u32, Peekable<Events<'a>>);
+
+/// The calls of several threads in order of their begin on the global timeline.
+struct Merged<'a> {
+    content: &'a Content<'a>,
+    threads: Vec<ThreadEvents<'a>>,
+    /// Begin of each thread's next event: nanoseconds, ticks, place of the thread.
+    next: BinaryHeap<Reverse<(i64, u64, usize)>>,
+}
+
+impl<'a> Merged<'a> {
+    fn new(content: &'a Content<'a>, ranks: Vec<usize>) -> Self {
+        let threads = ranks.into_iter().flat_map(|rank| {
+            let file = &content.trace(rank).file;
+            file.threads
+                .iter()
+                .map(move |thread| (rank, thread.number, file.events(thread).peekable()))
+        });
+        let mut merged = Self { content, threads: threads.collect(), next: BinaryHeap::new() };
+        (0..merged.threads.len()).for_each(|place| merged.offer(place));
+        merged
+    }
+
+    fn offer(&mut self, place: usize) {
+        let (rank, _, events) = &mut self.threads[place];
+        if let Some(event) = events.peek() {
+            let at_ns = self.content.time_ns(*rank, event.begin);
+            self.next.push(Reverse((at_ns, event.begin, place)));
+        }
+    }
+}
+
+impl Iterator for Merged<'_> {
+    type Item = Call;
+
+    fn next(&mut self) -> Option<Call> {
+        loop {
+            let Reverse((_, _, place)) = self.next.pop()?;
+            let (rank, thread, events) = &mut self.threads[place];
+            let (rank, thread, event) = (*rank, *thread, events.next()?);
+            self.offer(place);
+            if let Some(call) = self.content.call(rank, thread, event) {
+                return Some(call);
+            }
+        }
     }
 }
 

@@ -16,19 +16,30 @@ use crate::timeline::communicators::CommunicatorTable;
 
 /// Names with numbers of their own, in the order in which they come.
 #[derive(Debug, Default)]
-struct Numbers {
+pub(super) struct Numbers {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
 impl Numbers {
-    fn number(&mut self, name: &str) -> usize {
+    /// The number of a name, given to it now if it has none.
+    pub fn number(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
         self.names.push(name.to_owned());
         self.numbers.insert(name.to_owned(), self.names.len() - 1);
         self.names.len() - 1
+    }
+
+    /// The number of a name that has one.
+    pub fn known(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    /// All names by their numbers.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 }
 
@@ -70,13 +81,17 @@ fn ns(seconds: f64) -> i64 {
 }
 
 /// The name of the recorder's own time among functions.
-const TOOL_NAME: &str = "recorder";
+pub(super) const TOOL_NAME: &str = "recorder";
 
 /// JSON for a `script` element: no `<` in it, so that nothing in it ends the element.
 pub(super) fn json(report: &Report, activity: &Activity, detail: &Detail) -> String {
-    let data = data(report, activity, detail);
+    for_script(&data(report, activity, detail))
+}
+
+/// A value as such JSON.
+pub(super) fn for_script(value: &impl Serialize) -> String {
     // These types always serialise.
-    let text = serde_json::to_string(&data).unwrap_or_default();
+    let text = serde_json::to_string(value).unwrap_or_default();
     text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 

@@ -1,13 +1,14 @@
 //! The page that explains a run: a report, its threads' activity and details come in, one
 //! self-contained HTML document goes out.
 //!
-//! `page.html` is the template (minijinja, which escapes all that it fills in), `style.css` its
-//! looks; `source.js`, `painter.js`, `timeline.js`, `tables.js` and `page.js` are its script, in that
+//! `page.html` is the template (minijinja, which escapes all that it fills in), `timeline.html` the part
+//! of it that the served timeline ([`view`]) has too, `style.css` its looks; `source.js`, `painter.js`, `timeline.js`, `tables.js` and `page.js` are its script, in that
 //! order. Everything that a reader needs stands in the document without the script. A content
 //! security policy forbids every request.
 
 mod data;
 mod packed;
+pub mod view;
 
 use minijinja::value::Value;
 use minijinja::{AutoEscape, Environment, context};
@@ -168,6 +169,8 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
         false => AutoEscape::Html,
     });
     environment.add_template("page.html", include_str!("page.html"))?;
+    environment.add_template("view.html", include_str!("view.html"))?;
+    environment.add_template("timeline.html", include_str!("timeline.html"))?;
     environment.add_template("style.css", include_str!("style.css"))?;
     let with = |format: fn(f64) -> String| {
         move |value: Option<f64>| value.map_or_else(|| "–".to_owned(), format)

@@ -1,6 +1,6 @@
 "use strict";
 // Where a timeline's data come from. The drawing code knows only this interface; the page embeds
-// its data (EmbeddedSource), a server may hand out tiles instead:
+// its data (EmbeddedSource), a server hands out tiles (TileSource in tiles.js):
 //
 //   length_s, kinds[], functions[], rows[{rank, thread, host, begin_s, end_s}], windows[[from, to]],
 //   regions[{row, name, from, to}], longest[{row, kind, fn, begin, duration}]
@@ -8,6 +8,7 @@
 //                                             in each column; true when these are final
 //   events(row, from_s, to_s)                 single calls, or null where they are not known
 //   messages(from_s, to_s), collectives(from_s, to_s)
+//   hint                                      what to say where no single calls are
 //   onchange                                  called when data have come that were not there before
 
 const NS = 1e-9;
@@ -22,6 +23,7 @@ class EmbeddedSource {
     this.windows = data.windows;
     this.bins = data.bins;
     this.onchange = () => {};
+    this.hint = "shares of time a column; single calls lie under the brackets of the ruler";
     this.rows = data.rows.map(([rank, thread, host, begin_s, end_s]) =>
       ({ rank, thread, host: data.hosts[host], begin_s, end_s }));
     this.regions = data.regions.map(([row, name, from, to]) =>
@@ -115,12 +117,16 @@ class EmbeddedSource {
     const depth = this.levels.findIndex(level => level.bins === bins);
     const bin_s = this.length_s / this.bins * 2 ** depth;
     const scale = 1 / bin_s, step = column_s * scale;
+    // The bins at a row's ends are filled only as far as the row reaches.
+    const begin = this.rows[row].begin_s * scale, end = this.rows[row].end_s * scale;
     let at = from_s * scale;
     for (let column = 0; column < columns; column++, at += step) {
       const first = Math.max(0, Math.floor(at)), last = Math.min(bins - 1, Math.ceil(at + step) - 1);
       for (let bin = first; bin <= last; bin++) {
-        const part = (Math.min(bin + 1, at + step) - Math.max(bin, at)) / step;
-        if (part <= 0) continue;
+        const left = Math.max(bin, begin), right = Math.min(bin + 1, end);
+        const known = Math.max(right - left, 1e-9);
+        const part = (Math.min(right, at + step) - Math.max(left, at)) / known / step;
+        if (!(part > 0)) continue;
         const cell = (row * bins + bin) * K;
         for (let kind = 0; kind < K; kind++) out[column * K + kind] += data[cell + kind] * part;
       }

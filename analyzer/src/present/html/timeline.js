@@ -18,10 +18,21 @@ class Timeline {
     this.controls();
     this.pointers();
     this.canvas.addEventListener("keydown", event => this.key(event));
-    source.onchange = () => this.redraw();
+    source.onchange = () => this.refresh();
     new ResizeObserver(() => this.resize()).observe(root);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
     this.resize();
+  }
+
+  // Data have come: what was chosen from afar may be known as a single call now.
+  refresh() {
+    const chosen = this.view.selected;
+    if (chosen && !("open" in chosen)) {
+      const near = this.source.events(chosen.row, chosen.begin - 1e-8, chosen.begin + 1e-8);
+      const known = near.find(event => event.fn === chosen.fn && Math.abs(event.begin - chosen.begin) < 2e-9);
+      if (known) return this.choose(known);
+    }
+    this.redraw();
   }
 
   recolour() {
@@ -50,7 +61,7 @@ class Timeline {
       const { from, to } = this.view;
       const single = this.source.covers(from, to);
       this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
-        + (single ? "single calls" : "shares of time a column; single calls lie under the brackets of the ruler");
+        + (single ? ["single calls", this.source.messagesNote].filter(Boolean).join(" · ") : this.source.hint);
     });
   }
 

@@ -66,7 +66,7 @@ struct Left {
 }
 
 /// What all ranks have left behind so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Leavings {
     left: Vec<Left>,
     /// Communicators and ranks with a wildcard receive that is not complete: sends to them are kept.

@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use rustc_hash::FxHashMap;
+
 use super::outcome::Reason;
 
 /// What messages cannot overtake each other in.
@@ -112,7 +114,7 @@ pub(super) fn takes((source, tag): Wanted, key: &ChannelKey) -> bool {
     source.is_none_or(|source| source == key.source) && tag.is_none_or(|tag| tag == key.tag)
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Channel {
     sends: VecDeque<Send>,
     receives: VecDeque<Receive>,
@@ -143,7 +145,7 @@ impl Channel {
 }
 
 /// Wildcard receives of one rank on one communicator that no status has resolved.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Wildcards {
     /// Their places in the order of posting.
     open: BTreeMap<Wanted, BTreeSet<u64>>,
@@ -164,11 +166,11 @@ impl Wildcards {
 const KEPT_CHANNELS: usize = 4096;
 
 /// All channels of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Channels {
-    channels: HashMap<ChannelKey, Channel>,
+    channels: FxHashMap<ChannelKey, Channel>,
     /// By communicator and destination.
-    wildcards: HashMap<(u32, u32), Wildcards>,
+    wildcards: FxHashMap<(u32, u32), Wildcards>,
     sends: u64,
     sweep_at: usize,
     /// Pairs since they were last drained.
@@ -190,8 +192,11 @@ impl Channels {
         self.sends += 1;
         let number = self.sends;
         let send = Send { number, post, bytes, in_doubt: false, active };
-        self.channel(key).sends.push_back(send);
-        self.advance(key);
+        let channel = self.channel(key);
+        channel.sends.push_back(send);
+        if !channel.receives.is_empty() {
+            self.advance(key);
+        }
         number
     }
 
@@ -262,8 +267,11 @@ impl Channels {
 
     /// Adds a receive that is known to take from this channel.
     pub fn receive(&mut self, key: ChannelKey, receive: Receive) {
-        self.channel(key).insert(receive);
-        self.advance(key);
+        let channel = self.channel(key);
+        channel.insert(receive);
+        if !channel.sends.is_empty() {
+            self.advance(key);
+        }
     }
 
     /// Completes a receive; `post` is the call that stands for its posting.
@@ -298,7 +306,9 @@ impl Channels {
         if let Some((channel, at)) = channel.and_then(|c| c.receive_at(sequence).map(|at| (c, at)))
         {
             change(&mut channel.receives[at]);
-            self.advance(key);
+            if at == 0 && !channel.sends.is_empty() {
+                self.advance(key);
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! Collective calls into instances: each rank's calls on a communicator in order come in, instances
 //! go out when all their members have come and completed, or cannot come any more.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use rustc_hash::FxHashMap;
 
 use crate::timeline::communicators::CommunicatorTable;
 
@@ -42,14 +44,14 @@ pub(super) struct OpenInstance {
     pending: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Sequence {
     /// Number of the first open instance.
     first: u64,
     /// Instances that are handed on already leave a hole.
     open: VecDeque<Option<OpenInstance>>,
     /// Calls of each rank so far.
-    calls: HashMap<usize, u64>,
+    calls: FxHashMap<usize, u64>,
     /// Members that made no call before they ended, or were never there.
     absent: u32,
     /// For each other member that makes no more calls, how many it made; ascending.
@@ -91,7 +93,7 @@ impl Sequence {
 }
 
 /// All collective calls of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Collectives {
     sequences: BTreeMap<SequenceKey, Sequence>,
     /// For each communicator its size, and the members that make no more calls.

@@ -21,6 +21,7 @@
 //! | `collectives` | instances |
 //! | `active` | what was not complete at the end |
 //! | `outcome` | what goes out |
+//! | `replay` | any stretch of a run again, from where matching stood before it |
 //!
 //! The ranks' events are read once, interleaved by the end of each call on the global timeline. The
 //! result does not depend on the clocks, only what is in flight does (the one exception: a cancelled
@@ -40,12 +41,16 @@ mod completion;
 pub(crate) mod operations;
 mod outcome;
 mod rank_state;
+pub mod replay;
 pub(crate) mod requests;
 
+use std::sync::Arc;
+
 use trace_format::layout::FIRST_FUNCTION;
+use trace_format::reader::Event;
 
 use super::communicators::CommunicatorTable;
-use super::event_streams::{EventStreams, Moment, Part, Step};
+use super::event_streams::{EventStreams, Moment, Part, Step, Wanted};
 use super::mpi_constants::MpiConstants;
 use super::{Ending, GlobalTimeline};
 use crate::trace::{RankTrace, Run};
@@ -64,7 +69,7 @@ use outcome::Outlet;
 use rank_state::RankState;
 
 /// What is shared by all ranks while matching.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Matching<'a> {
     communicators: &'a CommunicatorTable,
     channels: Channels,
@@ -104,50 +109,99 @@ pub fn match_run(
     communicators: &CommunicatorTable,
     sink: &mut dyn MatchSink,
 ) -> MatchingSummary {
-    let mut names = CollectiveNames::default();
-    let operations: Vec<Operations> =
-        run.ranks.iter().map(|trace| Operations::new(&trace.file, &mut names)).collect();
-    let mut matching = Matching {
-        communicators,
-        channels: Channels::default(),
-        collectives: Collectives::new(communicators),
-        leavings: Leavings::default(),
-        outlet: Outlet::new(run, timeline, names, sink),
-        partners: partners(run, timeline),
-    };
-    let mut ranks: Vec<Option<RankState>> = (0..run.ranks.len())
-        .map(|index| {
-            let trace = &run.ranks[index];
-            let constants = MpiConstants::of_family(&trace.file.header.mpi_family);
-            constants
-                .filter(|_| says_attributes(trace))
-                .map(|constants| RankState::new(index, trace, constants))
-        })
-        .collect();
-    let wanted = |rank: usize, event: &trace_format::reader::Event| {
+    let mut matcher = Matcher::new(run, timeline, communicators);
+    while matcher.step(sink) {}
+    matcher.finish(sink)
+}
+
+/// Events that matching looks at.
+#[derive(Debug, Clone)]
+struct OfInterest(Arc<Vec<Operations>>);
+
+impl Wanted for OfInterest {
+    fn wants(&self, rank: usize, event: &Event) -> bool {
         event.function >= FIRST_FUNCTION
             && event.polls.is_none()
-            && operations[rank].of(event.function).0 != Operation::Nothing
-    };
-    for step in EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted) {
+            && self.0[rank].of(event.function).0 != Operation::Nothing
+    }
+}
+
+/// Matching on its way through a run; a clone goes on from where it stands.
+#[derive(Clone)]
+pub struct Matcher<'a> {
+    streams: EventStreams<'a, OfInterest>,
+    operations: Arc<Vec<Operations>>,
+    matching: Matching<'a>,
+    ranks: Vec<Option<RankState<'a>>>,
+}
+
+impl<'a> Matcher<'a> {
+    /// Before the first event.
+    pub fn new(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        communicators: &'a CommunicatorTable,
+    ) -> Self {
+        let mut names = CollectiveNames::default();
+        let operations: Vec<Operations> =
+            run.ranks.iter().map(|trace| Operations::new(&trace.file, &mut names)).collect();
+        let operations = Arc::new(operations);
+        let matching = Matching {
+            communicators,
+            channels: Channels::default(),
+            collectives: Collectives::new(communicators),
+            leavings: Leavings::default(),
+            outlet: Outlet::new(run, timeline, names),
+            partners: partners(run, timeline),
+        };
+        let state = |index: usize| {
+            let trace = &run.ranks[index];
+            let constants = MpiConstants::of_family(&trace.file.header.mpi_family);
+            let constants = constants.filter(|_| says_attributes(trace));
+            constants.map(|constants| RankState::new(index, trace, constants))
+        };
+        let ranks = (0..run.ranks.len()).map(state).collect();
+        let wanted = OfInterest(operations.clone());
+        let streams = EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted);
+        Self { streams, operations, matching, ranks }
+    }
+
+    /// Takes the next event, and hands on what is certain now; `false` behind the last one.
+    pub fn step(&mut self, sink: &mut dyn MatchSink) -> bool {
+        let Some(step) = self.streams.next_step() else { return false };
+        let matching = &mut self.matching;
         match step {
             Step::Event { rank, thread, event } => {
-                if let Some(state) = &mut ranks[rank] {
-                    let operation = operations[rank].of(event.function);
-                    state.take(thread, &event, operation, &mut matching);
+                if let Some(state) = &mut self.ranks[rank] {
+                    let operation = self.operations[rank].of(event.function);
+                    state.take(thread, event, operation, matching);
                 }
             }
             Step::End { rank } => {
-                if let Some(state) = ranks[rank].take() {
-                    state.finish(&mut matching);
+                if let Some(state) = self.ranks[rank].take() {
+                    state.finish(matching);
                 }
                 matching.partners[rank].1.live = false;
-                matching.collectives.end_of_rank(rank, communicators);
+                matching.collectives.end_of_rank(rank, matching.communicators);
                 matching.hand_on();
             }
         }
+        matching.outlet.drain(sink);
+        true
     }
-    matching.finish()
+
+    /// Global seconds of the last event that was taken, by its end.
+    pub fn now_s(&self) -> f64 {
+        self.streams.now_ns() as f64 * 1e-9
+    }
+
+    /// Hands on what stays open.
+    pub fn finish(self, sink: &mut dyn MatchSink) -> MatchingSummary {
+        let mut matching = self.matching;
+        matching.finish();
+        matching.outlet.drain(sink);
+        matching.outlet.summary
+    }
 }
 
 /// What each rank with a file is as a partner, before any event was read.
@@ -182,7 +236,7 @@ impl Matching<'_> {
         found.map_or(missing, |index| self.partners[index].1)
     }
 
-    fn finish(mut self) -> MatchingSummary {
+    fn finish(&mut self) {
         self.collectives.finish();
         self.hand_on();
         self.hand_on_active();
@@ -198,7 +252,6 @@ impl Matching<'_> {
             };
             self.outlet.unmatched_receive(key, &receive, reason);
         }
-        self.outlet.summary
     }
 }
 

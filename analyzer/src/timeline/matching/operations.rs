@@ -130,7 +130,7 @@ pub(crate) fn operation(name: &str) -> Operation {
 }
 
 /// Names of collective operations, numbered alike for all files of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct CollectiveNames {
     numbers: HashMap<String, u16>,
     names: Vec<String>,
@@ -153,7 +153,7 @@ impl CollectiveNames {
 }
 
 /// The operations of a file's functions.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Operations {
     /// By function number; with the number of a collective operation's name.
     table: Vec<(Operation, u16)>,

@@ -226,30 +226,41 @@ pub trait MatchSink {
 /// Larger numbers of bytes from a status may be recorded as this.
 const MOST_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
 
+/// What was found and is not handed on yet.
+#[derive(Debug, Clone)]
+enum Found {
+    Message(Message),
+    Collective(CollectiveInstance),
+    Unmatched(Unmatched),
+    Active(ActiveOperation),
+}
+
 /// Makes what goes out, and counts it.
+#[derive(Debug, Clone)]
 pub(super) struct Outlet<'a> {
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     names: CollectiveNames,
-    sink: &'a mut dyn MatchSink,
+    found: Vec<Found>,
     /// What has been counted.
     pub summary: MatchingSummary,
 }
 
-impl std::fmt::Debug for Outlet<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Outlet").field("summary", &self.summary).finish_non_exhaustive()
-    }
-}
-
 impl<'a> Outlet<'a> {
-    pub fn new(
-        run: &'a Run,
-        timeline: &'a GlobalTimeline,
-        names: CollectiveNames,
-        sink: &'a mut dyn MatchSink,
-    ) -> Self {
-        Self { run, timeline, names, sink, summary: MatchingSummary::default() }
+    pub fn new(run: &'a Run, timeline: &'a GlobalTimeline, names: CollectiveNames) -> Self {
+        Self { run, timeline, names, found: Vec::new(), summary: MatchingSummary::default() }
+    }
+
+    /// Hands on what was found since the last time.
+    pub fn drain(&mut self, sink: &mut dyn MatchSink) {
+        for found in self.found.drain(..) {
+            match found {
+                Found::Message(message) => sink.message(&message),
+                Found::Collective(instance) => sink.collective(&instance),
+                Found::Unmatched(unmatched) => sink.unmatched(&unmatched),
+                Found::Active(operation) => sink.active(&operation),
+            }
+        }
     }
 
     fn seconds(&self, rank: usize, ticks: u64) -> f64 {
@@ -284,7 +295,7 @@ impl<'a> Outlet<'a> {
             bytes: send.bytes,
             wildcard: receive.wildcard,
         };
-        self.sink.message(&message);
+        self.found.push(Found::Message(message));
     }
 
     /// Takes a send without a partner.
@@ -339,12 +350,12 @@ impl<'a> Outlet<'a> {
 
     fn unmatched(&mut self, unmatched: Unmatched) {
         self.summary.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
-        self.sink.unmatched(&unmatched);
+        self.found.push(Found::Unmatched(unmatched));
     }
 
     /// Takes an operation that is not complete.
     pub fn active(&mut self, operation: &ActiveOperation) {
-        self.sink.active(operation);
+        self.found.push(Found::Active(*operation));
     }
 
     /// Takes a collective instance that gets no more members.
@@ -373,6 +384,6 @@ impl<'a> Outlet<'a> {
             self.summary.complete_instances += 1;
         }
         self.summary.mismatched_instances += u64::from(instance.mismatched);
-        self.sink.collective(&instance);
+        self.found.push(Found::Collective(instance));
     }
 }

@@ -17,7 +17,7 @@ use super::outcome::{Reason, Side};
 use super::requests::{Arguments, Place, Posted, Requests, Template, Work};
 
 /// What one rank is in the middle of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RankState<'a> {
     /// Position of the rank in the run.
     pub(super) index: usize,

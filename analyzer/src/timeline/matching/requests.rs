@@ -6,7 +6,9 @@
 //! made first is completed first. Threads keep the rule: a handle cannot be made anew before the
 //! call that completes its last use has begun.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use crate::timeline::communicators::Standing;
 
@@ -108,7 +110,7 @@ impl<W, T> Request<W, T> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Handle<W, T> {
     first: Request<W, T>,
     later: VecDeque<Request<W, T>>,
@@ -126,16 +128,16 @@ pub(crate) enum Found<W> {
 }
 
 /// The requests of one rank.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Requests<W, T> {
-    handles: HashMap<u32, Handle<W, T>>,
+    handles: FxHashMap<u32, Handle<W, T>>,
     /// Calls of several threads may overlap.
     threaded: bool,
 }
 
 impl<W: Tracked, T: Copy> Requests<W, T> {
     pub fn new(threaded: bool) -> Self {
-        Self { handles: HashMap::new(), threaded }
+        Self { handles: FxHashMap::default(), threaded }
     }
 
     /// A request for one operation was made. Gives what its handle stood for, where its end was

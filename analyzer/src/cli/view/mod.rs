@@ -1,0 +1,289 @@
+//! `gammachi view`: a run directory comes in; its timeline is served to a browser on this machine until the
+//! command is ended.
+
+mod server;
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use self::server::{Answer, Loopback, random_token};
+use super::error::{CommandError, print, say};
+use crate::metrics::activity::index::{ActivityIndex, Look};
+use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
+use crate::present::html::view::{Meetings, View};
+use crate::present::quantity;
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::replay::Replay;
+use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, Unmatched};
+use crate::trace::Run;
+
+/// Shows the timeline of a run of any size in the browser.
+///
+/// Serves it on this machine only, under an address that nobody can guess, until Ctrl-C. What is looked at is
+/// read from the trace then; an index is made at the first look and kept beside the trace.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi view hpl-20260131-120000.gammachi\n  gammachi view \
+                  hpl-20260131-120000.gammachi --no-open --port 8123\n\nOn another machine: ssh -L \
+                  8123:127.0.0.1:8123 HOST, then gammachi view RUN --no-open --port 8123 there, and \
+                  open the\naddress that it prints here. See docs/view.md.")]
+pub struct ViewArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Do not open a browser; the address is printed in any case
+    #[arg(long)]
+    pub no_open: bool,
+
+    /// Port of 127.0.0.1 (default: any that is free)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub port: u16,
+
+    /// Make the index, keep it beside the trace, and end
+    #[arg(long, conflicts_with_all = ["no_open", "port"])]
+    pub index_only: bool,
+}
+
+/// Threads that answer requests.
+const ANSWERING: usize = 4;
+/// Events that are read for the messages of a stretch before matching has come there.
+const MOST_EVENTS: u64 = 400_000;
+/// Messages of a stretch that are kept.
+const MOST_MESSAGES: usize = 20_000;
+
+/// Serves the timeline of a run.
+///
+/// # Errors
+/// Failed when the run cannot be read or no port can be had.
+pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
+    let started = Instant::now();
+    let kept = KeptIndex::read(&arguments.run);
+    let extents = kept.as_ref().map(KeptIndex::extents).unwrap_or_default();
+    let known = |name: &std::path::Path| extents.get(name).cloned();
+    if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
+    {
+        say("reading the trace");
+    }
+    let run = Run::open_knowing(&arguments.run, &known)
+        .map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let index = match kept {
+        Ok(kept) if kept.is_of(&run) => kept.index,
+        other => {
+            if let Err(Unusable::Stale(why)) = &other {
+                say(&format!("{INDEX_FILE} is made anew: {why}"));
+            }
+            make_index(&run, &timeline)
+        }
+    };
+    for diagnosis in &run.diagnoses {
+        say(&format!("{diagnosis}"));
+    }
+    if arguments.index_only {
+        return Ok(());
+    }
+    let communicators = CommunicatorTable::new(&run);
+    let look = Look { run: &run, timeline: &timeline, index: &index };
+    let view = View::new(look, &communicators);
+    if view.rows() == 0 || view.length_s() <= 0.0 {
+        return Err(CommandError::failed(format!(
+            "{}: no rank has any time to show: none did anything between MPI_Init and its end",
+            arguments.run.display()
+        )));
+    }
+    let server = Loopback::new(arguments.port).map_err(|error| {
+        CommandError::failed(format!("127.0.0.1:{}: cannot listen: {error}", arguments.port))
+    })?;
+    let replay = matching::is_possible(&run).then(|| Replay::new(&run, &timeline, &communicators));
+    let address = server.address();
+    print(&format!("{address}\n"))?;
+    if std::io::stderr().is_terminal() {
+        say(&format!(
+            "ready after {}; Ctrl-C ends it",
+            quantity::seconds(started.elapsed().as_secs_f64())
+        ));
+        if std::env::var_os("SSH_CONNECTION").is_some() {
+            let port = server.port();
+            say(&format!("from your own machine: ssh -L {port}:127.0.0.1:{port} this-host"));
+        }
+    }
+    if !arguments.no_open {
+        open_browser(&address);
+    }
+    let answer = |path: &str, query: &str| answer(&view, replay.as_ref(), path, query);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..ANSWERING {
+            scope.spawn(|| server.serve(&answer));
+        }
+        if let Some(replay) = &replay {
+            replay.go_through(&stop);
+        }
+    });
+    Ok(())
+}
+
+/// Makes the index with a bar, and keeps it where it can.
+fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
+    let started = Instant::now();
+    let done = Arc::new(AtomicU64::new(0));
+    let events: u64 = run.ranks.iter().flat_map(|rank| &rank.threads).map(|t| t.calls).sum();
+    let bar = match std::io::stderr().is_terminal() {
+        true => {
+            let style = ProgressStyle::with_template("index {bar:30} {percent} %, {eta} left");
+            ProgressBar::new(events)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        }
+        false => ProgressBar::hidden(),
+    };
+    let (told, finished) = (done.clone(), Arc::new(AtomicBool::new(false)));
+    let (shown, ended) = (bar.clone(), finished.clone());
+    let ticking = std::thread::spawn(move || {
+        while !ended.load(Ordering::Relaxed) {
+            shown.set_position(told.load(Ordering::Relaxed));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let index = ActivityIndex::new(run, timeline, &done);
+    finished.store(true, Ordering::Relaxed);
+    let _ = ticking.join();
+    bar.finish_and_clear();
+    let running = run.ranks.iter().filter(|rank| rank.process.runs()).count();
+    if running > 0 {
+        say(&format!(
+            "{running} ranks are still running: what is shown is how far they were; no index is kept"
+        ));
+        return index;
+    }
+    let read = done.load(Ordering::Relaxed);
+    let took_s = started.elapsed().as_secs_f64();
+    match index_file::keep(run, &index) {
+        Ok(bytes) => say(&format!(
+            "index of {} events in {}: {}B in {}",
+            quantity::count(read),
+            quantity::seconds(took_s),
+            quantity::with_prefix(bytes as f64),
+            run.directory.join(INDEX_FILE).display()
+        )),
+        Err(error) => say(&format!(
+            "the index cannot be kept beside the trace ({error}) and will be made again next time"
+        )),
+    }
+    index
+}
+
+/// Opens the address in the browser of the desktop, if there is one.
+fn open_browser(address: &str) {
+    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    if !desktop {
+        return;
+    }
+    let opened = Command::new("xdg-open")
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Err(error) = opened {
+        say(&format!("no browser was opened (xdg-open: {error}); open the address yourself"));
+    }
+}
+
+/// The values of a query: `a=1&b=2`; nothing in ours needs escapes.
+fn values(query: &str) -> HashMap<&str, &str> {
+    query.split('&').filter_map(|pair| pair.split_once('=')).collect()
+}
+
+fn rows(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
+    let (first, last) = text.split_once('-')?;
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then_some(first..=last)
+}
+
+fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Option<Answer> {
+    let values = values(query);
+    let value = |name: &str| values.get(name).copied();
+    let seconds = |name: &str| value(name)?.parse::<f64>().ok().filter(|s| s.is_finite());
+    match path {
+        "" => {
+            let nonce = random_token().ok()?;
+            let body = view.page(&nonce).ok()?.into_bytes();
+            Some(Answer { media: "text/html; charset=utf-8", body, nonce: Some(nonce) })
+        }
+        "shares" => {
+            let (level, tile) = (value("level")?.parse().ok()?, value("tile")?.parse().ok()?);
+            let body = view.shares(level, tile, rows(value("rows")?)?)?;
+            Some(Answer { media: "application/octet-stream", body, nonce: None })
+        }
+        "calls" => {
+            let stretch = (seconds("from")?, seconds("to")?);
+            let calls =
+                view.calls(stretch, rows(value("rows")?)?, |from_s, to_s| match replay {
+                    Some(replay) => meetings(replay, from_s, to_s),
+                    None => Meetings::default(),
+                })?;
+            let body = serde_json::to_vec(&calls).ok()?;
+            Some(Answer { media: "application/json", body, nonce: None })
+        }
+        _ => None,
+    }
+}
+
+/// Keeps what lies in a stretch.
+struct Stretch {
+    from_s: f64,
+    to_s: f64,
+    met: Meetings,
+    left_out: bool,
+}
+
+impl MatchSink for Stretch {
+    fn message(&mut self, message: &Message) {
+        let inside = |at: Option<f64>| at.is_some_and(|at| self.from_s <= at && at <= self.to_s);
+        let (send, receive) = (&message.send, &message.receive);
+        let (sent, received) = (send.end_s.or(Some(send.begin_s)), receive.end_s);
+        if !inside(sent) && !inside(received) {
+            return;
+        }
+        match self.met.messages.len() < MOST_MESSAGES {
+            true => self.met.messages.push(*message),
+            false => self.left_out = true,
+        }
+    }
+
+    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        let touches = |begin_s: f64, end_s: f64| begin_s <= self.to_s && self.from_s <= end_s;
+        let mut members = instance.members.iter();
+        if members.any(|member| touches(member.begin_s, member.end_s.unwrap_or(member.begin_s))) {
+            self.met.collectives.push(instance.clone());
+        }
+    }
+}
+
+fn meetings(replay: &Replay, from_s: f64, to_s: f64) -> Meetings {
+    let mut stretch = Stretch { from_s, to_s, met: Meetings::default(), left_out: false };
+    let whole = replay.between(from_s, to_s, MOST_EVENTS, &mut stretch);
+    let mut met = stretch.met;
+    if !whole {
+        met.note = Some("messages are still being matched up to here; look again".into());
+    } else if stretch.left_out {
+        met.note = Some("some messages are left out: there are too many".into());
+    }
+    met
+}
+
+#[cfg(test)]
+mod tests;

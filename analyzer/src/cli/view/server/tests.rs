@@ -1,0 +1,147 @@
+use super::*;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::{Arc, OnceLock};
+
+fn served() -> &'static Arc<Loopback> {
+    static SERVER: OnceLock<Arc<Loopback>> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let server = Arc::new(Loopback::new(0).unwrap());
+        let serving = server.clone();
+        std::thread::spawn(move || {
+            serving.serve(&|path, query| {
+                (path == "known").then(|| Answer {
+                    media: "text/plain",
+                    body: format!("answer {query}").into_bytes(),
+                    nonce: None,
+                })
+            });
+        });
+        server
+    })
+}
+
+/// Status and whole answer to a request as it stands.
+fn ask(request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", served().port())).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).and_then(|word| word.parse().ok());
+    (status.unwrap_or_else(|| panic!("no status: {answer}")), answer)
+}
+
+fn get(path: &str, headers: &str) -> (u16, String) {
+    let host = format!("127.0.0.1:{}", served().port());
+    ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n"))
+}
+
+#[test]
+fn with_the_token_there_is_an_answer_that_may_not_be_used_elsewhere() {
+    let (status, answer) = get(&format!("/{}/known?a=1", served().token), "");
+    assert_eq!(status, 200);
+    assert!(answer.ends_with("answer a=1"), "{answer}");
+    for line in [
+        "Cache-Control: no-store",
+        "X-Frame-Options: DENY",
+        "Referrer-Policy: no-referrer",
+        "Content-Security-Policy: default-src 'none'",
+        "X-Content-Type-Options: nosniff",
+    ] {
+        assert!(answer.contains(line), "{line}: {answer}");
+    }
+    assert!(!answer.contains("Access-Control-Allow"), "{answer}");
+}
+
+#[test]
+fn without_the_token_there_is_nothing() {
+    let token = &served().token;
+    let wrong = format!("{}0", &token[..31]);
+    for path in [
+        "/",
+        "/known",
+        "//known",
+        "/../known",
+        &format!("/{wrong}/known"),
+        &format!("/{}/known", &token[..31]),
+        &format!("/{token}0/known"),
+        &format!("/{token}"),
+        &format!("/x/{token}/known"),
+        &format!("/{}/known", token.to_uppercase()),
+    ] {
+        let unknown = get(path, "").0;
+        let other_digits = *path == format!("/{wrong}/known") && wrong == *token
+            || path.to_lowercase() == *path.to_uppercase();
+        assert!(unknown == 404 || other_digits, "{path}: {unknown}");
+    }
+}
+
+#[test]
+fn no_path_leads_anywhere_else() {
+    let token = &served().token;
+    for path in [
+        "",
+        "..",
+        "../known",
+        "known/",
+        "known/../known",
+        "%6bnown",
+        "etc/passwd",
+        "../../../../etc/passwd",
+        "%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "known%00",
+        "/known",
+    ] {
+        let (status, answer) = get(&format!("/{token}/{path}"), "");
+        assert_eq!(status, 404, "{path}");
+        assert!(!answer.contains("root:"), "{path}");
+    }
+    let (status, _) = ask(&format!(
+        "GET http://127.0.0.1:{}/etc/passwd HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
+        served().port(),
+        served().port()
+    ));
+    assert!(status >= 400);
+}
+
+#[test]
+fn other_origins_and_other_names_are_refused() {
+    let (port, token) = (served().port(), &served().token);
+    let path = format!("/{token}/known");
+    for header in [
+        "Origin: http://evil.example\r\n".to_owned(),
+        "Origin: null\r\n".to_owned(),
+        format!("Origin: https://127.0.0.1:{port}\r\n"),
+        format!("Origin: http://127.0.0.1:{}\r\n", port ^ 1),
+        "Sec-Fetch-Site: cross-site\r\n".to_owned(),
+        "Sec-Fetch-Site: same-site\r\n".to_owned(),
+    ] {
+        assert_eq!(get(&path, &header).0, 403, "{header}");
+    }
+    assert_eq!(get(&path, &format!("Origin: http://127.0.0.1:{port}\r\n")).0, 200);
+    // A name that was made to point at this machine.
+    let by_name =
+        |hosts: &str| ask(&format!("GET {path} HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n")).0;
+    for hosts in [
+        format!("Host: evil.example:{port}\r\n"),
+        "Host: 127.0.0.1\r\n".to_owned(),
+        format!("Host: 127.0.0.1:{port}.evil.example\r\n"),
+        format!("Host: 127.0.0.1:{port}\r\nHost: evil.example\r\n"),
+        String::new(),
+    ] {
+        assert_eq!(by_name(&hosts), 403, "{hosts}");
+    }
+    assert_eq!(by_name(&format!("Host: localhost:{port}\r\n")), 200);
+}
+
+#[test]
+fn only_get() {
+    let (port, token) = (served().port(), &served().token);
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"] {
+        let (status, _) = ask(&format!(
+            "{method} /{token}/known HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\
+             Connection: close\r\n\r\n"
+        ));
+        assert_eq!(status, 405, "{method}");
+    }
+}

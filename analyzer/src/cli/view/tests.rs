@@ -1,0 +1,138 @@
+use super::*;
+use crate::metrics::{Metrics, Selection};
+use crate::synthetic_messages::{completed, on_world};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+const B: u64 = 1_000_000;
+const STEPS: u64 = 500;
+
+/// Ranks that send to each other and meet in barriers, from 1 ms on, a step every 10 µs.
+fn ranks() -> Vec<SyntheticRank> {
+    let end = B + STEPS * 10_000;
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::level_1(number, 2, end);
+        rank.call(0, "MPI_Comm_rank", B + 10, B + 20);
+        for step in 0..STEPS {
+            let at = B + 100 + step * 10_000;
+            let other = 1 - number as i32;
+            match number {
+                0 => rank.says("MPI_Isend", at, at + 300, on_world(other, 7, 64).request(3)),
+                _ => rank.says("MPI_Irecv", at, at + 200, on_world(other, 7, 64).request(3)),
+            };
+            rank.several("MPI_Waitall", at + 1000, at + 2000, &[completed(3, other, 7, 64)]);
+            rank.says("MPI_Barrier", at + 3000 + u64::from(number), at + 5000, on_world(0, 0, 0));
+        }
+        rank.finalize(end, end + 1000);
+        rank
+    };
+    vec![rank(0), rank(1)]
+}
+
+struct Shown {
+    run: Run,
+    timeline: GlobalTimeline,
+    communicators: CommunicatorTable,
+    index: ActivityIndex,
+}
+
+impl Shown {
+    fn of(directory: &RunDirectory) -> Self {
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let index = make_index(&run, &timeline);
+        Self { communicators: CommunicatorTable::new(&run), run, timeline, index }
+    }
+
+    /// The JSON document of calls in a stretch, in seconds; `None` where it is refused.
+    fn calls(&self, query: &str) -> Option<serde_json::Value> {
+        let Self { run, timeline, communicators, index } = self;
+        let view = View::new(Look { run, timeline, index }, communicators);
+        let replay = Replay::new(run, timeline, communicators);
+        let answer = answer(&view, Some(&replay), "calls", query)?;
+        Some(serde_json::from_slice(&answer.body).unwrap())
+    }
+
+    fn asks(&self, path: &str, query: &str) -> Option<Vec<u8>> {
+        let Self { run, timeline, communicators, index } = self;
+        let view = View::new(Look { run, timeline, index }, communicators);
+        Some(answer(&view, None, path, query)?.body)
+    }
+}
+
+#[test]
+fn calls_and_messages_of_a_stretch_are_those_of_the_run() {
+    let directory = RunDirectory::of(&ranks());
+    let shown = Shown::of(&directory);
+    let metrics = Metrics::new(&shown.run, &shown.timeline, &Selection::Whole).unwrap();
+    let all = shown.calls("from=0&to=1&rows=0-1").unwrap();
+    let count = |value: &serde_json::Value| value.as_array().unwrap().len() as u64;
+    assert_eq!(count(&all["messages"]), metrics.messages.unwrap().total.count);
+    assert_eq!(count(&all["collectives"]), STEPS);
+    // Calls between MPI_Init and MPI_Finalize.
+    let rows: Vec<u64> = all["rows"].as_array().unwrap().iter().map(|row| count(&row[1])).collect();
+    assert_eq!(rows, [3 * STEPS + 1 + 1, 3 * STEPS + 1 + 1]);
+    // Step 200, from inside the send to inside the barrier.
+    let at = (200.0 * 10_000.0 + 100.0) * 1e-9;
+    let some = shown.calls(&format!("from={}&to={}&rows=0-0", at + 100e-9, at + 4000e-9)).unwrap();
+    assert_eq!(count(&some["messages"]), 1);
+    assert_eq!(count(&some["collectives"]), 1);
+    assert_eq!(count(&some["rows"][0][1]), 3);
+    let (sent, received) = (&some["messages"][0][3], &some["messages"][0][5]);
+    assert!((sent.as_f64().unwrap() - at - 300e-9).abs() < 1e-12, "{sent}");
+    assert!((received.as_f64().unwrap() - at - 2000e-9).abs() < 1e-12, "{received}");
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused() {
+    let directory = RunDirectory::of(&ranks());
+    let shown = Shown::of(&directory);
+    assert!(shown.asks("shares", "level=0&tile=0&rows=0-1").is_some());
+    assert!(String::from_utf8(shown.asks("", "").unwrap()).unwrap().contains("timeline-data"));
+    for query in [
+        "",
+        "level=0&tile=0",
+        "level=0&tile=1&rows=0-0",
+        "level=64&tile=0&rows=0-0",
+        "level=-1&tile=0&rows=0-0",
+        "level=0&tile=0&rows=0-2",
+        "level=0&tile=0&rows=1-0",
+        "level=0&tile=0&rows=0-18446744073709551615",
+    ] {
+        assert!(shown.asks("shares", query).is_none(), "{query}");
+    }
+    for query in
+        ["from=0&to=1", "from=1&to=0&rows=0-0", "from=nan&to=1&rows=0-0", "from=0&to=1&rows=x-y"]
+    {
+        assert!(shown.calls(query).is_none(), "{query}");
+    }
+    for path in ["run.json", "../run.json", "shares/", "index.html"] {
+        assert!(shown.asks(path, "").is_none(), "{path}");
+    }
+}
+
+#[test]
+fn a_missing_rank_and_an_index_that_cannot_be_kept_are_no_reason_to_show_nothing() {
+    let mut all = ranks();
+    all.remove(0);
+    let directory = RunDirectory::of(&all);
+    // Stands where the index would.
+    std::fs::create_dir_all(directory.path().join(INDEX_FILE).join("x")).unwrap();
+    let shown = Shown::of(&directory);
+    assert!(matches!(KeptIndex::read(directory.path()), Err(Unusable::Stale(_))));
+    let calls = shown.calls("from=0&to=1&rows=0-0").unwrap();
+    assert_eq!(calls["messages"].as_array().unwrap().len(), 0);
+    assert_eq!(calls["rows"][0][1].as_array().unwrap().len() as u64, 3 * STEPS + 2);
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 2, "no half index stays");
+}
+
+#[test]
+fn an_empty_or_absent_run_is_explained() {
+    let nothing = RunDirectory::new();
+    let view_of = |run: PathBuf| {
+        let arguments = ViewArguments { run, no_open: true, port: 0, index_only: true };
+        view(&arguments).unwrap_err().to_string()
+    };
+    assert!(view_of(nothing.path().to_owned()).contains("no rank file"));
+    assert!(view_of(nothing.path().join("absent")).contains("no such run directory"));
+}

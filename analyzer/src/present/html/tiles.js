@@ -1,0 +1,220 @@
+"use strict";
+// A timeline whose data a server computes when they are looked at: shares come in tiles of BINS bins and
+// BLOCK rows, level by level, each bin half as long as one of the level above; single calls and messages
+// come for the stretch in view once it is short enough. What is not there yet is drawn from a coarser tile.
+
+const BINS = 256, BLOCK = 32, MOST_TILES = 160, MOST_REQUESTS = 4, MOST_ROWS = 1024;
+
+class TileSource {
+  constructor(data) {
+    Object.assign(this, { length_s: data.length_s, kinds: data.kinds, functions: data.functions,
+      functionKinds: data.function_kinds, communicators: data.communicators });
+    this.rows = data.rows.map(([rank, thread, host, begin_s, end_s, totals]) =>
+      ({ rank, thread, host: data.hosts[host], begin_s, end_s, totals }));
+    this.regions = data.regions.map(([row, name, from, to]) => ({ row, name: data.region_names[name], from, to }));
+    this.longest = data.longest.map(([row, kind, fn, begin, duration]) => ({ row, kind, fn, begin, duration }));
+    this.windows = [];
+    this.hint = "shares of time a column; zoom in for single calls";
+    this.onchange = () => {};
+    this.tiles = new Map();
+    this.wanted = new Map();
+    this.running = 0;
+    this.seen = new Set();
+    this.calls = null;
+    this.tooMany = null;
+    this.errors = [];
+  }
+
+  fail(error) {
+    this.errors.push(String(error));
+    const said = document.querySelector("[data-where]");
+    if (said) said.textContent = `gammachi view does not answer (${error.message ?? error}): is it still running?`;
+  }
+
+  // Tiles
+
+  tileAt(level, tile, block) {
+    return this.tiles.get(`${level}/${tile}/${block}`);
+  }
+
+  want(level, tile, block) {
+    const key = `${level}/${tile}/${block}`;
+    if (this.tiles.has(key) || this.wanted.get(key) === "running") return;
+    // What was asked for last is looked at now.
+    this.wanted.delete(key);
+    this.wanted.set(key, "waiting");
+    for (const [old, state] of this.wanted) {
+      if (this.wanted.size <= 64) break;
+      if (state === "waiting") this.wanted.delete(old);
+    }
+    queueMicrotask(() => this.request());
+  }
+
+  request() {
+    while (this.running < MOST_REQUESTS) {
+      const waiting = [...this.wanted].filter(([, state]) => state === "waiting");
+      if (!waiting.length) return;
+      const key = waiting.at(-1)[0];
+      this.wanted.set(key, "running");
+      this.running++;
+      this.load(key).catch(error => this.fail(error)).finally(() => {
+        this.running--;
+        this.wanted.delete(key);
+        this.onchange();
+        this.request();
+      });
+    }
+  }
+
+  async load(key) {
+    const [level, tile, block] = key.split("/").map(Number);
+    const first = block * BLOCK, end = Math.min(this.rows.length, first + BLOCK);
+    const answer = await fetch(`shares?level=${level}&tile=${tile}&rows=${first}-${end - 1}`);
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    const data = new Float32Array(await answer.arrayBuffer());
+    if (data.length !== (end - first) * BINS * this.kinds.length) throw new Error("a tile of another size");
+    this.tiles.set(key, data);
+    for (const old of this.tiles.keys()) {
+      if (this.tiles.size <= MOST_TILES) break;
+      if (!old.startsWith("0/")) this.tiles.delete(old);
+    }
+  }
+
+  shares(row, from_s, to_s, columns, out) {
+    const K = this.kinds.length, column_s = (to_s - from_s) / columns, { totals, begin_s, end_s } = this.rows[row];
+    out.fill(0);
+    if (columns === 1 && from_s <= begin_s && to_s >= end_s) {
+      for (let kind = 0; kind < K; kind++) out[kind] = totals[kind] / column_s;
+      return true;
+    }
+    this.seen.add(row);
+    // Bins of some counter ticks are the shortest.
+    const finest = Math.floor(Math.log2(this.length_s / (BINS * 4e-9)));
+    const level = Math.max(0, Math.min(48, finest, Math.ceil(Math.log2(this.length_s / (BINS * column_s)) - 1e-6)));
+    const tile_s = this.length_s / 2 ** level, block = Math.floor(row / BLOCK);
+    const first = Math.max(0, Math.floor(from_s / tile_s));
+    const last = Math.min(2 ** level - 1, Math.ceil(to_s / tile_s) - 1);
+    let final = true;
+    for (let tile = first; tile <= last; tile++) {
+      const from = Math.max(from_s, tile * tile_s), to = Math.min(to_s, (tile + 1) * tile_s);
+      let data = this.tileAt(level, tile, block), at = level, of = tile;
+      if (data) {
+        // Kept longest: what was looked at last.
+        const key = `${level}/${tile}/${block}`;
+        this.tiles.delete(key);
+        this.tiles.set(key, data);
+      } else {
+        final = false;
+        this.want(level, tile, block);
+        while (!data && at > 0) {
+          at--;
+          of = Math.floor(of / 2);
+          data = this.tileAt(at, of, block);
+        }
+      }
+      if (data) this.spread(data, row % BLOCK, [from, to], [of * this.length_s / 2 ** at, this.length_s / 2 ** at / BINS],
+        [from_s, column_s, columns], out);
+    }
+    return final;
+  }
+
+  // Adds the bins of a tile between two moments to columns.
+  spread(data, row, [from, to], [start, bin_s], [left, column_s, columns], out) {
+    const K = this.kinds.length, base = row * BINS * K;
+    const first = Math.max(0, Math.floor((from - start) / bin_s));
+    const last = Math.min(BINS - 1, Math.ceil((to - start) / bin_s) - 1);
+    for (let bin = first; bin <= last; bin++) {
+      const x0 = (Math.max(from, start + bin * bin_s) - left) / column_s;
+      const x1 = (Math.min(to, start + (bin + 1) * bin_s) - left) / column_s;
+      const cell = base + bin * K;
+      for (let column = Math.max(0, Math.floor(x0)); column < Math.min(columns, Math.ceil(x1)); column++) {
+        const part = Math.min(column + 1, x1) - Math.max(column, x0);
+        if (part > 0) for (let kind = 0; kind < K; kind++) out[column * K + kind] += data[cell + kind] * part;
+      }
+    }
+  }
+
+  // Single calls
+
+  covers(from_s, to_s) {
+    const from = Math.max(0, from_s), to = Math.min(this.length_s, to_s);
+    const there = this.calls && this.calls.from <= from && to <= this.calls.to
+      && [...this.seen].every(row => this.calls.rows.has(row));
+    if (!there) this.wantCalls(from, to);
+    return Boolean(there);
+  }
+
+  wantCalls(from, to) {
+    if (this.tooMany && to - from > 0.7 * (this.tooMany.to - this.tooMany.from)
+      && from <= this.tooMany.to && this.tooMany.from <= to) return;
+    this.pending = [from, to];
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.loadCalls().catch(error => this.fail(error)), 80);
+  }
+
+  async loadCalls() {
+    if (this.loading) {
+      this.again = true;
+      return;
+    }
+    const [from, to] = this.pending, margin = (to - from) / 2;
+    const rows = [...this.seen].sort((a, b) => a - b);
+    this.seen.clear();
+    if (!rows.length || rows.at(-1) - rows[0] >= MOST_ROWS) return;
+    const stretch = [Math.max(0, from - margin), Math.min(this.length_s, to + margin)];
+    this.loading = true;
+    try {
+      const answer = await fetch(`calls?from=${stretch[0]}&to=${stretch[1]}&rows=${rows[0]}-${rows.at(-1)}`);
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const data = await answer.json();
+      if (data.too_many) {
+        this.tooMany = { from: stretch[0], to: stretch[1] };
+      } else {
+        this.tooMany = null;
+        this.takeCalls(data, stretch, rows);
+      }
+    } finally {
+      this.loading = false;
+    }
+    this.onchange();
+    if (this.again) {
+      this.again = false;
+      this.loadCalls().catch(error => this.fail(error));
+    }
+  }
+
+  takeCalls(data, [from, to], rows) {
+    const byRow = new Map();
+    for (let row = rows[0]; row <= rows.at(-1); row++) byRow.set(row, []);
+    for (const name of data.functions.slice(this.functions.length)) this.functions.push(name);
+    this.functionKinds.push(...data.function_kinds.slice(this.functionKinds.length));
+    this.communicators = data.communicators;
+    for (const [row, events] of data.rows) {
+      byRow.set(row, events.map(([fn, begin, dur, more]) => {
+        const duration = Math.max(dur, -dur - 1) * 1e-9;
+        return { row, fn, begin, duration, open: dur < 0, end: begin + duration, ...more };
+      }));
+    }
+    this.calls = { from, to, rows: byRow };
+    this.allMessages = data.messages.map(([fromRow, toRow, sendBegin, sendEnd, postBegin, end, bytes, tag, comm]) =>
+      ({ fromRow, toRow, sendBegin, sendEnd: sendEnd ?? sendBegin, postBegin, end, bytes, tag, comm }));
+    this.allCollectives = data.collectives.map(([fn, comm, number, members]) => ({ fn, comm, number,
+      members: members.map(([row, begin, end]) => ({ row, begin, end: end ?? begin })),
+      from: Math.min(...members.map(([, begin]) => begin)), to: Math.max(...members.map(([, begin, end]) => end ?? begin)) }));
+    this.messagesNote = data.messages_note;
+    this.windows = [[from, to]];
+  }
+
+  events(row, from_s, to_s) {
+    const events = this.calls?.rows.get(row) ?? [];
+    return events.filter(event => event.begin <= to_s && event.end >= from_s);
+  }
+
+  messages(from_s, to_s) {
+    return (this.allMessages ?? []).filter(m => m.end !== null && m.sendEnd <= to_s && m.end >= from_s);
+  }
+
+  collectives(from_s, to_s) {
+    return (this.allCollectives ?? []).filter(c => c.from <= to_s && c.to >= from_s);
+  }
+}

@@ -1,0 +1,308 @@
+//! The timeline that a server hands out bit by bit: a run and its index come in; the page, tiles of shares
+//! and the single calls of short stretches go out, in the form that `tiles.js` reads.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use minijinja::context;
+use minijinja::value::Value as Template;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use trace_format::layout::{FIRST_FUNCTION, TOOL};
+
+use super::data::{Numbers, TOOL_NAME};
+use super::{environment, safe};
+use crate::metrics::activity::Kind;
+use crate::metrics::activity::index::Look;
+use crate::present::context::{mpi_library, placement, printable, program_line};
+use crate::present::dump::Dump;
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::{CollectiveInstance, Message};
+
+const SCRIPT: [&str; 4] = [
+    include_str!("tiles.js"),
+    include_str!("painter.js"),
+    include_str!("timeline.js"),
+    include_str!("view.js"),
+];
+
+/// Bins of a tile; `BINS` of `tiles.js`.
+pub const TILE_BINS: usize = 256;
+/// Rows that one request may ask for.
+pub const MOST_ROWS: usize = 1024;
+/// Levels of tiles: each halves the bins.
+pub const MOST_LEVEL: u32 = 48;
+/// Single calls that one answer may hold.
+const MOST_CALLS: usize = 40_000;
+/// Messages, and calls of collective operations, likewise.
+const MOST_MESSAGES: usize = 20_000;
+
+/// Messages and collective operations of a stretch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Meetings {
+    /// Messages sent or completed in it.
+    pub messages: Vec<Message>,
+    /// Collective operations that touch it.
+    pub collectives: Vec<CollectiveInstance>,
+    /// What a reader should know: some are left out, or they are not known yet.
+    pub note: Option<String>,
+}
+
+/// A run as it is looked at.
+pub struct View<'a> {
+    look: Look<'a>,
+    communicators: &'a CommunicatorTable,
+    dump: Dump<'a>,
+    functions: Numbers,
+    row_of: HashMap<(u32, u32), usize>,
+}
+
+impl<'a> View<'a> {
+    /// Of a run and its communicators.
+    pub fn new(look: Look<'a>, communicators: &'a CommunicatorTable) -> Self {
+        let mut functions = Numbers::default();
+        for rank in &look.run.ranks {
+            rank.file.function_names().iter().for_each(|name| {
+                functions.number(name);
+            });
+        }
+        functions.number(TOOL_NAME);
+        let rows = look.index.rows.iter().enumerate();
+        let row_of =
+            rows.map(|(index, row)| ((look.run.ranks[row.position].rank, row.thread), index));
+        Self {
+            look,
+            communicators,
+            dump: Dump::new(look.run, look.timeline, communicators),
+            functions,
+            row_of: row_of.collect(),
+        }
+    }
+
+    /// Rows that there are.
+    pub fn rows(&self) -> usize {
+        self.look.index.rows.len()
+    }
+
+    /// Length of the run, seconds from 0.
+    pub fn length_s(&self) -> f64 {
+        let ends = self.look.timeline.ranks.iter().map(|rank| rank.end_s());
+        ends.fold(0.0, f64::max)
+    }
+
+    /// The page; `nonce` is what its own script and style are known by.
+    ///
+    /// # Errors
+    /// Only when the template itself is wrong.
+    pub fn page(&self, nonce: &str) -> Result<String, super::PageError> {
+        let run = self.look.run;
+        let name = run.directory.file_name().map_or_else(
+            || run.directory.display().to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        );
+        let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        let totals = (0..self.rows()).map(|row| self.look.index.totals_s(row, self.look.timeline));
+        let used = totals.fold([false; Kind::ALL.len()], |mut used, totals| {
+            used.iter_mut().zip(totals).for_each(|(used, seconds)| *used |= seconds > 0.0);
+            used
+        });
+        let used: Vec<Template> = (0..Kind::ALL.len())
+            .filter(|kind| used[*kind])
+            .map(|number| context! { number, name => kinds[number] })
+            .collect();
+        let parts = [program_line(run), mpi_library(run), placement(run)];
+        let context = context! {
+            name => printable(&name),
+            context => printable(&parts.join(" | ")),
+            gammachi => env!("CARGO_PKG_VERSION"),
+            nonce => nonce,
+            kinds => kinds,
+            kinds_used => used,
+            detail_note => "Zoom in until single calls, messages and collective operations are drawn.",
+            note => self.note(),
+            timeline_data => safe(super::data::for_script(&self.data())),
+            script => safe(SCRIPT.join("\n")),
+        };
+        Ok(environment()?.get_template("view.html")?.render(context)?)
+    }
+
+    fn note(&self) -> String {
+        match self.look.run.diagnoses.len() {
+            0 => String::new(),
+            count => {
+                format!("{count} things are wrong with the files: gammachi report names them.")
+            }
+        }
+    }
+
+    /// What the timeline knows from the start.
+    fn data(&self) -> Value {
+        let (run, timeline) = (self.look.run, self.look.timeline);
+        let (mut hosts, mut names) = (Numbers::default(), Numbers::default());
+        let mut regions = Vec::new();
+        let rows: Vec<Value> = (self.look.index.rows.iter().enumerate())
+            .map(|(index, row)| {
+                let (trace, clock) =
+                    (&run.ranks[row.position], &timeline.ranks[row.position].clock);
+                for region in &row.regions {
+                    let name = trace.facts.regions.get(&region.id).cloned();
+                    let name = names.number(&name.unwrap_or_else(|| format!("#{}", region.id)));
+                    let ends = [region.begin_ticks, region.end_ticks].map(|t| clock.seconds(t));
+                    regions.push(json!([index, name, ends[0], ends[1]]));
+                }
+                json!([
+                    trace.rank,
+                    row.thread,
+                    hosts.number(&trace.file.header.host),
+                    clock.seconds(row.begin_ticks),
+                    clock.seconds(row.end_ticks),
+                    self.look.index.totals_s(index, timeline),
+                ])
+            })
+            .collect();
+        let longest = self.look.index.longest(run, timeline).into_iter().map(|call| {
+            let position = self.look.index.rows[call.row].position;
+            let function = self.function(position, call.function);
+            json!([call.row, call.kind as usize, function, call.begin_s, call.duration_s])
+        });
+        json!({
+            "length_s": self.length_s(),
+            "kinds": Kind::ALL.map(Kind::name),
+            "functions": self.functions.names(),
+            "function_kinds": self.function_kinds(),
+            "communicators": [],
+            "hosts": hosts.names(),
+            "rows": rows,
+            "regions": regions,
+            "region_names": names.names(),
+            "longest": longest.collect::<Vec<_>>(),
+        })
+    }
+
+    fn function_kinds(&self) -> Vec<usize> {
+        let kind = |name: &String| match name.as_str() {
+            TOOL_NAME => Kind::Tool,
+            name => Kind::of_function(name),
+        };
+        self.functions.names().iter().map(|name| kind(name) as usize).collect()
+    }
+
+    fn function(&self, position: usize, function: u16) -> usize {
+        let name = match function {
+            TOOL => TOOL_NAME,
+            other => self.look.run.ranks[position].file.function_name(other).unwrap_or_default(),
+        };
+        self.functions.known(name).unwrap_or_default()
+    }
+
+    /// A tile: the shares of rows, in [`TILE_BINS`] bins each, as `f32` little-endian; `None` where there is
+    /// no such tile.
+    pub fn shares(&self, level: u32, tile: u64, rows: RangeInclusive<usize>) -> Option<Vec<u8>> {
+        let sound = level <= MOST_LEVEL
+            && tile < 1 << level
+            && *rows.end() < self.rows()
+            && rows.clone().count() <= MOST_ROWS;
+        if !sound {
+            return None;
+        }
+        let tile_s = self.length_s() / (1u64 << level) as f64;
+        let (from, to) = (tile as f64 * tile_s, (tile + 1) as f64 * tile_s);
+        let of_row = |row: usize| {
+            let shares = self.look.shares(row, from, to, TILE_BINS);
+            shares.into_iter().flatten().flat_map(f32::to_le_bytes).collect::<Vec<u8>>()
+        };
+        Some(rows.into_par_iter().map(of_row).collect::<Vec<_>>().concat())
+    }
+
+    /// Single calls of rows in a stretch, and what `meetings` knows of it; `{"too_many": true}` where there
+    /// are too many to be drawn.
+    pub fn calls(
+        &self,
+        (from_s, to_s): (f64, f64),
+        rows: RangeInclusive<usize>,
+        meetings: impl FnOnce(f64, f64) -> Meetings,
+    ) -> Option<Value> {
+        if *rows.end() >= self.rows() || rows.clone().count() > MOST_ROWS || from_s > to_s {
+            return None;
+        }
+        let mut communicators = Numbers::default();
+        let mut shown = Vec::new();
+        let mut left = MOST_CALLS;
+        for row in rows {
+            let Some(events) = self.look.events(row, from_s, to_s, left) else {
+                return Some(json!({ "too_many": true }));
+            };
+            left -= events.len();
+            let facts = &self.look.index.rows[row];
+            let events: Vec<Value> = events
+                .iter()
+                .map(|detail| {
+                    let duration_ns = ((detail.end_s - detail.begin_s) * 1e9).round() as i64;
+                    let open = detail.event.end.is_none();
+                    let more = match detail.event.function >= FIRST_FUNCTION {
+                        true => self
+                            .dump
+                            .event(facts.position, facts.thread, &detail.event)
+                            .for_page(|name| communicators.number(name)),
+                        false => Value::Null,
+                    };
+                    let function = self.function(facts.position, detail.event.function);
+                    let duration = if open { -1 - duration_ns } else { duration_ns };
+                    json!([function, detail.begin_s, duration, more])
+                })
+                .collect();
+            shown.push(json!([row, events]));
+        }
+        let met = meetings(from_s, to_s);
+        let messages = self.messages(&met.messages, &mut communicators);
+        let collectives = self.collectives(&met.collectives, &mut communicators);
+        Some(json!({
+            "functions": self.functions.names(),
+            "function_kinds": self.function_kinds(),
+            "rows": shown,
+            "messages": messages,
+            "collectives": collectives,
+            "messages_note": met.note,
+            "communicators": communicators.names(),
+        }))
+    }
+
+    fn row(&self, rank: u32, thread: u32) -> Option<usize> {
+        self.row_of.get(&(rank, thread)).or_else(|| self.row_of.get(&(rank, 0))).copied()
+    }
+
+    fn messages(&self, messages: &[Message], communicators: &mut Numbers) -> Vec<Value> {
+        let value = |message: &Message| {
+            let (send, receive) = (&message.send, &message.receive);
+            let from = self.row(send.rank, send.thread)?;
+            let to = self.row(receive.rank, receive.thread)?;
+            let comm = communicators.number(&self.communicators.label(message.communicator));
+            let times = (send.begin_s, send.end_s, receive.begin_s, receive.end_s);
+            let (a, b, c, d) = times;
+            Some(json!([from, to, a, b, c, d, message.bytes, message.tag, comm]))
+        };
+        messages.iter().take(MOST_MESSAGES).filter_map(value).collect()
+    }
+
+    fn collectives(
+        &self,
+        instances: &[CollectiveInstance],
+        communicators: &mut Numbers,
+    ) -> Vec<Value> {
+        let value = |instance: &CollectiveInstance| {
+            let members = instance.members.iter().filter_map(|member| {
+                Some(json!([self.row(member.rank, member.thread)?, member.begin_s, member.end_s]))
+            });
+            let members: Vec<Value> = members.collect();
+            let function = self.functions.known(&instance.function).unwrap_or_default();
+            let comm = communicators.number(&self.communicators.label(instance.communicator));
+            json!([function, comm, instance.number, members])
+        };
+        let mut calls = 0;
+        let fits = |instance: &&CollectiveInstance| {
+            calls += instance.members.len();
+            calls <= MOST_MESSAGES && !instance.members.is_empty()
+        };
+        instances.iter().filter(fits).map(value).collect()
+    }
+}

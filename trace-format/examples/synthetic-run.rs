@@ -1,0 +1,402 @@
+//! Writes a run directory of any size, as the recorder would have left it: for measuring how fast traces
+//! are read, packed and shown.
+//!
+//! ```text
+//! cargo run --release -p gammachi-trace-format --example synthetic-run -- OUT RANKS CALLS
+//! ```
+//!
+//! Each step of each rank posts two receives and two sends to its neighbours in a ring, computes, waits
+//! for all four, exchanges one blocking message in pairs and takes part in an MPI_Allreduce; every eighth
+//! step has an MPI_Bcast, every 64th a run of polls. Durations vary as real ones do. Every message and
+//! collective operation is complete, and the same arguments give the same bytes.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use trace_format::encoding::{checksum, encode, framed_bytes};
+use trace_format::functions;
+use trace_format::header::{
+    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase,
+};
+use trace_format::layout::*;
+
+/// Bytes of the recorder's windows.
+const CHUNK_BYTES: usize = 256 * 1024;
+/// A step, in ticks; a tick is a nanosecond.
+const STEP: u64 = 40_000;
+const FIRST_STEP: u64 = 2_000_000;
+/// Calls of a step, and what comes every so many steps.
+const CALLS_A_STEP: u64 = 7;
+const BROADCAST_EVERY: u64 = 8;
+const POLLS_EVERY: u64 = 64;
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<f64>().ok());
+    let (Some(out), Some(ranks), Some(calls)) = (arguments.first(), number(1), number(2)) else {
+        eprintln!("usage: synthetic-run OUT RANKS CALLS     (such as /tmp/run 16 1e8)");
+        std::process::exit(2);
+    };
+    let (out, ranks) = (Path::new(out), (ranks as u32).max(2));
+    let steps = (calls as u64 / (u64::from(ranks) * CALLS_A_STEP)).max(1);
+    let next = AtomicU32::new(0);
+    let worker = || -> io::Result<()> {
+        loop {
+            let rank = next.fetch_add(1, Ordering::Relaxed);
+            if rank >= ranks {
+                return Ok(());
+            }
+            RankWriter::write(out, rank, ranks, steps)?;
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let results = handles.into_iter().map(|handle| match handle.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        results.collect::<io::Result<()>>()
+    })
+}
+
+/// A number that looks random, the same for the same arguments: below `below`.
+fn noise(rank: u32, step: u64, what: u64, below: u64) -> u64 {
+    let mut x = u64::from(rank) << 40 ^ step << 8 ^ what;
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (x ^ x >> 31) % below
+}
+
+/// When a rank begins a step.
+fn begin_of(rank: u32, step: u64) -> u64 {
+    FIRST_STEP + step * STEP + noise(rank, step, 0, 4000)
+}
+
+struct RankWriter {
+    file: BufWriter<File>,
+    rank: u32,
+    size: u32,
+    numbers: Vec<(&'static str, u16)>,
+    slots: Vec<Slot>,
+    sequence: u32,
+}
+
+const NAMES: [&str; 12] = [
+    "MPI_Init",
+    "MPI_Finalize",
+    "MPI_Irecv",
+    "MPI_Isend",
+    "MPI_Waitall",
+    "MPI_Send",
+    "MPI_Recv",
+    "MPI_Allreduce",
+    "MPI_Bcast",
+    "MPI_Iprobe",
+    "MPI_Comm_rank",
+    "MPI_Comm_size",
+];
+
+impl RankWriter {
+    fn write(out: &Path, rank: u32, size: u32, steps: u64) -> io::Result<()> {
+        let path = out.join(rank_file_path(0, rank));
+        fs::create_dir_all(path.parent().unwrap_or(out))?;
+        let names = functions::names();
+        let numbers = NAMES.iter().map(|name| {
+            let index = names.iter().position(|other| other == name);
+            (*name, FIRST_FUNCTION + index.expect("the table has it") as u16)
+        });
+        let mut writer = Self {
+            file: BufWriter::with_capacity(1 << 20, File::create(path)?),
+            rank,
+            size,
+            numbers: numbers.collect(),
+            slots: Vec::with_capacity(CHUNK_BYTES / SLOT_BYTES),
+            sequence: 0,
+        };
+        let end = FIRST_STEP + steps * STEP;
+        writer.head(end, &names)?;
+        writer.call("MPI_Init", 500_000, 900_000, &Slot::default())?;
+        writer.marker(REGION_BEGIN, 1_100_000)?;
+        for step in 0..steps {
+            writer.step(step)?;
+        }
+        writer.marker(REGION_END, end + 100)?;
+        writer.call("MPI_Finalize", end + 2000, end + 90_000, &Slot::default())?;
+        writer.flush_chunk()?;
+        writer.file.flush()
+    }
+
+    fn number(&self, name: &str) -> u16 {
+        let found = self.numbers.iter().find(|(other, _)| *other == name);
+        found.expect("it is among NAMES").1
+    }
+
+    fn step(&mut self, step: u64) -> io::Result<()> {
+        let (rank, size) = (self.rank, self.size);
+        let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+        let begin = begin_of(rank, step);
+        let varies = |what: u64, below: u64| noise(rank, step, what, below);
+        let bytes = 8192u32 << (step / 1024 % 4);
+        let on_world = |peer: u32, tag: i32, bytes: u32, request: u32| Slot {
+            word: u64::from(COMMUNICATOR_WORLD) << 48,
+            peer: peer as i32,
+            tag,
+            bytes,
+            request,
+            ..Slot::default()
+        };
+        let posted = [(left, 1, 0x60), (right, 2, 0x61)];
+        for (index, (from, tag, request)) in posted.into_iter().enumerate() {
+            let at = begin + 300 * index as u64;
+            let slot = on_world(from, tag, bytes, request);
+            self.call("MPI_Irecv", at, at + 120 + varies(1 + index as u64, 90), &slot)?;
+        }
+        for (index, (to, tag, request)) in
+            [(right, 1, 0x62), (left, 2, 0x63)].into_iter().enumerate()
+        {
+            let at = begin + 600 + 500 * index as u64;
+            let slot = on_world(to, tag, bytes, request);
+            self.call("MPI_Isend", at, at + 280 + varies(3 + index as u64, 160), &slot)?;
+        }
+        let wait = begin + 7000 + varies(5, 2500);
+        let sent = |other: u32| begin_of(other, step) + 1100 + 2600;
+        let done = (wait + 150).max(sent(left)).max(sent(right)) + varies(6, 300);
+        let completed = |peer: u32, tag: i32, request: u32| Slot {
+            begin: bytes.into(),
+            word: slot_word(CONTINUES_REQUEST, CONTINUATION, COMPLETED),
+            peer: peer as i32,
+            tag,
+            bytes: 0,
+            request,
+        };
+        let statuses = [
+            completed(left, 1, 0x60),
+            completed(right, 2, 0x61),
+            Slot { begin: 0, ..completed(0, 0, 0x62) },
+            Slot { begin: 0, ..completed(0, 0, 0x63) },
+        ];
+        self.event("MPI_Waitall", wait, done, &Slot::default(), &statuses)?;
+        let base = FIRST_STEP + step * STEP;
+        let sends = rank.is_multiple_of(2);
+        if sends && rank + 1 < size {
+            let at = base + 15_000 + varies(7, 900);
+            let slot = on_world(rank + 1, 3, 256, 0);
+            self.call("MPI_Send", at, at + 700 + varies(8, 200), &slot)?;
+        } else if !sends {
+            let at = base + 14_800 + varies(7, 2000);
+            let sent = base + 15_000 + noise(rank - 1, step, 7, 900);
+            let done = at.max(sent) + 1100 + varies(8, 400);
+            self.call("MPI_Recv", at, done, &on_world(rank - 1, 3, 256, 0))?;
+        }
+        if step.is_multiple_of(POLLS_EVERY) {
+            let at = base + 19_500 + varies(9, 100);
+            let word = slot_word(DURATION_ESCAPE, 0, COMMUNICATOR_WORLD);
+            let polls = Slot {
+                begin: 1800,
+                word: slot_word(CONTINUES_POLLS, CONTINUATION, 0),
+                peer: 20,
+                tag: 0,
+                bytes: 2600,
+                request: 0,
+            };
+            let slot = Slot { word, ..on_world(left, 9, 0, 0) };
+            self.stored("MPI_Iprobe", at, &slot, &[polls])?;
+        }
+        let at = base + 23_000 + varies(10, 4500);
+        let slot = Slot { tag: 8, ..on_world(0, 0, 8, 0) };
+        self.call("MPI_Allreduce", at, base + 29_000 + varies(11, 250), &slot)?;
+        if step.is_multiple_of(BROADCAST_EVERY) {
+            let at = base + 30_000 + varies(12, 1500);
+            let root = (step / BROADCAST_EVERY % u64::from(size)) as u32;
+            let sends = if root == rank { 64 } else { 0 };
+            let slot = Slot { tag: 64 - sends, ..on_world(root, 0, sends as u32, 0) };
+            self.call("MPI_Bcast", at, base + 33_000 + varies(13, 250), &slot)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, name: &str, begin: u64, end: u64, slot: &Slot) -> io::Result<()> {
+        self.event(name, begin, end, slot, &[])
+    }
+
+    fn event(
+        &mut self,
+        name: &str,
+        begin: u64,
+        end: u64,
+        slot: &Slot,
+        more: &[Slot],
+    ) -> io::Result<()> {
+        let word = slot.word | (end - begin);
+        self.stored(name, begin, &Slot { word, ..*slot }, more)
+    }
+
+    fn marker(&mut self, function: u16, at: u64) -> io::Result<()> {
+        let word = slot_word(0, function, 0);
+        self.put(Slot { begin: at, word, peer: 1, ..Slot::default() }, &[])
+    }
+
+    fn stored(&mut self, name: &str, begin: u64, slot: &Slot, more: &[Slot]) -> io::Result<()> {
+        let word = slot.word | u64::from(self.number(name)) << 32;
+        self.put(Slot { begin, word, ..*slot }, more)
+    }
+
+    fn put(&mut self, slot: Slot, more: &[Slot]) -> io::Result<()> {
+        let room = (CHUNK_BYTES - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        if self.slots.len() + 1 + more.len() > room {
+            self.flush_chunk()?;
+        }
+        self.slots.push(slot);
+        self.slots.extend(more);
+        Ok(())
+    }
+
+    fn flush_chunk(&mut self) -> io::Result<()> {
+        let Some(first) = self.slots.first() else { return Ok(()) };
+        let mut content = Vec::with_capacity(CHUNK_BYTES);
+        self.slots.iter().for_each(|slot| content.extend(bytes_of(slot)));
+        let opened = if self.sequence == 0 { 0 } else { first.begin };
+        self.chunk(CHUNK_EVENTS, self.sequence, opened, &content)?;
+        self.sequence += 1;
+        self.slots.clear();
+        Ok(())
+    }
+
+    fn chunk(&mut self, kind: u16, sequence: u32, opened: u64, content: &[u8]) -> io::Result<()> {
+        let granule = CHUNK_GRANULE as usize;
+        let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(granule);
+        let mut header = ChunkHeader {
+            magic: CHUNK_MAGIC,
+            kind,
+            flags: 0,
+            thread: 0,
+            sequence,
+            length: length as u64,
+            opened_ticks: opened,
+            thread_os_id: 1,
+            crc: 0,
+            previous_minor_faults: 0,
+            reserved1: [0; 2],
+        };
+        let (from, to) = CHUNK_CRC_COVERS;
+        header.crc = checksum(&bytes_of(&header)[from..to]);
+        self.file.write_all(bytes_of(&header))?;
+        self.file.write_all(content)?;
+        self.file.write_all(&vec![0; length - CHUNK_HEADER_BYTES - content.len()])
+    }
+
+    fn head(&mut self, end: u64, names: &[String]) -> io::Result<()> {
+        let (rank, size) = (self.rank, self.size);
+        let header = FileHeader {
+            recorder_version: env!("CARGO_PKG_VERSION").into(),
+            program: "/opt/bin/synthetic".into(),
+            build_id: String::new(),
+            arguments: vec!["synthetic".into()],
+            directory: "/opt".into(),
+            host: "n0".into(),
+            boot_id: "synthetic".into(),
+            mpi_library: "Open MPI v4.1.4 (synthetic)".into(),
+            mpi_family: "openmpi".into(),
+            mpi_version: (3, 1),
+            thread_level: 0,
+            counter_invariant: true,
+            compute: "outside".into(),
+            parameters: Vec::new(),
+            affinity: vec![rank],
+            numa_node: 0,
+            function_names: names.join("\n"),
+        };
+        let payload = encode(&header).unwrap_or_default();
+        let mut fixed = FixedHeader {
+            magic: MAGIC,
+            version: FORMAT_VERSION,
+            level: 1,
+            counter: CounterKind::Tsc as u8,
+            rank,
+            world_size: size,
+            world: 0,
+            pid: 1000 + rank,
+            payload_bytes: payload.len() as u32,
+            payload_crc: checksum(&payload),
+            fixed_crc: 0,
+            reserved: [0; 8],
+            run_id: [7; 16],
+        };
+        fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
+        self.file.write_all(bytes_of(&fixed))?;
+        self.file.write_all(&payload)?;
+        self.file
+            .write_all(&vec![0; HEADER_BYTES as usize - FIXED_HEADER_BYTES - payload.len()])?;
+        let mut records = Vec::new();
+        for definition in definitions(rank, size, end) {
+            let payload = encode(&definition).unwrap_or_default();
+            let framed = records.len() + framed_bytes(payload.len());
+            records.extend((payload.len() as u32).to_le_bytes());
+            records.extend(checksum(&payload).to_le_bytes());
+            records.extend(payload);
+            records.resize(framed, 0);
+        }
+        self.chunk(CHUNK_DEFINITIONS, 0, 0, &records)
+    }
+}
+
+fn definitions(rank: u32, size: u32, end: u64) -> Vec<Definition> {
+    let anchor = |ticks: u64| {
+        Definition::ClockAnchor(ClockAnchor {
+            ticks,
+            width_ticks: 30,
+            monotonic_raw_ns: ticks,
+            realtime_ns: 1_800_000_000_000_000_000 + ticks,
+        })
+    };
+    let exchange = |phase, ticks: u64| {
+        Definition::ClockExchange(ClockExchange {
+            phase,
+            parent: 0,
+            same_host: true,
+            rounds: 100,
+            kept: 10,
+            child_ticks: ticks,
+            parent_ticks: ticks,
+            bound_ticks: 10,
+            min_round_trip_ticks: 300,
+            median_round_trip_ticks: 400,
+        })
+    };
+    let communicator = |id, hash, rank_in_it, size, members| {
+        Definition::Communicator(Communicator {
+            id,
+            ticks: 0,
+            hash,
+            instance: 0,
+            size,
+            rank: rank_in_it,
+            inter: false,
+            members,
+            remote_members: Vec::new(),
+            remote_size: 0,
+            parent: 0,
+            made_by: 0,
+        })
+    };
+    let world = if rank == 0 { vec![(0, 1, size)] } else { Vec::new() };
+    let own = vec![(i64::from(rank), 0, 1)];
+    let mut definitions = vec![
+        anchor(100_000),
+        communicator(COMMUNICATOR_WORLD, 7, rank, size, world),
+        communicator(COMMUNICATOR_SELF, 100 + u64::from(rank), 0, 1, own),
+        Definition::Region { id: 1, name: "solve".into() },
+        Definition::RankBegin { ticks: 1_000_000 },
+        Definition::RankEnd { ticks: end + 1000 },
+        anchor(end + 60_000),
+        Definition::Finalized { lost_events: 0 },
+    ];
+    if rank != 0 {
+        let exchanges = [exchange(Phase::Init, 950_000), exchange(Phase::Finalize, end + 50_000)];
+        definitions.splice(1..1, exchanges);
+    }
+    definitions
+}

@@ -1,0 +1,217 @@
+//! A packed file, mapped: its pieces by their place in the original, unpacked when they are wanted.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use memmap2::{Mmap, MmapOptions};
+
+use super::pieces::{PIECE_HEAD_BYTES, Piece, PieceHead, PieceKind};
+use super::{PACKED_HEAD_BYTES, PACKED_MAGIC, PACKED_VERSION};
+use crate::encoding::checksum;
+use crate::layout::SLOT_BYTES;
+
+/// Pieces of slots that are kept unpacked for each file, a thread of the recorded program: the one that
+/// is read, and the one before, whose last event may still be asked for its requests.
+const KEPT_A_THREAD: usize = 2;
+
+/// Unpacked slots.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// Offset of the first in the original.
+    pub first: usize,
+    /// The slots.
+    pub bytes: Arc<[u8]>,
+}
+
+/// A packed file, opened.
+#[derive(Debug)]
+pub struct PackedFile {
+    map: Mmap,
+    /// Bytes of the original, and its checksum.
+    pub original_bytes: u64,
+    crc: u32,
+    pieces: Vec<Piece>,
+    /// Bytes of the original that the pieces cover: all, or up to where the file is damaged.
+    pub covered: usize,
+    /// What is wrong with the file, and where in it.
+    pub damage: Option<(u64, String)>,
+    kept: Mutex<VecDeque<Block>>,
+    most_kept: usize,
+}
+
+/// Why a file cannot be unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum UnpackError {
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is not a packed file, or damaged.
+    #[error("{0}")]
+    Damaged(String),
+}
+
+impl PackedFile {
+    /// Whether a file begins as a packed one does.
+    pub fn is_packed(start: &[u8]) -> bool {
+        start.starts_with(&PACKED_MAGIC)
+    }
+
+    /// Maps a packed file and finds its pieces.
+    ///
+    /// # Errors
+    /// A sentence when its head is not right; damage behind that is in [`PackedFile::damage`].
+    pub fn open(file: &File) -> Result<Self, String> {
+        // SAFETY: the mapping is only read; packed files are written under another name and never
+        // changed once they have theirs. One that is shortened all the same ends the reader with SIGBUS,
+        // as with rank files.
+        let map = unsafe { MmapOptions::new().map(file) }.map_err(|error| error.to_string())?;
+        let word = |at: usize| {
+            let bytes = map.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            bytes.map(u32::from_le_bytes).unwrap_or_default()
+        };
+        if map.len() < PACKED_HEAD_BYTES || word(28) != checksum(&map[..28]) {
+            return Err("the head of the packed file is damaged".into());
+        }
+        if word(8) != PACKED_VERSION {
+            return Err(format!(
+                "packed in version {}, this gammachi reads version {PACKED_VERSION}; unpack it with the \
+                 gammachi that packed it",
+                word(8)
+            ));
+        }
+        let original_bytes = u64::from(word(16)) | u64::from(word(20)) << 32;
+        let crc = word(12);
+        let mut packed = Self {
+            map,
+            original_bytes,
+            crc,
+            pieces: Vec::new(),
+            covered: 0,
+            damage: None,
+            kept: Mutex::default(),
+            most_kept: KEPT_A_THREAD,
+        };
+        packed.find_pieces();
+        Ok(packed)
+    }
+
+    fn find_pieces(&mut self) {
+        let mut at = PACKED_HEAD_BYTES;
+        loop {
+            let head = self.map.get(at..).and_then(PieceHead::read);
+            let sound = head.filter(|head| {
+                head.offset == self.covered as u64
+                    && head.offset + u64::from(head.length) <= self.original_bytes
+                    && at + PIECE_HEAD_BYTES + head.packed as usize <= self.map.len()
+            });
+            let Some(head) = sound else {
+                let whole = self.original_bytes;
+                let what = format!(
+                    "the packed file is damaged or cut off: {} of {whole} bytes of the original are there",
+                    self.covered
+                );
+                self.damage = Some((at as u64, what));
+                return;
+            };
+            if head.kind == PieceKind::End {
+                if self.covered as u64 != self.original_bytes {
+                    let what = "the packed file ends before its original does".to_owned();
+                    self.damage = Some((at as u64, what));
+                }
+                return;
+            }
+            self.pieces.push(Piece { head, at: at + PIECE_HEAD_BYTES });
+            self.covered += head.length as usize;
+            at += PIECE_HEAD_BYTES + head.packed as usize;
+        }
+    }
+
+    /// Bytes of the packed file.
+    pub fn packed_bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// Lets a file of so many threads keep what their readers need.
+    pub(crate) fn keep_for(&mut self, threads: usize) {
+        self.most_kept = (KEPT_A_THREAD * threads.max(1)).min(64);
+    }
+
+    /// Hands on all that is not event slots, with its offset in the original; zeros are left out. Gives
+    /// the pieces that are damaged.
+    pub(crate) fn plain(&self, mut take: impl FnMut(usize, &[u8])) -> Vec<(u64, String)> {
+        let mut damaged = Vec::new();
+        for piece in self.pieces.iter().filter(|piece| piece.head.kind == PieceKind::Bytes) {
+            match piece.unpack(&self.map) {
+                Ok(bytes) => take(piece.head.offset as usize, &bytes),
+                Err(what) => damaged.push((piece.head.offset, what.to_owned())),
+            }
+        }
+        damaged
+    }
+
+    /// The slots at an offset of the original, and all behind them in the same piece; one empty slot where
+    /// only zeros are.
+    ///
+    /// # Errors
+    /// A sentence when the piece is damaged or missing.
+    pub fn block_at(&self, offset: usize) -> Result<Block, String> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds =
+            |block: &Block| (block.first..block.first + block.bytes.len()).contains(&offset);
+        if let Some(block) = kept.iter().find(|block| holds(block)) {
+            return Ok(block.clone());
+        }
+        drop(kept);
+        let missing = || "the packed file has no event slots there".to_owned();
+        let behind = self.pieces.partition_point(|piece| piece.head.offset <= offset as u64);
+        let piece = behind.checked_sub(1).map(|at| &self.pieces[at]).ok_or_else(missing)?;
+        let first = piece.head.offset as usize;
+        let inside = offset + SLOT_BYTES <= first + piece.head.length as usize;
+        match piece.head.kind {
+            _ if !inside => Err(missing()),
+            PieceKind::Zeros => Ok(Block { first: offset, bytes: Arc::from([0; SLOT_BYTES]) }),
+            PieceKind::Slots | PieceKind::PlainSlots => {
+                let block = Block { first, bytes: piece.unpack(&self.map)?.into() };
+                kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() >= self.most_kept {
+                    kept.pop_front();
+                }
+                kept.push_back(block.clone());
+                Ok(block)
+            }
+            PieceKind::Bytes | PieceKind::End => Err(missing()),
+        }
+    }
+}
+
+/// Writes the original of a packed file; `progress` is told the bytes that are done.
+///
+/// # Errors
+/// When a file cannot be read or written, and when anything of the original is not there: nothing but the
+/// whole is worth its name.
+pub fn unpack(
+    path: &Path,
+    out: &mut impl Write,
+    mut progress: impl FnMut(u64),
+) -> Result<u64, UnpackError> {
+    let packed = PackedFile::open(&File::open(path)?).map_err(UnpackError::Damaged)?;
+    if let Some((offset, what)) = &packed.damage {
+        return Err(UnpackError::Damaged(format!("at byte {offset}: {what}")));
+    }
+    let mut crc = crc32fast::Hasher::new();
+    for piece in &packed.pieces {
+        let bytes = piece.unpack(&packed.map).map_err(|what| {
+            UnpackError::Damaged(format!("at byte {} of the original: {what}", piece.head.offset))
+        })?;
+        crc.update(&bytes);
+        out.write_all(&bytes)?;
+        progress(piece.head.offset + bytes.len() as u64);
+    }
+    if crc.finalize() != packed.crc {
+        return Err(UnpackError::Damaged("the original's checksum is another".into()));
+    }
+    Ok(packed.original_bytes)
+}
