@@ -3,12 +3,13 @@
 //! Parametric bootstrap (Efron and Tibshirani 1993, chapter 6): noise of the spread that the
 //! residuals show is put on the fitted times, and everything is done again, the selection of columns
 //! included. A replica of the default method takes one candidate, drawn by its weight, not their mean:
-//! how far the candidates disagree belongs to the interval.
+//! how far the candidates disagree belongs to the interval. Every other replica takes all columns:
+//! what selection drops for good in fitted times that were selected before, it could not bring back.
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
-use super::method::{self, Method};
+use super::method::{self, Method, Settle};
 use super::problem::Residual;
 
 /// Share of the predictions that an interval leaves out on either side: 90 % intervals.
@@ -21,6 +22,8 @@ pub(super) struct Replica {
     pub coefficients: DVector<f64>,
     /// Share of the candidates' weight that has each column.
     pub support: Vec<f64>,
+    /// Whether it chose among columns.
+    pub selected: bool,
 }
 
 /// Fits of so many replicas; the same for the same seed, whatever the number of threads.
@@ -50,8 +53,11 @@ pub(super) fn replicas(
                     noisy.max(0.01 * time)
                 })
                 .collect();
-            let fit = method::fit(method, residual, matrix, &times, Some(random.f64())).ok()?;
-            Some(Replica { coefficients: DVector::from_vec(fit.values), support: fit.support })
+            let selected = method != Method::Robust || replica % 2 == 0;
+            let settle = if selected { Settle::Draw(random.f64()) } else { Settle::All };
+            let fit = method::fit(method, residual, matrix, &times, Some(settle)).ok()?;
+            let coefficients = DVector::from_vec(fit.values);
+            Some(Replica { coefficients, support: fit.support, selected })
         })
         .collect()
 }

@@ -78,7 +78,8 @@ pub struct Part {
     pub coefficients: Vec<f64>,
     /// Share of the candidates' weight that has the column.
     pub support: Vec<f64>,
-    /// Share of the bootstrap replicas that selected the column; `None` without replicas.
+    /// Share of the bootstrap replicas that selected the column, of those that chose; `None` without
+    /// replicas.
     pub replica_share: Option<Vec<f64>>,
     /// Spread of the residuals: relative, or seconds.
     pub spread: f64,
@@ -149,12 +150,9 @@ impl Part {
             options.seed,
         );
         let replica_share = (!replicas.is_empty()).then(|| {
-            let number = replicas.len() as f64;
-            (0..basis.columns.len())
-                .map(|j| {
-                    replicas.iter().filter(|r| r.support[j] >= SELECTED).count() as f64 / number
-                })
-                .collect()
+            let chose: Vec<&bootstrap::Replica> = replicas.iter().filter(|r| r.selected).collect();
+            let having = |j: usize| chose.iter().filter(|r| r.support[j] >= SELECTED).count();
+            (0..basis.columns.len()).map(|j| having(j) as f64 / chose.len() as f64).collect()
         });
         Ok(Self {
             label: String::new(),
