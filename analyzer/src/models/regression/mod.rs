@@ -139,13 +139,21 @@ impl Part {
         check(&points, basis, options.method, source_name)?;
         let found = method::fit(options.method, options.residual, &matrix, &points.times, None)?;
         let coefficients = DVector::from_vec(found.values);
-        let fitted: Vec<f64> = (&matrix * &coefficients).iter().copied().collect();
+        let times =
+            |values: &DVector<f64>| -> Vec<f64> { (&matrix * values).iter().copied().collect() };
+        let fitted = times(&coefficients);
+        let source = |fitted, spread, selects| bootstrap::Source { fitted, spread, selects };
+        let mut sources = vec![source(fitted.clone(), found.spread, true)];
+        if options.method == Method::Robust && options.replicas > 0 {
+            let all = Some(method::Settle::All);
+            let all = method::fit(options.method, options.residual, &matrix, &points.times, all)?;
+            sources.push(source(times(&DVector::from_vec(all.values)), all.spread, false));
+        }
         let replicas = bootstrap::replicas(
             options.method,
             options.residual,
             &matrix,
-            &fitted,
-            found.spread,
+            &sources,
             options.replicas,
             options.seed,
         );
