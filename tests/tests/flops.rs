@@ -31,10 +31,10 @@ fn counting(mpi: Mpi, seed: &str) -> Job {
     job.environment("OPENBLAS_NUM_THREADS", "1")
 }
 
-fn metrics(recorded: &Recorded) -> Metrics {
+fn metrics(recorded: &Recorded, selection: &Selection) -> Metrics {
     let run = Run::open(&recorded.directory()).unwrap();
     let timeline = GlobalTimeline::new(&run);
-    Metrics::new(&run, &timeline, &Selection::Whole).unwrap()
+    Metrics::new(&run, &timeline, selection).unwrap()
 }
 
 under_both! {
@@ -125,11 +125,15 @@ under_both! {
                     DECLARED_WORK, "END other", "MPI_Finalize",
                 ]
             );
-            let metrics = metrics(&recorded);
-            assert_eq!(metrics.flops, Some(2.0 * 4e9));
-            for rank in &metrics.ranks {
-                // 50 ms in the region that counts; the 20 ms of the other one do not.
-                assert!((0.045..0.069).contains(&rank.compute_s), "{} s", rank.compute_s);
+            let of = |region: &str| metrics(&recorded, &Selection::Region(region.to_owned()));
+            let (whole, solve, other) =
+                (metrics(&recorded, &Selection::Whole), of("solve"), of("other"));
+            assert_eq!((whole.flops, solve.flops), (Some(2.0 * 4e9), Some(2.0 * 3e9)));
+            // The time of the region that counts, and of no other.
+            for ((whole, solve), other) in whole.ranks.iter().zip(&solve.ranks).zip(&other.ranks) {
+                assert!((whole.compute_s - solve.elapsed_s).abs() < 1e-9, "{build:?}");
+                assert!(solve.elapsed_s >= 0.05 && other.elapsed_s >= 0.02, "{build:?}");
+                assert_eq!(other.compute_s, 0.0, "{build:?}");
             }
         }
     }

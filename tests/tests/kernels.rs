@@ -246,10 +246,12 @@ fn two_hosts_have_a_class_of_their_own() {
         return;
     }
     let fresh = Fresh::new();
-    for mpi in [Mpi::OpenMpi, Mpi::Mpich] {
+    // Debian's MPICH with two ranks on a host hangs in MPI_Finalize over TCP in about half of its runs,
+    // whatever the program (docs/launchers.md): one rank on each host there.
+    for (mpi, here) in [(Mpi::OpenMpi, "2"), (Mpi::Mpich, "1")] {
         let out = fresh.join(format!("{}.json", mpi.suffix()));
         let output = Command::new(&rig)
-            .args(["run", mpi.suffix(), "2", "1", "timeout", &DEADLINE.as_secs().to_string()])
+            .args(["run", mpi.suffix(), here, "1", "timeout", &DEADLINE.as_secs().to_string()])
             .arg(command())
             .args(["calibrate", "--quick", "--max-bytes", "4096", "--kernels"])
             .arg(kernels(mpi))
@@ -261,15 +263,19 @@ fn two_hosts_have_a_class_of_their_own() {
             .expect("the rig starts");
         assert!(output.status.success(), "{mpi:?}: {}", String::from_utf8_lossy(&output.stderr));
         let machine = Machine::read(&out).expect("a machine");
-        check_two_hosts(&machine, &out);
+        check_two_hosts(&machine, here == "2", &out);
     }
 }
 
-fn check_two_hosts(machine: &Machine, path: &Path) {
+fn check_two_hosts(machine: &Machine, has_neighbours: bool, path: &Path) {
     let class =
         |name: &str| machine.network.class(name).unwrap_or_else(|| panic!("{name} {path:?}"));
-    let (same, other) = (class("same-host"), class("other-host"));
-    assert_eq!(same.hosts[0], same.hosts[1]);
+    assert_eq!(machine.network.class("same-host").is_some(), has_neighbours, "{path:?}");
+    if has_neighbours {
+        let same = class("same-host");
+        assert_eq!(same.hosts[0], same.hosts[1]);
+    }
+    let other = class("other-host");
     assert_ne!(other.hosts[0], other.hosts[1]);
     assert_eq!(machine.hosts().len(), 2);
 }

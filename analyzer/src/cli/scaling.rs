@@ -1,13 +1,13 @@
 //! `gammachi scaling`: a study, runs or a table come in, the efficiency model goes to standard
 //! output.
 
-use std::fs;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, print};
+use super::figure_files::write_figures;
 use super::observed::{Observed, observe};
 use crate::models::expression::Expression;
 use crate::models::scaling::{Definition, Options, PointChoice, Scaling, Weights};
@@ -150,18 +150,4 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         screen(&scaling, &notes, colour)
     };
     print(&text)
-}
-
-fn write_figures(directory: &Path, figures: &[(&str, String)]) -> Result<(), CommandError> {
-    let failed = |path: &Path, error: std::io::Error| {
-        CommandError::failed(format!("--svg: {}: cannot be written: {error}", path.display()))
-    };
-    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
-    for (name, svg) in figures {
-        let path = directory.join(name);
-        fs::write(&path, svg).map_err(|error| failed(&path, error))?;
-    }
-    let names: Vec<&str> = figures.iter().map(|(name, _)| *name).collect();
-    say(&format!("figures in {}: {}", directory.display(), names.join(", ")));
-    Ok(())
 }

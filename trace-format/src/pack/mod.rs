@@ -1,7 +1,7 @@
 //! Rank files at rest: a rank file comes in, a packed one that holds every byte of it goes out, and back.
 //!
 //! A packed file is a head and pieces that follow each other without a gap in the original: event slots
-//! as [`columns`], all else as bytes, both compressed with zstd, and stretches of zeros as their length.
+//! as `columns`, all else as bytes, both compressed with zstd, and stretches of zeros as their length.
 //! Each piece stands alone, with the checksum of what it holds, so a reader takes only what it needs, and
 //! damage costs one piece. `docs/pack.md` is the same in prose.
 

@@ -453,7 +453,7 @@ impl<'a> Look<'a> {
                     self.between(facts, place, moment)
                 }
                 _ => {
-                    let key = place.map_or(usize::MAX, |place| place);
+                    let key = place.unwrap_or(usize::MAX);
                     let (of, walker) = walk
                         .take()
                         .filter(|(of, _)| *of == key)
@@ -504,8 +504,8 @@ impl<'a> Look<'a> {
         'a: 'w,
     {
         let (trace, time) = (&self.run.ranks[row.position], &self.timeline.ranks[row.position]);
-        let threads = trace.file.threads.iter().zip(&trace.threads);
-        let thread = threads.into_iter().find(|(thread, _)| thread.number == row.thread);
+        let mut threads = trace.file.threads.iter().zip(&trace.threads);
+        let thread = threads.find(|(thread, _)| thread.number == row.thread);
         let place = place.map(|place| self.index.place(place));
         let spans = thread.map(|(thread, extent)| match place {
             Some(place) => Spans::from(&trace.file, thread, extent, time.end_ticks, place.position),
@@ -536,9 +536,8 @@ impl<'a> Look<'a> {
     ) -> Option<Vec<super::detail::DetailEvent>> {
         let facts = &self.index.rows[row];
         let (trace, time) = (&self.run.ranks[facts.position], &self.timeline.ranks[facts.position]);
-        let threads = trace.file.threads.iter().zip(&trace.threads);
-        let Some((thread, extent)) =
-            threads.into_iter().find(|(thread, _)| thread.number == facts.thread)
+        let mut threads = trace.file.threads.iter().zip(&trace.threads);
+        let Some((thread, extent)) = threads.find(|(thread, _)| thread.number == facts.thread)
         else {
             return Some(Vec::new());
         };

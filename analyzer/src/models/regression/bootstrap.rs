@@ -3,13 +3,26 @@
 //! Parametric bootstrap (Efron and Tibshirani 1993, chapter 6): noise of the spread that the
 //! residuals show is put on the fitted times, and everything is done again, the selection of columns
 //! included. A replica of the default method takes one candidate, drawn by its weight, not their mean:
-//! how far the candidates disagree belongs to the interval.
+//! how far the candidates disagree belongs to the interval. Every other replica is of the fit with all
+//! columns, without selection: what selection has wrongly dropped, no replica of its own fit brings
+//! back.
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
-use super::method::{self, Method};
+use super::method::{self, Method, Settle};
 use super::problem::Residual;
+
+/// What replicas are made of.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// Fitted times, seconds, one a point.
+    pub fitted: Vec<f64>,
+    /// Spread of the residuals: relative, or seconds.
+    pub spread: f64,
+    /// Whether its replicas choose among the columns.
+    pub selects: bool,
+}
 
 /// Share of the predictions that an interval leaves out on either side: 90 % intervals.
 const TAIL: f64 = 0.05;
@@ -21,27 +34,30 @@ pub(super) struct Replica {
     pub coefficients: DVector<f64>,
     /// Share of the candidates' weight that has each column.
     pub support: Vec<f64>,
+    /// Whether it chose among columns.
+    pub selected: bool,
 }
 
-/// Fits of so many replicas; the same for the same seed, whatever the number of threads.
-/// Replicas whose fit fails are left out.
+/// Fits of so many replicas, of the sources in turn; the same for the same seed, whatever the number
+/// of threads. Replicas whose fit fails are left out.
 pub(super) fn replicas(
     method: Method,
     residual: Residual,
     matrix: &DMatrix<f64>,
-    fitted: &[f64],
-    spread: f64,
+    sources: &[Source],
     number: usize,
     seed: u64,
 ) -> Vec<Replica> {
     (0..number)
         .into_par_iter()
         .filter_map(|replica| {
+            let source = &sources[replica % sources.len()];
             let mut random = fastrand::Rng::with_seed(mixed(seed, replica));
-            let times: Vec<f64> = fitted
+            let times: Vec<f64> = source
+                .fitted
                 .iter()
                 .map(|time| {
-                    let noise = spread * normal(&mut random);
+                    let noise = source.spread * normal(&mut random);
                     let noisy = match residual {
                         Residual::Relative => time * (1.0 + noise),
                         Residual::Absolute => time + noise,
@@ -50,8 +66,13 @@ pub(super) fn replicas(
                     noisy.max(0.01 * time)
                 })
                 .collect();
-            let fit = method::fit(method, residual, matrix, &times, Some(random.f64())).ok()?;
-            Some(Replica { coefficients: DVector::from_vec(fit.values), support: fit.support })
+            let settle = match source.selects {
+                true => Settle::Draw(random.f64()),
+                false => Settle::All,
+            };
+            let fit = method::fit(method, residual, matrix, &times, Some(settle)).ok()?;
+            let coefficients = DVector::from_vec(fit.values);
+            Some(Replica { coefficients, support: fit.support, selected: source.selects })
         })
         .collect()
 }

@@ -69,8 +69,17 @@ pub(super) struct Coefficients {
     pub moved: Option<f64>,
 }
 
-/// Fits one method. `matrix` is points × columns, unscaled; one positive time a point. With `draw`,
-/// a number in 0..1, the default method takes one candidate by its weight, as replicas do.
+/// How a replica of the default method settles its columns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Settle {
+    /// One candidate, drawn with its weight by this number in 0..1.
+    Draw(f64),
+    /// All columns.
+    All,
+}
+
+/// Fits one method. `matrix` is points × columns, unscaled; one positive time a point. `settle` is
+/// for replicas.
 ///
 /// # Errors
 /// A linear program that its solver gives up; more columns than points for least squares without a
@@ -80,16 +89,17 @@ pub(super) fn fit(
     residual: Residual,
     matrix: &DMatrix<f64>,
     times: &[f64],
-    draw: Option<f64>,
+    settle: Option<Settle>,
 ) -> Result<Coefficients, RegressionError> {
     let problem = Problem::new(matrix, times, residual);
     let failed = |what: String| RegressionError::Solver { method: method.name(), what };
     let mut moved = None;
     let a = match method {
         Method::Robust | Method::Sparse => {
-            let selection = match (method, draw) {
+            let selection = match (method, settle) {
                 (Method::Robust, None) => Selection::Mean,
-                (Method::Robust, Some(place)) => Selection::Draw(place),
+                (Method::Robust, Some(Settle::Draw(place))) => Selection::Draw(place),
+                (Method::Robust, Some(Settle::All)) => Selection::All,
                 _ => Selection::Best,
             };
             let fit = robust::fit(&problem, selection);

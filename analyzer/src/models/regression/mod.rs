@@ -78,7 +78,8 @@ pub struct Part {
     pub coefficients: Vec<f64>,
     /// Share of the candidates' weight that has the column.
     pub support: Vec<f64>,
-    /// Share of the bootstrap replicas that selected the column; `None` without replicas.
+    /// Share of the bootstrap replicas that selected the column, of those that chose; `None` without
+    /// replicas.
     pub replica_share: Option<Vec<f64>>,
     /// Spread of the residuals: relative, or seconds.
     pub spread: f64,
@@ -138,23 +139,28 @@ impl Part {
         check(&points, basis, options.method, source_name)?;
         let found = method::fit(options.method, options.residual, &matrix, &points.times, None)?;
         let coefficients = DVector::from_vec(found.values);
-        let fitted: Vec<f64> = (&matrix * &coefficients).iter().copied().collect();
+        let times =
+            |values: &DVector<f64>| -> Vec<f64> { (&matrix * values).iter().copied().collect() };
+        let fitted = times(&coefficients);
+        let source = |fitted, spread, selects| bootstrap::Source { fitted, spread, selects };
+        let mut sources = vec![source(fitted.clone(), found.spread, true)];
+        if options.method == Method::Robust && options.replicas > 0 {
+            let all = Some(method::Settle::All);
+            let all = method::fit(options.method, options.residual, &matrix, &points.times, all)?;
+            sources.push(source(times(&DVector::from_vec(all.values)), all.spread, false));
+        }
         let replicas = bootstrap::replicas(
             options.method,
             options.residual,
             &matrix,
-            &fitted,
-            found.spread,
+            &sources,
             options.replicas,
             options.seed,
         );
         let replica_share = (!replicas.is_empty()).then(|| {
-            let number = replicas.len() as f64;
-            (0..basis.columns.len())
-                .map(|j| {
-                    replicas.iter().filter(|r| r.support[j] >= SELECTED).count() as f64 / number
-                })
-                .collect()
+            let chose: Vec<&bootstrap::Replica> = replicas.iter().filter(|r| r.selected).collect();
+            let having = |j: usize| chose.iter().filter(|r| r.support[j] >= SELECTED).count();
+            (0..basis.columns.len()).map(|j| having(j) as f64 / chose.len() as f64).collect()
         });
         Ok(Self {
             label: String::new(),

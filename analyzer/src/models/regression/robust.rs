@@ -34,6 +34,8 @@ pub enum Selection {
     /// One of them, drawn with its weight by this number in 0..1: for replicas, whose spread then
     /// holds the disagreement of the candidates, too.
     Draw(f64),
+    /// None of them: all columns, as if nobody had to choose.
+    All,
     /// The best one alone: fewer columns, and errors about a tenth larger.
     Best,
 }
@@ -130,6 +132,11 @@ struct Chosen {
 
 fn select(problem: &Problem, selection: Selection) -> Chosen {
     let columns = problem.f.ncols();
+    if selection == Selection::All {
+        let mean = nonnegative::solve(&problem.f, &problem.y, 0.0, &[]);
+        let weights: Vec<f64> = mean.iter().map(|a| f64::from(u8::from(*a > 0.0))).collect();
+        return Chosen { size: weights.iter().sum(), mean, weights };
+    }
     let mut candidates = Candidates::new(&problem.f, &problem.y);
     for support in lasso::supports(problem) {
         // A support whose fit turns negative stands for its non-negative part.
@@ -154,7 +161,7 @@ fn select(problem: &Problem, selection: Selection) -> Chosen {
             Selection::Mean | Selection::Draw(_) => {
                 (-(candidate.criterion - least) / (2.0 * SOFTNESS)).exp()
             }
-            Selection::Best => f64::from(u8::from(support == best)),
+            Selection::Best | Selection::All => f64::from(u8::from(support == best)),
         };
         if weight >= NEGLIGIBLE {
             weighed.push((weight, candidate));

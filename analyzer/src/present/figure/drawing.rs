@@ -347,8 +347,13 @@ impl Pen<'_> {
             // A rising line that leaves through the top has its free side on the right, too.
             let through_top = last.0 > first.0 && (last.1 - plot.top).abs() < 1.0;
             let steep = through_top || (last.1 - first.1).abs() > 2.0 * (last.0 - first.0).abs();
-            let left =
-                if steep && x + GAP + width <= plot.right { x + GAP } else { x - width - GAP };
+            // Left of a line that rises through the top, the label's lower end is nearest to it.
+            let slope = (last.0 - first.0) / (first.1 - last.1).max(1.0);
+            let lean = if through_top { height * slope } else { 0.0 };
+            let left = match steep && x + GAP + width <= plot.right {
+                true => x + GAP,
+                false => x - width - GAP - lean,
+            };
             let left = left.clamp(plot.left + 1.0, (plot.right - width).max(plot.left + 1.0));
             let above = y - height;
             let top = match steep || above < plot.top {

@@ -131,7 +131,7 @@ impl Scale {
     }
 
     fn decade_ticks(&self, most: usize) -> Vec<Tick> {
-        if self.decades() < 1.3 {
+        if self.decades() < 2.0 {
             let (low, high) = (self.from.log10().floor() as i32, self.to.log10().ceil() as i32);
             let digits: &[f64] = if self.decades() < 0.7 {
                 &[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0]

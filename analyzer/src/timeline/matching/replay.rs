@@ -2,7 +2,7 @@
 //! what a stretch holds comes from the last copy before it.
 //!
 //! In: a run, its timeline, its communicators; then stretches in global seconds. Out: what matching finds
-//! in them. Copies are as large as what is in flight, and there are at most [`Replay::most`] of them: the
+//! in them. Copies are as large as what is in flight, and there are at most `Replay::most` of them: the
 //! steps between them double where a run is long.
 
 use std::sync::atomic::{AtomicBool, Ordering};
