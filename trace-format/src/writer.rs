@@ -77,15 +77,11 @@ impl RankFileWriter {
     }
 
     /// Adds an event of a thread, its slot and continuations, behind the thread's earlier ones. Begins
-    /// must not decrease.
+    /// must not decrease. One that is longer than a usual chunk gets a chunk of its own.
     ///
     /// # Errors
-    /// The file cannot be written; more continuations than a chunk holds.
+    /// The file cannot be written.
     pub fn event(&mut self, thread: u32, slots: &[Slot]) -> io::Result<Position> {
-        if slots.len() > CHUNK_SLOTS {
-            let what = format!("an event of {} slots", slots.len());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
         let chunks = self.threads.entry(thread).or_default();
         if chunks.slots.len() + slots.len() > CHUNK_SLOTS {
             self.write_chunk(thread)?;
