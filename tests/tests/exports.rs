@@ -33,7 +33,8 @@ fn said(output: &Output) -> String {
 
 fn sends_sizes(mpi: Mpi, messages: u32) -> Recorded {
     let job = Job::new(mpi, &victim(mpi, "sends_sizes")).argument(messages.to_string()).ranks(2);
-    let recorded = job.record();
+    // Beside the readers of the other tests spinning ranks come forward slowly.
+    let recorded = job.deadline(Duration::from_secs(110)).record();
     recorded.expect_code(0);
     recorded
 }

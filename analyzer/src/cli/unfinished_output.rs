@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::CommandError;
@@ -31,26 +31,32 @@ fn remove(path: &Path) {
     let _ = removed;
 }
 
-/// Waits for a signal in a thread of its own, removes what is unfinished and ends the process.
-fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises the set that it is given; it cannot fail for a valid pointer.
-    let mut set: libc::sigset_t = unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        set.assume_init()
-    };
-    for signal in ENDING {
-        // SAFETY: the set is initialised and the number that of a signal.
-        unsafe { libc::sigaddset(&mut set, signal) };
+/// Where [`note`] writes the number of a signal, for the thread of [`watch`] to read.
+static NOTED: AtomicI32 = AtomicI32::new(-1);
+
+/// Tells the watching thread of a signal; it may come on any thread of the command.
+extern "C" fn note(signal: libc::c_int) {
+    // SAFETY: what a handler may call; one byte of this frame, and the errno of the thread put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let number = signal as u8;
+        libc::write(NOTED.load(Relaxed), (&raw const number).cast(), 1);
+        *libc::__errno_location() = errno;
     }
-    // SAFETY: blocks signals of this thread (and those that it starts later); the set is initialised.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
+}
+
+/// Lets a thread of its own wait for a signal, remove what is unfinished and end the process.
+fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
+    let mut ends = [-1; 2];
+    // SAFETY: room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return;
+    }
+    NOTED.store(ends[1], Relaxed);
     std::thread::spawn(move || {
-        let mut signal = 0;
-        // SAFETY: the set is initialised, and the number is written to a variable of this frame.
-        if unsafe { libc::sigwait(&set, &mut signal) } != 0 {
-            return;
-        }
+        let mut number = 0u8;
+        // SAFETY: one byte of this frame; the pipe stays open as long as the process lives.
+        while unsafe { libc::read(ends[0], (&raw mut number).cast(), 1) } != 1 {}
         let held = removable.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(path) = held.as_ref() {
             // The command may be making files in it meanwhile.
@@ -62,8 +68,22 @@ fn watch(removable: Arc<Mutex<Option<PathBuf>>>) {
             }
         }
         // SAFETY: ends the process at once; nothing of it is used afterwards.
-        unsafe { libc::_exit(128 + signal) };
+        unsafe { libc::_exit(128 + i32::from(number)) };
     });
+    for signal in ENDING {
+        // SAFETY: a zeroed action is valid, and `note` does only what a handler may. What is ignored
+        // (nohup) stays so.
+        unsafe {
+            let mut before: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut before);
+            if before.sa_sigaction != libc::SIG_IGN {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = note as extern "C" fn(libc::c_int) as usize;
+                action.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+            }
+        }
+    }
 }
 
 impl UnfinishedOutput {
