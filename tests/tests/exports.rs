@@ -1,6 +1,7 @@
 //! Exports are what was recorded, by the eyes of programs that are not ours; imports keep every call and
 //! message; what cannot be written leaves nothing behind.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -97,6 +98,13 @@ fn a_signal_leaves_nothing() {
     let mut export = Command::new(command());
     export.arg("export").arg(recorded.directory()).args(["--to", "csv", "--out"]);
     export.arg(folder.join("out")).stderr(Stdio::null());
+    // SAFETY: what may be called between fork and exec. In the background of a script SIGINT is ignored.
+    unsafe {
+        export.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        })
+    };
     let mut child = export.spawn().expect("the command starts");
     let count = || std::fs::read_dir(folder.path()).expect("it is there").count();
     while count() == 0 && child.try_wait().expect("our own child").is_none() {
