@@ -108,7 +108,8 @@ under_both! {
             assert_eq!(number(row, "flops"), PRODUCTS * 2.0 * n.powi(3), "{row:?}");
             let sum = number(row, "sum_gamma_s");
             assert!(sum > 0.0 && sum < p * tau, "{row:?}");
-            assert!((number(row, "chi_s") - (tau - sum / p)).abs() < 1e-9, "{row:?}");
+            // Each of the three is printed to a nanosecond.
+            assert!((number(row, "chi_s") - (tau - sum / p)).abs() < 2.5e-9, "{row:?}");
             assert!(number(row, "chi_min_s") <= number(row, "chi_max_s"), "{row:?}");
             assert!([1.0, 2.0].contains(&number(row, "rep")), "{row:?}");
         }
