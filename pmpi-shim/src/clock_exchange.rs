@@ -5,6 +5,8 @@
 //!
 //! Nothing here blocks for ever: every wait has a deadline, and who gives up tells its partner.
 
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use trace_format::clock_estimate::{TwoWay, estimate};
@@ -61,6 +63,14 @@ pub struct Exchanger {
     rounds: u32,
     deadline: Duration,
     finalize_deadline: Duration,
+    /// What is sent from and received into.
+    outgoing: Cell<&'static AtomicU64>,
+    incoming: Cell<&'static AtomicU64>,
+}
+
+/// Memory of a message, never freed: MPI may use it as late as it likes.
+fn new_word() -> &'static AtomicU64 {
+    Box::leak(Box::default())
 }
 
 /// A rank's counter against its parent's.
@@ -154,6 +164,8 @@ impl Exchanger {
             rounds,
             deadline: Duration::from_secs_f64(deadline_s),
             finalize_deadline: Duration::from_secs_f64(finalize_deadline_s),
+            outgoing: Cell::new(new_word()),
+            incoming: Cell::new(new_word()),
         })
     }
 
@@ -293,15 +305,23 @@ impl Exchanger {
 
     fn ask(&self, parent: &Partner, phase: Phase) -> Option<Measured> {
         let most = self.rounds as usize * MOST_TIMES;
+        let ticks = |time: Duration| (time.as_nanos() as f64 / counter::ns_per_tick()) as u64;
+        let (pair_time, patience) = (ticks(PAIR_TIME), ticks(PATIENCE));
+        // Whether the n-th exchange shall be the last, so many ticks after the first.
+        let is_last = |count: usize, elapsed: u64| {
+            count >= most
+                || count >= self.rounds as usize && elapsed >= pair_time
+                || count >= ENOUGH && elapsed >= patience
+        };
         let mut samples: Vec<TwoWay> = Vec::with_capacity(most);
-        let mut started = Instant::now();
         let mut last = false;
         let mut sent = counter::now();
+        let mut started = sent;
         let mut left = self.send(parent.rank, GO_ON);
         for round in 0..u32::MAX {
             // While the message is under way: between one receive and the next send child and parent
             // do the same, so that the two directions take equally long.
-            let next_is_last = self.is_last(samples.len() + 2, started.elapsed());
+            let next_is_last = is_last(samples.len() + 2, sent.wrapping_sub(started));
             let answer = if left { self.receive(parent.rank) } else { None };
             let received = counter::now();
             match answer {
@@ -319,7 +339,7 @@ impl Exchanger {
                 Some(answered) if round >= WARM_UP => {
                     samples.push(TwoWay { sent, answered, received });
                 }
-                _ => started = Instant::now(),
+                _ => started = received,
             }
             if last {
                 break;
@@ -350,14 +370,6 @@ impl Exchanger {
         Some(Measured { exchange, bound })
     }
 
-    /// Whether the `count`-th exchange of a pair shall be its last.
-    fn is_last(&self, count: usize, elapsed: Duration) -> bool {
-        let rounds = self.rounds as usize;
-        count >= rounds * MOST_TIMES
-            || count >= rounds && elapsed >= PAIR_TIME
-            || count >= ENOUGH && elapsed >= PATIENCE
-    }
-
     fn answer(&self, child: u32, bound: Option<RootBound>) {
         loop {
             match self.receive(child) {
@@ -381,12 +393,12 @@ impl Exchanger {
 
     /// Sends a word; whether it left before the deadline.
     fn send(&self, to: u32, word: u64) -> bool {
-        let mut request = 0usize;
-        let buffer = Box::new(word);
-        // SAFETY: the buffer lives until the send has completed; where it does not, it is leaked.
+        let (mut request, buffer) = (0usize, self.outgoing.get());
+        buffer.store(word, Relaxed);
+        // SAFETY: the arguments of MPI_Isend; the word lives for ever.
         let started = unsafe {
             self.isend.call([
-                &raw const *buffer as usize,
+                buffer.as_ptr() as usize,
                 8,
                 self.byte,
                 to as usize,
@@ -397,7 +409,7 @@ impl Exchanger {
         };
         let end = if started { self.complete(&mut request, self.deadline) } else { End::Failed };
         if end == End::Late {
-            std::mem::forget(buffer);
+            self.outgoing.set(new_word());
             // SAFETY: the request is ours and will not be used again.
             unsafe { self.request_free.call([&raw mut request as usize]) };
         }
@@ -405,12 +417,11 @@ impl Exchanger {
     }
 
     fn receive(&self, from: u32) -> Option<u64> {
-        let mut request = 0usize;
-        let mut buffer = Box::new(0u64);
-        // SAFETY: as in `send`.
+        let (mut request, buffer) = (0usize, self.incoming.get());
+        // SAFETY: the arguments of MPI_Irecv; the word lives for ever.
         let started = unsafe {
             self.irecv.call([
-                &raw mut *buffer as usize,
+                buffer.as_ptr() as usize,
                 8,
                 self.byte,
                 from as usize,
@@ -423,9 +434,9 @@ impl Exchanger {
             return None;
         }
         match self.complete(&mut request, self.deadline) {
-            End::Done => return Some(*buffer),
+            End::Done => return Some(buffer.load(Relaxed)),
             End::Failed => return None,
-            End::Late => std::mem::forget(buffer),
+            End::Late => self.incoming.set(new_word()),
         }
         // SAFETY: the request is ours; cancelled, it completes when MPI finalizes at the latest.
         unsafe {

@@ -148,8 +148,11 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     let mut command = build.compiler(mpi);
     command.args(["-g", "-O1"]);
     if build == Build::Fortran {
+        // Two builds at once must not write one module file.
+        let modules = unfinished.with_added_extension("modules");
+        std::fs::create_dir_all(&modules).expect("the build directory is writable");
         // One buffer argument takes integers here and reals there.
-        command.arg("-fallow-argument-mismatch").arg("-w").arg("-J").arg(build_directory());
+        command.arg("-fallow-argument-mismatch").arg("-w").arg("-J").arg(modules);
     } else {
         command
             .args(["-Wall", "-Wextra", "-Werror"])

@@ -76,6 +76,9 @@ fn check_other_death(mpi: Mpi, name: &str, check: impl Fn(&Recorded) -> usize) {
 }
 
 /// Starts ranks that wait in MPI_Recv and outside MPI, ends the job by `kill`, and checks their traces.
+///
+/// The exit code is printed, not checked: what a launcher says that was itself sent the signals
+/// depends on which process ends first (MPICH's: 255, and 0 once under load).
 fn check_killed_job(mpi: Mpi, name: &str, kill: impl Fn(&Recording)) {
     let job = Job::new(mpi, &victim(mpi, "blocks_in_recv")).ranks(2);
     let mut running = job.start_recording();
@@ -92,7 +95,6 @@ fn check_killed_job(mpi: Mpi, name: &str, kill: impl Fn(&Recording)) {
         // SAFETY: plain numbers; the processes were ranks of our own job a moment ago.
         unsafe { libc::kill(process, libc::SIGKILL) };
     }
-    assert_ne!(recorded.output.code(), 0, "{}", recorded.output);
     let trace = recorded.trace();
     let calls = [("MPI_Init", 1), ("MPI_Comm_rank", 100)];
     assert_eq!(trace.rank(1).calls(), sequence(&calls));
