@@ -1,7 +1,11 @@
 //! Clock exchanges against a known truth: rank 1's counter is skewed by the test hook.
 
-use system_tests::trace::RankTrace;
-use system_tests::{Job, under_both, victim};
+use std::process::Command;
+
+use system_tests::kernels::command;
+use system_tests::place::{Fresh, repository};
+use system_tests::trace::{RankTrace, Trace};
+use system_tests::{Job, Mpi, under_both, victim};
 use trace_format::header::{ClockAnchor, ClockBound, ClockExchange, Definition, Phase};
 use trace_format::layout::{TOOL, ToolReason};
 
@@ -188,5 +192,50 @@ under_both! {
                 assert!(apart <= 2.0 + 0.001 * sum_ns, "rank {rank}: {bound:?} instead of {sum_ns}");
             }
         }
+    }
+}
+
+/// 100 µs there and 20 µs back: no two-way exchange can tell that from an offset of 40 µs, so the bound has to
+/// cover it.
+#[test]
+fn a_path_that_takes_longer_one_way_is_covered_by_the_bound() {
+    let rig = repository().join("tests/rigs/two-hosts");
+    let run = |words: &[&str]| Command::new(&rig).args(words).output().expect("the rig is there");
+    let possible = run(&["check"]);
+    if !possible.status.success() {
+        // Containers without network namespaces: said, not hidden.
+        let why = String::from_utf8_lossy(&possible.stderr);
+        eprintln!("NOT TESTED: two hosts cannot be made here: {why}");
+        return;
+    }
+    let up = run(&["up", "--delay", "100,0,20,0"]);
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let fresh = Fresh::new();
+    let directory = fresh.join("run");
+    let output = Command::new(&rig)
+        .args(["run", "openmpi", "1", "1", "timeout", "120"])
+        .arg(command())
+        .args(["run", "--out"])
+        .arg(&directory)
+        .args(["--", "LAUNCH"])
+        .arg(victim(Mpi::OpenMpi, "returns_3"))
+        .output()
+        .expect("the rig starts");
+    run(&["down"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = Trace::open(&directory, 2).expect("the ranks' files are whole");
+    if !trace.rank(0).file.header.counter_invariant {
+        eprintln!("NOT TESTED: this machine's counter is not invariant");
+        return;
+    }
+    let rank = trace.rank(1);
+    for exchange in exchanges(rank) {
+        // Both ranks read one counter: the truth is 0. Frames that came late on a busy machine make
+        // the error larger, and the bound with it.
+        let per_us = 1e3 * ticks_per_ns(rank);
+        let error_us = exchange.parent_ticks.abs_diff(exchange.child_ticks) as f64 / per_us;
+        let bound_us = exchange.bound_ticks as f64 / per_us;
+        assert!(error_us > 20.0, "{error_us} µs: the delay is missing: {exchange:?}");
+        assert!(bound_us >= error_us && bound_us >= 60.0, "{error_us} µs, bound {bound_us} µs");
     }
 }
