@@ -50,6 +50,16 @@ impl TimeUnit {
         Self { name, scale }
     }
 
+    /// Seconds in this unit, with the digits of a step in seconds: ticks of an axis.
+    pub fn stepped(self, seconds: f64, step_s: f64) -> String {
+        let decimals = (-(step_s * self.scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
+        let text = format!("{:.decimals$}", seconds * self.scale);
+        if text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.') {
+            return "0".to_owned();
+        }
+        text
+    }
+
     /// Seconds in this unit, to a thousandth of the largest value that shares the column.
     pub fn column(self, seconds: f64, largest_s: f64) -> String {
         let largest = (largest_s * self.scale).abs();
@@ -151,5 +161,15 @@ mod tests {
         assert_eq!(unit.column(6.7123, 8.31), "6.712");
         assert_eq!(unit.column(-1e-12, 8.31), "0.000");
         assert_eq!(TimeUnit::of(0.25).column(0.0123, 0.25), "12.3");
+    }
+
+    #[test]
+    fn ticks_that_differ_have_labels_that_differ() {
+        let unit = TimeUnit::of(5.825);
+        let labels = [5.81, 5.815, 5.82].map(|tick| unit.stepped(tick, 0.005));
+        assert_eq!(labels, ["5.810", "5.815", "5.820"]);
+        assert_eq!(TimeUnit::of(1.6).stepped(0.5, 0.5), "0.5");
+        assert_eq!(TimeUnit::of(0.4).stepped(0.2, 0.1), "200");
+        assert_eq!(unit.stepped(0.0, 0.005), "0");
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::super::quantity::seconds;
+use super::super::quantity::TimeUnit;
 use super::{KIND_COLOURS, escaped};
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, KINDS, Kind};
@@ -23,12 +23,18 @@ const LEFT: f64 = 44.0;
 const RIGHT: f64 = 10.0;
 const WIDTH: f64 = 510.0;
 const TOP: f64 = 26.0;
+/// Height of what a column has least of.
+const LEAST: f64 = 0.25;
+/// Room between two calls of a kind that a print shows.
+const APART: f64 = 0.02;
 /// Columns of shares.
 const COLUMNS: usize = 600;
-/// Arrows beyond which none is drawn: they would hide what they explain.
-const MOST_ARROWS: usize = 2000;
-/// Events a picture draws one by one; beyond it, shares.
-const MOST_EVENTS: usize = 20_000;
+/// Arrows beyond which none is drawn: they would hide what they explain. A row, and of all.
+const MOST_ARROWS: (usize, usize) = (60, 2000);
+/// Arrows beyond which they are drawn thin.
+const MANY_ARROWS: usize = 200;
+/// Events a picture draws one by one, a row and of all; beyond it, shares.
+const MOST_EVENTS: (usize, usize) = (2_000, 20_000);
 
 struct Sheet<'a> {
     view: &'a View,
@@ -58,7 +64,7 @@ impl Sheet<'_> {
 /// The document. Single calls are drawn where the detail has the whole view, shares elsewhere.
 pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: &str) -> String {
     let rows = view.rows.len().max(1);
-    let row_height = (420.0 / rows as f64).clamp(2.0, 18.0);
+    let row_height = (420.0 / rows as f64).clamp(2.0, if rows > 4 { 18.0 } else { 28.0 });
     let sheet = Sheet { view, row_height };
     let height = TOP + rows as f64 * row_height + 52.0;
     let title = escaped(title);
@@ -77,7 +83,7 @@ pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: 
         .events
         .iter()
         .filter(|event| event.begin_s <= view.seconds.end && event.end_s >= view.seconds.start);
-    let single = covered && shown.count() <= MOST_EVENTS;
+    let single = covered && shown.count() <= MOST_EVENTS.1.min(MOST_EVENTS.0 * rows);
     let used = match single {
         true => events(&mut text, (run, activity), detail, &sheet),
         false => shares(&mut text, activity, &sheet),
@@ -90,32 +96,69 @@ pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: 
     text
 }
 
-fn rectangle(path: &mut String, x0: f64, x1: f64, y0: f64, y1: f64) {
-    // Writing to a String does not fail.
-    let _ = write!(path, "M{x0:.2} {y0:.2}H{x1:.2}V{y1:.2}H{x0:.2}z");
+/// A hundredth of a point at most, as few digits as that takes: paths are most of a picture's bytes.
+fn short(length: f64) -> f64 {
+    (length * 100.0).round() / 100.0
 }
 
-fn draw(text: &mut String, paths: &[String]) -> [bool; KINDS] {
-    let mut used = [false; KINDS];
-    for ((path, colour), used) in paths.iter().zip(KIND_COLOURS).zip(&mut used) {
-        *used = !path.is_empty();
-        if *used {
-            let _ = writeln!(text, "<path fill=\"{colour}\" d=\"{path}\"/>");
+fn rectangle(path: &mut String, x0: f64, x1: f64, y0: f64, y1: f64) {
+    let [x0, x1, y0, y1] = [x0, x1, y0, y1].map(short);
+    // Writing to a String does not fail.
+    let _ = write!(path, "M{x0} {y0}H{x1}V{y1}H{x0}z");
+}
+
+/// What a kind covers in a row, from the row's bottom up to a top that changes from column to column.
+/// Kinds are stacked: a later one is drawn first, behind those below it, so that no seam shows.
+struct Steps {
+    path: String,
+    /// Right end and top of the last column, while the outline is open.
+    open: Option<(f64, f64)>,
+}
+
+impl Steps {
+    fn column(&mut self, (x0, x1): (f64, f64), top: f64, bottom: f64) {
+        let [x0, x1, top, bottom] = [x0, x1, top, bottom].map(short);
+        // Writing to a String does not fail.
+        let _ = match self.open {
+            Some((right, height)) if right == x0 && height == top => Ok(()),
+            Some((right, _)) if right == x0 => write!(self.path, "H{x0}V{top}"),
+            _ => {
+                self.end(bottom);
+                write!(self.path, "M{x0} {bottom}V{top}")
+            }
+        };
+        self.open = Some((x1, top));
+    }
+
+    fn end(&mut self, bottom: f64) {
+        if let Some((right, _)) = self.open.take() {
+            let _ = write!(self.path, "H{right}V{}z", short(bottom));
         }
+    }
+}
+
+/// Paths of the kinds in an order, the last of it in front.
+fn draw(text: &mut String, paths: &[String], order: impl Iterator<Item = usize>) -> [bool; KINDS] {
+    let mut used = [false; KINDS];
+    for kind in order.filter(|kind| !paths[*kind].is_empty()) {
+        let (colour, path) = (KIND_COLOURS[kind], &paths[kind]);
+        let _ = writeln!(text, "<path fill=\"{colour}\" d=\"{path}\"/>");
+        used[kind] = true;
     }
     used
 }
 
 fn shares(text: &mut String, activity: &Activity, sheet: &Sheet) -> [bool; KINDS] {
-    let mut paths = vec![String::new(); KINDS];
+    let mut steps: Vec<Steps> =
+        (0..KINDS).map(|_| Steps { path: String::new(), open: None }).collect();
     let Range { start, end } = sheet.view.seconds;
-    let column_s = (end - start) / COLUMNS as f64;
     let bin_s = activity.bin_s();
     let gap = if sheet.row_height > 4.0 { 1.0 } else { 0.2 };
+    let columns = COLUMNS.min((((end - start) / bin_s).ceil() as usize).max(1));
+    let column_s = (end - start) / columns as f64;
     for (place, row) in sheet.view.rows.iter().enumerate() {
         let row = &activity.rows[*row];
-        let columns = COLUMNS.min((((end - start) / bin_s).ceil() as usize).max(1));
-        let column_s = column_s * COLUMNS as f64 / columns as f64;
+        let bottom = sheet.top(place) + sheet.row_height - gap;
         for column in 0..columns {
             let (from, to) =
                 (start + column as f64 * column_s, start + (column + 1) as f64 * column_s);
@@ -130,20 +173,26 @@ fn shares(text: &mut String, activity: &Activity, sheet: &Sheet) -> [bool; KINDS
                 }
             }
             let total: f64 = sums.iter().sum();
-            let bottom = sheet.top(place) + sheet.row_height - gap;
             let room = (sheet.row_height - gap) * (total / column_s).min(1.0);
-            let mut y = bottom;
-            for (kind, sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
-                // What is there at all is drawn.
-                let least = if kind > 0 { 0.25 } else { 0.0 };
-                let tall = (room * sum / total).max(least);
-                let top = (y - tall).max(bottom - room.max(least));
-                rectangle(&mut paths[kind], sheet.x(from), sheet.x(to), top, y);
-                y = top;
+            // What is there at all is drawn, at the cost of what there is most of.
+            let mut tall =
+                sums.map(|sum| if sum > 0.0 { (room * sum / total).max(LEAST) } else { 0.0 });
+            let excess = tall.iter().sum::<f64>() - room;
+            if let Some(most) = tall.iter_mut().max_by(|a, b| a.total_cmp(b))
+                && excess > 0.0
+            {
+                *most = (*most - excess).max(LEAST);
+            }
+            let mut top = bottom;
+            for (kind, tall) in tall.into_iter().enumerate().filter(|(_, tall)| *tall > 0.0) {
+                top -= tall;
+                steps[kind].column((sheet.x(from), sheet.x(to)), top, bottom);
             }
         }
+        steps.iter_mut().for_each(|steps| steps.end(bottom));
     }
-    draw(text, &paths)
+    let paths: Vec<String> = steps.into_iter().map(|steps| steps.path).collect();
+    draw(text, &paths, (0..KINDS).rev())
 }
 
 fn events(
@@ -159,18 +208,31 @@ fn events(
         let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
         rectangle(&mut paths[0], sheet.x(row.begin_s), sheet.x(row.end_s), top, bottom);
     }
+    let Range { start, end } = sheet.view.seconds;
+    // Calls of a kind that no print tells apart are one: row's place, kind, from, to.
+    let mut last: Option<(usize, usize, f64, f64)> = None;
+    let mut put = |call: (usize, usize, f64, f64)| {
+        let (place, kind, x0, x1) = call;
+        let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
+        rectangle(&mut paths[kind], x0, x1, top, bottom);
+    };
     for event in &detail.events {
         let Some(place) = sheet.place(event.row) else { continue };
-        let Range { start, end } = sheet.view.seconds;
         if event.begin_s > end || event.end_s < start {
             continue;
         }
-        let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
         let kind = event.kind(run, activity) as usize;
         let (x0, x1) = (sheet.x(event.begin_s), sheet.x(event.begin_s + event.inside_s));
-        rectangle(&mut paths[kind], x0, x1.max(x0 + 0.15), top, bottom);
+        let x1 = x1.max(x0 + 0.15);
+        match &mut last {
+            Some((row, of, from, to)) if (*row, *of) == (place, kind) && x0 - *to < APART => {
+                (*from, *to) = (from.min(x0), to.max(x1));
+            }
+            _ => last.replace((place, kind, x0, x1)).into_iter().for_each(&mut put),
+        }
     }
-    draw(text, &paths)
+    last.into_iter().for_each(put);
+    draw(text, &paths, 0..KINDS)
 }
 
 /// Bands and arrows; gives the number of arrows, or `None` when they are too many to be drawn.
@@ -219,9 +281,11 @@ fn messages(
         (sheet.shows(from) && sheet.shows(to)).then_some((from, to, places))
     });
     let arrows: Vec<_> = arrows.collect();
-    if arrows.len() > MOST_ARROWS {
+    let most = (MOST_ARROWS.0 * sheet.view.rows.len()).clamp(MANY_ARROWS, MOST_ARROWS.1);
+    if arrows.len() > most {
         return None;
     }
+    let width = if arrows.len() > MANY_ARROWS { 0.25 } else { 0.5 };
     let mut lines = String::new();
     let mut heads = String::new();
     for (from, to, (a, b)) in &arrows {
@@ -235,7 +299,7 @@ fn messages(
     }
     let _ = writeln!(
         text,
-        "<path d=\"{lines}\" fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"0.5\"/><path d=\"{heads}\"/>"
+        "<path d=\"{lines}\" fill=\"none\" stroke=\"#1a1a1a\" stroke-width=\"{width}\"/><path d=\"{heads}\"/>"
     );
     Some(arrows.len())
 }
@@ -265,8 +329,10 @@ fn axis(text: &mut String, sheet: &Sheet) {
     let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(rough);
     // Far in, the numbers count from the left edge.
-    let far = end - start < start.abs() * 1e-3;
+    let far = end - start < start.abs() * 1e-2;
     let base = if far { start } else { 0.0 };
+    // One unit for all, and as many digits as tell neighbours apart.
+    let unit = TimeUnit::of(if far { end - start } else { end.abs().max(start.abs()) });
     let mut tick = ((start - base) / step).ceil();
     let _ = writeln!(
         text,
@@ -275,7 +341,7 @@ fn axis(text: &mut String, sheet: &Sheet) {
     );
     while tick * step + base <= end + step * 1e-6 && step > 0.0 {
         let x = sheet.x(tick * step + base);
-        let label = seconds(if tick == 0.0 { 0.0 } else { tick * step });
+        let label = unit.stepped(tick * step, step);
         let _ = writeln!(
             text,
             "<path d=\"M{x:.1} {y:.1}v3\" stroke=\"#1a1a1a\" stroke-width=\"0.5\"/><text x=\"{x:.1}\" \
@@ -285,8 +351,8 @@ fn axis(text: &mut String, sheet: &Sheet) {
         tick += 1.0;
     }
     let name = match far {
-        true => format!("time after {start:.6} s"),
-        false => "time".to_owned(),
+        true => format!("time after {start:.6} s ({})", unit.name),
+        false => format!("time ({})", unit.name),
     };
     let _ = writeln!(
         text,
@@ -308,17 +374,20 @@ fn legend(text: &mut String, used: &[bool; KINDS], y: f64, single: bool, arrows:
             x + 10.0,
             kind.name()
         );
-        x += 16.0 + 3.7 * kind.name().len() as f64;
+        x += 17.0 + 3.1 * kind.name().len() as f64;
     }
     let note = match (single, arrows) {
         (true, Some(0)) => "single calls",
         (true, Some(_)) => "single calls; arrows: end of send to completion of its receive",
         (true, None) => "single calls; too many messages for arrows",
+        (false, Some(1..)) => {
+            "share of time by kind; arrows: end of send to completion of its receive"
+        }
         (false, _) => "share of time by kind",
     };
     let _ = writeln!(
         text,
-        "<text x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\" fill=\"#5b6168\">{note}</text>",
+        "<text x=\"{:.1}\" y=\"12\" text-anchor=\"end\" fill=\"#5b6168\">{note}</text>",
         WIDTH - RIGHT
     );
 }
