@@ -1,32 +1,38 @@
 //! `gammachi report`: a run directory comes in, where its time went goes to standard output.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::clock::known_rates;
 use super::error::{CommandError, print};
+use super::observed::{Observed, observe};
+use super::roofline::under_roofs;
 use super::{output_file, selection_arguments};
 use crate::metrics::activity::detail::{Detail, PAGE_BUDGET};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
+use crate::models::scaling::{Options, Scaling};
+use crate::present::html::study::Study;
 use crate::present::{Report, html, json, terminal};
 use crate::timeline::{GlobalTimeline, KnownRates};
 use crate::trace::Run;
+use crate::trace::study_json::StudyJson;
 
 /// Says what happened in a run, where the time went, and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi report hpl-20260131-120000.gammachi\n  \
                   gammachi report hpl-20260131-120000.gammachi --region solve\n  \
-                  gammachi report hpl-20260131-120000.gammachi --html hpl.html\n  \
+                  gammachi report hpl-20260131-120000.gammachi --html hpl.html --machine machine.json\n  \
+                  gammachi report STUDY --html study.html\n  \
                   gammachi report hpl-20260131-120000.gammachi --window MPI_Barrier#3,MPI_Barrier#4 \
                   --json\n\nThe keys of --json are explained in docs/report-json.md. The exit code \
                   is 0 when a report\nwas printed, also of a damaged trace; the damage is named in \
                   it.")]
 pub struct ReportArguments {
-    /// Run directory that `gammachi run` named when it ended
-    #[arg(value_name = "RUN")]
+    /// Run directory that `gammachi run` named when it ended; with --html also a study
+    #[arg(value_name = "RUN|STUDY")]
     pub run: PathBuf,
 
     /// Print a JSON document
@@ -45,6 +51,10 @@ pub struct ReportArguments {
     /// MPI_Init (`1.5,1.51`); may be repeated. By default those around the longest waits
     #[arg(long, value_name = "FROM,TO", requires = "html", allow_hyphen_values = true)]
     pub detail: Vec<String>,
+
+    /// Show the run in the page under the roofs that `gammachi calibrate` measured (machine.json)
+    #[arg(long, value_name = "FILE", requires = "html")]
+    pub machine: Option<PathBuf>,
 
     /// Restrict every figure to a region that the program marked with gammachi.h
     #[arg(long, value_name = "NAME", conflicts_with = "window")]
@@ -72,6 +82,9 @@ pub struct ReportArguments {
 /// Wrong usage for a window that cannot be read or a region that the run does not have; failure
 /// when nothing can be reported.
 pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
+    if StudyJson::is_in(&arguments.run) {
+        return study(arguments);
+    }
     let selection = match (&arguments.region, &arguments.window) {
         (Some(name), _) => Selection::Region(name.clone()),
         (None, Some(window)) => Selection::parse_window(window).map_err(CommandError::usage)?,
@@ -91,7 +104,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = metrics.map_err(|error| CommandError::failed(error.to_string()))?;
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
     if let Some(file) = &arguments.html {
-        return page(&report, file, &arguments.detail);
+        return page(&report, file, arguments);
     }
     let text = if arguments.json {
         json::text(&report).map_err(|error| CommandError::failed(error.to_string()))?
@@ -103,15 +116,59 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
 }
 
 /// Writes the page and says how large it is.
-fn page(report: &Report, file: &std::path::Path, asked: &[String]) -> Result<(), CommandError> {
-    let asked = asked.iter().map(|text| selection_arguments::seconds("--detail", text));
+fn page(report: &Report, file: &Path, arguments: &ReportArguments) -> Result<(), CommandError> {
+    let asked = arguments.detail.iter().map(|text| selection_arguments::seconds("--detail", text));
     let asked = asked.collect::<Result<Vec<_>, _>>()?;
     let rows = report.run.ranks.iter().map(|rank| rank.threads.len().max(1)).sum();
     let activity = Activity::new(report.run, report.timeline, bins_for(rows));
     let detail = Detail::new(report.run, report.timeline, &activity, &asked, PAGE_BUDGET);
-    let text = html::page(report, &activity, &detail)
+    let Report { run, timeline, metrics } = *report;
+    let roofs = arguments.machine.as_deref();
+    let roofs = roofs.map(|path| under_roofs(run, timeline, &metrics.selection, path));
+    let text = html::page(report, &activity, &detail, roofs.transpose()?.as_ref())
         .map_err(|error| CommandError::failed(error.to_string()))?;
-    output_file::write(file, &text)?;
+    write_page(file, &text)
+}
+
+fn write_page(file: &Path, text: &str) -> Result<(), CommandError> {
+    output_file::write(file, text)?;
     let size = text.len() as f64 / 1e6;
     print(&format!("{}: {size:.2} MB; open it in a browser\n", file.display()))
+}
+
+/// The page of a study. What has no meaning for one is refused.
+fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
+    let directory = &arguments.run;
+    let usage = |what: &str| CommandError::usage(format!("{}: {what}", directory.display()));
+    let Some(file) = &arguments.html else {
+        return Err(usage(
+            "is a study: --html FILE makes its page, gammachi scaling prints its model",
+        ));
+    };
+    let for_a_run = [
+        ("--window", arguments.window.is_some()),
+        ("--detail", !arguments.detail.is_empty()),
+        ("--machine", arguments.machine.is_some()),
+        ("--clock", arguments.clock.is_some()),
+        ("--causal", arguments.causal),
+        ("--no-messages", arguments.no_messages),
+    ];
+    if let Some((option, _)) = for_a_run.iter().find(|(_, given)| *given) {
+        return Err(usage(&format!("is a study: {option} is for one run")));
+    }
+    let failed = |error: String| CommandError::failed(error);
+    let json = StudyJson::read(directory).map_err(|error| failed(error.to_string()))?;
+    let region = arguments.region.as_deref();
+    let Observed { table, notes } = observe(std::slice::from_ref(directory), region)?;
+    let scaling = Scaling::new(&table, &Options::default()).map_err(|error| error.to_string());
+    let study = Study {
+        directory,
+        json: &json,
+        region: region.or(json.region.as_deref()),
+        table: &table,
+        scaling: scaling.as_ref().map_err(String::as_str),
+        notes: &notes,
+    };
+    let text = html::study::page(&study).map_err(|error| failed(error.to_string()))?;
+    write_page(file, &text)
 }

@@ -158,13 +158,48 @@ fn machine(
         None if has_runs && Path::new(MACHINE_JSON).is_file() => Path::new(MACHINE_JSON),
         None => return Ok(None),
     };
+    read(path, findings).map(Some)
+}
+
+fn read(path: &Path, findings: &mut Findings) -> Result<Machine, CommandError> {
     let machine = Machine::read(path).map_err(|error| CommandError::failed(error.to_string()))?;
     findings.source = Some(path.display().to_string());
     findings.notes.extend(machine.noise());
     if machine.quick {
         findings.notes.push(format!("{}: measured with --quick; roofs are rough", path.display()));
     }
-    Ok(Some(machine))
+    Ok(machine)
+}
+
+/// A run under the roofs of the machine in a file: the selection, or the whole run and each region.
+///
+/// # Errors
+/// Failure when the file cannot be read or the selection is empty.
+pub fn under_roofs(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    selection: &Selection,
+    file: &Path,
+) -> Result<Findings, CommandError> {
+    let mut findings = Findings::default();
+    let machine = read(file, &mut findings)?;
+    let selections = match selection {
+        Selection::Whole => whole_and_regions(run),
+        Selection::Region(name) => vec![(name.clone(), selection.clone())],
+        Selection::Window { from, to } => {
+            vec![(format!("window {from} to {to}"), selection.clone())]
+        }
+    };
+    let placed = place((run, timeline), &selections, Some(&machine), &DataSheet::default())?;
+    findings.runs.push(placed);
+    Ok(findings)
+}
+
+fn whole_and_regions(run: &Run) -> Vec<(String, Selection)> {
+    let regions = run.region_names().into_iter();
+    let regions =
+        regions.map(|name| (format!("region {name}"), Selection::Region(name.to_owned())));
+    std::iter::once(("whole run".to_owned(), Selection::Whole)).chain(regions).collect()
 }
 
 fn of_run(
@@ -177,21 +212,25 @@ fn of_run(
     let timeline = GlobalTimeline::new(&run);
     let selections: Vec<(String, Selection)> = match &arguments.region {
         Some(region) => vec![(region.clone(), Selection::Region(region.clone()))],
-        None => {
-            let regions = run.region_names().into_iter();
-            let regions =
-                regions.map(|name| (format!("region {name}"), Selection::Region(name.to_owned())));
-            std::iter::once(("whole run".to_owned(), Selection::Whole)).chain(regions).collect()
-        }
+        None => whole_and_regions(&run),
     };
+    place((&run, &timeline), &selections, machine, sheet)
+}
+
+fn place(
+    (run, timeline): (&Run, &GlobalTimeline),
+    selections: &[(String, Selection)],
+    machine: Option<&Machine>,
+    sheet: &DataSheet,
+) -> Result<RunFindings, CommandError> {
     let mut findings = RunFindings {
-        name: directory.display().to_string(),
+        name: run.directory.display().to_string(),
         placed: Vec::new(),
         work: Default::default(),
         notes: Vec::new(),
     };
     for (index, (name, selection)) in selections.iter().enumerate() {
-        let exchanges = match Exchanges::new(&run, &timeline, selection) {
+        let exchanges = match Exchanges::new(run, timeline, selection) {
             Ok(exchanges) => exchanges,
             // A region that nobody entered is no reason to say nothing of the run.
             Err(error) if index > 0 => {
@@ -199,12 +238,13 @@ fn of_run(
                 continue;
             }
             Err(error) => {
-                return Err(CommandError::failed(format!("{}: {error}", directory.display())));
+                let name = run.directory.display();
+                return Err(CommandError::failed(format!("{name}: {error}")));
             }
         };
         if index == 0 {
             findings.work = exchanges.work();
-            findings.notes.extend(notes(&run, &exchanges, machine));
+            findings.notes.extend(notes(run, &exchanges, machine));
         }
         for point in Point::of(name, &exchanges) {
             let size = (point.ranks, point.hosts);

@@ -39,7 +39,7 @@ fn file_name(path: &str) -> &str {
 }
 
 /// `solve (heat.c:42)`, or as much of it as is known.
-fn place(row: &SiteRow) -> String {
+pub(super) fn place(row: &SiteRow) -> String {
     let module = match row.module.as_str() {
         "" => "unknown code",
         path => file_name(path),

@@ -30,8 +30,25 @@ struct Row {
     process: &'static str,
 }
 
-/// The table: ranks that stand alike share a row.
-pub(super) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
+/// Ranks that stand alike.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Position {
+    /// The ranks, `0-3,8`.
+    pub ranks: String,
+    /// In which call with which arguments, or where else.
+    pub stands: String,
+    /// Since when the earliest of them does, global seconds.
+    pub since_s: f64,
+    /// For how long, in words.
+    pub lasted: String,
+    /// Whom they wait for.
+    pub waits_for: String,
+    /// What their processes do; empty where it is not known.
+    pub process: &'static str,
+}
+
+/// At most so many positions, by their first ranks, and how many more there are.
+pub(super) fn positions(unfinished: &Unfinished, most: usize) -> (Vec<Position>, usize) {
     let mut rows: BTreeMap<Row, (Vec<u32>, f64)> = BTreeMap::new();
     for rank in &unfinished.ranks {
         let position = rank.position();
@@ -54,16 +71,30 @@ pub(super) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(_, (ranks, _))| ranks[0]);
-    let left_out = rows.len().saturating_sub(MOST_ROWS);
-    rows.truncate(MOST_ROWS);
+    let left_out = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    let positions = rows.into_iter().map(|(row, (ranks, since_s))| Position {
+        ranks: number_list(ranks),
+        stands: row.stands,
+        since_s,
+        lasted: lasted(unfinished, since_s),
+        waits_for: row.waits,
+        process: row.process,
+    });
+    (positions.collect(), left_out)
+}
+
+/// The table: ranks that stand alike share a row.
+pub(super) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
+    let (rows, left_out) = positions(unfinished, MOST_ROWS);
     let mut table = Table::default();
-    table.left("rank", rows.iter().map(|(_, (ranks, _))| number_list(ranks.iter().copied())));
-    table.left("stands", rows.iter().map(|(row, _)| row.stands.clone()));
-    table.right("since", rows.iter().map(|(_, (_, since_s))| seconds(*since_s)));
-    table.right("for", rows.iter().map(|(_, (_, since_s))| lasted(unfinished, *since_s)));
-    table.left("waits for", rows.iter().map(|(row, _)| row.waits.clone()));
-    if rows.iter().any(|(row, _)| !row.process.is_empty()) {
-        table.left("process", rows.iter().map(|(row, _)| row.process.to_owned()));
+    table.left("rank", rows.iter().map(|row| row.ranks.clone()));
+    table.left("stands", rows.iter().map(|row| row.stands.clone()));
+    table.right("since", rows.iter().map(|row| seconds(row.since_s)));
+    table.right("for", rows.iter().map(|row| row.lasted.clone()));
+    table.left("waits for", rows.iter().map(|row| row.waits_for.clone()));
+    if rows.iter().any(|row| !row.process.is_empty()) {
+        table.left("process", rows.iter().map(|row| row.process.to_owned()));
     }
     let mut lines = table.lines();
     if left_out > 0 {

@@ -1,13 +1,16 @@
 //! The page that explains a run: a report, its threads' activity and details come in, one
 //! self-contained HTML document goes out.
 //!
-//! `page.html` is the template (minijinja, which escapes all that it fills in), `timeline.html` the part
-//! of it that the served timeline ([`view`]) has too, `style.css` its looks; `source.js`, `painter.js`, `timeline.js`, `tables.js` and `page.js` are its script, in that
-//! order. Everything that a reader needs stands in the document without the script. A content
+//! `page.html` is the template (minijinja, which escapes all that it fills in), `head.html` and
+//! `cells.html` what a study's page ([`study`]) has too, `timeline.html` the part of it that the served
+//! timeline ([`view`]) has too, `style.css` its looks; `source.js`, `painter.js`, `timeline.js`,
+//! `tables.js` and `page.js` are its script, in that order. Everything that a reader needs stands in the document without the script. A content
 //! security policy forbids every request.
 
 mod data;
 mod packed;
+mod sections;
+pub mod study;
 pub mod view;
 
 use minijinja::value::Value;
@@ -22,6 +25,7 @@ use super::{json, picture, quantity, terminal};
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
+use crate::models::roofline::Findings;
 
 const SCRIPT: [&str; 5] = [
     include_str!("source.js"),
@@ -59,17 +63,30 @@ struct Bar {
     parts: Vec<Part>,
 }
 
-/// Makes the page.
+/// Makes the page; `roofline` is the run under the roofs of a machine, where one is known.
 ///
 /// # Errors
 /// Only when the template itself is wrong.
-pub fn page(report: &Report, activity: &Activity, detail: &Detail) -> Result<String, PageError> {
+pub fn page(
+    report: &Report,
+    activity: &Activity,
+    detail: &Detail,
+    roofline: Option<&Findings>,
+) -> Result<String, PageError> {
     let document = json::document_value(report);
     let shown = shown_ranks(report);
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let used = data::kinds_used(activity).into_iter();
     let used: Vec<Value> =
         used.map(|number| context! { number, name => Kind::ALL[number].name() }).collect();
+    let whole = report.metrics.selection == Selection::Whole;
+    let bar_legend: Vec<Value> = match whole {
+        true => data::kinds_used(activity)
+            .into_iter()
+            .map(|kind| context! { class => format!("k{kind}"), name => Kind::ALL[kind].name() })
+            .collect(),
+        false => PARTS.map(|(class, name)| context! { class, name }).to_vec(),
+    };
     let bars: Vec<Bar> = shown.iter().map(|index| bar(report, activity, *index)).collect();
     let rank_rows: Vec<&serde_json::Value> =
         shown.iter().filter_map(|index| document["ranks"].get(index)).collect();
@@ -119,23 +136,32 @@ pub fn page(report: &Report, activity: &Activity, detail: &Detail) -> Result<Str
         communicators.sort_by_key(|row| std::cmp::Reverse(traffic(row)));
         communicators.truncate(MOST_COMMUNICATORS);
     }
+    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let sites = report.metrics.sites.as_ref().map(|sites| sections::sites(sites, total_s));
+    let (sites, sites_left_out) = sites.map_or((None, 0), |(rows, more)| (Some(rows), more));
     let compute = match report.metrics.compute {
         ComputeMode::Outside => "outside MPI",
         ComputeMode::Blas => "BLAS",
         ComputeMode::Regions => "regions",
     };
     let context = context! {
+        gammachi => env!("CARGO_PKG_VERSION"),
         name => printable(&name),
         context => printable(&parts.join(" | ")),
         selection => selection(report),
         kinds => kinds,
         kinds_used => used,
         bars => bars,
+        bar_legend => bar_legend,
         bars_left_out => bars_left_out,
         ranks => Value::from_serialize(&rank_rows),
         compute => compute,
         trust => terminal::trust_parts(report),
         missing => report.run.missing_count(),
+        unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
+        sites => sites,
+        sites_left_out => sites_left_out,
+        roofline => roofline.map(sections::roofline),
         longest => longest.collect::<Vec<Value>>(),
         pairs => pairs,
         matrix_of => places.as_ref().map(|places| places.of),
@@ -169,6 +195,9 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
         false => AutoEscape::Html,
     });
     environment.add_template("page.html", include_str!("page.html"))?;
+    environment.add_template("study.html", include_str!("study.html"))?;
+    environment.add_template("head.html", include_str!("head.html"))?;
+    environment.add_template("cells.html", include_str!("cells.html"))?;
     environment.add_template("view.html", include_str!("view.html"))?;
     environment.add_template("timeline.html", include_str!("timeline.html"))?;
     environment.add_template("style.css", include_str!("style.css"))?;
@@ -178,6 +207,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("seconds", with(quantity::seconds));
     environment.add_filter("percent", with(quantity::percent));
     environment.add_filter("prefix", with(quantity::with_prefix));
+    environment.add_filter("three", with(|value| quantity::significant(value, 3)));
     environment.add_filter("factor", with(|value| format!("{value:.2}")));
     environment.add_filter("bytes", with(|value| quantity::with_prefix(value) + "B"));
     environment.add_filter("count", with(|value| quantity::count(value as u64)));
@@ -248,14 +278,15 @@ fn bar(report: &Report, activity: &Activity, index: usize) -> Bar {
     }
 }
 
+/// Parts of a stretch, in which kinds of call are not told apart.
+const PARTS: [(&str, &str); 4] =
+    [("k1", "computation"), ("k8", "MPI"), ("k9", "recorder"), ("k0", "other")];
+
 fn of_selection(rank: &RankMetrics) -> Vec<(String, &'static str, f64)> {
-    vec![
-        ("k1".into(), "computation", rank.compute_s),
-        ("k4".into(), "MPI", rank.mpi_s),
-        ("k9".into(), "recorder", rank.tool_s),
-        ("k0".into(), "other", rank.other_s),
-        ("k-outside".into(), "before begin or after end", rank.outside_s),
-    ]
+    let seconds = [rank.compute_s, rank.mpi_s, rank.tool_s, rank.other_s];
+    let parts = PARTS.iter().zip(seconds);
+    let parts = parts.map(|((class, name), seconds)| ((*class).to_owned(), *name, seconds));
+    parts.chain([("k-outside".into(), "before begin or after end", rank.outside_s)]).collect()
 }
 
 /// What the timeline shows call by call, and what it leaves out.

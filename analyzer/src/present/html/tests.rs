@@ -1,9 +1,19 @@
+use super::study::Study;
 use super::*;
 use crate::metrics::Metrics;
 use crate::metrics::activity::detail::PAGE_BUDGET;
+use crate::metrics::exchanges::Exchanges;
+use crate::models::Observations;
+use crate::models::machine::tests::machine;
+use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::roofs::DataSheet;
+use crate::models::roofline::{Point, Roofs, Verdict};
+use crate::models::scaling::{Options, Scaling};
+use crate::present::{self, roofline};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
+use crate::trace::study_json::StudyJson;
 
 const B: u64 = 5_000_000_000;
 const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&";
@@ -17,7 +27,14 @@ fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) 
     let activity = Activity::new(&run, &timeline, bins);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
     let json = serde_json::from_str(&json::text(&report).unwrap()).unwrap();
-    (page(&report, &activity, &detail).unwrap(), json)
+    (page(&report, &activity, &detail, None).unwrap(), json)
+}
+
+/// Whether a cell holds the value; a parser of JSON may be off by the last bit.
+fn holds(page: &str, value: f64) -> bool {
+    let cells = page.split("data-value=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut numbers = cells.filter_map(|cell| cell.parse::<f64>().ok());
+    numbers.any(|number| (number - value).abs() <= 1e-14 * value.abs())
 }
 
 fn rank(number: u32, of: u32) -> SyntheticRank {
@@ -69,7 +86,7 @@ fn numbers_are_those_of_the_json_report() {
     assert_eq!(value("elapsed"), json["elapsed_s"].as_f64().unwrap());
     for rank in json["ranks"].as_array().unwrap() {
         let gamma = rank["compute_s"].as_f64().unwrap();
-        assert!(page.contains(&format!("data-value=\"{gamma}\"")), "{gamma}");
+        assert!(holds(&page, gamma), "{gamma}");
     }
 }
 
@@ -98,4 +115,137 @@ fn many_ranks_stay_small() {
     let (page, _) = page_of(&ranks, crate::metrics::activity::bins_for(600));
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(page.contains("lie between"));
+}
+
+#[test]
+fn what_did_not_finish_says_who_waits() {
+    let mut dead = rank(1, 2);
+    dead.killed();
+    dead.open_call(0, "MPI_Recv", B + 2_000_000);
+    let (page, json) = page_of(&[rank(0, 2), dead], 64);
+    let inside = &json["unfinished"]["ranks"][0]["threads"][0]["inside"];
+    assert_eq!(inside["function"], "MPI_Recv");
+    let since_s = inside["begin_s"].as_f64().unwrap();
+    let section = page.split("id=\"unfinished\"").nth(1).unwrap().split("</section>").next();
+    let section = section.unwrap();
+    assert!(section.contains("in MPI_Recv"), "{section}");
+    assert!(holds(section, since_s), "{section}");
+    let (page, _) = page_of(&[rank(0, 2), rank(1, 2)], 64);
+    assert!(!page.contains("What did not finish"));
+}
+
+#[test]
+fn the_roofline_is_that_of_its_own_document() {
+    let mut rank = SyntheticRank::complete(0, 1, B, B + 1_000_000);
+    rank.call(0, "MPI_Barrier", B + 100_000, B + 300_000);
+    rank.compute("cblas_dgemm", B + 400_000, B + 900_000, 6.4e6, 4096);
+    rank.finalize(B + 1_000_000, B + 1_001_000);
+    let directory = RunDirectory::of(&[rank]);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let exchanges = Exchanges::new(&run, &timeline, &Selection::Whole).unwrap();
+    let placed = Point::of("whole run <b>", &exchanges).into_iter().map(|point| {
+        let size = (point.ranks, point.hosts);
+        let roofs =
+            Roofs::new(Some(&machine()), &DataSheet::default(), size, point.place, &point.sizes);
+        let verdict = Verdict::new(&point, &roofs);
+        Placed { point, roofs, verdict }
+    });
+    let run_findings = RunFindings {
+        name: "run".into(),
+        placed: placed.collect(),
+        work: exchanges.work(),
+        notes: vec!["a note".into()],
+    };
+    let findings = Findings {
+        source: Some("machine.json".into()),
+        runs: vec![run_findings],
+        ..Findings::default()
+    };
+    let activity = Activity::new(&run, &timeline, 64);
+    let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let page = page(&report, &activity, &detail, Some(&findings)).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&roofline::json(&findings).unwrap()).unwrap();
+    let point = &document["runs"][0]["points"][0];
+    assert_eq!(point["flops"], 6.4e6);
+    for key in ["flops", "attained_flops_per_s", "rate_while_computing_flops_per_s"] {
+        let value = point[key].as_f64().unwrap();
+        assert!(holds(&page, value), "{key}");
+    }
+    assert!(page.contains("a note") && !page.contains("<b>"));
+}
+
+fn study_page(csv: &str, region: Option<&str>) -> (String, serde_json::Value) {
+    let table = Observations::from_csv("study", csv.as_bytes()).unwrap();
+    let scaling = Scaling::new(&table, &Options::default()).map_err(|error| error.to_string());
+    let notes = vec!["left out: <i>one</i>".to_owned()];
+    let study_json = StudyJson {
+        format: crate::trace::study_json::FORMAT.into(),
+        format_version: 1,
+        gammachi_version: "0".into(),
+        argv: vec!["mpirun".into(), HOSTILE.into()],
+        level: 1,
+        compute: "outside".into(),
+        region: None,
+        seed: 1,
+        runs: Vec::new(),
+    };
+    let study = Study {
+        directory: std::path::Path::new("/somewhere/study"),
+        json: &study_json,
+        region,
+        table: &table,
+        scaling: scaling.as_ref().map_err(String::as_str),
+        notes: &notes,
+    };
+    let json = match &scaling {
+        Ok(scaling) => present::scaling::json(scaling, &notes).unwrap(),
+        Err(_) => "null".into(),
+    };
+    (study::page(&study).unwrap(), serde_json::from_str(&json).unwrap())
+}
+
+#[test]
+fn a_study_has_the_numbers_of_the_scaling_document() {
+    let csv = "p,tau_s,sum_gamma_s,chi_s,run\n1,100.5,97,3.5,<b>r1\n2,52,97.5,3.25,r2\n4,28,98,3.5,r4\n8,17,99,\
+               4.6,r8\n16,13,100,6.7,r16\n";
+    let (page, json) = study_page(csv, Some(HOSTILE));
+    let fit = &json["fits"][0];
+    for key in ["a_s", "chi0_s", "chi1_s", "p_c", "tau_min_s"] {
+        let value = fit[key].as_f64().unwrap();
+        assert!(holds(&page, value), "{key} {value}");
+    }
+    for point in fit["points"].as_array().unwrap() {
+        let value = point["model_tau_s"].as_f64().unwrap();
+        assert!(holds(&page, value), "{value}");
+    }
+    assert!(page.contains("data-value=\"100.5\""), "the table's cells as they are");
+    assert!(page.matches("<svg").count() >= 4, "the figures of the scaling");
+    assert!(!page.contains("<img") && !page.contains("<b>") && !page.contains("<i>"));
+    assert_eq!(page.matches("<script").count(), 1);
+}
+
+#[test]
+fn a_study_without_a_model_says_why() {
+    let csv = "p,tau_s,sum_gamma_s,N,run\n1,10,9,100,r1\n2,10.5,19,200,r2\n4,11,38,400,r4\n";
+    let (page, _) = study_page(csv, None);
+    assert!(page.contains("No efficiency model") && page.contains("--work"));
+    assert!(page.contains("data-value=\"10.5\""));
+    let (page, json) = study_page("p,tau_s,sum_gamma_s,run\n2,10,9,r\n", None);
+    assert!(json["fits"][0]["c0"].is_null() && page.contains("cannot be identified"));
+}
+
+#[test]
+fn what_is_not_there_leaves_no_trace() {
+    // No message, no call, no call site: neither figures nor the template's word for nothing.
+    let mut silent = SyntheticRank::complete(0, 1, B, B + 1000);
+    silent.finalize(B + 1000, B + 2000);
+    let (page, _) = page_of(&[silent], 64);
+    let body = page.split("<main>").nth(1).unwrap().split("<script").next().unwrap();
+    assert!(!body.contains(">None") && !body.contains(">none"), "{body}");
+    let rest = page.split("id=\"ranks\"").nth(1).unwrap().split("<script>").next().unwrap();
+    assert!(!rest.contains(">None") && !rest.contains("undefined"), "{rest}");
 }

@@ -143,7 +143,17 @@ struct SystemDocument {
 /// # Errors
 /// What the serialiser said.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
-    let document = Document {
+    Ok(serde_json::to_string_pretty(&document(findings))? + "\n")
+}
+
+/// The document for other presenters.
+pub(in crate::present) fn value(findings: &Findings) -> serde_json::Value {
+    // These types always serialise.
+    serde_json::to_value(document(findings)).unwrap_or_default()
+}
+
+fn document(findings: &Findings) -> Document<'_> {
+    Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
         machine: findings.source.as_deref(),
@@ -151,8 +161,7 @@ pub fn json(findings: &Findings) -> serde_json::Result<String> {
         sweeps: findings.sweeps.iter().map(sweep).collect(),
         systems: findings.systems.iter().map(system).collect(),
         notes: &findings.notes,
-    };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    }
 }
 
 fn run<'a>(of: &'a RunFindings, changes: &[WhatIf]) -> RunDocument<'a> {

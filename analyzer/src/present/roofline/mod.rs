@@ -9,10 +9,14 @@ pub use document::{VERSION, json};
 pub use pictures::figures;
 pub use screen::screen;
 
+pub(in crate::present) use document::value;
+pub(in crate::present) use pictures::drawings;
+pub(in crate::present) use screen::sentence;
+
 use crate::models::roofline::{Point, Scope};
 
 /// A point's name with its host.
-fn label(point: &Point) -> String {
+pub(in crate::present) fn label(point: &Point) -> String {
     match &point.scope {
         Scope::Job => point.name.clone(),
         Scope::Host(host) => format!("{}, {host}", point.name),

@@ -14,6 +14,11 @@ const G: f64 = 1e9;
 
 /// File names and SVG documents. A figure that has nothing to show is left out.
 pub fn figures(findings: &Findings) -> Vec<(String, String)> {
+    drawings(findings).into_iter().map(|(name, figure)| (name, figure.svg())).collect()
+}
+
+/// File names and figures.
+pub(in crate::present) fn drawings(findings: &Findings) -> Vec<(String, Figure)> {
     let mut figures = Vec::new();
     let numbered = |stem: &str, index: usize, of: usize| match of {
         1 => format!("{stem}.svg"),
@@ -24,17 +29,17 @@ pub fn figures(findings: &Findings) -> Vec<(String, String)> {
             [communication(run, &findings.what_if), memory(run)].into_iter().flatten().collect();
         if !panels.is_empty() {
             let figure = Figure::grid("Roofline", panels.clone(), panels.len());
-            figures.push((numbered("roofline", index, findings.runs.len()), figure.svg()));
+            figures.push((numbered("roofline", index, findings.runs.len()), figure));
         }
     }
     for (index, sweep) in findings.sweeps.iter().enumerate() {
         let title = format!("Roofline with communication, {} ranks", sweep.ranks);
         let name = numbered("sweep", index, findings.sweeps.len());
-        figures.push((name, Figure::new(title, sweep_panel(sweep)).svg()));
+        figures.push((name, Figure::new(title, sweep_panel(sweep))));
     }
     if !findings.systems.is_empty() {
         let figure = Figure::new("Systems of the paper, B both ways", systems(&findings.systems));
-        figures.push(("systems.svg".into(), figure.svg()));
+        figures.push(("systems.svg".into(), figure));
     }
     figures
 }

@@ -158,7 +158,8 @@ fn roofs(placed: &Placed) -> Vec<String> {
     lines
 }
 
-fn sentence(placed: &Placed) -> String {
+/// What bounds a point, and what would help.
+pub(in crate::present) fn sentence(placed: &Placed) -> String {
     let Placed { point, verdict, .. } = placed;
     let of_roof = verdict.of_roof.map_or("unknown".into(), percent);
     let what = match verdict.bottleneck {

@@ -152,6 +152,16 @@ struct StepDocument {
 /// # Errors
 /// A number cannot be written.
 pub fn json(scaling: &Scaling, notes: &[String]) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&document(scaling, notes)).map(|text| text + "\n")
+}
+
+/// The document for other presenters.
+pub(in crate::present) fn value(scaling: &Scaling, notes: &[String]) -> serde_json::Value {
+    // These types always serialise.
+    serde_json::to_value(document(scaling, notes)).unwrap_or_default()
+}
+
+fn document<'a>(scaling: &'a Scaling, notes: &'a [String]) -> Document<'a> {
     let comparison = scaling.comparison.as_ref().map(|comparison| ComparisonDocument {
         param: &comparison.param,
         steps: comparison
@@ -167,15 +177,14 @@ pub fn json(scaling: &Scaling, notes: &[String]) -> serde_json::Result<String> {
             })
             .collect(),
     });
-    let document = Document {
+    Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
         source: &scaling.source,
         fits: scaling.fits.iter().map(fit_document).collect(),
         comparison,
         notes,
-    };
-    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+    }
 }
 
 fn fit_document(fit: &Fit) -> FitDocument<'_> {

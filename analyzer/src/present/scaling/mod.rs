@@ -9,3 +9,6 @@ mod screen;
 pub use document::{VERSION, json};
 pub use pictures::figures;
 pub use screen::screen;
+
+pub(in crate::present) use document::value;
+pub(in crate::present) use pictures::drawings;

@@ -11,14 +11,18 @@ const LINES: [f64; 6] = [0.0, 0.5, 0.9, 0.75, 0.25, 0.99];
 
 /// File names and SVG documents. A figure that has nothing to show is left out.
 pub fn figures(scaling: &Scaling) -> Vec<(&'static str, String)> {
+    drawings(scaling).into_iter().map(|(name, figure)| (name, figure.svg())).collect()
+}
+
+/// File names and figures.
+pub(in crate::present) fn drawings(scaling: &Scaling) -> Vec<(&'static str, Figure)> {
     let fits = &scaling.fits[..scaling.fits.len().min(MOST_FITS)];
     let modelled: Vec<&Fit> = fits.iter().filter(|fit| fit.model.is_some()).collect();
     let grid = |title: &str, panels: Vec<Panel>| {
         let columns = if panels.len() > 1 { 2 } else { 1 };
-        (!panels.is_empty()).then(|| Figure::grid(title, panels, columns).svg())
+        (!panels.is_empty()).then(|| Figure::grid(title, panels, columns))
     };
-    let one =
-        |title: &str, panel: Option<Panel>| panel.map(|panel| Figure::new(title, panel).svg());
+    let one = |title: &str, panel: Option<Panel>| panel.map(|panel| Figure::new(title, panel));
     let all = [
         ("tau-chi.svg", grid("τ–χ space", fits.iter().filter_map(tau_chi).collect())),
         ("fit.svg", one("Fit of (1 − ε')/ε' = c0 + c1·p + c2·p²", fit_of_y(&modelled))),
@@ -35,7 +39,7 @@ pub fn figures(scaling: &Scaling) -> Vec<(&'static str, String)> {
             grid("Prediction", modelled.iter().filter_map(|fit| prediction(fit)).collect()),
         ),
     ];
-    all.into_iter().filter_map(|(name, svg)| Some((name, svg?))).collect()
+    all.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
 }
 
 fn name(fit: &Fit, fallback: &str) -> String {

@@ -1,0 +1,89 @@
+//! Parts of the page that not every run has: what did not finish, call sites, the roofline. What other
+//! presenters print of them comes in, values for the template go out.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use super::safe;
+use crate::metrics::{SiteMetrics, Unfinished};
+use crate::models::roofline::Findings;
+use crate::present::{roofline, sites, unfinished};
+
+/// Positions of ranks that did not finish.
+const MOST_POSITIONS: usize = 200;
+/// Call sites in their table.
+const MOST_SITES: usize = 200;
+
+/// Where ranks stand and who waits for whom.
+pub(super) fn unfinished(of: &Unfinished) -> Value {
+    let (positions, left_out) = unfinished::positions(of, MOST_POSITIONS);
+    let rows = positions.iter().map(|row| {
+        context! {
+            ranks => row.ranks,
+            stands => row.stands,
+            since_s => row.since_s,
+            lasted => row.lasted,
+            waits_for => row.waits_for,
+            process => row.process,
+        }
+    });
+    context! {
+        positions => rows.collect::<Vec<Value>>(),
+        processes => positions.iter().any(|row| !row.process.is_empty()),
+        left_out => left_out,
+        sentences => unfinished::sentences(of),
+        last => unfinished::last_call_lines(of),
+    }
+}
+
+/// Calls by where they were made, those of most time, and how many more there are; `total_s` is p·τ.
+pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
+    let rows = of.rows.iter().take(MOST_SITES).map(|row| {
+        context! {
+            function => row.function,
+            place => super::printable(&sites::place(row)),
+            count => row.count,
+            time_s => row.time_s,
+            share => (total_s > 0.0).then(|| row.time_s / total_s),
+            max_s => row.max_s,
+            ranks => row.ranks,
+        }
+    });
+    (rows.collect(), of.rows.len().saturating_sub(MOST_SITES))
+}
+
+/// A run under the roofs of a machine.
+pub(super) fn roofline(findings: &Findings) -> Value {
+    let document = roofline::value(findings);
+    let placed: Vec<_> = findings.runs.iter().flat_map(|run| &run.placed).collect();
+    let documents = document["runs"].as_array().into_iter().flatten();
+    let documents = documents.flat_map(|run| run["points"].as_array().into_iter().flatten());
+    let both = |moved: &serde_json::Value| {
+        moved["sent"].as_f64().zip(moved["received"].as_f64()).map(|(out, into)| out + into)
+    };
+    let points = placed.iter().zip(documents).map(|(placed, point)| {
+        context! {
+            label => roofline::label(&placed.point),
+            ranks => point["ranks"].as_u64(),
+            elapsed_s => point["elapsed_s"].as_f64(),
+            flops => point["flops"].as_f64(),
+            between => both(&point["bytes_between_hosts"]),
+            inside => both(&point["bytes_inside_hosts"]),
+            flops_per_byte => point["flops_per_byte"].as_f64(),
+            attained => point["attained_flops_per_s"].as_f64(),
+            of_roof => point["of_roof"].as_f64(),
+            computing => point["share_computing"].as_f64(),
+            while_computing => point["rate_while_computing_flops_per_s"].as_f64(),
+        }
+    });
+    let figures = roofline::drawings(findings).into_iter();
+    let figures = figures.map(|(_, figure)| safe(figure.svg_for_page()));
+    let notes = findings.runs.iter().flat_map(|run| &run.notes).chain(&findings.notes);
+    context! {
+        points => points.collect::<Vec<Value>>(),
+        sentences => placed.iter().map(|placed| roofline::sentence(placed)).collect::<Vec<_>>(),
+        figures => figures.collect::<Vec<Value>>(),
+        notes => notes.collect::<Vec<_>>(),
+        source => findings.source.as_deref().unwrap_or("none"),
+    }
+}

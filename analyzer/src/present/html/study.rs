@@ -1,0 +1,153 @@
+//! The page of a study: its table of runs and the efficiency model of them come in, one self-contained
+//! HTML document goes out. `study.html` is the template; looks and tables are those of a run's page.
+
+use std::path::Path;
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use super::{PageError, environment, printable, safe};
+use crate::models::observations::{self, Observations};
+use crate::models::scaling::{self, Scaling};
+use crate::present::scaling::{drawings, value};
+use crate::present::{context, quantity};
+use crate::trace::study_json::StudyJson;
+
+const SCRIPT: [&str; 2] = [include_str!("tables.js"), include_str!("page.js")];
+
+/// A study and what was found of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Study<'a> {
+    /// Its directory.
+    pub directory: &'a Path,
+    /// What it measures.
+    pub json: &'a StudyJson,
+    /// Region that the table is of.
+    pub region: Option<&'a str>,
+    /// Its runs that could be read.
+    pub table: &'a Observations,
+    /// The model, or why there is none.
+    pub scaling: Result<&'a Scaling, &'a str>,
+    /// What is not in the table.
+    pub notes: &'a [String],
+}
+
+/// Makes the page.
+///
+/// # Errors
+/// Only when the template itself is wrong.
+pub fn page(study: &Study) -> Result<String, PageError> {
+    let name = study.directory.file_name().map_or_else(
+        || study.directory.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    let command = study.json.argv.join(" ");
+    let parts = [
+        context::shortened(&command),
+        context::plural(study.table.rows().len(), "run"),
+        study.region.map_or("whole runs".to_owned(), |region| format!("region {region}")),
+    ];
+    let fits = study.scaling.map(|scaling| fits(scaling, study.notes)).unwrap_or_default();
+    let figures: Vec<Value> = study
+        .scaling
+        .map(|scaling| drawings(scaling).into_iter().map(figure).collect())
+        .unwrap_or_default();
+    let (columns, rows) = table(study.table);
+    let context = context! {
+        gammachi => env!("CARGO_PKG_VERSION"),
+        name => printable(&name),
+        context => printable(&parts.join(" | ")),
+        kinds => Vec::<&str>::new(),
+        fits => fits,
+        no_model => study.scaling.err().unwrap_or_default(),
+        figures => figures,
+        columns => columns,
+        rows => rows,
+        planned => study.json.runs.len(),
+        command => command,
+        region => study.region,
+        directory => study.directory.display().to_string(),
+        notes => study.notes,
+        script => safe(SCRIPT.join("\n")),
+    };
+    Ok(environment()?.get_template("study.html")?.render(context)?)
+}
+
+/// The fits as `gammachi scaling --json` gives them, with their names.
+fn fits(scaling: &Scaling, notes: &[String]) -> Vec<Value> {
+    let document = value(scaling, notes);
+    let documents = document["fits"].as_array().into_iter().flatten();
+    let fits = scaling.fits.iter().zip(documents).map(|(fit, document)| {
+        let label = scaling::label(&fit.series.params);
+        let label = if label.is_empty() { "Scaling".to_owned() } else { printable(&label) };
+        context! { label => label, ..Value::from_serialize(document) }
+    });
+    fits.collect()
+}
+
+fn figure((name, figure): (&'static str, crate::present::figure::Figure)) -> Value {
+    let caption = match name {
+        "tau-chi.svg" => {
+            "A run is a point: its elapsed time across, its overhead up. On a line through the origin \
+             efficiency is the same."
+        }
+        "fit.svg" => "The line through (1 − ε')/ε' is what the model knows.",
+        "time.svg" => "Elapsed time over the rank count, measured and by the model.",
+        "overhead.svg" => "Overhead over the rank count, measured and by the model.",
+        "prediction.svg" => "Where runs are expected to lie, nine of ten inside the band.",
+        _ => "",
+    };
+    context! { svg => safe(figure.svg_for_page()), caption => caption }
+}
+
+/// Heads and cells of the table of runs: what `gammachi table` prints, with the efficiency.
+fn table(table: &Observations) -> (Vec<Value>, Vec<Vec<Value>>) {
+    use observations::{CHI_MAX_S, CHI_MIN_S, CHI_S, FLOPS, GAMMA_THREADS, P, REP, RUN};
+    use observations::{SUM_GAMMA_S, TAU_S};
+    type Shown = fn(f64) -> String;
+    let figure = |name: &str| -> Option<(&'static str, Shown)> {
+        Some(match name {
+            P => ("p", |value| quantity::count(value as u64)),
+            REP => ("repetition", |value| quantity::count(value as u64)),
+            GAMMA_THREADS => ("threads of Σγ", |value| quantity::count(value as u64)),
+            TAU_S => ("τ", quantity::seconds),
+            SUM_GAMMA_S => ("Σγ", quantity::seconds),
+            CHI_S => ("χ, mean", quantity::seconds),
+            CHI_MIN_S => ("χ, least", quantity::seconds),
+            CHI_MAX_S => ("χ, most", quantity::seconds),
+            FLOPS => ("flop", quantity::with_prefix),
+            _ => return None,
+        })
+    };
+    let names = table.names();
+    let mut columns: Vec<Value> = names
+        .iter()
+        .map(|name| match figure(name) {
+            Some((title, _)) => context! { title => title, text => false },
+            None => context! { title => printable(name), text => name == RUN },
+        })
+        .collect();
+    columns.push(context! { title => "ε_p", text => false });
+    let place = |name: &str| names.iter().position(|other| other == name);
+    let rows = table.rows().iter().map(|row| {
+        let number = |name: &str| row.cells[place(name)?].parse::<f64>().ok();
+        let cells = names.iter().zip(&row.cells).map(|(name, cell)| {
+            let shown = match (figure(name), cell.parse::<f64>()) {
+                (Some((_, shown)), Ok(value)) => shown(value),
+                _ if cell.is_empty() => "–".to_owned(),
+                _ => printable(cell),
+            };
+            context! { value => cell, shown => shown }
+        });
+        // Σγ of runs whose ranks have several threads is a sum over these.
+        let workers = number(P).map(|p| p * number(GAMMA_THREADS).unwrap_or(1.0));
+        let efficiency = match (number(SUM_GAMMA_S), number(TAU_S), workers) {
+            (Some(gamma), Some(tau), Some(workers)) if tau > 0.0 => Some(gamma / (workers * tau)),
+            _ => None,
+        };
+        let shown = efficiency.map_or("–".to_owned(), |value| format!("{value:.2}"));
+        let value = efficiency.map_or(String::new(), |value| value.to_string());
+        cells.chain([context! { value => value, shown => shown }]).collect()
+    });
+    (columns, rows.collect())
+}
