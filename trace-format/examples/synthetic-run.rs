@@ -2,13 +2,14 @@
 //! are read, packed and shown.
 //!
 //! ```text
-//! cargo run --release -p gammachi-trace-format --example synthetic-run -- OUT RANKS CALLS
+//! cargo run --release -p gammachi-trace-format --example synthetic-run -- OUT RANKS CALLS [apart]
 //! ```
 //!
 //! Each step of each rank posts two receives and two sends to its neighbours in a ring, computes, waits
 //! for all four, exchanges one blocking message in pairs and takes part in an MPI_Allreduce; every eighth
 //! step has an MPI_Bcast, every 64th a run of polls. Durations vary as real ones do. Every message and
-//! collective operation is complete, and the same arguments give the same bytes.
+//! collective operation is complete, and the same arguments give the same bytes. `apart` puts each rank on a
+//! host of its own and leaves out the clock exchanges.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -36,8 +37,16 @@ fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<f64>().ok());
     let (Some(out), Some(ranks), Some(calls)) = (arguments.first(), number(1), number(2)) else {
-        eprintln!("usage: synthetic-run OUT RANKS CALLS     (such as /tmp/run 16 1e8)");
+        eprintln!("usage: synthetic-run OUT RANKS CALLS [apart]     (such as /tmp/run 16 1e8)");
         std::process::exit(2);
+    };
+    let apart = match arguments.get(3).map(String::as_str) {
+        None => false,
+        Some("apart") => true,
+        Some(other) => {
+            eprintln!("synthetic-run: {other:?} is not `apart`");
+            std::process::exit(2);
+        }
     };
     let (out, ranks) = (Path::new(out), (ranks as u32).max(2));
     let steps = (calls as u64 / (u64::from(ranks) * CALLS_A_STEP)).max(1);
@@ -48,7 +57,7 @@ fn main() -> io::Result<()> {
             if rank >= ranks {
                 return Ok(());
             }
-            RankWriter::write(out, rank, ranks, steps)?;
+            RankWriter::write(out, rank, ranks, steps, apart)?;
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -79,6 +88,7 @@ struct RankWriter {
     file: BufWriter<File>,
     rank: u32,
     size: u32,
+    apart: bool,
     numbers: Vec<(&'static str, u16)>,
     slots: Vec<Slot>,
     sequence: u32,
@@ -100,7 +110,7 @@ const NAMES: [&str; 12] = [
 ];
 
 impl RankWriter {
-    fn write(out: &Path, rank: u32, size: u32, steps: u64) -> io::Result<()> {
+    fn write(out: &Path, rank: u32, size: u32, steps: u64, apart: bool) -> io::Result<()> {
         let path = out.join(rank_file_path(0, rank));
         fs::create_dir_all(path.parent().unwrap_or(out))?;
         let names = functions::names();
@@ -112,6 +122,7 @@ impl RankWriter {
             file: BufWriter::with_capacity(1 << 20, File::create(path)?),
             rank,
             size,
+            apart,
             numbers: numbers.collect(),
             slots: Vec::with_capacity(CHUNK_BYTES / SLOT_BYTES),
             sequence: 0,
@@ -290,14 +301,15 @@ impl RankWriter {
 
     fn head(&mut self, end: u64, names: &[String]) -> io::Result<()> {
         let (rank, size) = (self.rank, self.size);
+        let host = if self.apart { rank } else { 0 };
         let header = FileHeader {
             recorder_version: env!("CARGO_PKG_VERSION").into(),
             program: "/opt/bin/synthetic".into(),
             build_id: String::new(),
             arguments: vec!["synthetic".into()],
             directory: "/opt".into(),
-            host: "n0".into(),
-            boot_id: "synthetic".into(),
+            host: format!("n{host}"),
+            boot_id: format!("synthetic-{host}"),
             mpi_library: "Open MPI v4.1.4 (synthetic)".into(),
             mpi_family: "openmpi".into(),
             mpi_version: (3, 1),
@@ -331,7 +343,7 @@ impl RankWriter {
         self.file
             .write_all(&vec![0; HEADER_BYTES as usize - FIXED_HEADER_BYTES - payload.len()])?;
         let mut records = Vec::new();
-        for definition in definitions(rank, size, end) {
+        for definition in definitions(rank, size, end, self.apart) {
             let payload = encode(&definition).unwrap_or_default();
             let framed = records.len() + framed_bytes(payload.len());
             records.extend((payload.len() as u32).to_le_bytes());
@@ -343,7 +355,7 @@ impl RankWriter {
     }
 }
 
-fn definitions(rank: u32, size: u32, end: u64) -> Vec<Definition> {
+fn definitions(rank: u32, size: u32, end: u64, apart: bool) -> Vec<Definition> {
     let anchor = |ticks: u64| {
         Definition::ClockAnchor(ClockAnchor {
             ticks,
@@ -394,7 +406,7 @@ fn definitions(rank: u32, size: u32, end: u64) -> Vec<Definition> {
         anchor(end + 60_000),
         Definition::Finalized { lost_events: 0 },
     ];
-    if rank != 0 {
+    if rank != 0 && !apart {
         let exchanges = [exchange(Phase::Init, 950_000), exchange(Phase::Finalize, end + 50_000)];
         definitions.splice(1..1, exchanges);
     }
