@@ -166,18 +166,28 @@ impl MessageMetrics {
             return None;
         }
         let (rows, row_of) = rows(communicators);
-        let mut tally = Tally {
+        let new_tally = || Tally {
             run,
             timeline,
             selections: &resolved.ranks,
             communicators,
-            gathering,
-            row_of,
+            gathering: Gathering::default(),
+            row_of: &row_of,
             sizes: vec![Traffic::default(); SIZE_CLASSES],
             pairs: FxHashMap::default(),
-            metrics: Self { communicators: rows, ..Self::default() },
+            metrics: Self { communicators: rows.clone(), ..Self::default() },
         };
-        let summary = matching::match_run(run, timeline, communicators, &mut tally);
+        let threads = rayon::current_num_threads();
+        let shares = matching::match_in_shares(run, timeline, communicators, threads, new_tally);
+        let (summary, tally) = match shares.map(merge) {
+            Some(Some(all)) => all,
+            _ => {
+                let mut tally = new_tally();
+                let summary = matching::match_run(run, timeline, communicators, &mut tally);
+                (summary, tally)
+            }
+        };
+        *gathering = tally.gathering;
         let mut metrics = tally.metrics;
         metrics.summary = summary;
         metrics.matrix.pairs = tally.pairs.into_iter().collect();
@@ -272,13 +282,22 @@ fn new_row(entry: &CommunicatorEntry) -> CommunicatorMetrics {
     }
 }
 
+/// All shares of a run together. Their ranks all finished: of these nothing is gathered.
+fn merge<'a>(shares: Vec<(MatchingSummary, Tally<'a>)>) -> Option<(MatchingSummary, Tally<'a>)> {
+    shares.into_iter().reduce(|(mut summary, mut tally), (other_summary, other)| {
+        summary.add(&other_summary);
+        tally.add(other);
+        (summary, tally)
+    })
+}
+
 struct Tally<'a> {
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     selections: &'a [RankSelection],
     communicators: &'a CommunicatorTable,
-    gathering: &'a mut Gathering,
-    row_of: Vec<usize>,
+    gathering: Gathering,
+    row_of: &'a [usize],
     /// By class of size.
     sizes: Vec<Traffic>,
     /// By sender and receiver.
@@ -307,6 +326,31 @@ impl Tally<'_> {
         let bounds = sent.zip(bound_ns(receive.rank, end_ticks));
         let beyond = bounds.is_some_and(|(a, b)| (send.begin_s - end_s) * 1e9 > a + b);
         self.metrics.early_beyond_bound += u64::from(beyond);
+    }
+
+    /// Adds what another one saw of the same run.
+    fn add(&mut self, other: Self) {
+        let (metrics, others) = (&mut self.metrics, other.metrics);
+        metrics.total.add(others.total);
+        metrics.wildcard_receives += others.wildcard_receives;
+        metrics.early += others.early;
+        metrics.early_beyond_bound += others.early_beyond_bound;
+        metrics.early_unaligned += others.early_unaligned;
+        for (reason, sides) in others.unmatched {
+            metrics.unmatched.entry(reason).or_default().add_all(sides);
+        }
+        for (row, other) in metrics.communicators.iter_mut().zip(others.communicators) {
+            row.messages.add(other.messages);
+            row.collectives += other.collectives;
+            row.collective_calls += other.collective_calls;
+            row.collective_bytes = row.collective_bytes.saturating_add(other.collective_bytes);
+        }
+        for (traffic, other) in self.sizes.iter_mut().zip(other.sizes) {
+            traffic.add(other);
+        }
+        for (pair, traffic) in other.pairs {
+            self.pairs.entry(pair).or_default().add(traffic);
+        }
     }
 
     fn row(&mut self, communicator: u32) -> Option<&mut CommunicatorMetrics> {

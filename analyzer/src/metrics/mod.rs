@@ -33,6 +33,7 @@ mod union;
 use rayon::prelude::*;
 
 use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::is_shareable;
 use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
@@ -268,26 +269,32 @@ impl Metrics {
         notes.extend(resolved.notes.iter().cloned());
         let communicators = CommunicatorTable::new(run);
         let mut gathering = Gathering::default();
-        // Matching follows all ranks at once and keeps one core busy; the others sum up the ranks.
         if !messages {
             notes.push("messages and communicators are left out (--no-messages)".into());
         }
-        let (messages, passes) = rayon::join(
-            || match messages {
-                true => {
-                    let gathering = &mut gathering;
-                    MessageMetrics::new(run, timeline, &resolved, &communicators, gathering)
-                }
-                false => None,
-            },
-            || -> Vec<rank::RankPass> {
-                let pass = |index: usize| {
-                    let (trace, time) = (&run.ranks[index], &timeline.ranks[index]);
-                    rank::RankPass::new(trace, time, &resolved.ranks[index], compute)
-                };
-                (0..run.ranks.len()).into_par_iter().map(pass).collect()
-            },
-        );
+        let mut matched = || match messages {
+            true => {
+                let gathering = &mut gathering;
+                MessageMetrics::new(run, timeline, &resolved, &communicators, gathering)
+            }
+            false => None,
+        };
+        let sums = || -> Vec<rank::RankPass> {
+            let pass = |index: usize| {
+                let (trace, time) = (&run.ranks[index], &timeline.ranks[index]);
+                rank::RankPass::new(trace, time, &resolved.ranks[index], compute)
+            };
+            (0..run.ranks.len()).into_par_iter().map(pass).collect()
+        };
+        let (passes, messages) = match is_shareable(run) {
+            // Each keeps all cores busy.
+            true => (sums(), matched()),
+            // Matching follows all ranks at once and keeps one core busy; the others sum up the ranks.
+            false => {
+                let (messages, passes) = rayon::join(matched, sums);
+                (passes, messages)
+            }
+        };
         let calls = calls::merge(run, timeline, &passes);
         let mut diagnoses = Vec::new();
         let mut ranks = Vec::with_capacity(passes.len());

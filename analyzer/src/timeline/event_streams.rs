@@ -6,9 +6,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::iter::Peekable;
 
-use trace_format::reader::{Event, Events};
+use trace_format::layout::Slot;
+use trace_format::reader::{Event, Events, Thread};
 
 use super::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
@@ -50,10 +50,30 @@ pub enum Step<'e> {
     },
 }
 
+/// One thread's events.
+#[derive(Debug, Clone)]
+struct ThreadEvents<'a> {
+    number: u32,
+    events: Events<'a>,
+    /// The next one, once it was looked at.
+    ahead: Option<Option<Event>>,
+}
+
+impl ThreadEvents<'_> {
+    fn begin_of_next(&mut self) -> Option<u64> {
+        let Self { events, ahead, .. } = self;
+        ahead.get_or_insert_with(|| events.next()).as_ref().map(|event| event.begin)
+    }
+
+    fn next(&mut self) -> Option<Event> {
+        self.ahead.take().unwrap_or_else(|| self.events.next())
+    }
+}
+
 /// One rank's events, those of its threads merged by their begin.
 #[derive(Debug, Clone)]
 struct RankEvents<'a> {
-    threads: Vec<(u32, Peekable<Events<'a>>)>,
+    threads: Vec<ThreadEvents<'a>>,
     next: Option<Event>,
     /// The thread of that event.
     thread: u32,
@@ -62,21 +82,26 @@ struct RankEvents<'a> {
 impl<'a> RankEvents<'a> {
     fn new(trace: &'a RankTrace, part: Part) -> Self {
         let file = &trace.file;
-        let events = |thread| match part {
-            Part::All => file.events(thread).peekable(),
-            Part::Unbroken => file.events_before_totals(thread).peekable(),
+        let events = |thread: &'a Thread| match part {
+            Part::All => file.events(thread),
+            Part::Unbroken => file.events_before_totals(thread),
         };
-        let threads = file.threads.iter().map(|thread| (thread.number, events(thread))).collect();
+        let of_thread = |thread: &'a Thread| ThreadEvents {
+            number: thread.number,
+            events: events(thread),
+            ahead: None,
+        };
+        let threads = file.threads.iter().map(of_thread).collect();
         Self { threads, next: None, thread: 0 }
     }
 
     /// The next event that is wanted.
-    fn advance(&mut self, wanted: &impl Fn(&Event) -> bool) {
-        if let [(number, events)] = self.threads.as_mut_slice() {
+    fn advance(&mut self, of_interest: &impl Fn(&Slot) -> bool, wanted: &impl Fn(&Event) -> bool) {
+        if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
             self.thread = *number;
             loop {
                 // In place: an event is some 200 bytes.
-                self.next = events.next();
+                self.next = events.next_where(of_interest);
                 if self.next.as_ref().is_none_or(wanted) {
                     return;
                 }
@@ -84,13 +109,12 @@ impl<'a> RankEvents<'a> {
         }
         self.next = loop {
             let heads = self.threads.iter_mut().enumerate();
-            let begins =
-                heads.filter_map(|(index, (_, events))| Some((events.peek()?.begin, index)));
+            let begins = heads.filter_map(|(index, thread)| Some((thread.begin_of_next()?, index)));
             let Some((_, index)) = begins.min() else { break None };
-            let (number, events) = &mut self.threads[index];
-            match events.next() {
+            let thread = &mut self.threads[index];
+            match thread.next() {
                 Some(event) if wanted(&event) => {
-                    self.thread = *number;
+                    self.thread = thread.number;
                     break Some(event);
                 }
                 _ => {}
@@ -101,6 +125,11 @@ impl<'a> RankEvents<'a> {
 
 /// Which events are handed out.
 pub trait Wanted {
+    /// Whether an event of a rank with that slot may be; asked first, of ranks with one thread.
+    fn of_interest(&self, _rank: usize, _slot: &Slot) -> bool {
+        true
+    }
+
     /// Whether an event of a rank, given by its position in [`Run::ranks`], is.
     fn wants(&self, rank: usize, event: &Event) -> bool;
 }
@@ -123,6 +152,9 @@ pub struct EventStreams<'a, F> {
     out: Option<usize>,
     now_ns: i64,
     moment: Moment,
+    /// Events of one rank in a row, and how many of these are left.
+    turn: u32,
+    left: u32,
     wanted: F,
 }
 
@@ -136,17 +168,30 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
     ) -> Self {
         let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
+        let (turn, left) = (1, 0);
         let mut streams =
-            Self { timeline, ranks, heap, ended, out: None, now_ns: 0, moment, wanted };
+            Self { timeline, ranks, heap, ended, out: None, now_ns: 0, moment, turn, left, wanted };
         (0..streams.ranks.len()).for_each(|rank| streams.begin(rank));
         streams.ended.reverse();
         streams
     }
 
-    /// Reads the next event of a rank; its time in nanoseconds, unless there is none.
-    fn read(&mut self, rank: usize) -> Option<i64> {
+    /// Hands out up to so many events of a rank in a row, where the order across ranks matters only
+    /// for how much is in flight: the rank whose turn it is begins with the earliest event of all.
+    /// From the second event of each rank on, `wanted` says which.
+    pub fn in_turns_of(self, turn: u32, wanted: F) -> Self {
+        Self { turn, wanted, ..self }
+    }
+
+    /// Reads the next event of a rank.
+    fn read(&mut self, rank: usize) {
         let wanted = &self.wanted;
-        self.ranks[rank].advance(&|event| wanted.wants(rank, event));
+        let of_interest = |slot: &Slot| wanted.of_interest(rank, slot);
+        self.ranks[rank].advance(&of_interest, &|event| wanted.wants(rank, event));
+    }
+
+    /// Nanoseconds of a rank's next event, unless there is none.
+    fn time_ns(&self, rank: usize) -> Option<i64> {
         let event = self.ranks[rank].next.as_ref()?;
         let ticks = match self.moment {
             Moment::Begin => event.begin,
@@ -156,7 +201,8 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
     }
 
     fn begin(&mut self, rank: usize) {
-        match self.read(rank) {
+        self.read(rank);
+        match self.time_ns(rank) {
             Some(time_ns) => self.heap.push(Reverse((time_ns, rank))),
             None => self.ended.push(rank),
         }
@@ -164,7 +210,8 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
 }
 
 impl<F: Wanted> EventStreams<'_, F> {
-    /// Nanoseconds of global time of the event that was handed out last.
+    /// Nanoseconds of global time of the event that was handed out last; in turns of several, of the
+    /// first of its turn.
     pub fn now_ns(&self) -> i64 {
         self.now_ns
     }
@@ -172,7 +219,14 @@ impl<F: Wanted> EventStreams<'_, F> {
     /// The next step; `None` when all ranks have ended.
     pub fn next_step(&mut self) -> Option<Step<'_>> {
         if let Some(rank) = self.out.take() {
-            match self.read(rank) {
+            self.read(rank);
+            if self.left > 0 && self.ranks[rank].next.is_some() {
+                self.left -= 1;
+                self.out = Some(rank);
+                let RankEvents { next, thread, .. } = &self.ranks[rank];
+                return Some(Step::Event { rank, thread: *thread, event: next.as_ref()? });
+            }
+            match self.time_ns(rank) {
                 // Sinks from the top to its place: less work than to take out and to put in.
                 Some(time_ns) => {
                     if let Some(mut top) = self.heap.peek_mut() {
@@ -189,7 +243,7 @@ impl<F: Wanted> EventStreams<'_, F> {
             return Some(Step::End { rank });
         }
         let &Reverse((time_ns, rank)) = self.heap.peek()?;
-        (self.out, self.now_ns) = (Some(rank), time_ns);
+        (self.out, self.now_ns, self.left) = (Some(rank), time_ns, self.turn - 1);
         let RankEvents { next, thread, .. } = &self.ranks[rank];
         Some(Step::Event { rank, thread: *thread, event: next.as_ref()? })
     }

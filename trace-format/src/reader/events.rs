@@ -452,12 +452,20 @@ impl Events<'_> {
     }
 }
 
-impl Iterator for Events<'_> {
-    type Item = Event;
+impl Events<'_> {
+    /// The next event whose own slot is wanted.
+    #[inline]
+    pub fn next_where(&mut self, wanted: impl Fn(&Slot) -> bool) -> Option<Event> {
+        loop {
+            let stored = self.advance()?;
+            if wanted(&stored.slot) {
+                return Some(self.whole(stored));
+            }
+        }
+    }
 
     #[inline]
-    fn next(&mut self) -> Option<Event> {
-        let Stored { offset, slot, end, continued } = self.advance()?;
+    fn whole(&self, Stored { offset, slot, end, continued }: Stored) -> Event {
         let ended = !slot.is_open() && !slot.is_abandoned();
         let mut event = Event {
             function: slot.function(),
@@ -492,6 +500,16 @@ impl Iterator for Events<'_> {
         if both.is_none() && self.file.holds_received(slot.function()) {
             event.received = u64::from(slot.tag as u32);
         }
-        Some(event)
+        event
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event> {
+        let stored = self.advance()?;
+        Some(self.whole(stored))
     }
 }

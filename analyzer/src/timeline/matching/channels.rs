@@ -136,6 +136,9 @@ impl Channel {
     }
 
     fn receive_at(&self, sequence: u64) -> Option<usize> {
+        if self.receives.front().is_some_and(|first| first.sequence == sequence) {
+            return Some(0);
+        }
         self.receives.binary_search_by_key(&sequence, |receive| receive.sequence).ok()
     }
 
@@ -162,6 +165,34 @@ impl Wildcards {
     }
 }
 
+impl Channel {
+    /// Pairs what can be paired.
+    #[inline]
+    fn advance(
+        &mut self,
+        key: ChannelKey,
+        wildcards: &mut FxHashMap<(u32, u32), Wildcards>,
+        matched: &mut Vec<Pair>,
+    ) {
+        while let (Some(send), Some(receive)) = (self.sends.front(), self.receives.front()) {
+            if send.in_doubt || receive.state == State::Waiting {
+                break;
+            }
+            if key.lane == 0
+                && !wildcards.is_empty()
+                && let Some(wildcards) = wildcards.get_mut(&(key.communicator, key.destination))
+                && wildcards.precede(&key, receive.sequence)
+            {
+                wildcards.held.insert((key.source, key.tag));
+                break;
+            }
+            matched.push(Pair { key, send: *send, receive: *receive });
+            self.sends.pop_front();
+            self.receives.pop_front();
+        }
+    }
+}
+
 /// Entries up to which empty channels are kept for their next message.
 const KEPT_CHANNELS: usize = 4096;
 
@@ -178,12 +209,11 @@ pub(super) struct Channels {
 }
 
 impl Channels {
-    fn channel(&mut self, key: ChannelKey) -> &mut Channel {
+    fn sweep(&mut self) {
         if self.channels.len() >= self.sweep_at.max(KEPT_CHANNELS) {
             self.channels.retain(|_, channel| !channel.is_empty());
             self.sweep_at = 2 * self.channels.len();
         }
-        self.channels.entry(key).or_default()
     }
 
     /// Adds a send; gives the number that names it. One that is `active` is complete only when
@@ -192,11 +222,11 @@ impl Channels {
         self.sends += 1;
         let number = self.sends;
         let send = Send { number, post, bytes, in_doubt: false, active };
-        let channel = self.channel(key);
+        self.sweep();
+        let Self { channels, wildcards, matched, .. } = self;
+        let channel = channels.entry(key).or_default();
         channel.sends.push_back(send);
-        if !channel.receives.is_empty() {
-            self.advance(key);
-        }
+        channel.advance(key, wildcards, matched);
         number
     }
 
@@ -267,11 +297,11 @@ impl Channels {
 
     /// Adds a receive that is known to take from this channel.
     pub fn receive(&mut self, key: ChannelKey, receive: Receive) {
-        let channel = self.channel(key);
+        self.sweep();
+        let Self { channels, wildcards, matched, .. } = self;
+        let channel = channels.entry(key).or_default();
         channel.insert(receive);
-        if !channel.sends.is_empty() {
-            self.advance(key);
-        }
+        channel.advance(key, wildcards, matched);
     }
 
     /// Completes a receive; `post` is the call that stands for its posting.
@@ -302,12 +332,13 @@ impl Channels {
     }
 
     fn change(&mut self, key: ChannelKey, sequence: u64, change: impl FnOnce(&mut Receive)) {
-        let channel = self.channels.get_mut(&key);
+        let Self { channels, wildcards, matched, .. } = self;
+        let channel = channels.get_mut(&key);
         if let Some((channel, at)) = channel.and_then(|c| c.receive_at(sequence).map(|at| (c, at)))
         {
             change(&mut channel.receives[at]);
-            if at == 0 && !channel.sends.is_empty() {
-                self.advance(key);
+            if at == 0 {
+                channel.advance(key, wildcards, matched);
             }
         }
     }
@@ -337,7 +368,8 @@ impl Channels {
         received: Option<(ChannelKey, Receive)>,
     ) {
         if let Some((key, receive)) = received {
-            self.channel(key).insert(Receive { wildcard: true, ..receive });
+            self.sweep();
+            self.channels.entry(key).or_default().insert(Receive { wildcard: true, ..receive });
         }
         let mut retry: BTreeSet<(u32, i32)> = BTreeSet::new();
         if let Some(wildcards) = self.wildcards.get_mut(&(communicator, rank)) {
@@ -360,22 +392,8 @@ impl Channels {
 
     /// Pairs what can be paired.
     fn advance(&mut self, key: ChannelKey) {
-        let Some(channel) = self.channels.get_mut(&key) else { return };
-        while let (Some(send), Some(receive)) = (channel.sends.front(), channel.receives.front()) {
-            if send.in_doubt || receive.state == State::Waiting {
-                break;
-            }
-            if key.lane == 0
-                && let Some(wildcards) =
-                    self.wildcards.get_mut(&(key.communicator, key.destination))
-                && wildcards.precede(&key, receive.sequence)
-            {
-                wildcards.held.insert((key.source, key.tag));
-                break;
-            }
-            self.matched.push(Pair { key, send: *send, receive: *receive });
-            channel.sends.pop_front();
-            channel.receives.pop_front();
+        if let Some(channel) = self.channels.get_mut(&key) {
+            channel.advance(key, &mut self.wildcards, &mut self.matched);
         }
     }
 

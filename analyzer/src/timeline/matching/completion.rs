@@ -40,6 +40,9 @@ impl RankState<'_> {
             }
             Operation::Cancel => {
                 let active = self.requests.active(event.request);
+                // A share does not know of all sends what their requests stand for.
+                m.given_up |= m.share.is_some()
+                    && !matches!(active, None | Some(Work::Receive(_) | Work::Collective { .. }));
                 if let Some(
                     Work::Send { key, number, .. } | Work::Both { send: Some((key, number)), .. },
                 ) = active

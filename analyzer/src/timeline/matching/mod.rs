@@ -21,6 +21,7 @@
 //! | `collectives` | instances |
 //! | `active` | what was not complete at the end |
 //! | `outcome` | what goes out |
+//! | `shares` | a run matched by several threads at the same time |
 //! | `replay` | any stretch of a run again, from where matching stood before it |
 //!
 //! The ranks' events are read once, interleaved by the end of each call on the global timeline. The
@@ -43,10 +44,11 @@ mod outcome;
 mod rank_state;
 pub mod replay;
 pub(crate) mod requests;
+mod shares;
 
 use std::sync::Arc;
 
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::layout::{FIRST_FUNCTION, Slot};
 use trace_format::reader::Event;
 
 use super::communicators::CommunicatorTable;
@@ -60,6 +62,7 @@ pub use outcome::{
     CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Reason,
     Side, Sides, Unmatched,
 };
+pub use shares::{is_shareable, match_in_shares};
 
 use active::Leavings;
 use channels::{ChannelKey, Channels};
@@ -67,6 +70,7 @@ use collectives::Collectives;
 use operations::{CollectiveNames, Operation, Operations};
 use outcome::Outlet;
 use rank_state::RankState;
+use shares::Share;
 
 /// What is shared by all ranks while matching.
 #[derive(Debug, Clone)]
@@ -78,6 +82,10 @@ struct Matching<'a> {
     outlet: Outlet<'a>,
     /// What is known of each rank with a file, ascending by its rank in the world.
     partners: Vec<(u32, Partner)>,
+    /// What of the run is matched here; `None` for all.
+    share: Option<Share>,
+    /// The share cannot be matched by itself.
+    given_up: bool,
 }
 
 /// What is known of a rank as somebody's partner.
@@ -116,13 +124,30 @@ pub fn match_run(
 
 /// Events that matching looks at.
 #[derive(Debug, Clone)]
-struct OfInterest(Arc<Vec<Operations>>);
+struct OfInterest {
+    operations: Arc<Vec<Operations>>,
+    share: Option<Share>,
+}
 
 impl Wanted for OfInterest {
+    #[inline]
+    fn of_interest(&self, rank: usize, slot: &Slot) -> bool {
+        let function = slot.function();
+        function >= FIRST_FUNCTION
+            && match self.operations[rank].of(function).0 {
+                Operation::Nothing => false,
+                Operation::Send | Operation::Isend => {
+                    self.share.as_ref().is_none_or(|share| share.meets(rank, slot))
+                }
+                _ => true,
+            }
+    }
+
+    #[inline]
     fn wants(&self, rank: usize, event: &Event) -> bool {
-        event.function >= FIRST_FUNCTION
-            && event.polls.is_none()
-            && self.0[rank].of(event.function).0 != Operation::Nothing
+        event.polls.is_none()
+            && event.function >= FIRST_FUNCTION
+            && self.operations[rank].of(event.function).0 != Operation::Nothing
     }
 }
 
@@ -153,6 +178,8 @@ impl<'a> Matcher<'a> {
             leavings: Leavings::default(),
             outlet: Outlet::new(run, timeline, names),
             partners: partners(run, timeline),
+            share: None,
+            given_up: false,
         };
         let state = |index: usize| {
             let trace = &run.ranks[index];
@@ -161,9 +188,24 @@ impl<'a> Matcher<'a> {
             constants.map(|constants| RankState::new(index, trace, constants))
         };
         let ranks = (0..run.ranks.len()).map(state).collect();
-        let wanted = OfInterest(operations.clone());
+        let wanted = OfInterest { operations: operations.clone(), share: None };
         let streams = EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted);
         Self { streams, operations, matching, ranks }
+    }
+
+    /// Only what is in a share, and that in turns of so many events of a rank.
+    fn of_share(mut self, share: Share, turn: u32) -> Self {
+        let own = |index: usize| {
+            self.ranks[index].as_ref().is_some_and(|state| share.has_rank(state.rank))
+        };
+        let operations = self.operations.iter().enumerate().map(|(index, operations)| {
+            if own(index) { operations.clone() } else { operations.of_other_rank() }
+        });
+        self.operations = Arc::new(operations.collect());
+        let wanted = OfInterest { operations: self.operations.clone(), share: Some(share.clone()) };
+        self.streams = self.streams.in_turns_of(turn, wanted);
+        self.matching.share = Some(share);
+        self
     }
 
     /// Takes the next event, and hands on what is certain now; `false` behind the last one.
@@ -231,6 +273,12 @@ impl Matching<'_> {
     }
 
     fn partner(&self, world_rank: u32) -> Partner {
+        // Where no file is missing the position is the rank.
+        if let Some((rank, partner)) = self.partners.get(world_rank as usize)
+            && *rank == world_rank
+        {
+            return *partner;
+        }
         let missing = Partner { live: false, reason: Reason::FileMissing };
         let found = self.partners.binary_search_by_key(&world_rank, |(rank, _)| *rank);
         found.map_or(missing, |index| self.partners[index].1)

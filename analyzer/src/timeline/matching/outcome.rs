@@ -187,6 +187,12 @@ impl Sides {
             Side::Receive => self.receives += 1,
         }
     }
+
+    /// Counts others.
+    pub fn add_all(&mut self, other: Self) {
+        self.sends += other.sends;
+        self.receives += other.receives;
+    }
 }
 
 /// What matching found, in numbers, over the whole run.
@@ -209,6 +215,22 @@ pub struct MatchingSummary {
     pub incomplete_instances: u64,
     /// Collective instances whose members called different operations.
     pub mismatched_instances: u64,
+}
+
+impl MatchingSummary {
+    /// Adds what was found in another part of the same run.
+    pub fn add(&mut self, other: &Self) {
+        self.matched += other.matched;
+        for (reason, sides) in &other.unmatched {
+            self.unmatched.entry(*reason).or_default().add_all(*sides);
+        }
+        self.size_mismatches += other.size_mismatches;
+        self.unknown_requests += other.unknown_requests;
+        self.unknown_collectives += other.unknown_collectives;
+        self.complete_instances += other.complete_instances;
+        self.incomplete_instances += other.incomplete_instances;
+        self.mismatched_instances += other.mismatched_instances;
+    }
 }
 
 /// Takes what matching finds, as it finds it.

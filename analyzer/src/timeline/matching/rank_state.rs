@@ -71,6 +71,9 @@ impl<'a> RankState<'a> {
         m: &mut Matching,
     ) {
         let post = self.post(thread, event);
+        if self.take_for_share(post, event, (operation, function), m) {
+            return;
+        }
         let communicator = || m.communicators.resolve(self.index, event.communicator, event.begin);
         // A call that returned without a request failed.
         let failed = event.request == 0 && event.end.is_some();
@@ -147,6 +150,11 @@ impl<'a> RankState<'a> {
                 }
             }
             Operation::Collective | Operation::Icollective => match communicator() {
+                Some(Standing { communicator, .. }) if !m.has_communicator(communicator) => {
+                    if operation == Operation::Icollective && event.request != 0 {
+                        self.made(event.request, Work::Nothing, m);
+                    }
+                }
                 Some(standing) => {
                     let communicator = standing.communicator;
                     let key = SequenceKey { communicator, lane: 0 };
@@ -215,18 +223,26 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes a send; an `active` one is complete only later.
-    fn send(&mut self, post: Post, arguments: &Arguments, active: bool, m: &mut Matching) -> Work {
+    pub(super) fn send(
+        &mut self,
+        post: Post,
+        arguments: &Arguments,
+        active: bool,
+        m: &mut Matching,
+    ) -> Work {
         let Arguments { communicator, peer, tag, bytes, lane } = *arguments;
         if peer == self.constants.proc_null {
             return Work::Nothing;
         }
         match self.peer(communicator, peer, m) {
+            Ok((_, destination)) if !m.has_rank(destination) => Work::Nothing,
             Ok((communicator, destination)) => {
                 let key = ChannelKey { communicator, source: self.rank, destination, tag, lane };
                 let number = m.channels.send(key, post, bytes, active);
                 self.drop_orphaned_sends(key, m);
                 Work::Send { key, number, begin_ticks: post.begin_ticks }
             }
+            Err(_) if !m.has_rank(self.rank) => Work::Nothing,
             Err(reason) => {
                 let known = communicator.map(|standing| standing.communicator);
                 m.outlet.unplaced(Side::Send, reason, &post, known, bytes);
@@ -418,7 +434,7 @@ impl<'a> RankState<'a> {
         self.requests.started(handle, work);
     }
 
-    fn collective(
+    pub(super) fn collective(
         &mut self,
         post: Post,
         key: SequenceKey,
@@ -464,7 +480,7 @@ impl<'a> RankState<'a> {
     }
 }
 
-fn arguments_of(event: &Event, communicator: Option<Standing>) -> Arguments {
+pub(super) fn arguments_of(event: &Event, communicator: Option<Standing>) -> Arguments {
     let Event { peer, tag, sent: bytes, .. } = *event;
     Arguments { communicator, peer, tag, bytes, lane: 0 }
 }

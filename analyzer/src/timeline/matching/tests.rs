@@ -8,6 +8,7 @@ use trace_format::layout::{CANCELLED, COMMUNICATOR_SELF, COMPLETED};
 mod collective_tests;
 mod lifetime_tests;
 mod order_tests;
+mod share_tests;
 
 /// First tick of the synthetic ranks' calls, and their last.
 const T: u64 = 2_000_000;
@@ -70,7 +71,45 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     assert_eq!(summary.matched as usize, found.messages.len());
     let counted = summary.unmatched.values().map(|sides| sides.sends + sides.receives);
     assert_eq!(counted.sum::<u64>() as usize, found.unmatched.len());
+    for most in 1..=3 {
+        let shares = match_in_shares(&run, &timeline, &communicators, most, Found::default);
+        if let Some(shares) = shares {
+            assert_alike((&found, &summary), shares);
+        }
+    }
     (found, summary)
+}
+
+/// Shares together find what matching all at once does; instances but for the order of their members
+/// and for completions.
+fn assert_alike(
+    (found, summary): (&Found, &MatchingSummary),
+    shares: Vec<(MatchingSummary, Found)>,
+) {
+    let (mut all, mut sum) = (Found::default(), MatchingSummary::default());
+    for (summary, found) in shares {
+        sum.add(&summary);
+        all.messages.extend(found.messages);
+        all.instances.extend(found.instances);
+        all.unmatched.extend(found.unmatched);
+    }
+    let lines = |found: &Found| {
+        let mut lines: Vec<String> = found.messages.iter().map(|m| format!("{m:?}")).collect();
+        lines.extend(found.unmatched.iter().map(|u| format!("{u:?}")));
+        lines.extend(found.instances.iter().map(|instance| {
+            let CollectiveInstance { communicator, number, missing, mismatched, .. } = instance;
+            let member = |m: &CollectiveMember| {
+                (m.rank, m.thread, m.begin_ticks, m.sent_bytes, m.received_bytes)
+            };
+            let mut members: Vec<_> = instance.members.iter().map(member).collect();
+            members.sort_unstable();
+            format!("{communicator} {number} {missing} {mismatched} {members:?}")
+        }));
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&all), lines(found));
+    assert_eq!(&sum, summary);
 }
 
 /// Ranks that were not killed come to their end first.

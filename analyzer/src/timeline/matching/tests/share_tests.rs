@@ -1,0 +1,65 @@
+//! Matching in shares; that it finds the same is asked in every test of a run whose ranks all finished.
+
+use super::*;
+
+/// How many shares a run is matched in, when three are asked for.
+fn shares_of(ranks: &[SyntheticRank]) -> Option<usize> {
+    let directory = RunDirectory::new();
+    ranks.iter().for_each(|rank| directory.write(rank));
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    match_in_shares(&run, &timeline, &communicators, 3, Found::default).map(|shares| shares.len())
+}
+
+/// A ring: each rank sends to the next one, without and with a request.
+fn ring<const P: usize>() -> [SyntheticRank; P] {
+    let mut ranks = world::<P>();
+    for (rank, events) in ranks.iter_mut().enumerate() {
+        let (next, previous) = ((rank + 1) % P, (rank + P - 1) % P);
+        let (next, previous) = (next as i32, previous as i32);
+        for round in 0..20u64 {
+            let at = |ticks| at(100 * round + ticks);
+            events.says("MPI_Irecv", at(1), at(2), on_world(-1, 5, 8).request(7));
+            events.says("MPI_Isend", at(3), at(4), on_world(next, 5, 8).request(6));
+            events.says("MPI_Wait", at(5), at(50), completed(7, previous, 5, 8));
+            events.says("MPI_Wait", at(51), at(52), completed(6, 0, 0, 0));
+            events.says("MPI_Send", at(60), at(61), on_world(next, 6, 4));
+            events.says("MPI_Recv", at(62), at(70), on_world(previous, 6, 4));
+            events.says("MPI_Allreduce", at(80), at(90), on_world(0, 0, 8));
+        }
+    }
+    ranks
+}
+
+#[test]
+fn a_usual_run_is_matched_in_shares() {
+    let ranks = ring::<7>();
+    let (found, summary) = match_ranks(&ranks);
+    assert_eq!((found.messages.len(), summary.complete_instances), (7 * 40, 20));
+    let finished = ranks.map(|mut rank| {
+        rank.finalize(END, END + 10);
+        rank
+    });
+    assert_eq!(shares_of(&finished), Some(3));
+}
+
+#[test]
+fn what_depends_on_time_or_spans_ranks_is_not() {
+    let finished = |ranks: [SyntheticRank; 3]| {
+        ranks.map(|mut rank| {
+            rank.finalize(END, END + 10);
+            rank
+        })
+    };
+    let handle = Attributes::default().request(6);
+    let mut cancels = ring::<3>();
+    cancels[1].says("MPI_Isend", at(9001), at(9002), on_world(2, 9, 1).request(6));
+    cancels[1].says("MPI_Cancel", at(9003), at(9004), handle);
+    assert_eq!(shares_of(&finished(cancels)), None);
+    let mut persistent = ring::<3>();
+    persistent[2].says("MPI_Send_init", at(9001), at(9002), on_world(0, 9, 1).request(6));
+    assert_eq!(shares_of(&finished(persistent)), None);
+    let [first, second, _] = finished(ring::<3>());
+    assert_eq!(shares_of(&[first, second]), None);
+}
