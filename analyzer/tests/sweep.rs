@@ -153,3 +153,24 @@ fn a_table_is_fitted_and_drawn() {
     assert_eq!(scratch.run(&["scaling", "t.csv", "--work", "N^"]).status.code(), Some(2));
     assert_eq!(scratch.run(&["scaling", "absent.csv"]).status.code(), Some(1));
 }
+
+#[test]
+fn a_page_of_a_study_takes_what_has_a_meaning_for_it() {
+    let scratch = Scratch::new("study-page");
+    fs::create_dir(scratch.0.join("study")).unwrap();
+    let study = "{\"format\": \"gammachi-study\", \"format_version\": 1, \"gammachi_version\": \"0\", \
+                 \"argv\": [\"app\"], \"level\": 1, \"compute\": \"outside\", \"region\": null, \
+                 \"seed\": 1, \"runs\": []}";
+    fs::write(scratch.0.join("study/study.json"), study).unwrap();
+    for (arguments, code, words) in [
+        (&[][..], 2, "--html FILE"),
+        (&["--json"][..], 2, "--html FILE"),
+        (&["--html", "p.html", "--window", "1,2"][..], 2, "--window is for one run"),
+        (&["--html", "p.html"][..], 1, "no run"),
+    ] {
+        let output = scratch.run(&[&["report", "study"], arguments].concat());
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    }
+    assert!(!scratch.0.join("p.html").exists());
+}
