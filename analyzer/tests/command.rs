@@ -331,6 +331,14 @@ fn a_signal_sent_to_the_command_reaches_the_program_which_ends_first() {
              while :; do sleep 0.02; done"
         );
         let mut command = scratch.command(&["run", "--", "sh", "-c", &program]);
+        // SAFETY: what may be called between fork and exec. Behind nohup and in the background of a script
+        // signals are ignored, and no shell may trap these.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            })
+        };
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         wait_for_line(&scratch.0.join("ready"));
         send(pid(&child), signal);
