@@ -149,7 +149,8 @@ fn make(mpi: Mpi, name: &str, build: Build) -> PathBuf {
     command.args(["-g", "-O1"]);
     if build == Build::Fortran {
         // Two builds at once must not write one module file.
-        let modules = unfinished.with_added_extension("modules");
+        let mut modules = unfinished.clone().into_os_string();
+        modules.push(".modules");
         std::fs::create_dir_all(&modules).expect("the build directory is writable");
         // One buffer argument takes integers here and reals there.
         command.arg("-fallow-argument-mismatch").arg("-w").arg("-J").arg(modules);
