@@ -72,7 +72,7 @@ impl ThreadEvents<'_> {
 
 /// One rank's events, those of its threads merged by their begin.
 #[derive(Debug, Clone)]
-struct RankEvents<'a> {
+pub(super) struct RankEvents<'a> {
     threads: Vec<ThreadEvents<'a>>,
     next: Option<Event>,
     /// The thread of that event.
@@ -80,7 +80,8 @@ struct RankEvents<'a> {
 }
 
 impl<'a> RankEvents<'a> {
-    fn new(trace: &'a RankTrace, part: Part) -> Self {
+    /// Before the first event.
+    pub fn new(trace: &'a RankTrace, part: Part) -> Self {
         let file = &trace.file;
         let events = |thread: &'a Thread| match part {
             Part::All => file.events(thread),
@@ -95,8 +96,18 @@ impl<'a> RankEvents<'a> {
         Self { threads, next: None, thread: 0 }
     }
 
-    /// The next event that is wanted.
-    fn advance(&mut self, of_interest: &impl Fn(&Slot) -> bool, wanted: &impl Fn(&Event) -> bool) {
+    /// The event that was read last, and its thread; `None` behind the last one.
+    #[inline]
+    pub fn next_event(&self) -> Option<(u32, &Event)> {
+        self.next.as_ref().map(|event| (self.thread, event))
+    }
+
+    /// Reads the next event that is wanted.
+    pub fn advance(
+        &mut self,
+        of_interest: &impl Fn(&Slot) -> bool,
+        wanted: &impl Fn(&Event) -> bool,
+    ) {
         if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
             self.thread = *number;
             loop {
@@ -152,9 +163,6 @@ pub struct EventStreams<'a, F> {
     out: Option<usize>,
     now_ns: i64,
     moment: Moment,
-    /// Events of one rank in a row, and how many of these are left.
-    turn: u32,
-    left: u32,
     wanted: F,
 }
 
@@ -168,19 +176,11 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
     ) -> Self {
         let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
-        let (turn, left) = (1, 0);
         let mut streams =
-            Self { timeline, ranks, heap, ended, out: None, now_ns: 0, moment, turn, left, wanted };
+            Self { timeline, ranks, heap, ended, out: None, now_ns: 0, moment, wanted };
         (0..streams.ranks.len()).for_each(|rank| streams.begin(rank));
         streams.ended.reverse();
         streams
-    }
-
-    /// Hands out up to so many events of a rank in a row, where the order across ranks matters only
-    /// for how much is in flight: the rank whose turn it is begins with the earliest event of all.
-    /// From the second event of each rank on, `wanted` says which.
-    pub fn in_turns_of(self, turn: u32, wanted: F) -> Self {
-        Self { turn, wanted, ..self }
     }
 
     /// Reads the next event of a rank.
@@ -210,8 +210,7 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
 }
 
 impl<F: Wanted> EventStreams<'_, F> {
-    /// Nanoseconds of global time of the event that was handed out last; in turns of several, of the
-    /// first of its turn.
+    /// Nanoseconds of global time of the event that was handed out last.
     pub fn now_ns(&self) -> i64 {
         self.now_ns
     }
@@ -220,12 +219,6 @@ impl<F: Wanted> EventStreams<'_, F> {
     pub fn next_step(&mut self) -> Option<Step<'_>> {
         if let Some(rank) = self.out.take() {
             self.read(rank);
-            if self.left > 0 && self.ranks[rank].next.is_some() {
-                self.left -= 1;
-                self.out = Some(rank);
-                let RankEvents { next, thread, .. } = &self.ranks[rank];
-                return Some(Step::Event { rank, thread: *thread, event: next.as_ref()? });
-            }
             match self.time_ns(rank) {
                 // Sinks from the top to its place: less work than to take out and to put in.
                 Some(time_ns) => {
@@ -243,7 +236,7 @@ impl<F: Wanted> EventStreams<'_, F> {
             return Some(Step::End { rank });
         }
         let &Reverse((time_ns, rank)) = self.heap.peek()?;
-        (self.out, self.now_ns, self.left) = (Some(rank), time_ns, self.turn - 1);
+        (self.out, self.now_ns) = (Some(rank), time_ns);
         let RankEvents { next, thread, .. } = &self.ranks[rank];
         Some(Step::Event { rank, thread: *thread, event: next.as_ref()? })
     }

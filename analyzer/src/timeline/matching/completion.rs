@@ -103,7 +103,7 @@ impl RankState<'_> {
             return;
         }
         m.channels.settle(key, number);
-        self.drop_orphaned_sends(key, m);
+        m.drop_orphaned_sends(key);
     }
 
     fn cancel(&self, posted: &Posted, m: &mut Matching) {
@@ -130,7 +130,7 @@ impl RankState<'_> {
         match place {
             Place::Channel(key) => {
                 m.channels.complete(key, sequence, post, said.end_ticks, said.bytes);
-                self.drop_orphaned_receives(key, m);
+                m.drop_orphaned_receives(key);
             }
             Place::Wildcard { communicator: standing, wanted } => {
                 let Peer::World(source) = m.communicators.peer(standing, said.peer) else {
@@ -142,7 +142,7 @@ impl RankState<'_> {
                 let receive = Receive::complete(sequence, post, said.end_ticks, said.bytes);
                 let at = (communicator, self.rank);
                 m.channels.resolve(at, wanted, sequence, Some((key, receive)));
-                self.drop_orphaned_receives(key, m);
+                m.drop_orphaned_receives(key);
             }
         }
     }
@@ -169,7 +169,7 @@ impl RankState<'_> {
         match posted.place {
             Place::Channel(key) => {
                 m.channels.lose(key, posted.sequence, reason);
-                self.drop_orphaned_receives(key, m);
+                m.drop_orphaned_receives(key);
             }
             Place::Wildcard { .. } => self.drop_wildcard(posted, reason, m),
         }

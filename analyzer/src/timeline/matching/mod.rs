@@ -126,21 +126,13 @@ pub fn match_run(
 #[derive(Debug, Clone)]
 struct OfInterest {
     operations: Arc<Vec<Operations>>,
-    share: Option<Share>,
 }
 
 impl Wanted for OfInterest {
     #[inline]
     fn of_interest(&self, rank: usize, slot: &Slot) -> bool {
         let function = slot.function();
-        function >= FIRST_FUNCTION
-            && match self.operations[rank].of(function).0 {
-                Operation::Nothing => false,
-                Operation::Send | Operation::Isend => {
-                    self.share.as_ref().is_none_or(|share| share.meets(rank, slot))
-                }
-                _ => true,
-            }
+        function >= FIRST_FUNCTION && self.operations[rank].of(function).0 != Operation::Nothing
     }
 
     #[inline]
@@ -188,24 +180,9 @@ impl<'a> Matcher<'a> {
             constants.map(|constants| RankState::new(index, trace, constants))
         };
         let ranks = (0..run.ranks.len()).map(state).collect();
-        let wanted = OfInterest { operations: operations.clone(), share: None };
+        let wanted = OfInterest { operations: operations.clone() };
         let streams = EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted);
         Self { streams, operations, matching, ranks }
-    }
-
-    /// Only what is in a share, and that in turns of so many events of a rank.
-    fn of_share(mut self, share: Share, turn: u32) -> Self {
-        let own = |index: usize| {
-            self.ranks[index].as_ref().is_some_and(|state| share.has_rank(state.rank))
-        };
-        let operations = self.operations.iter().enumerate().map(|(index, operations)| {
-            if own(index) { operations.clone() } else { operations.of_other_rank() }
-        });
-        self.operations = Arc::new(operations.collect());
-        let wanted = OfInterest { operations: self.operations.clone(), share: Some(share.clone()) };
-        self.streams = self.streams.in_turns_of(turn, wanted);
-        self.matching.share = Some(share);
-        self
     }
 
     /// Takes the next event, and hands on what is certain now; `false` behind the last one.
@@ -223,8 +200,7 @@ impl<'a> Matcher<'a> {
                 if let Some(state) = self.ranks[rank].take() {
                     state.finish(matching);
                 }
-                matching.partners[rank].1.live = false;
-                matching.collectives.end_of_rank(rank, matching.communicators);
+                matching.end_of_rank(rank);
                 matching.hand_on();
             }
         }
@@ -265,11 +241,38 @@ fn partners(run: &Run, timeline: &GlobalTimeline) -> Vec<(u32, Partner)> {
 }
 
 impl Matching<'_> {
+    /// The rank at a position of the run has no more events.
+    fn end_of_rank(&mut self, position: usize) {
+        self.partners[position].1.live = false;
+        self.collectives.end_of_rank(position, self.communicators);
+    }
+
     /// Hands on what has been matched since the last time.
     fn hand_on(&mut self) {
         let Self { channels, collectives, outlet, .. } = self;
         channels.matched.drain(..).for_each(|pair| outlet.pair(&pair));
         collectives.complete.drain(..).for_each(|instance| outlet.instance(instance));
+    }
+
+    /// Hands on the sends of a channel that nobody will receive.
+    fn drop_orphaned_sends(&mut self, key: ChannelKey) {
+        let partner = self.partner(key.destination);
+        if !partner.live && !self.leavings.has_wildcard(key.communicator, key.destination) {
+            for send in self.channels.orphaned_sends(key) {
+                self.outlet.unmatched_send(key, &send, partner.reason);
+            }
+        }
+    }
+
+    /// Hands on the receives of a channel that nobody will send to.
+    fn drop_orphaned_receives(&mut self, key: ChannelKey) {
+        let partner = self.partner(key.source);
+        if !partner.live {
+            for receive in self.channels.orphaned_receives(key) {
+                let reason = receive.lost().unwrap_or(partner.reason);
+                self.outlet.unmatched_receive(key, &receive, reason);
+            }
+        }
     }
 
     fn partner(&self, world_rank: u32) -> Partner {

@@ -175,24 +175,6 @@ impl Operations {
         Self { table: table.collect() }
     }
 
-    /// Without what matters on the rank itself only.
-    pub fn of_other_rank(&self) -> Self {
-        let kept = |(operation, number): &(Operation, u16)| match operation {
-            Operation::Receive
-            | Operation::Ireceive
-            | Operation::MatchedProbe
-            | Operation::MatchedReceive
-            | Operation::MatchedIreceive
-            | Operation::CompleteOne
-            | Operation::CompleteSeveral
-            | Operation::Cancel
-            | Operation::FreeRequest
-            | Operation::OtherRequest => (Operation::Nothing, 0),
-            _ => (*operation, *number),
-        };
-        Self { table: self.table.iter().map(kept).collect() }
-    }
-
     /// What a function does, and the number of a collective operation's name.
     pub fn of(&self, function: u16) -> (Operation, u16) {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));

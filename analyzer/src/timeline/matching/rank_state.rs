@@ -71,7 +71,8 @@ impl<'a> RankState<'a> {
         m: &mut Matching,
     ) {
         let post = self.post(thread, event);
-        if self.take_for_share(post, event, (operation, function), m) {
+        if m.share.is_some() && operation.needs_all() {
+            m.given_up = true;
             return;
         }
         let communicator = || m.communicators.resolve(self.index, event.communicator, event.begin);
@@ -150,11 +151,6 @@ impl<'a> RankState<'a> {
                 }
             }
             Operation::Collective | Operation::Icollective => match communicator() {
-                Some(Standing { communicator, .. }) if !m.has_communicator(communicator) => {
-                    if operation == Operation::Icollective && event.request != 0 {
-                        self.made(event.request, Work::Nothing, m);
-                    }
-                }
                 Some(standing) => {
                     let communicator = standing.communicator;
                     let key = SequenceKey { communicator, lane: 0 };
@@ -235,37 +231,24 @@ impl<'a> RankState<'a> {
             return Work::Nothing;
         }
         match self.peer(communicator, peer, m) {
-            Ok((_, destination)) if !m.has_rank(destination) => Work::Nothing,
             Ok((communicator, destination)) => {
                 let key = ChannelKey { communicator, source: self.rank, destination, tag, lane };
+                if m.passes_on_send(key, post, bytes) {
+                    return Work::Nothing;
+                }
+                // In shares nobody asks whether it is complete.
+                let active = active && m.share.is_none();
                 let number = m.channels.send(key, post, bytes, active);
-                self.drop_orphaned_sends(key, m);
-                Work::Send { key, number, begin_ticks: post.begin_ticks }
+                m.drop_orphaned_sends(key);
+                match m.share {
+                    Some(_) => Work::Nothing,
+                    None => Work::Send { key, number, begin_ticks: post.begin_ticks },
+                }
             }
-            Err(_) if !m.has_rank(self.rank) => Work::Nothing,
             Err(reason) => {
                 let known = communicator.map(|standing| standing.communicator);
                 m.outlet.unplaced(Side::Send, reason, &post, known, bytes);
                 Work::Nothing
-            }
-        }
-    }
-
-    pub(super) fn drop_orphaned_sends(&self, key: ChannelKey, m: &mut Matching) {
-        let partner = m.partner(key.destination);
-        if !partner.live && !m.leavings.has_wildcard(key.communicator, key.destination) {
-            for send in m.channels.orphaned_sends(key) {
-                m.outlet.unmatched_send(key, &send, partner.reason);
-            }
-        }
-    }
-
-    pub(super) fn drop_orphaned_receives(&self, key: ChannelKey, m: &mut Matching) {
-        let partner = m.partner(key.source);
-        if !partner.live {
-            for receive in m.channels.orphaned_receives(key) {
-                let reason = receive.lost().unwrap_or(partner.reason);
-                m.outlet.unmatched_receive(key, &receive, reason);
             }
         }
     }
@@ -332,7 +315,7 @@ impl<'a> RankState<'a> {
                 let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
                 let receive = Receive::complete(sequence, post, post.end_ticks, bytes);
                 m.channels.receive(key, receive);
-                self.drop_orphaned_receives(key, m);
+                m.drop_orphaned_receives(key);
             }
             Err(reason) => {
                 let reason = if peer < 0 && reason == Reason::InvalidPeer {
@@ -453,6 +436,9 @@ impl<'a> RankState<'a> {
             sent_bytes,
             received_bytes,
         };
+        if m.passes_on_collective(key, function, member) {
+            return Work::Nothing;
+        }
         let (number, place) = m.collectives.call(key, function, member);
         Work::Collective { sequence: key, number, place, begin_ticks: post.begin_ticks }
     }
