@@ -39,7 +39,7 @@ const HOLD_TRIES: usize = 16;
 /// Bytes behind a window's last used slot that are held with it: the reader looks there for strays.
 const HELD_BEHIND: usize = 64 * SLOT_BYTES;
 
-pub use events::{BriefEvent, Event, Events, Half, Position, RequestState};
+pub use events::{BriefEvent, Event, Events, Half, Position, RequestState, TakeBrief};
 pub use totals::Totals;
 
 /// Something wrong in a file, and where.

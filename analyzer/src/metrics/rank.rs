@@ -2,7 +2,7 @@
 //! go out.
 
 use trace_format::functions::{Class, class_of};
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::layout::{FIRST_FUNCTION, Slot};
 use trace_format::reader::{RankFile, Totals};
 
 use crate::timeline::RankTime;
@@ -10,7 +10,7 @@ use crate::trace::{RankTrace, ThreadExtent};
 
 use super::resolve::RankSelection;
 use super::segments::{Activity, Functions, Segment, Segmenter, Segments};
-use super::spans::{SpanKind, Spans};
+use super::spans::{Span, SpanKind, Spans, TakeSpans};
 use super::union::{Clipper, Union, merged};
 use super::{ComputeMode, RankState};
 
@@ -103,62 +103,32 @@ impl RankPass {
         let mut calls = vec![CallSums::default(); trace.file.function_names().len()];
         let threads = &trace.file.threads;
         let each = threads.iter().zip(&trace.threads).zip(Spans::of_threads(trace, time));
-        for ((thread, extent), spans) in each {
-            let mut call_clipper = Clipper::new(stretches);
-            let mut length_clipper = Clipper::new(stretches);
-            let mut sums = Sums::new(stretches, mode);
+        for ((thread, extent), mut spans) in each {
             let (begin, end) = working_stretch(extent, time).unwrap_or_default();
-            let mut segmenter = Segmenter::new(begin, end, &functions);
-            let mut thread_calls = 0u64;
-            for span in spans {
-                let called = match span.kind {
-                    SpanKind::Call(function) => Some((function, 1, span.end_ticks)),
-                    SpanKind::Polls { function, count, inside_ticks } => {
-                        Some((function, count, span.begin_ticks + inside_ticks))
-                    }
-                    _ => None,
-                };
-                if let Some((function, count, end_ticks)) = called {
-                    let call = Call {
-                        count,
-                        counts: selection.every_call || call_clipper.contains(span.begin_ticks),
-                        ticks: end_ticks - span.begin_ticks,
-                        inside_ticks: length_clipper.common_ticks(span.begin_ticks, end_ticks),
-                        bytes: match functions.is_compute(function) {
-                            true => span.payload[1],
-                            false => span.bytes,
-                        },
-                    };
-                    if let Some(sums) = calls.get_mut(usize::from(function - FIRST_FUNCTION)) {
-                        sums.add(&call, selection.every_call);
-                    }
-                    if call.counts {
-                        thread_calls = thread_calls.saturating_add(count);
-                    }
-                    if call.counts && functions.is_compute(function) {
-                        let flops = pass.add_flops(f64::from_bits(span.payload[0]));
-                        if let Some(sums) = calls.get_mut(usize::from(function - FIRST_FUNCTION)) {
-                            sums.flops += flops;
-                        }
-                    }
-                    if call.counts && matches!(span.kind, SpanKind::Polls { .. }) {
-                        pass.polls.calls = pass.polls.calls.saturating_add(count);
-                        pass.polls.runs += 1;
-                        pass.polls.ticks = pass.polls.ticks.saturating_add(call.ticks);
-                    }
-                }
-                segmenter.push(&span, |segment| sums.add(&segment));
-            }
+            let mut of_thread = ThreadPass {
+                functions: &functions,
+                every_call: selection.every_call,
+                call_clipper: Clipper::new(stretches),
+                length_clipper: Clipper::new(stretches),
+                segmenter: Segmenter::new(begin, end, &functions),
+                sums: Sums::new(stretches),
+                calls: &mut calls,
+                pass: &mut pass,
+                thread_calls: 0,
+            };
+            spans.hand_on(&mut of_thread);
+            let ThreadPass { mut segmenter, mut sums, mut thread_calls, .. } = of_thread;
             if let Some(totals) = thread.totals.as_ref().filter(|_| selection.every_call) {
                 pass.add_totals(totals, &trace.file, &mut calls);
                 thread_calls = thread_calls.saturating_add(totals.header.calls);
             }
             segmenter.finish(|segment| sums.add(&segment));
-            let (mpi_ticks, tool_ticks) = (sums.mpi_ticks, sums.tool_ticks);
-            let compute_ticks = match thread.number {
-                0 => pass.take_main(sums),
-                _ => sums.useful.finish(),
-            };
+            let ticks = sums.ticks(mode);
+            if thread.number == 0 {
+                pass.take_main(&ticks);
+            }
+            let ActivityTicks { mpi: mpi_ticks, tool: tool_ticks, useful: compute_ticks, .. } =
+                ticks;
             pass.threads.push(ThreadSums {
                 number: thread.number,
                 calls: thread_calls,
@@ -169,10 +139,10 @@ impl RankPass {
         }
         if !threads.iter().any(|thread| thread.number == 0) {
             // No event of the first thread: its whole stretch is the program's own.
-            let mut main = Sums::new(stretches, mode);
+            let mut main = Sums::new(stretches);
             let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
             segmenter.finish(|segment| main.add(&segment));
-            pass.take_main(main);
+            pass.take_main(&main.ticks(mode));
         }
         if threads.iter().any(|thread| thread.number != 0) {
             pass.compute_ticks = union_over_threads(trace, time, stretches, &functions, mode);
@@ -223,12 +193,89 @@ impl RankPass {
         add(&mut self.polls.ticks, header.poll_ticks);
     }
 
-    fn take_main(&mut self, main: Sums) -> u64 {
-        self.mpi_ticks = main.mpi_ticks;
-        self.tool_ticks = main.tool_ticks;
-        self.other_ticks = main.other_ticks;
-        self.compute_ticks = main.useful.finish();
-        self.compute_ticks
+    fn take_main(&mut self, main: &ActivityTicks) {
+        self.mpi_ticks = main.mpi;
+        self.tool_ticks = main.tool;
+        self.other_ticks = main.other;
+        self.compute_ticks = main.useful;
+    }
+}
+
+/// One thread's spans on their way into the sums of its rank.
+struct ThreadPass<'a, 'p> {
+    functions: &'a Functions,
+    every_call: bool,
+    call_clipper: Clipper<'a>,
+    length_clipper: Clipper<'a>,
+    segmenter: Segmenter<'a>,
+    sums: Sums<'a>,
+    calls: &'p mut [CallSums],
+    pass: &'p mut RankPass,
+    thread_calls: u64,
+}
+
+impl TakeSpans for ThreadPass<'_, '_> {
+    #[inline]
+    fn plain(&mut self, call: &Slot) -> bool {
+        let (begin_ticks, ticks) = (call.begin, u64::from(call.duration()));
+        let end_ticks = begin_ticks + ticks;
+        let (compute, activity) = self.functions.entry(call.function());
+        let index = usize::from(call.function() - FIRST_FUNCTION);
+        // The usual: of a whole run, what lies inside the rank's stretch.
+        if self.every_call
+            && !compute
+            && self.sums.clipper.holds(self.segmenter.state().0, end_ticks)
+            && let Some(calls) = self.calls.get_mut(index)
+            && let Some((own_ticks, in_region)) = self.segmenter.go_over(begin_ticks, end_ticks)
+        {
+            self.sums.ticks[Activity::Own as usize][usize::from(in_region)] += own_ticks;
+            self.sums.ticks[activity as usize][usize::from(in_region)] += ticks;
+            calls.count += 1;
+            calls.ticks += ticks;
+            calls.inside_ticks += ticks;
+            calls.max_ticks = calls.max_ticks.max(ticks);
+            calls.bytes = calls.bytes.saturating_add(u64::from(call.bytes));
+            self.thread_calls += 1;
+            return true;
+        }
+        self.span(Span::of_plain(call))
+    }
+
+    fn span(&mut self, span: Span) -> bool {
+        let called = match span.kind {
+            SpanKind::Call(function) => Some((function, 1, span.end_ticks)),
+            SpanKind::Polls { function, count, inside_ticks } => {
+                Some((function, count, span.begin_ticks + inside_ticks))
+            }
+            _ => None,
+        };
+        if let Some((function, count, end_ticks)) = called
+            && let Some(sums) = self.calls.get_mut(usize::from(function - FIRST_FUNCTION))
+        {
+            let (compute, _) = self.functions.entry(function);
+            let call = Call {
+                count,
+                counts: self.every_call || self.call_clipper.contains(span.begin_ticks),
+                ticks: end_ticks - span.begin_ticks,
+                inside_ticks: self.length_clipper.common_ticks(span.begin_ticks, end_ticks),
+                bytes: if compute { span.payload[1] } else { span.bytes },
+            };
+            sums.add(&call, self.every_call);
+            if call.counts {
+                self.thread_calls = self.thread_calls.saturating_add(count);
+                if compute {
+                    sums.flops += self.pass.add_flops(f64::from_bits(span.payload[0]));
+                }
+                if matches!(span.kind, SpanKind::Polls { .. }) {
+                    let polls = &mut self.pass.polls;
+                    polls.calls = polls.calls.saturating_add(count);
+                    polls.runs += 1;
+                    polls.ticks = polls.ticks.saturating_add(call.ticks);
+                }
+            }
+        }
+        self.segmenter.push(&span, |segment| self.sums.add(&segment));
+        true
     }
 }
 
@@ -260,36 +307,46 @@ impl CallSums {
 
 /// Sums of a thread in the making.
 struct Sums<'a> {
-    mode: ComputeMode,
     clipper: Clipper<'a>,
-    useful: Union<'a>,
-    mpi_ticks: u64,
-    tool_ticks: u64,
-    other_ticks: u64,
+    /// By activity, outside and inside of regions.
+    ticks: [[u64; 2]; Activity::COUNT],
+}
+
+/// A thread's ticks in the selection.
+#[derive(Debug, Clone, Copy, Default)]
+struct ActivityTicks {
+    useful: u64,
+    mpi: u64,
+    tool: u64,
+    /// What else is not useful.
+    other: u64,
 }
 
 impl<'a> Sums<'a> {
-    fn new(stretches: &'a [(u64, u64)], mode: ComputeMode) -> Self {
-        Self {
-            mode,
-            clipper: Clipper::new(stretches),
-            useful: Union::new(stretches),
-            mpi_ticks: 0,
-            tool_ticks: 0,
-            other_ticks: 0,
-        }
+    fn new(stretches: &'a [(u64, u64)]) -> Self {
+        Self { clipper: Clipper::new(stretches), ticks: Default::default() }
     }
 
+    #[inline]
     fn add(&mut self, segment: &Segment) {
-        if segment.is_useful(self.mode) {
-            return self.useful.add(segment.begin_ticks, segment.end_ticks);
-        }
         let ticks = self.clipper.common_ticks(segment.begin_ticks, segment.end_ticks);
-        match segment.activity {
-            Activity::Mpi => self.mpi_ticks += ticks,
-            Activity::Tool => self.tool_ticks += ticks,
-            Activity::Compute | Activity::Own => self.other_ticks += ticks,
+        self.ticks[segment.activity as usize][usize::from(segment.in_region)] += ticks;
+    }
+
+    fn ticks(&self, mode: ComputeMode) -> ActivityTicks {
+        let mut sums = ActivityTicks::default();
+        for activity in Activity::ALL {
+            for in_region in [false, true] {
+                let ticks = self.ticks[activity as usize][usize::from(in_region)];
+                *match activity {
+                    _ if activity.is_useful(in_region, mode) => &mut sums.useful,
+                    Activity::Mpi => &mut sums.mpi,
+                    Activity::Tool => &mut sums.tool,
+                    Activity::Compute | Activity::Own => &mut sums.other,
+                } += ticks;
+            }
         }
+        sums
     }
 }
 

@@ -14,9 +14,9 @@ use super::spans::{Span, SpanKind, Spans};
 /// Which of a file's functions compute, and which of its regions count.
 #[derive(Debug)]
 pub(super) struct Functions {
-    compute: Vec<bool>,
-    /// What the time inside each is: small functions' time is the program's own.
-    activities: Vec<Activity>,
+    /// Of each function whether it computes, and what the time inside it is: small functions' time is the
+    /// program's own.
+    table: Vec<(bool, Activity)>,
     /// Regions that are computation; `None` for all.
     regions: Option<BTreeSet<u32>>,
 }
@@ -24,36 +24,27 @@ pub(super) struct Functions {
 impl Functions {
     /// Of a rank's table of names and what it was recorded with.
     pub fn new(trace: &RankTrace) -> Self {
-        let names = || trace.file.function_names().iter();
         let chosen = trace.file.header.compute.strip_prefix("regions=");
         let regions = chosen.map(|chosen| {
             let chosen: Vec<&str> = chosen.split(',').collect();
             let named = trace.facts.regions.iter();
             named.filter(|(_, name)| chosen.contains(&name.as_str())).map(|(id, _)| *id).collect()
         });
-        Self {
-            compute: names().map(|name| class_of(name) == Class::Compute).collect(),
-            activities: names().map(|name| activity_of(name)).collect(),
-            regions,
-        }
+        let names = trace.file.function_names().iter();
+        let entry = |name: &String| (class_of(name) == Class::Compute, activity_of(name));
+        Self { table: names.map(entry).collect(), regions }
     }
 
+    /// Whether a function is an interposed compute function, and what the time inside it is.
     #[inline]
-    fn activity(&self, function: u16) -> Activity {
+    pub fn entry(&self, function: u16) -> (bool, Activity) {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
-        self.activities.get(index).copied().unwrap_or(Activity::Mpi)
+        self.table.get(index).copied().unwrap_or((false, Activity::Mpi))
     }
 
     /// Whether a region is computation with `--compute regions`.
     fn counts(&self, region: u32) -> bool {
         self.regions.as_ref().is_none_or(|regions| regions.contains(&region))
-    }
-
-    /// Whether a function is an interposed compute function.
-    #[inline]
-    pub fn is_compute(&self, function: u16) -> bool {
-        let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
-        self.compute.get(index).copied().unwrap_or(false)
     }
 }
 
@@ -68,6 +59,23 @@ pub(super) enum Activity {
     Compute,
     /// Anything else: the program's own code.
     Own,
+}
+
+impl Activity {
+    pub const COUNT: usize = 4;
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [Self::Mpi, Self::Tool, Self::Compute, Self::Own];
+
+    /// Whether it is useful work.
+    #[inline]
+    pub fn is_useful(self, in_region: bool, mode: ComputeMode) -> bool {
+        let work = matches!(self, Self::Compute | Self::Own);
+        match mode {
+            ComputeMode::Outside => work,
+            ComputeMode::Blas => self == Self::Compute,
+            ComputeMode::Regions => work && in_region,
+        }
+    }
 }
 
 fn activity_of(name: &str) -> Activity {
@@ -92,12 +100,7 @@ impl Segment {
     /// Whether it is useful work.
     #[inline]
     pub fn is_useful(&self, mode: ComputeMode) -> bool {
-        let work = matches!(self.activity, Activity::Compute | Activity::Own);
-        match mode {
-            ComputeMode::Outside => work,
-            ComputeMode::Blas => self.activity == Activity::Compute,
-            ComputeMode::Regions => work && self.in_region,
-        }
+        self.activity.is_useful(self.in_region, mode)
     }
 }
 
@@ -133,6 +136,21 @@ impl<'a> Segmenter<'a> {
         Self { polls_ticks, ..Self::new(at_ticks, end_ticks, functions) }
     }
 
+    /// Goes on to the end of a call that nothing else is told of before it begins; gives the program's own
+    /// ticks before the call, and whether a region is open. `None` where that is not so simple.
+    #[inline]
+    pub fn go_over(&mut self, begin_ticks: u64, end_ticks: u64) -> Option<(u64, bool)> {
+        let simple = self.polls_ticks == 0
+            && self.at_ticks <= begin_ticks
+            && begin_ticks <= end_ticks
+            && end_ticks <= self.end_ticks;
+        simple.then(|| {
+            let own_ticks = begin_ticks - self.at_ticks;
+            self.at_ticks = end_ticks;
+            (own_ticks, self.open_regions > 0)
+        })
+    }
+
     #[inline]
     fn advance(&mut self, to_ticks: u64, activity: Activity) -> Option<Segment> {
         let end_ticks = to_ticks.min(self.end_ticks);
@@ -164,7 +182,7 @@ impl<'a> Segmenter<'a> {
         self.own_until(span.begin_ticks, &mut take);
         let activity = match span.kind {
             SpanKind::Tool => Activity::Tool,
-            SpanKind::Call(function) => self.functions.activity(function),
+            SpanKind::Call(function) => self.functions.entry(function).1,
             SpanKind::Polls { inside_ticks, .. } => {
                 self.polls_ticks = inside_ticks;
                 return;

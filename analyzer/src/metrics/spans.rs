@@ -3,8 +3,8 @@
 use std::array::IntoIter;
 use std::iter::Flatten;
 
-use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
-use trace_format::reader::{BriefEvent, Events, Position, RankFile, Thread};
+use trace_format::layout::{REGION_BEGIN, REGION_END, Slot, TOOL};
+use trace_format::reader::{BriefEvent, Events, Position, RankFile, TakeBrief, Thread};
 use trace_format::totals::SnapshotHeader;
 
 use super::segments::Activity;
@@ -68,13 +68,12 @@ pub(super) struct Spans<'a> {
     events: Events<'a>,
     /// The event that comes next, once its predecessor was read.
     ahead: Option<BriefEvent>,
-    /// Whether the first of the events was read ahead.
+    /// Whether `ahead` is the next event, or none is left; else it is to be read.
     looked_ahead: bool,
     /// Totals that come next, and the events behind them.
     totals: Option<(&'a SnapshotHeader, Events<'a>)>,
     summed: Flatten<IntoIter<Option<Span>, 6>>,
-    last_open_ticks: Option<u64>,
-    rank_end_ticks: u64,
+    ends: Ends,
 }
 
 impl<'a> Spans<'a> {
@@ -95,8 +94,7 @@ impl<'a> Spans<'a> {
                 .as_ref()
                 .map(|totals| (&totals.header, file.events_behind_totals(thread))),
             summed: [None; 6].into_iter().flatten(),
-            last_open_ticks: last_open.map(|call| call.begin_ticks),
-            rank_end_ticks,
+            ends: Ends { last_open_ticks: last_open.map(|call| call.begin_ticks), rank_end_ticks },
         }
     }
 
@@ -115,10 +113,12 @@ impl<'a> Spans<'a> {
         spans
     }
 
-    /// Where the event of the next span lies; `None` where it is not known: at the begin, the end, and
-    /// among totals.
+    /// Where the event of the next span lies; `None` among totals.
     pub fn position(&self) -> Option<Position> {
-        self.ahead.map(|event| self.events.position_of(event.offset))
+        match self.ahead {
+            Some(event) => Some(self.events.position_of(event.offset)),
+            None => self.summed.clone().next().is_none().then(|| self.events.position()),
+        }
     }
 
     /// All threads of a rank.
@@ -160,7 +160,101 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
     .flatten()
 }
 
-impl Spans<'_> {
+/// Takes spans.
+pub(super) trait TakeSpans {
+    /// Takes a span, and says whether it wants more.
+    fn span(&mut self, span: Span) -> bool;
+
+    /// As [`TakeSpans::span`], for a plain call: [`TakeBrief::plain`].
+    #[inline]
+    fn plain(&mut self, call: &Slot) -> bool {
+        self.span(Span::of_plain(call))
+    }
+}
+
+impl<F: FnMut(Span) -> bool> TakeSpans for F {
+    #[inline]
+    fn span(&mut self, span: Span) -> bool {
+        self(span)
+    }
+}
+
+impl Span {
+    /// A plain call.
+    #[inline]
+    pub fn of_plain(call: &Slot) -> Self {
+        let event = BriefEvent::plain(call, 0);
+        Self {
+            kind: SpanKind::Call(call.function()),
+            begin_ticks: call.begin,
+            end_ticks: event.end,
+            returned: true,
+            bytes: event.sent,
+            payload: event.payload(),
+        }
+    }
+}
+
+/// Settles events' ends on their way to a taker.
+struct Settling<'t, T> {
+    /// The last event, unless it has been handed on.
+    before: &'t mut Option<BriefEvent>,
+    ends: Ends,
+    take: &'t mut T,
+    goes_on: bool,
+}
+
+impl<T: TakeSpans> TakeBrief for Settling<'_, T> {
+    #[inline]
+    fn plain(&mut self, slot: &Slot, offset: usize) -> bool {
+        if self.before.is_some() && !self.event(&BriefEvent::plain(slot, offset)) {
+            return false;
+        }
+        *self.before = None;
+        self.goes_on = self.take.plain(slot);
+        self.goes_on
+    }
+
+    fn event(&mut self, event: &BriefEvent) -> bool {
+        if let Some(before) = self.before.replace(*event) {
+            self.goes_on = self.take.span(self.ends.settle(&before, Some(event)));
+        }
+        self.goes_on
+    }
+}
+
+impl<'a> Spans<'a> {
+    /// Hands on what is left, until `take` has enough: what the iterator gives, faster.
+    pub fn hand_on(&mut self, take: &mut impl TakeSpans) {
+        loop {
+            if !self.summed.by_ref().all(|span| take.span(span)) {
+                return;
+            }
+            let before = &mut self.ahead;
+            let mut settling = Settling { before, ends: self.ends, take, goes_on: true };
+            self.events.hand_on(&mut settling);
+            let goes_on = settling.goes_on;
+            self.looked_ahead = goes_on || self.ahead.is_some();
+            if !goes_on {
+                return;
+            }
+            if let Some(last) = self.ahead.take()
+                && !take.span(self.ends.settle(&last, None))
+            {
+                return;
+            }
+            let Some((totals, behind)) = self.totals.take() else { return };
+            self.go_behind(totals, behind);
+        }
+    }
+
+    /// Goes on with totals, then with the events behind them.
+    fn go_behind(&mut self, totals: &SnapshotHeader, behind: Events<'a>) {
+        self.summed = summed(totals);
+        self.events = behind;
+        self.looked_ahead = false;
+    }
+
     /// The next event, or totals between events turned to spans.
     #[inline]
     fn next_event(&mut self) -> Option<Result<BriefEvent, Span>> {
@@ -185,26 +279,27 @@ impl Spans<'_> {
                 }
             }
             let (totals, behind) = self.totals.take()?;
-            self.summed = summed(totals);
-            self.events = behind;
-            self.looked_ahead = false;
+            self.go_behind(totals, behind);
         }
     }
 }
 
-impl Iterator for Spans<'_> {
-    type Item = Span;
+/// What settles the ends of a thread's calls that did not return.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    /// Begin of the thread's last call when it had not returned.
+    last_open_ticks: Option<u64>,
+    rank_end_ticks: u64,
+}
 
+impl Ends {
+    /// An event with its end settled; `next` is the thread's next one.
     #[inline]
-    fn next(&mut self) -> Option<Span> {
-        let event = match self.next_event()? {
-            Ok(event) => event,
-            Err(span) => return Some(span),
-        };
+    fn settle(&self, event: &BriefEvent, next: Option<&BriefEvent>) -> Span {
         let begin_ticks = event.slot.begin;
         let returned = event.returned();
         let end_ticks = if returned {
-            match &self.ahead {
+            match next {
                 // Compute calls may lie between polls.
                 Some(next) if next.is_call() && event.polls.is_none() => {
                     event.end.min(next.slot.begin)
@@ -229,13 +324,27 @@ impl Iterator for Spans<'_> {
                 None => SpanKind::Call(function),
             },
         };
-        Some(Span {
-            kind,
-            begin_ticks,
-            end_ticks,
-            returned,
-            bytes: event.sent,
-            payload: event.payload(),
-        })
+        Span { kind, begin_ticks, end_ticks, returned, bytes: event.sent, payload: event.payload() }
+    }
+}
+
+impl Iterator for Spans<'_> {
+    type Item = Span;
+
+    #[inline]
+    fn next(&mut self) -> Option<Span> {
+        match self.next_event()? {
+            Ok(event) => Some(self.ends.settle(&event, self.ahead.as_ref())),
+            Err(span) => Some(span),
+        }
+    }
+
+    fn fold<B, F: FnMut(B, Span) -> B>(mut self, init: B, mut fold: F) -> B {
+        let mut so_far = Some(init);
+        self.hand_on(&mut |span| {
+            so_far = so_far.take().map(|so_far| fold(so_far, span));
+            true
+        });
+        so_far.unwrap_or_else(|| unreachable!("every value is put back"))
     }
 }

@@ -15,6 +15,7 @@ impl<'a> Clipper<'a> {
     }
 
     /// Drops the stretches that end before a begin: no later interval meets them.
+    #[inline]
     fn move_to(&mut self, begin_ticks: u64) {
         while let [(_, end), rest @ ..] = self.stretches
             && *end <= begin_ticks
@@ -37,7 +38,15 @@ impl<'a> Clipper<'a> {
         met.map(|&(begin, end)| end.min(end_ticks).saturating_sub(begin.max(begin_ticks))).sum()
     }
 
+    /// Whether one stretch holds an interval and all that may come between it and the ones before.
+    #[inline]
+    pub fn holds(&self, begin_ticks: u64, end_ticks: u64) -> bool {
+        let stretch = self.stretches.first();
+        stretch.is_some_and(|(begin, end)| *begin <= begin_ticks && end_ticks <= *end)
+    }
+
     /// Whether a moment lies in a stretch; its end does not.
+    #[inline]
     pub fn contains(&mut self, ticks: u64) -> bool {
         self.move_to(ticks);
         self.stretches.first().is_some_and(|(begin, end)| (*begin..*end).contains(&ticks))

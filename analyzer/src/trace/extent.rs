@@ -2,8 +2,8 @@
 //! last stamps, its last call and its damage go out.
 
 use serde::{Deserialize, Serialize};
-use trace_format::layout::FIRST_FUNCTION;
-use trace_format::reader::{Diagnosis, RankFile, Thread, Totals};
+use trace_format::layout::{FIRST_FUNCTION, Slot};
+use trace_format::reader::{BriefEvent, Diagnosis, RankFile, TakeBrief, Thread, Totals};
 use trace_format::totals::TotalsEntry;
 
 /// A thread's last call.
@@ -47,47 +47,28 @@ impl ThreadExtent {
     /// Reads all events of a thread.
     pub fn scan(file: &RankFile, thread: &Thread) -> Self {
         let number = |name: &str| {
-            let index = file.function_names().iter().position(|other| other == name)?;
-            Some(FIRST_FUNCTION + index as u16)
+            let index = file.function_names().iter().position(|other| other == name);
+            index.map_or(0, |index| FIRST_FUNCTION + index as u16)
         };
         let (init, init_thread) = (number("MPI_Init"), number("MPI_Init_thread"));
         let finalize = number("MPI_Finalize");
         let mut extent = Self { number: thread.number, ..Self::default() };
-        let (mut first, mut before_last, mut last) = (None, 0, 0);
-        let (mut previous_end, mut calls, mut overlaps, mut abandoned) = (0, 0u64, 0, 0);
-        let mut last_call = None;
         let mut events = file.events(thread);
-        while let Some(event) = events.next_brief() {
-            let (begin, function) = (event.slot.begin, event.slot.function());
-            first.get_or_insert(begin);
-            before_last = last;
-            last = last.max(event.end);
-            if !event.is_call() {
-                continue;
-            }
-            overlaps += u64::from(begin < previous_end);
-            // Compute calls may lie within a run of polls.
-            previous_end = if event.polls.is_some() { begin } else { event.end };
-            calls = calls.saturating_add(event.polls.map_or(1, |(count, _)| count));
-            abandoned += u64::from(event.slot.is_abandoned());
-            last_call = Some(event.slot);
-            let this = Some(function);
-            if this == init || this == init_thread {
-                extent.init_end_ticks = event.returned().then_some(event.end);
-            } else if this == finalize {
-                extent.calls_finalize = true;
-            }
-        }
-        extent.first_ticks = first;
-        (extent.calls, extent.overlaps, extent.abandoned) = (calls, overlaps, abandoned);
-        extent.last_call = last_call.map(|slot| LastCall {
+        let mut found = Found { init, init_thread, finalize, ..Found::default() };
+        events.hand_on(&mut found);
+        extent.first_ticks = found.first;
+        extent.init_end_ticks = found.init_end;
+        extent.calls_finalize = found.calls_finalize;
+        (extent.calls, extent.overlaps, extent.abandoned) =
+            (found.calls, found.overlaps, found.abandoned);
+        extent.last_call = found.last_call.map(|slot| LastCall {
             function: slot.function(),
             begin_ticks: slot.begin,
             open: slot.is_open() && !slot.is_abandoned(),
         });
         extent.damage = events.damage().cloned();
-        let stamp = if extent.damage.is_some() { before_last } else { last };
-        extent.last_ticks = first.filter(|_| stamp > 0).map(|_| stamp);
+        let stamp = if extent.damage.is_some() { found.before_last } else { found.last };
+        extent.last_ticks = found.first.filter(|_| stamp > 0).map(|_| stamp);
         if let Some(totals) = &thread.totals {
             extent.add(totals, file);
         }
@@ -105,5 +86,72 @@ impl ThreadExtent {
         self.last_ticks = self.last_ticks.max(Some(header.end_ticks));
         let name = |entry: &TotalsEntry| file.function_name(entry.function);
         self.calls_finalize |= totals.calls.iter().any(|e| name(e) == Some("MPI_Finalize"));
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Found {
+    /// Numbers of functions; 0 where the file does not name them.
+    init: u16,
+    init_thread: u16,
+    finalize: u16,
+    first: Option<u64>,
+    before_last: u64,
+    last: u64,
+    /// End of the last call.
+    previous_end: u64,
+    init_end: Option<u64>,
+    calls_finalize: bool,
+    last_call: Option<Slot>,
+    calls: u64,
+    abandoned: u64,
+    overlaps: u64,
+}
+
+impl Found {
+    #[inline]
+    fn stamps(&mut self, begin: u64, end: u64) {
+        self.first.get_or_insert(begin);
+        self.before_last = self.last;
+        self.last = self.last.max(end);
+    }
+
+    #[inline]
+    fn call(&mut self, slot: &Slot, returned: Option<u64>) {
+        self.last_call = Some(*slot);
+        let function = slot.function();
+        if function == self.init || function == self.init_thread {
+            self.init_end = returned;
+        } else if function == self.finalize {
+            self.calls_finalize = true;
+        }
+    }
+}
+
+impl TakeBrief for Found {
+    #[inline]
+    fn plain(&mut self, slot: &Slot, _offset: usize) -> bool {
+        let end = slot.begin + u64::from(slot.duration());
+        self.stamps(slot.begin, end);
+        self.overlaps += u64::from(slot.begin < self.previous_end);
+        self.previous_end = end;
+        self.calls = self.calls.saturating_add(1);
+        self.call(slot, Some(end));
+        true
+    }
+
+    fn event(&mut self, event: &BriefEvent) -> bool {
+        let begin = event.slot.begin;
+        self.stamps(begin, event.end);
+        if event.is_call() {
+            self.overlaps += u64::from(begin < self.previous_end);
+            // Compute calls may lie within a run of polls.
+            self.previous_end = if event.polls.is_some() { begin } else { event.end };
+            self.calls = self.calls.saturating_add(event.polls.map_or(1, |(count, _)| count));
+            self.abandoned += u64::from(event.slot.is_abandoned());
+            self.call(&event.slot, event.returned().then_some(event.end));
+        }
+        true
     }
 }

@@ -94,7 +94,33 @@ pub struct BriefEvent {
     pub polls: Option<(u64, u64)>,
 }
 
+/// Takes events in brief.
+pub trait TakeBrief {
+    /// Takes a plain call, and says whether it wants more: one that returned and ends before the
+    /// thread's next call begins, whose own slot, at that offset in the file, says its length and bytes.
+    fn plain(&mut self, slot: &Slot, offset: usize) -> bool;
+
+    /// As [`TakeBrief::plain`], for any other event.
+    fn event(&mut self, event: &BriefEvent) -> bool;
+}
+
+/// Whether a continuation slot is known and changes nothing of an event in brief.
+#[inline]
+fn says_nothing_brief(slot: &Slot) -> bool {
+    matches!(
+        slot.duration(),
+        CONTINUES_RECEIVE | CONTINUES_REQUEST | CONTINUES_MESSAGE | CONTINUES_SITE
+    )
+}
+
 impl BriefEvent {
+    /// A plain call, as [`TakeBrief::plain`] takes it.
+    #[inline]
+    pub fn plain(slot: &Slot, offset: usize) -> Self {
+        let end = slot.begin + u64::from(slot.duration());
+        Self { slot: *slot, offset, end, sent: u64::from(slot.bytes), polls: None }
+    }
+
     /// Whether the call returned.
     #[inline]
     pub fn returned(&self) -> bool {
@@ -195,6 +221,14 @@ impl<'a> Events<'a> {
     /// What ended the iteration early, once it has ended.
     pub fn damage(&self) -> Option<&Diagnosis> {
         self.damage.as_ref()
+    }
+
+    /// Where the next event lies; at the end of a chunk, behind its last one.
+    pub fn position(&self) -> Position {
+        match self.at {
+            0 => Position { chunk: self.next_chunk as u32, at: 0 },
+            at => self.position_of(at),
+        }
     }
 
     /// Where the event lies that was handed out last, given its offset in the file.
@@ -435,6 +469,79 @@ impl Events<'_> {
             return None;
         };
         Some(Stored { offset, slot, end: if ended { end } else { slot.begin }, continued })
+    }
+
+    /// Hands on what is left in brief, until `take` has enough: what [`Events::next_brief`] gives, faster.
+    pub fn hand_on(&mut self, take: &mut impl TakeBrief) {
+        loop {
+            let to = self.view_end;
+            let goes_on = match self.unpacked.clone() {
+                None => {
+                    let file = self.file;
+                    self.hand_on_plain(|at| file.load_slot(at), to, take)
+                }
+                Some((first, bytes)) => {
+                    let load = |at: usize| read_plain(&bytes[at - first..]).unwrap_or_default();
+                    self.hand_on_plain(load, to, take)
+                }
+            };
+            if !goes_on {
+                return;
+            }
+            // What is not plain, or where the slots at hand end.
+            match self.next_brief() {
+                Some(event) if take.event(&event) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Hands on plain calls up to the first event that is none; whether `take` wants more.
+    #[inline(always)]
+    fn hand_on_plain(
+        &mut self,
+        load: impl Fn(usize) -> Slot,
+        to: usize,
+        take: &mut impl TakeBrief,
+    ) -> bool {
+        if self.damage.is_some() || self.at + 2 * SLOT_BYTES > to {
+            return true;
+        }
+        // A number with a flag is none of these.
+        let functions = self.functions.min(FUNCTION_MASK - FIRST_FUNCTION);
+        let (mut at, mut least, mut goes_on) = (self.at, self.least_begin, true);
+        let most = self.most_begin;
+        let mut slot = load(at);
+        while goes_on {
+            let mut behind = at + SLOT_BYTES;
+            let mut next = Slot::default();
+            while behind + SLOT_BYTES <= to {
+                next = load(behind);
+                if next.function() != CONTINUATION || !says_nothing_brief(&next) {
+                    break;
+                }
+                behind += SLOT_BYTES;
+                next = Slot::default();
+            }
+            let end = slot.begin.wrapping_add(u64::from(slot.duration()));
+            let plain = slot.function_and_flags().wrapping_sub(FIRST_FUNCTION) < functions
+                && slot.duration() != DURATION_ESCAPE
+                && least <= slot.begin
+                && slot.begin <= most
+                && slot.begin <= end
+                // Of an empty slot, or one that is not at hand, this does not hold.
+                && next.function() >= FIRST_FUNCTION
+                && end <= next.begin;
+            if !plain {
+                break;
+            }
+            goes_on = take.plain(&slot, at);
+            least = slot.begin;
+            at = behind;
+            slot = next;
+        }
+        (self.at, self.least_begin) = (at, least);
+        goes_on
     }
 
     /// The next event in brief.

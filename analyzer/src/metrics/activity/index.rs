@@ -18,7 +18,7 @@ use crate::trace::{Run, ThreadExtent};
 use super::kind::{FunctionKinds, KINDS, Kind};
 use super::{LONGEST, LongCall, SegmentActivity, stretch};
 use crate::metrics::segments::{Functions, Segment, Segmenter};
-use crate::metrics::spans::{SpanKind, Spans};
+use crate::metrics::spans::{Span, SpanKind, Spans};
 
 /// Events between two places of the table.
 pub const GRANULE: u64 = 1024;
@@ -260,55 +260,57 @@ impl RowFacts {
         let mut places = Vec::new();
         let (mut events, mut placed) = (0u64, None);
         let mut open: Vec<(u32, u64)> = Vec::new();
-        while let Some(span) = spans.next() {
-            let mut kind = Kind::Tool;
-            match span.kind {
-                SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
-                    kind = kinds.of(function);
-                    self.calls += 1;
-                    if matches!(span.kind, SpanKind::Call(_)) {
-                        self.keep_long(kind, function, span.begin_ticks, span.end_ticks);
+        loop {
+            let before = events;
+            spans.hand_on(&mut |span: Span| {
+                let mut kind = Kind::Tool;
+                match span.kind {
+                    SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
+                        kind = kinds.of(function);
+                        self.calls += 1;
+                        if matches!(span.kind, SpanKind::Call(_)) {
+                            self.keep_long(kind, function, span.begin_ticks, span.end_ticks);
+                        }
                     }
-                }
-                SpanKind::RegionBegin(id) => open.push((id, span.begin_ticks)),
-                SpanKind::RegionEnd(id) => {
-                    if let Some(at) = open.iter().rposition(|(other, _)| *other == id) {
-                        let (id, begin_ticks) = open.remove(at);
-                        self.keep_region(RegionTicks {
-                            id,
-                            begin_ticks,
-                            end_ticks: span.begin_ticks,
-                        });
+                    SpanKind::RegionBegin(id) => open.push((id, span.begin_ticks)),
+                    SpanKind::RegionEnd(id) => {
+                        if let Some(at) = open.iter().rposition(|(other, _)| *other == id) {
+                            let (id, begin_ticks) = open.remove(at);
+                            let end_ticks = span.begin_ticks;
+                            self.keep_region(RegionTicks { id, begin_ticks, end_ticks });
+                        }
                     }
+                    _ => {}
                 }
-                _ => {}
-            }
-            segmenter.push(&span, |segment| {
-                let before = segment.begin_ticks < span.begin_ticks;
-                let of_mpi = if before { poll_kind } else { kind };
-                ticks[kind_of(&segment, of_mpi) as usize] +=
-                    segment.end_ticks - segment.begin_ticks;
+                segmenter.push(&span, |segment| {
+                    let before = segment.begin_ticks < span.begin_ticks;
+                    let of_mpi = if before { poll_kind } else { kind };
+                    ticks[kind_of(&segment, of_mpi) as usize] +=
+                        segment.end_ticks - segment.begin_ticks;
+                });
+                if matches!(span.kind, SpanKind::Polls { .. }) {
+                    poll_kind = kind;
+                }
+                events += 1;
+                !events.is_multiple_of(GRANULE)
             });
-            if matches!(span.kind, SpanKind::Polls { .. }) {
-                poll_kind = kind;
+            done.fetch_add(events - before, Ordering::Relaxed);
+            if events == before {
+                break;
             }
-            events += 1;
-            if events.is_multiple_of(GRANULE) {
-                done.fetch_add(GRANULE, Ordering::Relaxed);
-                if let Some(position) = spans.position() {
-                    let (at_ticks, polls) = segmenter.state();
-                    let polls = polls & ((1 << POLLS_BITS) - 1) | (poll_kind as u64) << POLLS_BITS;
-                    // Before the row begins there is nothing to tell apart.
-                    if placed.replace(at_ticks) != Some(at_ticks) {
-                        places.push(Place { at_ticks, polls, position, ticks });
-                    }
+            let at_granule = events.is_multiple_of(GRANULE);
+            if let Some(position) = spans.position().filter(|_| at_granule) {
+                let (at_ticks, polls) = segmenter.state();
+                let polls = polls & ((1 << POLLS_BITS) - 1) | (poll_kind as u64) << POLLS_BITS;
+                // Before the row begins there is nothing to tell apart.
+                if placed.replace(at_ticks) != Some(at_ticks) {
+                    places.push(Place { at_ticks, polls, position, ticks });
                 }
             }
         }
         segmenter.finish(|segment| {
             ticks[kind_of(&segment, poll_kind) as usize] += segment.end_ticks - segment.begin_ticks;
         });
-        done.fetch_add(events % GRANULE, Ordering::Relaxed);
         for (id, begin_ticks) in open {
             self.keep_region(RegionTicks { id, begin_ticks, end_ticks: self.end_ticks });
         }
