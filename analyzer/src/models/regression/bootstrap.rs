@@ -6,11 +6,15 @@
 //! how far the candidates disagree belongs to the interval. Every other replica is of the fit with all
 //! columns, without selection: what selection has wrongly dropped, no replica of its own fit brings
 //! back.
+//!
+//! Where there are repetitions and noise only slows, even their minima lie above the truth. So in every
+//! other pair of replicas the times lie lower by as much as the repetitions say ([`Excess`]).
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::method::{self, Method, Settle};
+use super::points::Excess;
 use super::problem::Residual;
 
 /// What replicas are made of.
@@ -45,25 +49,28 @@ pub(super) fn replicas(
     residual: Residual,
     matrix: &DMatrix<f64>,
     sources: &[Source],
-    number: usize,
-    seed: u64,
+    excess: Option<Excess>,
+    (number, seed): (usize, u64),
 ) -> Vec<Replica> {
     (0..number)
         .into_par_iter()
         .filter_map(|replica| {
             let source = &sources[replica % sources.len()];
             let mut random = fastrand::Rng::with_seed(mixed(seed, replica));
+            let lower = excess.filter(|_| replica / sources.len() % 2 == 1);
+            let lower = lower.map_or(0.0, |excess| drawn(excess, &mut random));
             let times: Vec<f64> = source
                 .fitted
                 .iter()
-                .map(|time| {
+                .map(|fitted| {
+                    let time = fitted * (1.0 - lower * exponential(&mut random)).max(0.0);
                     let noise = source.spread * normal(&mut random);
                     let noisy = match residual {
                         Residual::Relative => time * (1.0 + noise),
                         Residual::Absolute => time + noise,
                     };
                     // A time is positive; the floor matters only where the model explains nothing.
-                    noisy.max(0.01 * time)
+                    noisy.max(0.01 * fitted)
                 })
                 .collect();
             let settle = match source.selects {
@@ -96,6 +103,18 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 /// Seeds of neighbouring seeds' replicas must not overlap (golden-ratio steps, as in SplitMix64).
 fn mixed(seed: u64, replica: usize) -> u64 {
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(replica as u64)
+}
+
+/// A mean excess that agrees with the measured one: the sum over the points is as one of exponential
+/// numbers.
+fn drawn(excess: Excess, random: &mut fastrand::Rng) -> f64 {
+    let sum: f64 = (0..excess.points).map(|_| exponential(random)).sum();
+    excess.mean * excess.points as f64 / sum.max(f64::MIN_POSITIVE)
+}
+
+/// An exponential number of mean 1.
+fn exponential(random: &mut fastrand::Rng) -> f64 {
+    -(1.0 - random.f64()).ln()
 }
 
 /// A standard normal number (Box and Muller 1958).

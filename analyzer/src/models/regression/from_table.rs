@@ -1,5 +1,6 @@
 //! A table of observations comes in, points with the minimum of their repetitions go out.
 
+use super::points::Excess;
 use super::{Points, RegressionError};
 use crate::models::Observations;
 
@@ -76,11 +77,13 @@ pub fn points_from(
         constants: constants.to_vec(),
         ..Points::default()
     };
+    let mut repetitions: Vec<Vec<f64>> = Vec::new();
     for group in table.groups(&names)? {
         let row = match &times {
             Some(times) => {
                 let row = group.smallest(times);
                 points.times.push(times[row]);
+                repetitions.push(group.rows.iter().map(|row| times[*row]).collect());
                 row
             }
             None => group.rows[0],
@@ -88,5 +91,6 @@ pub fn points_from(
         points.values.push(columns.iter().map(|column| column[row]).collect());
         points.places.push(table.place(row));
     }
+    points.excess = Excess::of(repetitions.iter().map(Vec::as_slice));
     Ok(points)
 }

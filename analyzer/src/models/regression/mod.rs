@@ -36,7 +36,7 @@ pub use error::RegressionError;
 pub use findings::{Findings, FitQuality, Held, Term};
 pub use from_table::{Condition, points_from};
 pub use method::Method;
-pub use points::{Identifiability, Points};
+pub use points::{Excess, Identifiability, Points};
 pub use problem::Residual;
 pub use two_step::{TwoStep, two_step};
 
@@ -154,8 +154,8 @@ impl Part {
             options.residual,
             &matrix,
             &sources,
-            options.replicas,
-            options.seed,
+            points.excess,
+            (options.replicas, options.seed),
         );
         let replica_share = (!replicas.is_empty()).then(|| {
             let chose: Vec<&bootstrap::Replica> = replicas.iter().filter(|r| r.selected).collect();

@@ -250,7 +250,11 @@ impl Matching<'_> {
     /// Hands on what has been matched since the last time.
     fn hand_on(&mut self) {
         let Self { channels, collectives, outlet, .. } = self;
-        channels.matched.drain(..).for_each(|pair| outlet.pair(&pair));
+        for pair in channels.matched.drain(..) {
+            if let Some(message) = outlet.message(&pair) {
+                outlet.found(message);
+            }
+        }
         collectives.complete.drain(..).for_each(|instance| outlet.instance(instance));
     }
 

@@ -289,14 +289,15 @@ impl<'a> Outlet<'a> {
         self.timeline.ranks[rank].clock.seconds(ticks)
     }
 
-    /// Takes a send and a receive that belong together.
-    pub fn pair(&mut self, pair: &Pair) {
+    /// The message that a send and a receive are that belong together; `None` where it is not certain that
+    /// there was one.
+    pub fn message(&mut self, pair: &Pair) -> Option<Message> {
         let Pair { key, send, receive } = pair;
         if let Some(reason) = receive.lost() {
             // What the receive took is known, but not when, or whether at all.
             self.unmatched_send(*key, send, reason);
             self.unmatched_receive(*key, receive, reason);
-            return;
+            return None;
         }
         self.summary.matched += 1;
         let said = receive.bytes.filter(|bytes| *bytes < MOST_STATUS_BYTES);
@@ -309,14 +310,18 @@ impl<'a> Outlet<'a> {
             begin_ticks: post.begin_ticks,
             end_ticks,
         };
-        let message = Message {
+        Some(Message {
             send: end(send.post.rank, &send.post, send.post.end_ticks),
             receive: end(receive.post.rank, &receive.post, receive.end_ticks()),
             communicator: key.communicator,
             tag: key.tag,
             bytes: send.bytes,
             wildcard: receive.wildcard,
-        };
+        })
+    }
+
+    /// Takes a message.
+    pub fn found(&mut self, message: Message) {
         self.found.push(Found::Message(message));
     }
 

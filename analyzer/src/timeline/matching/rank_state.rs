@@ -187,7 +187,10 @@ impl<'a> RankState<'a> {
             | Operation::Cancel
             | Operation::FreeRequest => self.complete_event(event, operation, m),
         }
-        m.hand_on();
+        // In shares what many events have brought is handed on at once.
+        if m.share.is_none() {
+            m.hand_on();
+        }
     }
 
     fn post(&self, thread: u32, event: &Event) -> Post {

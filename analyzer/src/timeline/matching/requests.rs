@@ -7,6 +7,7 @@
 //! call that completes its last use has begun.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -95,17 +96,24 @@ pub(super) enum Template {
     Nothing,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Rare, and large: kept out of the way of the others.
+#[derive(Debug, Clone)]
+struct Persistent<W, T> {
+    template: T,
+    active: Option<W>,
+}
+
+#[derive(Debug, Clone)]
 enum Request<W, T> {
     Once(W),
-    Persistent { template: T, active: Option<W> },
+    Persistent(Box<Persistent<W, T>>),
 }
 
 impl<W, T> Request<W, T> {
     fn work(self) -> Option<W> {
         match self {
             Self::Once(work) => Some(work),
-            Self::Persistent { active, .. } => active,
+            Self::Persistent(persistent) => persistent.active,
         }
     }
 }
@@ -113,7 +121,16 @@ impl<W, T> Request<W, T> {
 #[derive(Debug, Clone)]
 struct Handle<W, T> {
     first: Request<W, T>,
-    later: VecDeque<Request<W, T>>,
+    /// Mostly none.
+    #[allow(clippy::box_collection)] // Handles move: they are kept small.
+    later: Option<Box<VecDeque<Request<W, T>>>>,
+}
+
+impl<W, T> Handle<W, T> {
+    fn all(self) -> impl Iterator<Item = Request<W, T>> {
+        let later = self.later.into_iter().flat_map(|later| *later);
+        std::iter::once(self.first).chain(later)
+    }
 }
 
 /// What a completion or free found.
@@ -148,7 +165,8 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
 
     /// As [`Requests::made`], for a persistent one.
     pub fn made_persistent(&mut self, handle: u32, template: T) -> Vec<W> {
-        self.insert(handle, Request::Persistent { template, active: None }, true)
+        let persistent = Box::new(Persistent { template, active: None });
+        self.insert(handle, Request::Persistent(persistent), true)
     }
 
     fn insert(&mut self, handle: u32, request: Request<W, T>, own: bool) -> Vec<W> {
@@ -157,12 +175,14 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
             && !self.threaded
             && let Some(old) = self.handles.remove(&handle)
         {
-            stale.extend(std::iter::once(old.first).chain(old.later).filter_map(Request::work));
+            stale.extend(old.all().filter_map(Request::work));
         }
-        match self.handles.get_mut(&handle) {
-            Some(held) => held.later.push_back(request),
-            None => {
-                self.handles.insert(handle, Handle { first: request, later: VecDeque::new() });
+        match self.handles.entry(handle) {
+            Entry::Occupied(held) => {
+                held.into_mut().later.get_or_insert_default().push_back(request);
+            }
+            Entry::Vacant(place) => {
+                place.insert(Handle { first: request, later: None });
             }
         }
         stale
@@ -172,56 +192,69 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
     /// was not seen.
     pub fn template(&mut self, handle: u32) -> Option<(T, Option<W>)> {
         match &mut self.handles.get_mut(&handle)?.first {
-            Request::Persistent { template, active } => Some((*template, active.take())),
+            Request::Persistent(persistent) => {
+                Some((persistent.template, persistent.active.take()))
+            }
             Request::Once(_) => None,
         }
     }
 
     /// A persistent request was started.
     pub fn started(&mut self, handle: u32, work: W) {
-        if let Some(Handle { first: Request::Persistent { active, .. }, .. }) =
+        if let Some(Handle { first: Request::Persistent(persistent), .. }) =
             self.handles.get_mut(&handle)
         {
-            *active = Some(work);
+            persistent.active = Some(work);
         }
     }
 
     /// The operation that a handle stands for now.
     pub fn active(&self, handle: u32) -> Option<W> {
-        self.handles.get(&handle).and_then(|held| held.first.work())
+        match &self.handles.get(&handle)?.first {
+            Request::Once(work) => Some(*work),
+            Request::Persistent(persistent) => persistent.active,
+        }
     }
 
     /// A request was completed.
     pub fn completed(&mut self, handle: u32) -> Found<W> {
-        match self.handles.get_mut(&handle).map(|held| &mut held.first) {
-            Some(Request::Persistent { active, .. }) => {
-                active.take().map_or(Found::Inactive, Found::Active)
-            }
-            Some(Request::Once(_)) => self.freed(handle),
-            None => Found::Unknown,
-        }
+        self.ended(handle, false)
     }
 
     /// A request was freed, or its only operation completed.
     pub fn freed(&mut self, handle: u32) -> Found<W> {
-        let Some(held) = self.handles.get_mut(&handle) else { return Found::Unknown };
-        let first = held.first;
-        match held.later.pop_front() {
-            Some(next) => held.first = next,
+        self.ended(handle, true)
+    }
+
+    fn ended(&mut self, handle: u32, freed: bool) -> Found<W> {
+        let Entry::Occupied(mut held) = self.handles.entry(handle) else { return Found::Unknown };
+        let Handle { first, later } = held.get_mut();
+        let active = match first {
+            Request::Once(work) => Some(*work),
+            Request::Persistent(persistent) => {
+                let active = persistent.active.take();
+                if !freed {
+                    return active.map_or(Found::Inactive, Found::Active);
+                }
+                active
+            }
+        };
+        match later.as_mut().and_then(|later| later.pop_front()) {
+            Some(next) => *first = next,
             None => {
-                self.handles.remove(&handle);
+                held.remove();
             }
         }
-        first.work().map_or(Found::Inactive, Found::Active)
+        active.map_or(Found::Inactive, Found::Active)
     }
 
     /// Every operation that is still active and its handle, by handle.
     pub fn left(self) -> impl Iterator<Item = (u32, W)> {
         let mut handles: Vec<(u32, Handle<W, T>)> = self.handles.into_iter().collect();
         handles.sort_unstable_by_key(|(handle, _)| *handle);
-        let requests = handles.into_iter().flat_map(|(handle, held)| {
-            std::iter::once(held.first).chain(held.later).map(move |request| (handle, request))
-        });
+        let requests = handles
+            .into_iter()
+            .flat_map(|(handle, held)| held.all().map(move |request| (handle, request)));
         requests.filter_map(|(handle, request)| Some((handle, request.work()?)))
     }
 }

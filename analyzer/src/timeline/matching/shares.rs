@@ -127,7 +127,17 @@ impl Matching<'_> {
             }
             Mail::End { rank } => self.end_of_rank(rank),
         }
+    }
+
+    /// Hands on what was found, messages by the shortest way.
+    fn hand_on_to(&mut self, sink: &mut dyn MatchSink) {
+        for pair in self.channels.matched.drain(..) {
+            if let Some(message) = self.outlet.message(&pair) {
+                sink.message(&message);
+            }
+        }
         self.hand_on();
+        self.outlet.drain(sink);
     }
 }
 
@@ -219,7 +229,6 @@ impl RankOnItsWay<'_> {
                 state.finish(m);
             }
             m.end_of_rank(self.position);
-            m.hand_on();
             if let Some(share) = &mut m.share {
                 let others = (0..share.begins.len()).filter(|other| *other != share.number);
                 for other in others.collect::<Vec<_>>() {
@@ -255,12 +264,12 @@ impl<S: MatchSink> ShareOnItsWay<'_, S> {
         for mail in inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
             matching.take_mail(mail);
         }
-        matching.outlet.drain(sink);
+        matching.hand_on_to(sink);
         (self.taken, self.next_s) = (0, f64::INFINITY);
         for rank in ranks {
             self.taken += rank.take(until_s, turn, matching);
             self.next_s = self.next_s.min(rank.next_s().unwrap_or(f64::INFINITY));
-            matching.outlet.drain(sink);
+            matching.hand_on_to(sink);
         }
     }
 

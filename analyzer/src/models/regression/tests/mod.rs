@@ -20,7 +20,7 @@ fn grid(variables: &[(&str, &[f64])], constants: &[(&str, f64)]) -> Points {
         constants: constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
         places: (0..values.len()).map(|i| format!("line {}", i + 2)).collect(),
         values,
-        times: Vec::new(),
+        ..Points::default()
     }
 }
 
