@@ -385,7 +385,6 @@ fn predict_run(
         findings.runs.push(RunPrediction::new(name, &exchanges, of));
     }
     let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
-    let mpi = mpi.split(',').next().unwrap_or_default();
     notes.extend(machine.doubts_for(&hosts, mpi));
     Ok(notes)
 }

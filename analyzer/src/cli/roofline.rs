@@ -302,9 +302,7 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     }
     if let Some(machine) = machine {
         let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
-        notes.extend(
-            machine.doubts_for(&exchanges.hosts, mpi.split(',').next().unwrap_or_default()),
-        );
+        notes.extend(machine.doubts_for(&exchanges.hosts, mpi));
     }
     notes
 }

@@ -291,8 +291,7 @@ impl Machine {
     }
 
     /// Why figures of this machine may not hold for a run on those hosts under that MPI, in
-    /// sentences; nothing where they do. The MPI is compared as `kernels` names it ("Open MPI
-    /// v4.1.4").
+    /// sentences; nothing where they do. `mpi` is the library's own text.
     pub fn doubts_for(&self, hosts: &[String], mpi: &str) -> Vec<String> {
         let known: Vec<&str> = self.hosts().iter().map(|host| host.name.as_str()).collect();
         let strange: Vec<&str> =
@@ -305,15 +304,20 @@ impl Machine {
                 known.join(", ")
             ));
         }
-        let plain = |name: &str| name.replace(" v", " ").trim().to_owned();
-        if plain(mpi) != plain(&self.network.mpi) {
-            doubts.push(format!(
-                "the run used {mpi}, machine.json was measured under {}",
-                self.network.mpi
-            ));
+        let (run, measured) = (library_name(mpi), library_name(&self.network.mpi));
+        if run != measured {
+            doubts.push(format!("the run used {run}, machine.json was measured under {measured}"));
         }
         doubts
     }
+}
+
+/// "MPICH 4.0.2" of "MPICH Version:\t4.0.2\nMPICH Release date: …", "Open MPI 4.1.4" of "Open MPI v4.1.4,
+/// package: …".
+fn library_name(text: &str) -> String {
+    let first = text.split([',', '\n']).next().unwrap_or_default();
+    let plain = first.replace("Version:", " ").replace(" v", " ").replace('\0', " ");
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 impl Measured {

@@ -248,6 +248,10 @@ fn another_machine_is_told_from_this_one() {
     other.network.conditions.hosts[0].processors = 64;
     other.network.mpi = "MPICH 4.0.2".into();
     assert_eq!(one.differs_from(&other).len(), 2);
-    assert!(one.doubts_for(&["n1".into()], "Open MPI 4.1.4").is_empty());
+    assert!(one.doubts_for(&["n1".into()], "Open MPI v4.1.4, package: Debian").is_empty());
+    let mut of_mpich = one.clone();
+    of_mpich.network.mpi = "MPICH 4.0.2".into();
+    let text = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr 7";
+    assert!(of_mpich.doubts_for(&["n1".into()], text).is_empty());
     assert_eq!(one.doubts_for(&["n7".into()], "MPICH 4.0.2").len(), 2);
 }
