@@ -120,6 +120,38 @@ fn a_signal_leaves_nothing() {
     assert_eq!(count(), 0);
 }
 
+/// EZTrace writes OTF2 its own way: no MPI_Init, no MPI_Finalize, numbers of definitions with gaps.
+#[test]
+fn an_archive_of_another_tool_becomes_a_run_with_its_messages() {
+    let folder = Fresh::new();
+    let mut eztrace = Mpi::OpenMpi.launcher();
+    eztrace.args(["-n", "2", "eztrace", "-t", "openmpi", "-o"]).arg(folder.path());
+    eztrace.arg(victim(Mpi::OpenMpi, "sends_sizes")).arg("300").current_dir(folder.path());
+    eztrace.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    let traced = eztrace.output().expect("the launcher starts");
+    assert!(traced.status.success(), "{}", said(&traced));
+    let archive = folder.join("sends_sizes_trace/eztrace_log.otf2");
+    assert!(archive.is_file(), "is Debian's package eztrace installed? {}", said(&traced));
+
+    let run = folder.join("imported");
+    let imported = gammachi(&["import", "--out"], &[&run, &archive]);
+    assert!(imported.status.success(), "{}", said(&imported));
+    let report = gammachi(&["report", "--json"], &[&run]);
+    assert!(report.status.success(), "{}", said(&report));
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).expect("JSON");
+    let bytes: u64 = (0..300).sum();
+    assert_eq!(report["messages"]["matched"], 300, "{report}");
+    assert_eq!(report["messages"]["bytes"], bytes, "{report}");
+    assert_eq!(report["messages"]["unmatched"], 0, "{report}");
+    let calls = report["calls"].as_array().expect("a list");
+    let count =
+        |name: &str| calls.iter().find(|call| call["function"] == name).map(|c| &c["count"]);
+    for (name, expected) in [("MPI_Send", 300), ("MPI_Recv", 300), ("MPI_Barrier", 6)] {
+        assert_eq!(count(name), Some(&expected.into()), "{name}: {report}");
+    }
+    assert_eq!(report["diagnoses"].as_array().map(Vec::len), Some(0), "{report}");
+}
+
 #[test]
 fn what_is_damaged_is_not_imported() {
     let folder = Fresh::new();

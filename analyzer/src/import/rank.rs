@@ -372,7 +372,10 @@ impl RankWriter {
             }
         }
         definitions.push(Definition::RankBegin { ticks: begin });
-        definitions.push(Definition::RankEnd { ticks: end });
+        // Some tools stop before MPI_Finalize: the last event stands for it.
+        if self.finalize.is_some() {
+            definitions.push(Definition::RankEnd { ticks: end });
+        }
         let regions = self.regions.iter();
         definitions
             .extend(regions.map(|(name, id)| Definition::Region { id: *id, name: name.clone() }));

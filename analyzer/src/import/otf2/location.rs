@@ -94,6 +94,9 @@ pub struct InFlight {
     half: bool,
 }
 
+/// What is said of requests that stay in flight.
+pub const NEVER_COMPLETED: &str = "completions of requests, which the trace does not record";
+
 /// The requests of a rank, by OTF2's numbers.
 pub type InFlights = HashMap<u64, InFlight>;
 
@@ -322,7 +325,9 @@ impl<'a> Location<'a> {
         call.call.request = handle;
         call.made.push(made);
         let half = matches!(made, Made::Receive(_)) && call.call.receive.is_some();
-        self.requests.insert(id, InFlight { at: None, handle, half });
+        if self.requests.insert(id, InFlight { at: None, handle, half }).is_some() {
+            self.imported.miss(NEVER_COMPLETED);
+        }
     }
 
     /// Takes a request out that is complete.

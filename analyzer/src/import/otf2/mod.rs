@@ -230,6 +230,9 @@ impl<'a> Archive<'a> {
                     Failure::Run(source) => cannot_write(source),
                 })?;
             }
+            for _ in &requests {
+                imported.miss(location::NEVER_COMPLETED);
+            }
             imported.calls += writer.calls;
             let bound = self.definitions.property(*process, "clock bound ns");
             let bound = bound.and_then(|text| text.parse().ok());
