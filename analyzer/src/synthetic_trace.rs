@@ -12,6 +12,7 @@ use trace_format::header::{
     ClockAnchor, ClockExchange, Definition, FileHeader, Phase, ThreadUsage,
 };
 use trace_format::layout::*;
+use trace_format::writer::chunk;
 
 /// A directory of its own that is removed with the value.
 #[derive(Debug)]
@@ -356,7 +357,7 @@ impl SyntheticRank {
             records.extend(payload);
             records.resize(end, 0);
         }
-        push_chunk(&mut file, CHUNK_DEFINITIONS, 0, 0, 0, &records);
+        file.extend(chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records));
         let slots_a_chunk = (MAPPING_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         for (thread, slots) in self.threads.iter().enumerate() {
             for (sequence, slots) in slots.chunks(slots_a_chunk).enumerate() {
@@ -364,39 +365,9 @@ impl SyntheticRank {
                     slots.iter().flat_map(|slot| bytes_of(slot).to_vec()).collect();
                 let opened = slots[0].begin;
                 let (thread, sequence) = (thread as u32, sequence as u32);
-                push_chunk(&mut file, CHUNK_EVENTS, thread, sequence, opened, &bytes);
+                file.extend(chunk((CHUNK_EVENTS, thread, sequence, opened), &bytes));
             }
         }
         file
     }
-}
-
-fn push_chunk(
-    file: &mut Vec<u8>,
-    kind: u16,
-    thread: u32,
-    sequence: u32,
-    opened_ticks: u64,
-    content: &[u8],
-) {
-    let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(CHUNK_GRANULE as usize);
-    let mut header = ChunkHeader {
-        magic: CHUNK_MAGIC,
-        kind,
-        flags: 0,
-        thread,
-        sequence,
-        length: length as u64,
-        opened_ticks,
-        thread_os_id: 1 + thread,
-        crc: 0,
-        previous_minor_faults: 0,
-        reserved1: [0; 2],
-    };
-    let (from, to) = CHUNK_CRC_COVERS;
-    header.crc = checksum(&bytes_of(&header)[from..to]);
-    let start = file.len();
-    file.extend(bytes_of(&header));
-    file.extend(content);
-    file.resize(start + length, 0);
 }

@@ -173,7 +173,11 @@ fn definition_chunk(definitions: &[Definition]) -> io::Result<Vec<u8>> {
     Ok(chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records))
 }
 
-fn chunk((kind, thread, sequence, opened_ticks): (u16, u32, u32, u64), content: &[u8]) -> Vec<u8> {
+/// A chunk of a kind, thread, sequence and counter at its opening, around its slots or records.
+pub fn chunk(
+    (kind, thread, sequence, opened_ticks): (u16, u32, u32, u64),
+    content: &[u8],
+) -> Vec<u8> {
     let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(CHUNK_GRANULE as usize);
     let mut header = ChunkHeader {
         magic: CHUNK_MAGIC,

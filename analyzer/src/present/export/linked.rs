@@ -1,6 +1,8 @@
 //! A run as one walk in order of time: begins and ends that nest come out of [`Steps`], the messages
 //! and collective operations that belong to them out of [`Traffic`]; both together go out.
 
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use super::content::{Call, Content};
@@ -61,4 +63,40 @@ pub fn walk(
     }
     let collectives = traffic.operations().map_err(&aside)?;
     Ok(Written { calls, messages: traffic.messages.count(), collectives })
+}
+
+/// Writes a format that has the begins and ends of all threads in one order of time.
+pub trait StepWriter {
+    /// What stands before the first step.
+    fn preamble(&mut self) -> io::Result<()>;
+    /// A call, a stretch of the recorder's time or a region begins.
+    fn begin(&mut self, step: &Step, sent: &[Link], operation: Option<&Link>) -> io::Result<()>;
+    /// It ends.
+    fn end(&mut self, step: &Step, received: &[Link]) -> io::Result<()>;
+    /// What stands behind the last step; everything is in the file then.
+    fn close(self) -> io::Result<()>;
+}
+
+/// Writes the run into a new file.
+pub fn write_steps<'a, W: StepWriter>(
+    content: &'a Content<'a>,
+    path: &Path,
+    scratch: &Path,
+    progress: &dyn Progress,
+    writer: impl FnOnce(&'a Content<'a>, BufWriter<File>) -> W,
+) -> Result<Written, ExportError> {
+    let traffic = Traffic::gather(content, scratch, progress)?;
+    let failed = ExportError::io(path);
+    let file = File::create_new(path).map_err(&failed)?;
+    let mut out = writer(content, BufWriter::with_capacity(1 << 20, file));
+    out.preamble().map_err(&failed)?;
+    let written = walk(content, &traffic, scratch, progress, &mut |linked| {
+        let LinkedStep { step, sent, received, operation } = linked;
+        match step.begins {
+            true => out.begin(step, sent, operation.as_ref()).map_err(&failed),
+            false => out.end(step, received).map_err(&failed),
+        }
+    })?;
+    out.close().map_err(&failed)?;
+    Ok(written)
 }

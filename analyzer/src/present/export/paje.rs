@@ -6,10 +6,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::content::{Call, Content, What};
-use super::linked::{LinkedStep, walk};
+use super::linked::{StepWriter, write_steps};
 use super::perfetto::step_name;
 use super::steps::{Kind, Link, Step};
-use super::traffic::Traffic;
 use super::{ExportError, Progress, Written};
 
 /// Which fields each kind of event has; the header of the file.
@@ -147,27 +146,6 @@ impl Out<'_> {
         format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
     }
 
-    fn preamble(&mut self) -> io::Result<()> {
-        let head = &self.content.head;
-        let mut text = HEADER.to_owned();
-        text += "0 R 0 \"Run\"\n0 P R \"Rank\"\n0 T P \"Thread\"\n1 S T \"State\"\n\
-                 2 M R T T \"Message\"\n11 F R \"Fact\"\n";
-        text += &format!("4 0 run R 0 {}\n", quoted(&head.title));
-        for (place, rank) in head.ranks.iter().enumerate() {
-            let name = quoted(&format!("rank {}", rank.rank));
-            text += &format!("4 0 p{place} P run {name}\n");
-            for &thread in &rank.threads {
-                let name = quoted(&format!("rank {} thread {thread}", rank.rank));
-                text += &format!("4 0 p{place}t{thread} T p{place} {name}\n");
-            }
-        }
-        // Comments would do, but ViTE warns of each.
-        for fact in self.facts() {
-            text += &format!("12 0 F run {}\n", quoted(&fact));
-        }
-        self.file.write_all(text.as_bytes())
-    }
-
     /// What has no place in Paje: the date, clocks, communicators.
     fn facts(&self) -> Vec<String> {
         let head = &self.content.head;
@@ -209,6 +187,29 @@ impl Out<'_> {
             writeln!(self.file, "3 v{index} S {name} \"{colour}\"")?;
         }
         Ok(index)
+    }
+}
+
+impl StepWriter for Out<'_> {
+    fn preamble(&mut self) -> io::Result<()> {
+        let head = &self.content.head;
+        let mut text = HEADER.to_owned();
+        text += "0 R 0 \"Run\"\n0 P R \"Rank\"\n0 T P \"Thread\"\n1 S T \"State\"\n\
+                 2 M R T T \"Message\"\n11 F R \"Fact\"\n";
+        text += &format!("4 0 run R 0 {}\n", quoted(&head.title));
+        for (place, rank) in head.ranks.iter().enumerate() {
+            let name = quoted(&format!("rank {}", rank.rank));
+            text += &format!("4 0 p{place} P run {name}\n");
+            for &thread in &rank.threads {
+                let name = quoted(&format!("rank {} thread {thread}", rank.rank));
+                text += &format!("4 0 p{place}t{thread} T p{place} {name}\n");
+            }
+        }
+        // Comments would do, but ViTE warns of each.
+        for fact in self.facts() {
+            text += &format!("12 0 F run {}\n", quoted(&fact));
+        }
+        self.file.write_all(text.as_bytes())
     }
 
     fn begin(&mut self, step: &Step, sent: &[Link], operation: Option<&Link>) -> io::Result<()> {
@@ -279,19 +280,6 @@ pub(super) fn write(
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    let traffic = Traffic::gather(content, scratch, progress)?;
-    let failed = ExportError::io(path);
-    let file = File::create_new(path).map_err(&failed)?;
-    let file = BufWriter::with_capacity(1 << 20, file);
-    let mut out = Out { content, file, named: Vec::new(), line: String::new() };
-    out.preamble().map_err(&failed)?;
-    let written = walk(content, &traffic, scratch, progress, &mut |linked| {
-        let LinkedStep { step, sent, received, operation } = linked;
-        match step.begins {
-            true => out.begin(step, sent, operation.as_ref()).map_err(&failed),
-            false => out.end(step, received).map_err(&failed),
-        }
-    })?;
-    out.close().map_err(&failed)?;
-    Ok(written)
+    let writer = |content, file| Out { content, file, named: Vec::new(), line: String::new() };
+    write_steps(content, path, scratch, progress, writer)
 }

@@ -6,9 +6,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::content::{Call, Content, What};
-use super::linked::{LinkedStep, walk};
+use super::linked::{StepWriter, write_steps};
 use super::steps::{Kind, Link, Step};
-use super::traffic::Traffic;
 use super::{ExportError, Progress, Written};
 
 /// An encoded message, or the beginning of one.
@@ -109,65 +108,6 @@ impl Out<'_> {
         (at_ns - self.content.head.first_ns).max(0) as u64
     }
 
-    fn preamble(&mut self) -> io::Result<()> {
-        let content = self.content;
-        let head = &content.head;
-        self.packet(|packet| {
-            packet.number(SEQUENCE_FLAGS, STATE_CLEARED).message(INTERNED_DATA, |interned| {
-                for (name, iid) in ANNOTATIONS.iter().zip(1..) {
-                    interned.message(3, |entry| {
-                        entry.number(1, iid).text(2, name);
-                    });
-                }
-                for (name, iid) in ["call", "region", "recorder"].iter().zip(1..) {
-                    interned.message(1, |entry| {
-                        entry.number(1, iid).text(2, name);
-                    });
-                }
-            });
-        })?;
-        if let Some(zero_unix_ns) = head.zero_unix_ns {
-            let unix_ns = (zero_unix_ns + head.first_ns).max(0) as u64;
-            self.packet(|packet| {
-                packet.message(CLOCK_SNAPSHOT, |snapshot| {
-                    for (clock, at) in [(BOOTTIME, 0), (REALTIME, unix_ns)] {
-                        snapshot.message(1, |entry| {
-                            entry.number(1, clock).number(2, at);
-                        });
-                    }
-                });
-            })?;
-        }
-        for (place, rank) in head.ranks.iter().enumerate() {
-            let bound = match rank.bound_ns {
-                Some(bound) => format!(", clock within {bound:.0} ns"),
-                None => String::new(),
-            };
-            let process = format!("rank {} ({}{bound})", rank.rank, rank.host);
-            self.packet(|packet| {
-                packet.message(TRACK_DESCRIPTOR, |track| {
-                    track.number(1, track_of(place, None));
-                    track.message(3, |descriptor| {
-                        descriptor.number(1, pid(place)).text(6, &process);
-                    });
-                });
-            })?;
-            for &thread in &rank.threads {
-                self.packet(|packet| {
-                    packet.message(TRACK_DESCRIPTOR, |track| {
-                        track.number(1, track_of(place, Some(thread)));
-                        track.number(5, track_of(place, None));
-                        track.message(4, |descriptor| {
-                            descriptor.number(1, pid(place)).number(2, tid(place, thread));
-                            descriptor.text(5, &format!("thread {thread}"));
-                        });
-                    });
-                })?;
-            }
-        }
-        Ok(())
-    }
-
     /// The number that a step's name is interned under, its category, and whether it is new.
     fn name(&mut self, step: &Step) -> (u64, u64, Option<String>) {
         let head = &self.content.head;
@@ -184,47 +124,6 @@ impl Out<'_> {
         let new = !std::mem::replace(&mut self.named[index], true);
         let text = new.then(|| step_name(self.content, step));
         (index as u64 + 1, category, text)
-    }
-
-    fn begin(&mut self, step: &Step, sent: &[Link], operation: Option<&Link>) -> io::Result<()> {
-        let content = self.content;
-        let (iid, category, new) = self.name(step);
-        let at = self.time(step.at_ns);
-        let track = track_of(step.call.rank, Some(step.call.thread));
-        self.packet(|packet| {
-            packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
-            if let Some(name) = new {
-                packet.message(INTERNED_DATA, |interned| {
-                    interned.message(2, |entry| {
-                        entry.number(1, iid).text(2, &name);
-                    });
-                });
-            }
-            packet.message(TRACK_EVENT, |event| {
-                event.number(9, SLICE_BEGIN).number(11, track).number(3, category).number(10, iid);
-                if step.kind == Kind::Call {
-                    annotations(content, &step.call, operation, event);
-                }
-                for link in sent {
-                    event.fixed(47, link.number + 1);
-                }
-            });
-        })
-    }
-
-    fn end(&mut self, step: &Step, received: &[Link]) -> io::Result<()> {
-        let at = self.time(step.at_ns);
-        let track = track_of(step.call.rank, Some(step.call.thread));
-        self.packet(|packet| {
-            packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
-            packet.message(TRACK_EVENT, |event| {
-                event.number(9, SLICE_END).number(11, track);
-                // An arrow that a wrong clock turns round is drawn, too: it does not end here.
-                for link in received {
-                    event.fixed(47, link.number + 1);
-                }
-            });
-        })
     }
 }
 
@@ -293,6 +192,112 @@ fn annotations(content: &Content, call: &Call, operation: Option<&Link>, event: 
     }
 }
 
+impl StepWriter for Out<'_> {
+    fn preamble(&mut self) -> io::Result<()> {
+        let content = self.content;
+        let head = &content.head;
+        self.packet(|packet| {
+            packet.number(SEQUENCE_FLAGS, STATE_CLEARED).message(INTERNED_DATA, |interned| {
+                for (name, iid) in ANNOTATIONS.iter().zip(1..) {
+                    interned.message(3, |entry| {
+                        entry.number(1, iid).text(2, name);
+                    });
+                }
+                for (name, iid) in ["call", "region", "recorder"].iter().zip(1..) {
+                    interned.message(1, |entry| {
+                        entry.number(1, iid).text(2, name);
+                    });
+                }
+            });
+        })?;
+        if let Some(zero_unix_ns) = head.zero_unix_ns {
+            let unix_ns = (zero_unix_ns + head.first_ns).max(0) as u64;
+            self.packet(|packet| {
+                packet.message(CLOCK_SNAPSHOT, |snapshot| {
+                    for (clock, at) in [(BOOTTIME, 0), (REALTIME, unix_ns)] {
+                        snapshot.message(1, |entry| {
+                            entry.number(1, clock).number(2, at);
+                        });
+                    }
+                });
+            })?;
+        }
+        for (place, rank) in head.ranks.iter().enumerate() {
+            let bound = match rank.bound_ns {
+                Some(bound) => format!(", clock within {bound:.0} ns"),
+                None => String::new(),
+            };
+            let process = format!("rank {} ({}{bound})", rank.rank, rank.host);
+            self.packet(|packet| {
+                packet.message(TRACK_DESCRIPTOR, |track| {
+                    track.number(1, track_of(place, None));
+                    track.message(3, |descriptor| {
+                        descriptor.number(1, pid(place)).text(6, &process);
+                    });
+                });
+            })?;
+            for &thread in &rank.threads {
+                self.packet(|packet| {
+                    packet.message(TRACK_DESCRIPTOR, |track| {
+                        track.number(1, track_of(place, Some(thread)));
+                        track.number(5, track_of(place, None));
+                        track.message(4, |descriptor| {
+                            descriptor.number(1, pid(place)).number(2, tid(place, thread));
+                            descriptor.text(5, &format!("thread {thread}"));
+                        });
+                    });
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, step: &Step, sent: &[Link], operation: Option<&Link>) -> io::Result<()> {
+        let content = self.content;
+        let (iid, category, new) = self.name(step);
+        let at = self.time(step.at_ns);
+        let track = track_of(step.call.rank, Some(step.call.thread));
+        self.packet(|packet| {
+            packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
+            if let Some(name) = new {
+                packet.message(INTERNED_DATA, |interned| {
+                    interned.message(2, |entry| {
+                        entry.number(1, iid).text(2, &name);
+                    });
+                });
+            }
+            packet.message(TRACK_EVENT, |event| {
+                event.number(9, SLICE_BEGIN).number(11, track).number(3, category).number(10, iid);
+                if step.kind == Kind::Call {
+                    annotations(content, &step.call, operation, event);
+                }
+                for link in sent {
+                    event.fixed(47, link.number + 1);
+                }
+            });
+        })
+    }
+
+    fn end(&mut self, step: &Step, received: &[Link]) -> io::Result<()> {
+        let at = self.time(step.at_ns);
+        let track = track_of(step.call.rank, Some(step.call.thread));
+        self.packet(|packet| {
+            packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
+            packet.message(TRACK_EVENT, |event| {
+                event.number(9, SLICE_END).number(11, track);
+                // An arrow that a wrong clock turns round is drawn, too: it does not end here.
+                for link in received {
+                    event.fixed(47, link.number + 1);
+                }
+            });
+        })
+    }
+
+    fn close(self) -> io::Result<()> {
+        self.file.into_inner().map(drop).map_err(|error| error.into_error())
+    }
+}
+
 /// Writes the run.
 pub(super) fn write(
     content: &Content,
@@ -300,19 +305,6 @@ pub(super) fn write(
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    let traffic = Traffic::gather(content, scratch, progress)?;
-    let failed = ExportError::io(path);
-    let file = File::create_new(path).map_err(&failed)?;
-    let file = BufWriter::with_capacity(1 << 20, file);
-    let mut out = Out { content, file, named: Vec::new() };
-    out.preamble().map_err(&failed)?;
-    let written = walk(content, &traffic, scratch, progress, &mut |linked| {
-        let LinkedStep { step, sent, received, operation } = linked;
-        match step.begins {
-            true => out.begin(step, sent, operation.as_ref()).map_err(&failed),
-            false => out.end(step, received).map_err(&failed),
-        }
-    })?;
-    out.file.into_inner().map_err(|error| failed(error.into_error()))?;
-    Ok(written)
+    let writer = |content, file| Out { content, file, named: Vec::new() };
+    write_steps(content, path, scratch, progress, writer)
 }
