@@ -7,9 +7,12 @@ use crate::trace::Run;
 /// Longest list of arguments or numbers in a line, characters.
 const MOST_CHARACTERS: usize = 48;
 
-/// The program's name; of several programs all names.
+/// The program's name; of several programs all names. Traces of other tools may have none.
 pub(super) fn program(run: &Run) -> String {
-    let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let name = |path: &str| match path.rsplit('/').next().unwrap_or(path) {
+        "" => "unknown program".to_owned(),
+        name => name.to_owned(),
+    };
     let names: BTreeSet<String> =
         run.ranks.iter().map(|rank| name(&rank.file.header.program)).collect();
     names.into_iter().collect::<Vec<_>>().join(" : ")
