@@ -303,7 +303,10 @@ fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: us
         hand_over(shares);
         let taken: u64 = shares.iter().map(|share| share.taken).sum();
         let next_s = shares.iter().map(|share| share.next_s).fold(f64::INFINITY, f64::min);
-        if next_s <= until_s {
+        if taken == 0 {
+            // Too short a step for such large numbers.
+            step_s *= 2.0;
+        } else if next_s <= until_s {
             // Some rank has more than its turn: those that are ahead of it wait.
             step_s = (step_s / 2.0).max(LEAST_STEP_S);
         } else if taken < EVENTS_IN_FLIGHT as u64 / 2 {

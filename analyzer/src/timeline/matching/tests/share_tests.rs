@@ -63,3 +63,43 @@ fn what_depends_on_time_or_spans_ranks_is_not() {
     let [first, second, _] = finished(ring::<3>());
     assert_eq!(shares_of(&[first, second]), None);
 }
+
+#[test]
+fn shares_come_to_their_end_whatever_the_counters_say() {
+    // Years apart, by numbers of which neighbours are one in floating point.
+    let mut ranks = world::<3>();
+    for (rank, events) in ranks.iter_mut().enumerate() {
+        let (next, previous) = ((rank as i32 + 1) % 3, (rank as i32 + 2) % 3);
+        for begin in [1 << 40, 1 << 61, (1 << 61) + 1, (1 << 62) + 7, (1 << 62) + 8] {
+            events.says("MPI_Isend", begin, begin, on_world(next, 5, 8).request(6));
+            events.says("MPI_Recv", begin, begin + 1, on_world(previous, 5, 8));
+            events.says("MPI_Wait", begin + 1, begin + 1, completed(6, 0, 0, 0));
+        }
+        events.finalize(1 << 63, (1 << 63) + 10);
+    }
+    assert_eq!(shares_of(&ranks), Some(3));
+    let directory = RunDirectory::of(&ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    let shares = match_in_shares(&run, &timeline, &communicators, 2, Found::default).unwrap();
+    assert_eq!(shares.iter().map(|(summary, _)| summary.matched).sum::<u64>(), 15);
+}
+
+#[test]
+fn a_rank_with_more_than_its_turn_does_not_hold_up_the_others_messages() {
+    // Rank 0 sends far more in one stretch than a round has room for; the others wait at its end.
+    const MESSAGES: u64 = 3 * (1 << 16);
+    let mut ranks = world::<2>();
+    for i in 0..MESSAGES {
+        ranks[0].says("MPI_Send", at(2 * i), at(2 * i + 1), on_world(1, 6, 4));
+        ranks[1].says(
+            "MPI_Recv",
+            at(50_000_000 + 2 * i),
+            at(50_000_001 + 2 * i),
+            on_world(0, 6, 4),
+        );
+    }
+    let (found, summary) = match_ranks(&ranks);
+    assert_eq!((found.messages.len() as u64, summary.matched), (MESSAGES, MESSAGES));
+}
