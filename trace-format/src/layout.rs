@@ -274,7 +274,7 @@ impl CounterSlot {
     /// The reading in the two words from `peer` on, where they are one.
     pub fn from_payload(payload: [u64; 2]) -> Option<Self> {
         let [reason_and_low, bytes_and_high] = payload;
-        (reason_and_low as u32 as i32 == ToolReason::Counters as i32).then(|| Self {
+        (reason_and_low as u32 as i32 == ToolReason::Counters as i32).then_some(Self {
             number: bytes_and_high as u32 & 0xffff,
             value: reason_and_low >> 32 | bytes_and_high >> 32 << 32,
             state: bytes_and_high as u32 >> 16,
