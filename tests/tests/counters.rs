@@ -142,7 +142,7 @@ under_both! {
 
     fn a_program_that_takes_the_descriptors_keeps_its_file(mpi) {
         let recorded = counting(mpi, "closes", "faults=software:2").record();
-        assert_eq!(recorded.expect_code(0).stdout, "ran\n");
+        assert_eq!(recorded.output.expect_code(0).stdout, "ran\n");
         let solve = counters(&recorded, &region("solve"));
         let why = solve[0].ranks[0].count.as_ref().unwrap_err();
         assert!(why.contains("could not be read"), "{why}");
@@ -151,7 +151,7 @@ under_both! {
     fn what_is_no_counter_is_said_and_the_program_runs(mpi) {
         let job = counting(mpi, "", "bytes");
         let recorded = job.record();
-        assert_eq!(recorded.expect_code(0).stdout, job.bare().stdout);
+        assert_eq!(recorded.output.expect_code(0).stdout, job.bare().stdout);
         let said = recorded.output.own_lines().join("\n");
         assert!(said.contains("GAMMACHI_COUNTERS") && said.contains("no built-in choice"), "{said}");
         assert_eq!(counters(&recorded, &Selection::Whole), []);
