@@ -284,6 +284,21 @@ impl SyntheticRank {
         self.timed(thread, TOOL, reason as i32, begin, end)
     }
 
+    /// A counter's reading at a region's marker.
+    pub fn counted(
+        &mut self,
+        thread: usize,
+        reading: CounterSlot,
+        begin: u64,
+        end: u64,
+    ) -> &mut Self {
+        self.tool(thread, ToolReason::Counters, begin, end);
+        let (tag, bytes, request) = reading.fields();
+        let slot = self.threads[thread].last_mut().unwrap();
+        *slot = Slot { tag, bytes, request, ..*slot };
+        self
+    }
+
     pub fn region_begin(&mut self, thread: usize, id: u32, at: u64) -> &mut Self {
         self.timed(thread, REGION_BEGIN, id as i32, at, at)
     }

@@ -23,6 +23,7 @@
 //! | `abi` | where the loaded MPI keeps what a status says |
 //! | `thread_block` | what a thread needs on that path |
 //! | `counter` | the cycle counter |
+//! | `counters` | counters of processor and kernel, where the user asks for them |
 //! | `window` | the thread's windows: memory that its events go to |
 //! | `keeping` | what becomes of a full window, by the run's policy |
 //! | `peers` | which ranks run on the same host |
@@ -62,6 +63,7 @@ mod communicators;
 mod completions;
 mod compute;
 mod counter;
+mod counters;
 mod datatypes;
 mod entries;
 mod exceptions;

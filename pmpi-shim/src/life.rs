@@ -21,6 +21,7 @@ use crate::clock_schedule;
 use crate::communicators;
 use crate::compute;
 use crate::counter;
+use crate::counters;
 use crate::ignored_statuses;
 use crate::keeping;
 use crate::machine;
@@ -255,6 +256,7 @@ unsafe fn try_start(
     unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     compute::set_mode(&settings.compute, settings.flops);
     region::choose(&settings.compute);
+    counters::open(&settings.counters);
     // SAFETY: the calling thread's block, whose window was opened above.
     unsafe {
         let slot = crate::path::take_slot(block);
@@ -265,7 +267,9 @@ unsafe fn try_start(
     STATE.store(RECORDING, Relaxed);
     let ticks = counter::now();
     totals::stretch_begins(ticks);
-    define(&Definition::RankBegin { ticks }).map_err(Some)
+    define(&Definition::RankBegin { ticks }).map_err(Some)?;
+    counters::write_down(Phase::Init, ticks);
+    Ok(())
 }
 
 /// Makes the rank's file (the one that decided has made its own already) and fills its beginning.
@@ -447,12 +451,14 @@ fn write_identity(
 pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
     let _own = OwnWork::begin();
     let _ = catch_unwind(AssertUnwindSafe(|| {
+        let counted = counters::read();
         let work_begin = counter::now();
         presence::withdraw();
         clock_schedule::end();
         let exchanger = EXCHANGER.lock().unwrap_or_else(PoisonError::into_inner).take();
         totals::stretch_ends(begin);
         let _ = define(&Definition::RankEnd { ticks: begin });
+        counters::write(counted, Phase::Finalize, begin);
         for usage in machine::thread_usages(Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));
         }

@@ -324,9 +324,12 @@ unsafe fn close_long(
 }
 
 /// Moves to a new window unless an event and that many slots more fit the current one.
+///
+/// # Safety
+/// `block` is the calling thread's.
 #[inline(always)]
-unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
-    // SAFETY: the calling thread's block.
+pub unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
+    // SAFETY: the caller's promise.
     unsafe {
         let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
         if left < (slots + 1) * size_of::<Slot>() {

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use trace_format::header::Definition;
-use trace_format::layout::{REGION_BEGIN, REGION_END, slot_word};
+use trace_format::layout::{REGION_BEGIN, REGION_END, Slot, slot_word};
 
 use crate::counter;
+use crate::counters;
 use crate::life;
 use crate::path::{is_inside, publish, take_slot};
 use crate::real_entry::OwnWork;
@@ -111,9 +112,23 @@ unsafe fn mark(name: *const c_char, function: u16) {
             return;
         }
         let Ok(id) = catch_unwind(|| id_of(CStr::from_ptr(name))) else { return };
+        if let Some(opened) = counters::opened() {
+            return counters::mark(block, opened, id, function);
+        }
         let slot = take_slot(block);
-        let begin = counter::read(block);
-        (&raw mut (*slot).begin).write_volatile(begin);
+        write_marker(slot, id, function, counter::read(block));
+    }
+}
+
+/// Fills a marker's slot.
+///
+/// # Safety
+/// `slot` is the calling thread's, not published yet.
+#[inline(always)]
+pub unsafe fn write_marker(slot: *mut Slot, id: u32, function: u16, ticks: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (&raw mut (*slot).begin).write_volatile(ticks);
         (&raw mut (*slot).peer).write_volatile(id as i32);
         publish(slot, slot_word(0, function, 0));
     }

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use trace_format::byte_size;
+use trace_format::counters::{self, CounterRequest};
 use trace_format::header::{Keeping, KeepingPolicy};
 
 /// How the run is to be recorded.
@@ -21,6 +22,8 @@ pub struct Settings {
     pub compute: String,
     /// `GAMMACHI_FLOPS=1`: interposed compute functions are recorded whatever counts as computation.
     pub flops: bool,
+    /// `GAMMACHI_COUNTERS`: counters of processor and kernel to read; none without it.
+    pub counters: Vec<CounterRequest>,
     /// `GAMMACHI_PARAMS`: `N=20000,NB=80`.
     pub parameters: Vec<(String, String)>,
     /// `GAMMACHI_KEEP` and `GAMMACHI_MAX_BYTES`: which events are kept, in how many bytes.
@@ -103,6 +106,14 @@ impl Settings {
             }
         };
         let keeping = Keeping { policy, max_bytes };
+        let counters = match text("GAMMACHI_COUNTERS").map(|text| counters::parse(&text)) {
+            None => Vec::new(),
+            Some(Ok(requests)) => requests,
+            Some(Err(why)) => {
+                complaints.push(format!("GAMMACHI_COUNTERS: {why}; no counter is read"));
+                Vec::new()
+            }
+        };
         let compute = match text("GAMMACHI_COMPUTE") {
             None => "outside".to_owned(),
             Some(value) if ["outside", "blas", "regions"].contains(&value.as_str()) => value,
@@ -124,6 +135,7 @@ impl Settings {
             level: level.min(HIGHEST_LEVEL),
             compute,
             flops: text("GAMMACHI_FLOPS").is_some_and(|value| value != "0"),
+            counters,
             parameters: text("GAMMACHI_PARAMS").map(|all| parameters(&all)).unwrap_or_default(),
             keeping,
             clock_rounds,

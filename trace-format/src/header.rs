@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::CounterEvent;
+
 /// The encoded payload of the header area: who recorded, what, where and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileHeader {
@@ -118,6 +120,40 @@ pub enum Definition {
     ClockBound(ClockBound),
     /// How well the host's CLOCK_REALTIME follows UTC.
     SystemClock(SystemClock),
+    /// A counter that was asked for.
+    Counter(Counter),
+    /// Counters as they stood where the rank's stretch begins or ends.
+    CounterReading(CounterReading),
+}
+
+/// A counter (perf_event) that was asked for, and what became of it on this rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counter {
+    /// Number that readings carry; one a counter.
+    pub number: u32,
+    /// Name as the user gave it.
+    pub name: String,
+    /// What it adds up; empty where there is no built-in choice.
+    pub events: Vec<CounterEvent>,
+    /// Whether the events are the built-in choice for the processor.
+    pub built_in: bool,
+    /// Threads that it was opened for; those that they make later count, too.
+    pub threads: u32,
+    /// Threads that were there already and could not be counted.
+    pub missed_threads: u32,
+    /// Why it is not read, as a sentence; empty where it is.
+    pub unavailable: String,
+}
+
+/// Counters of the process at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterReading {
+    /// Init where τ_i begins, finalize where it ends.
+    pub phase: Phase,
+    /// Counter of time: that of RankBegin or RankEnd.
+    pub ticks: u64,
+    /// Number of the counter, its value since it was opened, state ([`crate::counters::SCALED`] …).
+    pub values: Vec<(u32, u64, u32)>,
 }
 
 /// A program or shared library as it is mapped into the process.

@@ -17,6 +17,7 @@
 pub mod byte_size;
 pub mod clock_estimate;
 pub mod compute;
+pub mod counters;
 pub mod encoding;
 pub mod environment;
 pub mod functions;

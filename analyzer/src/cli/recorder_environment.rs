@@ -21,6 +21,8 @@ pub const GAMMACHI_LEVEL: &str = "GAMMACHI_LEVEL";
 pub const GAMMACHI_COMPUTE: &str = "GAMMACHI_COMPUTE";
 /// Whether interposed compute functions are recorded for their operations, whatever counts as computation.
 pub const GAMMACHI_FLOPS: &str = "GAMMACHI_FLOPS";
+/// Counters of processor and kernel to read: [`trace_format::counters::parse`].
+pub const GAMMACHI_COUNTERS: &str = "GAMMACHI_COUNTERS";
 /// Which events stay one by one where there are too many: `first`, `last` or `totals`.
 pub const GAMMACHI_KEEP: &str = "GAMMACHI_KEEP";
 /// Bytes of a rank's file beyond which events become totals; 0: no limit.

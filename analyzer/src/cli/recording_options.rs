@@ -7,13 +7,13 @@ use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
-use trace_format::byte_size;
+use trace_format::{byte_size, counters};
 
 use super::CommandError;
 use super::recorder_environment::{
-    GAMMACHI_CLOCK_EVERY, GAMMACHI_CLOCK_ROUNDS, GAMMACHI_COMPUTE, GAMMACHI_FLOPS, GAMMACHI_KEEP,
-    GAMMACHI_LEVEL, GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS, GAMMACHI_STAGE, Variable, join_params,
-    merge_params, parse_param, split_params,
+    GAMMACHI_CLOCK_EVERY, GAMMACHI_CLOCK_ROUNDS, GAMMACHI_COMPUTE, GAMMACHI_COUNTERS,
+    GAMMACHI_FLOPS, GAMMACHI_KEEP, GAMMACHI_LEVEL, GAMMACHI_MAX_BYTES, GAMMACHI_PARAMS,
+    GAMMACHI_STAGE, Variable, join_params, merge_params, parse_param, split_params,
 };
 
 /// What may be counted as computation.
@@ -42,6 +42,14 @@ pub struct RecordingOptions {
     /// `gammachi roofline` wants them
     #[arg(long)]
     pub flops: bool,
+
+    /// Read counters of processor and kernel (perf_event) at begin, end and regions of each rank:
+    /// `flops` (operations, where the processor has such an event), or
+    /// NAME=TYPE:CONFIG[*WEIGHT][+TYPE:CONFIG…] with TYPE raw, hardware, software or a number, such as
+    /// flops=raw:0x1f03 or faults=software:2; several with commas. Where one cannot be had the program
+    /// runs as without it, and the report says why
+    #[arg(long, value_name = "SPEC", value_parser = parse_counters)]
+    pub counters: Option<String>,
 
     /// Most bytes of a rank's trace, such as 64M or 2G; 0 for no limit. What comes after is kept as
     /// totals, but for the last events of every thread [default: 1G]
@@ -144,6 +152,14 @@ impl RecordingOptions {
                 return Err(not_understood(GAMMACHI_COMPUTE, &text, wanted));
             }
         };
+        if let (None, Some(text)) = (&self.counters, inherited(GAMMACHI_COUNTERS))
+            && !text.is_empty()
+            && let Err(why) = counters::parse(&text)
+        {
+            return Err(CommandError::usage(format!(
+                "the environment has {GAMMACHI_COUNTERS}={text:?}: {why}"
+            )));
+        }
         let inherited = inherited(GAMMACHI_PARAMS).unwrap_or_default();
         let inherited = split_params(&inherited)
             .map_err(|_| not_understood(GAMMACHI_PARAMS, &inherited, "N=20000,NB=80"))?;
@@ -160,6 +176,9 @@ impl RecordingOptions {
         }
         if self.flops {
             given.push((GAMMACHI_FLOPS, "1".into()));
+        }
+        if let Some(counters) = &self.counters {
+            given.push((GAMMACHI_COUNTERS, counters.into()));
         }
         if let Some(bytes) = self.max_bytes {
             given.push((GAMMACHI_MAX_BYTES, bytes.to_string().into()));
@@ -222,6 +241,14 @@ pub fn parse_compute(text: &str) -> Result<String, String> {
     }
 }
 
+/// Reads which counters are wanted.
+///
+/// # Errors
+/// What is wrong with them.
+fn parse_counters(text: &str) -> Result<String, String> {
+    counters::parse(text).map(|_| text.to_owned())
+}
+
 /// Bytes with an optional K, M, G or T (powers of 1024).
 fn parse_bytes(text: &str) -> Result<u64, String> {
     byte_size::parse(text).ok_or_else(|| {
@@ -276,14 +303,22 @@ mod tests {
         let flops = RecordingOptions { flops: true, ..RecordingOptions::default() };
         let variables = decide(&flops, &[]).unwrap().variables();
         assert!(variables.contains(&(GAMMACHI_FLOPS, "1".into())));
+        let counters = Some("faults=software:2".to_owned());
+        let counting = RecordingOptions { counters, ..RecordingOptions::default() };
+        // The option goes before what the environment has.
+        let variables = decide(&counting, &[(GAMMACHI_COUNTERS, "?")]).unwrap().variables();
+        assert!(variables.contains(&(GAMMACHI_COUNTERS, "faults=software:2".into())));
     }
 
     #[test]
     fn an_environment_that_is_not_understood_is_wrong_usage() {
         let none = RecordingOptions::default();
-        for (name, value) in
-            [(GAMMACHI_LEVEL, "3"), (GAMMACHI_COMPUTE, "all"), (GAMMACHI_PARAMS, "N")]
-        {
+        for (name, value) in [
+            (GAMMACHI_LEVEL, "3"),
+            (GAMMACHI_COMPUTE, "all"),
+            (GAMMACHI_PARAMS, "N"),
+            (GAMMACHI_COUNTERS, "bytes"),
+        ] {
             assert!(decide(&none, &[(name, value)]).is_none(), "{name}={value}");
         }
     }

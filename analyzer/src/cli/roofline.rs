@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use trace_format::counters::{BYTES, FLOPS};
 use trace_format::functions::DECLARED_WORK;
 
 use super::error::{CommandError, print};
@@ -18,6 +19,7 @@ use crate::models::roofline::roofs::DataSheet;
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::{SYSTEMS, System};
 use crate::models::roofline::{Findings, Point, Roofs, Verdict, WhatIf};
+use crate::present::counter_sentences;
 use crate::present::roofline::{figures, json, screen};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -28,7 +30,8 @@ use crate::trace::Run;
 /// Places the whole run, each host and each region by its operations, its bytes between hosts and
 /// inside them and its time under the roofs that `gammachi calibrate` measured. Operations are
 /// those of BLAS, LAPACK and FFTW calls (record with --flops) and those that the program declares
-/// with gammachi_work. Outputs of `kernels roofline --json` are drawn under their own roofs.
+/// with gammachi_work; where the processor counted them (record with --counters flops), they are the
+/// processor's. Outputs of `kernels roofline --json` are drawn under their own roofs.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi run --flops -- mpirun -n 2 ./app\n  \
                   gammachi roofline app-20260131-120000.gammachi --machine machine.json\n  \
@@ -262,13 +265,32 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     let work = exchanges.work();
     let interposed = work.keys().any(|name| name != DECLARED_WORK);
     let declared = work.contains_key(DECLARED_WORK);
-    notes.push(
-        "Operations are a lower bound: those of BLAS, LAPACK and FFTW calls through dynamic symbols, \
-         and declared ones. Not seen: loops of the program itself, libraries linked statically, calls \
-         inside a library, accelerators. No hardware counter is read."
-            .into(),
-    );
-    if !interposed && Metrics::compute_mode_of(run) != ComputeMode::Blas {
+    let of_counter = |name: &str| exchanges.counters.iter().find(|counter| counter.name == name);
+    let counted = of_counter(FLOPS).and_then(|counter| Some((counter, counter.total()?)));
+    if let Some((counter, _)) = counted {
+        notes.push(format!(
+            "Operations are counted by the hardware: perf_event {}, of all threads in user mode. What \
+             an event counts differs by processor; accelerators are in none. Operations of calls and \
+             declared ones stand beside them and are not added.",
+            counter.events
+        ));
+    } else {
+        notes.push(
+            "Operations are a lower bound: those of BLAS, LAPACK and FFTW calls through dynamic symbols, \
+             and declared ones. Not seen: loops of the program itself, libraries linked statically, calls \
+             inside a library, accelerators."
+                .into(),
+        );
+    }
+    if let Some((counter, _)) =
+        of_counter(BYTES).and_then(|counter| Some((counter, counter.total()?)))
+    {
+        notes.push(format!("Bytes of memory are counted: perf_event {}.", counter.events));
+    }
+    for counter in [FLOPS, BYTES].into_iter().filter_map(of_counter) {
+        notes.extend(counter_sentences(counter).into_iter().map(|why| format!("Counter {why}.")));
+    }
+    if counted.is_none() && !interposed && Metrics::compute_mode_of(run) != ComputeMode::Blas {
         notes.push(
             "No interposed function was seen; they are recorded with --flops or --compute blas."
                 .into(),

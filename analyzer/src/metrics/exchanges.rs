@@ -20,7 +20,7 @@ use crate::trace::Run;
 
 use super::rank::RankPass;
 use super::resolve::{Resolved, SelectionError};
-use super::{Metrics, Selection};
+use super::{CounterMetrics, Metrics, Selection};
 
 /// Where the partner of an exchange is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,6 +156,8 @@ pub struct Exchanges {
     pub not_counted: BTreeMap<String, u64>,
     /// Sends and receives without a partner; they are not counted.
     pub unmatched: u64,
+    /// Counters of processor and kernel that were asked for; none of it is in [`RankExchanges::work`].
+    pub counters: Vec<CounterMetrics>,
 }
 
 impl Exchanges {
@@ -198,6 +200,7 @@ impl Exchanges {
             has_messages,
             not_counted,
             unmatched: 0,
+            counters: CounterMetrics::of_run(run, timeline, &resolved),
         };
         if has_messages {
             let communicators = CommunicatorTable::new(run);

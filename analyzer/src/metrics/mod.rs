@@ -17,6 +17,7 @@ pub mod activity;
 pub mod exchanges;
 
 mod calls;
+mod counters;
 mod late_partner;
 mod messages;
 mod rank;
@@ -38,6 +39,7 @@ use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
 pub use calls::CallMetrics;
+pub use counters::{Count, CounterMetrics, RankCount};
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, OwnCost};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
 pub use resolve::SelectionError;
@@ -213,6 +215,8 @@ pub struct Metrics {
     pub compute: ComputeMode,
     /// Floating-point operations; `None` when no interposed compute function was called.
     pub flops: Option<f64>,
+    /// Counters of processor and kernel that were asked for. They are beside [`Metrics::flops`], never in it.
+    pub counters: Vec<CounterMetrics>,
     /// Event slots that could not be written, over the finalized ranks.
     pub lost_events: u64,
     /// Ranks that shared cores.
@@ -352,6 +356,7 @@ impl Metrics {
             unfinished,
             compute,
             flops,
+            counters: CounterMetrics::of_run(run, timeline, &resolved),
             lost_events: lost.fold(0, u64::saturating_add),
             oversubscription: system::oversubscription(run, timeline),
             pinning: system::pinning(run),
@@ -448,6 +453,8 @@ fn rank_metrics(
     }
 }
 
+#[cfg(test)]
+mod counter_tests;
 #[cfg(test)]
 mod message_tests;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::{
-    CANCELLED, COMPLETED, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
+    CANCELLED, COMPLETED, CounterSlot, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
 };
 use trace_format::procedures::{self, Direction};
 use trace_format::reader::Event;
@@ -336,7 +336,14 @@ fn marker(trace: &RankTrace, event: &Event, line: &mut EventLine) {
     let (function, what) = match event.function {
         TOOL => {
             let reason = ToolReason::from_number(event.peer);
-            ("tool", reason.map_or("unknown".into(), |reason| format!("{reason:?}").to_lowercase()))
+            let reason = reason.map_or("unknown".into(), |one| format!("{one:?}").to_lowercase());
+            let reading = CounterSlot::from_payload(event.payload);
+            let what = reading.map_or(reason.clone(), |CounterSlot { number, value, .. }| {
+                let named = trace.facts.counters.iter().find(|counter| counter.number == number);
+                let name = named.map_or_else(|| format!("#{number}"), |one| one.name.clone());
+                format!("{reason} {name} {value}")
+            });
+            ("tool", what)
         }
         REGION_BEGIN | REGION_END => {
             let name = trace.facts.regions.get(&(event.peer as u32)).cloned();

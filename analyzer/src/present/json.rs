@@ -8,6 +8,7 @@ use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
 use crate::timeline::{Alignment, Ending};
 
 use super::clock_json::{self, ClockPart, ExchangeDocument};
+use super::counters::CounterDocument;
 use super::job;
 use super::messages_json::{self, MessagesPart, Polls};
 use super::sites::SiteDocument;
@@ -38,6 +39,7 @@ struct Document<'a> {
     efficiency: EfficiencyDocument,
     flops: Option<f64>,
     flops_per_s: Option<f64>,
+    counters: Vec<CounterDocument<'a>>,
     ranks: Vec<RankDocument<'a>>,
     calls: Vec<CallDocument<'a>>,
     sites: Option<Vec<SiteDocument<'a>>>,
@@ -174,6 +176,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         },
         flops,
         flops_per_s: flops.filter(|_| metrics.elapsed_s > 0.0).map(|f| f / metrics.elapsed_s),
+        counters: metrics.counters.iter().map(CounterDocument::new).collect(),
         ranks: (0..metrics.ranks.len()).map(|index| rank(report, index)).collect(),
         calls: metrics
             .calls

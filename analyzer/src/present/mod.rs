@@ -23,7 +23,9 @@ pub mod terminal;
 
 mod clock_json;
 mod context;
+mod counters;
 pub(crate) use context::number_list;
+pub(crate) use counters::counter_sentences;
 mod job;
 mod messages;
 mod messages_json;

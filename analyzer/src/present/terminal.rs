@@ -7,6 +7,7 @@ use super::Report;
 use super::context::{
     mpi_library, number_list, placement, plural, printable, program_line, shortened,
 };
+use super::counters;
 use super::job;
 use super::messages;
 use super::quantity::{TimeUnit, count, nanoseconds, percent, seconds, with_prefix};
@@ -63,6 +64,10 @@ pub fn screen(report: &Report, colour: bool) -> String {
         screen.labelled_block("COMMS", &messages::communicator_lines(metrics));
     }
     screen.labelled(flops_line(report));
+    screen.labelled_block("COUNTED", &counters::lines(&report.metrics.counters));
+    for sentence in counters::sentences(&report.metrics.counters) {
+        screen.continued(&wrapped(&printable(&sentence)));
+    }
     screen.labelled(Some(("TRUST", trust_line(report))));
     screen.labelled(causal_line(report));
     screen.continued(&diagnosis_lines(report));

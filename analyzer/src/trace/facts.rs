@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use trace_format::header::{
-    ClockAnchor, ClockBound, ClockExchange, Definition, SystemClock, ThreadUsage,
+    ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, SystemClock,
+    ThreadUsage,
 };
 
 /// A rank's definitions, sorted by meaning.
@@ -29,6 +30,10 @@ pub struct RankFacts {
     pub usages: Vec<ThreadUsage>,
     /// Region names by id.
     pub regions: BTreeMap<u32, String>,
+    /// Counters that were asked for.
+    pub counters: Vec<Counter>,
+    /// Their readings at begin and end.
+    pub counter_readings: Vec<CounterReading>,
     /// Environment variables that matter for performance.
     pub environment: Vec<(String, String)>,
     /// Values that cannot be, as sentences; they are not in the other fields.
@@ -71,6 +76,8 @@ impl RankFacts {
                 self.stopped.get_or_insert((*ticks, reason.clone()));
             }
             Definition::Finalized { lost_events } => self.lost_events = Some(*lost_events),
+            Definition::Counter(counter) => self.counters.push(counter.clone()),
+            Definition::CounterReading(reading) => self.counter_readings.push(reading.clone()),
             Definition::Environment(variables) => self.environment.clone_from(variables),
             // What message matching needs; nothing here does.
             _ => {}

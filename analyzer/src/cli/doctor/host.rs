@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use trace_format::counters::{self, CounterEvent};
+
 use super::{Finding, Mark};
 
 const GROUP: &str = "host";
@@ -11,7 +13,7 @@ pub(super) fn findings() -> Vec<Finding> {
     let mut findings = vec![kernel()];
     findings.extend([cores(), virtualised()]);
     findings.extend([governor(), cpu_quota(), load()].into_iter().flatten());
-    findings.extend([run_queue(), hardware_counters(), limits()]);
+    findings.extend([run_queue(), hardware_counters(), counted_operations(), limits()]);
     findings
 }
 
@@ -285,6 +287,63 @@ fn hardware_counters() -> Finding {
     Finding::new(GROUP, "counters", mark, value, meaning)
         .with("present", present)
         .with("perf_event_paranoid", paranoid)
+}
+
+/// Whether `--counters flops` counts here.
+fn counted_operations() -> Finding {
+    let events = counters::flops_of(counters::processor().as_ref());
+    let description = events.as_ref().ok().map(|events| counters::description(events));
+    let opened = events.and_then(|events| {
+        let paranoid = read("/proc/sys/kernel/perf_event_paranoid");
+        let open = |event| open_and_close(event);
+        let refusal = |error| counters::refusal(error, paranoid.as_deref());
+        events.iter().try_for_each(open).map_err(refusal)
+    });
+    let of = description.as_ref().map_or(String::new(), |events| format!(" ({events})"));
+    let (mark, value, meaning) = match &opened {
+        Ok(()) => (
+            Mark::Ok,
+            format!("can be opened{of}"),
+            "gammachi run --counters flops counts operations here.",
+        ),
+        Err(why) => (
+            Mark::Note,
+            format!("cannot be opened{of}: {why}"),
+            "gammachi run --flops counts those of BLAS, LAPACK and FFTW calls; nothing needs the counter.",
+        ),
+    };
+    Finding::new(GROUP, "flops counter", mark, value, meaning)
+        .with("openable", opened.is_ok())
+        .with("events", description)
+        .with("why_not", opened.err())
+}
+
+/// Opens an event for this thread, as the recorder does, and gives it up; the error is errno.
+fn open_and_close(event: &CounterEvent) -> Result<(), i32> {
+    let (this_thread, any_core, no_group, no_flags) = (0, -1, -1, 0u64);
+    let error = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    let open = |threads_only| {
+        let attribute = counters::attribute(event, threads_only);
+        // SAFETY: the attribute says its own size, and the kernel only reads it.
+        let opened = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                attribute.as_ptr(),
+                this_thread,
+                any_core,
+                no_group,
+                no_flags,
+            )
+        };
+        if opened < 0 { Err(error()) } else { Ok(opened as i32) }
+    };
+    let descriptor = match open(true) {
+        Err(libc::EINVAL) => open(false),
+        opened => opened,
+    }?;
+    // SAFETY: ours, and nobody else knows it.
+    unsafe { libc::close(descriptor) };
+    Ok(())
 }
 
 /// Open files and file size; the recorder needs one file a rank, and no signal for a long one.

@@ -336,7 +336,7 @@ fn communicator(definitions: &Definitions, comm: &Comm) -> ImportedCommunicator 
 }
 
 fn reason(name: &str) -> Option<ToolReason> {
-    let all = (1..=6).filter_map(ToolReason::from_number);
+    let all = (1..=7).filter_map(ToolReason::from_number);
     all.into_iter().find(|reason| format!("{reason:?}").to_lowercase() == name)
 }
 

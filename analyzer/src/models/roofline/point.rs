@@ -1,7 +1,9 @@
 //! Points of the roofline: what the ranks of a selection did ([`Exchanges`]) comes in; operations,
 //! bytes, time and shares of the job and of each host go out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace_format::counters::{BYTES, FLOPS};
 
 use crate::metrics::exchanges::{Exchanges, Moved, Place, RankExchanges};
 
@@ -27,8 +29,13 @@ pub struct Point {
     pub hosts: usize,
     /// τ.
     pub elapsed_s: f64,
-    /// Operations that were seen; `None` when none were.
+    /// Operations: those that the counter `flops` counted where it was read on all ranks, else those that
+    /// were seen; `None` when none were.
     pub flops: Option<f64>,
+    /// Whether [`Point::flops`] are a counter's.
+    pub flops_counted: bool,
+    /// Operations that were seen, of calls and declared: a lower bound; `None` when none were.
+    pub seen_flops: Option<f64>,
     /// Bytes to and from other hosts.
     pub between_hosts: Moved,
     /// Bytes to and from ranks of the same host, counted on both.
@@ -37,7 +44,9 @@ pub struct Point {
     pub place: Place,
     /// Bytes of operands (declared bytes where work is declared): an upper bound of the memory
     /// intensity follows from them; `None` when unknown.
-    pub memory_bytes: Option<f64>,
+    pub operand_bytes: Option<f64>,
+    /// Bytes to and from memory by the counter `bytes`; `None` unless it was read on all ranks.
+    pub counted_bytes: Option<f64>,
     /// Σγ_i, seconds.
     pub compute_s: f64,
     /// Seconds in point-to-point and collective communication, all ranks together.
@@ -67,9 +76,10 @@ impl Point {
         Some(self.flops? / self.moved().both()).filter(|intensity| intensity.is_finite())
     }
 
-    /// Operations over bytes of operands, an upper bound.
+    /// Operations over bytes of operands, an upper bound; over counted bytes where there are such.
     pub fn memory_intensity(&self) -> Option<f64> {
-        Some(self.flops? / self.memory_bytes?).filter(|intensity| intensity.is_finite())
+        let bytes = self.counted_bytes.or(self.operand_bytes)?;
+        Some(self.flops? / bytes).filter(|intensity| intensity.is_finite())
     }
 
     /// Operations a second of all ranks while they compute: over the mean γ.
@@ -89,7 +99,7 @@ impl Point {
         let several = exchanges.hosts.len() > 1;
         let place = if several { Place::OtherHost } else { Place::SameHost };
         let point = |scope: Scope, ranks: &[&RankExchanges], hosts: usize| {
-            Self::new(name, scope, ranks, (hosts, place), exchanges.elapsed_s)
+            Self::new((name, scope), ranks, (hosts, place), exchanges)
         };
         let mut points = vec![point(Scope::Job, &ranks, exchanges.hosts.len())];
         if several {
@@ -105,11 +115,10 @@ impl Point {
     }
 
     fn new(
-        name: &str,
-        scope: Scope,
+        (name, scope): (&str, Scope),
         ranks: &[&RankExchanges],
         (hosts, place): (usize, Place),
-        elapsed_s: f64,
+        exchanges: &Exchanges,
     ) -> Self {
         let moved = |place: Place| {
             ranks.iter().fold(Moved::default(), |sum, rank| {
@@ -127,17 +136,27 @@ impl Point {
         }
         let works = || ranks.iter().flat_map(|rank| rank.work.values());
         let bytes: f64 = works().map(|work| work.bytes).sum();
+        let own: BTreeSet<u32> = ranks.iter().map(|rank| rank.rank).collect();
+        let counted = |name: &str| {
+            let counter = exchanges.counters.iter().find(|counter| counter.name == name)?;
+            counter.sum(|rank| own.contains(&rank))
+        };
+        let seen_flops = ranks.iter().filter_map(|rank| rank.flops()).reduce(|a, b| a + b);
+        let counted_flops = counted(FLOPS);
         Self {
             name: name.to_owned(),
             scope,
             ranks: ranks.len(),
             hosts,
-            elapsed_s,
-            flops: ranks.iter().filter_map(|rank| rank.flops()).reduce(|a, b| a + b),
+            elapsed_s: exchanges.elapsed_s,
+            flops: counted_flops.or(seen_flops),
+            flops_counted: counted_flops.is_some(),
+            seen_flops,
             between_hosts: moved(Place::OtherHost),
             inside_hosts: moved(Place::SameHost),
             place,
-            memory_bytes: (bytes > 0.0).then_some(bytes),
+            operand_bytes: (bytes > 0.0).then_some(bytes),
+            counted_bytes: counted(BYTES),
             compute_s: ranks.iter().map(|rank| rank.compute_s).sum(),
             communication_s: ranks.iter().map(|r| r.point_to_point_s + r.collective_s).sum(),
             sizes,

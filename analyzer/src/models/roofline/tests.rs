@@ -54,10 +54,13 @@ fn point(flops: f64, bytes: f64, elapsed_s: f64, compute_s: f64) -> Point {
         hosts: 1,
         elapsed_s,
         flops: Some(flops),
+        flops_counted: false,
+        seen_flops: Some(flops),
         between_hosts: Moved::default(),
         inside_hosts: Moved { sent: bytes / 2.0, received: bytes / 2.0 },
         place: Place::SameHost,
-        memory_bytes: None,
+        operand_bytes: None,
+        counted_bytes: None,
         compute_s,
         communication_s: 2.0 * elapsed_s - compute_s,
         sizes: BTreeMap::from([(1 << 20, 10)]),
@@ -110,8 +113,11 @@ fn verdicts_by_where_a_point_lies() {
     assert_eq!(verdict(&point(36e9, 0.8e9, 4.0, 2.1)), Bottleneck::Waiting);
     assert_eq!(verdict(&point(36e9, 0.8e9, 0.5, 1.0)), Bottleneck::AboveRoof);
     // 16 GB/s of triad: a flop a byte allows 16 Gflop/s, of which these are 60 %.
-    let streaming = Point { memory_bytes: Some(36e9), ..point(36e9, 0.8e9, 4.0, 7.5) };
+    let streaming = Point { operand_bytes: Some(36e9), ..point(36e9, 0.8e9, 4.0, 7.5) };
     assert_eq!(verdict(&streaming), Bottleneck::Memory);
+    // Counted bytes go before those of operands.
+    let cached = Point { counted_bytes: Some(0.36e9), ..streaming };
+    assert_eq!(verdict(&cached), Bottleneck::SlowComputation);
     let none = Point { flops: None, ..point(1.0, 1.0, 1.0, 1.0) };
     assert_eq!(verdict(&none), Bottleneck::NothingSeen);
     let no_roofs =

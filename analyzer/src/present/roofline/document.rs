@@ -55,6 +55,8 @@ struct PointDocument<'a> {
     hosts: usize,
     elapsed_s: f64,
     flops: Option<f64>,
+    flops_from: &'static str,
+    flops_of_calls: Option<f64>,
     attained_flops_per_s: Option<f64>,
     bytes_between_hosts: MovedDocument,
     bytes_inside_hosts: MovedDocument,
@@ -62,6 +64,7 @@ struct PointDocument<'a> {
     partners: usize,
     flops_per_byte: Option<f64>,
     operand_bytes: Option<f64>,
+    counted_bytes: Option<f64>,
     flops_per_operand_byte: Option<f64>,
     share_computing: f64,
     rate_while_computing_flops_per_s: Option<f64>,
@@ -175,7 +178,7 @@ fn run<'a>(of: &'a RunFindings, changes: &[WhatIf]) -> RunDocument<'a> {
         run: &of.name,
         points: of.placed.iter().map(|placed| point(placed, changes)).collect(),
         flops_seen: of.work.iter().map(|(name, one)| (name.as_str(), work(one))).collect(),
-        flops_are_a_lower_bound: true,
+        flops_are_a_lower_bound: of.placed.iter().any(|placed| !placed.point.flops_counted),
         notes: &of.notes,
     }
 }
@@ -203,14 +206,20 @@ fn point<'a>(of: &'a Placed, changes: &[WhatIf]) -> PointDocument<'a> {
         hosts: point.hosts,
         elapsed_s: point.elapsed_s,
         flops: point.flops,
+        flops_from: if point.flops_counted { "counter" } else { "calls" },
+        flops_of_calls: point.seen_flops,
         attained_flops_per_s: point.attained(),
         bytes_between_hosts: moved(&point.between_hosts),
         bytes_inside_hosts: moved(&point.inside_hosts),
         communication: point.place.class_name(),
         partners: point.partners,
         flops_per_byte: intensity,
-        operand_bytes: point.memory_bytes,
-        flops_per_operand_byte: point.memory_intensity(),
+        operand_bytes: point.operand_bytes,
+        counted_bytes: point.counted_bytes,
+        flops_per_operand_byte: point
+            .flops
+            .zip(point.operand_bytes)
+            .map(|(flops, bytes)| flops / bytes),
         share_computing: point.share_computing(),
         rate_while_computing_flops_per_s: point.rate_while_computing(),
         communication_time_s: point.communication_s,

@@ -137,7 +137,7 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
     Some(panel)
 }
 
-/// The classical roofline; BLAS operands, read once, bound the intensity from above.
+/// The classical roofline; BLAS operands, read once, bound the intensity from above where no counter counted.
 fn memory(run: &RunFindings) -> Option<Panel> {
     let placed = drawn(run);
     let roofs = &placed.first()?.roofs;
@@ -151,7 +151,12 @@ fn memory(run: &RunFindings) -> Option<Panel> {
     }
     let x = range(points.iter().map(|(_, i, _)| *i).chain([f / b]));
     let roof = grid(x, f / b).into_iter().map(|i| (i, overlapped(f, b, i))).collect();
-    let mut panel = with_ceilings(axes("operations a byte of operands (at most)"), roofs)
+    let counted = points.iter().any(|(one, ..)| one.point.counted_bytes.is_some());
+    let axis = match counted {
+        true => "operations a byte counted",
+        false => "operations a byte of operands (at most)",
+    };
+    let mut panel = with_ceilings(axes(axis), roofs)
         .titled("memory")
         .with(Series::line("roof, triad", scaled(roof)).looking(0));
     for (index, (one, i, attained)) in points.into_iter().enumerate() {

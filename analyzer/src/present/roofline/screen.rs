@@ -101,7 +101,13 @@ fn points(run: &RunFindings) -> Vec<String> {
     table.left("", all.iter().map(|one| label(&one.point)));
     table.right("ranks", all.iter().map(|one| one.point.ranks.to_string()));
     table.right("elapsed", all.iter().map(|one| seconds(one.point.elapsed_s)));
+    let counted = all.iter().any(|one| one.point.flops_counted);
     table.right("flop", all.iter().map(|one| rate(one.point.flops, "")));
+    if counted {
+        let source = |one: &Placed| if one.point.flops_counted { "counter" } else { "calls" };
+        table.left("by", all.iter().map(|one| source(one).to_owned()));
+        table.right("flop of calls", all.iter().map(|one| rate(one.point.seen_flops, "")));
+    }
     let several = all.iter().any(|one| one.point.place == Place::OtherHost);
     if several {
         let bytes = |one: &Placed| rate(Some(one.point.between_hosts.both()), "B");

@@ -1,0 +1,240 @@
+//! Counters of processor and kernel in a selection: readings at the rank's begin and end and at region
+//! markers come in, what was counted between them goes out.
+//!
+//! A counter is the process's: what all its threads did between two readings. Of a region that is what
+//! was counted from the begin to the end of each outermost occurrence.
+
+use rayon::prelude::*;
+use trace_format::counters::{SCALED, UNREADABLE, description};
+use trace_format::header::{Counter, Phase};
+use trace_format::layout::CounterSlot;
+
+use crate::timeline::{GlobalTimeline, RankTime};
+use crate::trace::{RankTrace, Run};
+
+use super::resolve::{RankSelection, Resolved};
+use super::spans::{SpanKind, Spans};
+
+/// A counter over the ranks of a selection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CounterMetrics {
+    /// Its name.
+    pub name: String,
+    /// What it adds up, such as `raw 0x1f03`; of the first rank that knows; empty where none does.
+    pub events: String,
+    /// Whether that is the built-in choice for the processor.
+    pub built_in: bool,
+    /// The ranks that take part.
+    pub ranks: Vec<RankCount>,
+}
+
+/// A counter on one rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankCount {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// What was counted, or why it is not known, as a sentence.
+    pub count: Result<Count, String>,
+    /// Threads that were there at MPI_Init and are not counted.
+    pub missed_threads: u32,
+}
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Count {
+    /// Between the readings, all threads together.
+    pub value: f64,
+    /// Whether the hardware was shared for a time, and the count is scaled to all of it.
+    pub scaled: bool,
+    /// Of a rank that did not come to its end: when it was read last, global seconds. What it did afterwards
+    /// is not in the value.
+    pub until_s: Option<f64>,
+}
+
+impl CounterMetrics {
+    /// The counters that any rank was asked for, in their order.
+    pub(super) fn of_run(run: &Run, timeline: &GlobalTimeline, resolved: &Resolved) -> Vec<Self> {
+        let mut names: Vec<&str> = Vec::new();
+        for counter in run.ranks.iter().flat_map(|rank| &rank.facts.counters) {
+            if !names.contains(&counter.name.as_str()) {
+                names.push(&counter.name);
+            }
+        }
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let ranks: Vec<_> = (0..run.ranks.len())
+            .into_par_iter()
+            .map(|at| {
+                let (trace, selection) = (&run.ranks[at], &resolved.ranks[at]);
+                selection.takes_part.then(|| counts(trace, &timeline.ranks[at], selection))
+            })
+            .collect();
+        let of = |name: &&str| {
+            let named = |trace: &RankTrace| {
+                trace.facts.counters.iter().position(|counter| counter.name == *name)
+            };
+            let known = run.ranks.iter().flat_map(|rank| &rank.facts.counters);
+            let known =
+                known.filter(|one| one.name == *name).max_by_key(|one| !one.events.is_empty());
+            let ranks = run.ranks.iter().zip(&ranks).filter_map(|(trace, counts)| {
+                let counts = counts.as_ref()?;
+                let at = named(trace);
+                Some(RankCount {
+                    rank: trace.rank,
+                    host: trace.file.header.host.clone(),
+                    count: at.map_or_else(
+                        || Err("the rank was recorded without this counter".into()),
+                        |at| counts[at].clone(),
+                    ),
+                    missed_threads: at.map_or(0, |at| trace.facts.counters[at].missed_threads),
+                })
+            });
+            Self {
+                name: (*name).to_owned(),
+                events: known.map(|one| description(&one.events)).unwrap_or_default(),
+                built_in: known.is_some_and(|one| one.built_in),
+                ranks: ranks.collect(),
+            }
+        };
+        names.iter().map(of).collect()
+    }
+
+    /// Sum over some ranks; `None` unless each of them was read to its end.
+    pub fn sum(&self, wanted: impl Fn(u32) -> bool) -> Option<f64> {
+        let mut ranks = self.ranks.iter().filter(|one| wanted(one.rank)).peekable();
+        ranks.peek()?;
+        let whole = |count: &Count| count.until_s.is_none().then_some(count.value);
+        ranks.map(|one| one.count.as_ref().ok().and_then(whole)).sum()
+    }
+
+    /// Sum over all ranks.
+    pub fn total(&self) -> Option<f64> {
+        self.sum(|_| true)
+    }
+
+    /// Whether any rank's count is scaled.
+    pub fn is_scaled(&self) -> bool {
+        self.ranks.iter().any(|one| one.count.as_ref().is_ok_and(|count| count.scaled))
+    }
+}
+
+/// A reading of one counter.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    value: u64,
+    state: u32,
+}
+
+/// Readings of one counter at the bounds of the stretches, and the last of all.
+struct Bounds {
+    begins: Vec<Option<Reading>>,
+    ends: Vec<Option<Reading>>,
+    last: Option<(u64, Reading)>,
+}
+
+/// Each counter of a rank, in the order of its definitions.
+fn counts(
+    trace: &RankTrace,
+    time: &RankTime,
+    selection: &RankSelection,
+) -> Vec<Result<Count, String>> {
+    let counters = &trace.facts.counters;
+    let stretches = &selection.stretches;
+    let bounds = |_: &Counter| Bounds {
+        begins: vec![None; stretches.len()],
+        ends: vec![None; stretches.len()],
+        last: None,
+    };
+    let mut all: Vec<Bounds> = counters.iter().map(bounds).collect();
+    let position = |number: u32| counters.iter().position(|counter| counter.number == number);
+    for reading in &trace.facts.counter_readings {
+        for (number, value, state) in &reading.values {
+            let Some(at) = position(*number) else { continue };
+            let found = Reading { value: *value, state: *state };
+            let ends = reading.phase == Phase::Finalize;
+            let last = if ends { time.end_ticks } else { time.begin_ticks };
+            let stretch = match ends {
+                true => stretches.iter().rposition(|(_, end)| *end == time.end_ticks),
+                false => stretches.iter().position(|(begin, _)| *begin == time.begin_ticks),
+            };
+            if let Some(stretch) = stretch {
+                let side = if ends { &mut all[at].ends } else { &mut all[at].begins };
+                side[stretch] = Some(found);
+            }
+            if all[at].last.is_none_or(|(ticks, _)| last >= ticks) {
+                all[at].last = Some((last, found));
+            }
+        }
+    }
+    let ended = trace.facts.counter_readings.iter().any(|one| one.phase == Phase::Finalize);
+    // The whole of a rank that came to its end needs no event.
+    if !(selection.every_call && ended) {
+        for span in Spans::of_threads(trace, time).flatten() {
+            let Some(found) = reading_of(span.kind, span.payload) else { continue };
+            let Some(at) = position(found.number) else { continue };
+            let reading = Reading { value: found.value, state: found.state };
+            let bounds = &mut all[at];
+            // A marker's readings end where the region begins, or begin where it ends.
+            if !selection.every_call {
+                if let Ok(stretch) = stretches.binary_search_by_key(&span.end_ticks, |one| one.0) {
+                    bounds.begins[stretch] = Some(reading);
+                }
+                let end = stretches.binary_search_by_key(&span.begin_ticks, |one| one.1);
+                if let Ok(stretch) = end {
+                    bounds.ends[stretch] = Some(reading);
+                }
+            }
+            if bounds.last.is_none_or(|(ticks, _)| span.end_ticks >= ticks) {
+                bounds.last = Some((span.end_ticks, reading));
+            }
+        }
+    }
+    let each = counters.iter().zip(&all);
+    each.map(|(counter, bounds)| count(counter, bounds, time, stretches)).collect()
+}
+
+fn reading_of(kind: SpanKind, payload: [u64; 2]) -> Option<CounterSlot> {
+    (kind == SpanKind::Tool).then(|| CounterSlot::from_payload(payload)).flatten()
+}
+
+fn count(
+    counter: &Counter,
+    bounds: &Bounds,
+    time: &RankTime,
+    stretches: &[(u64, u64)],
+) -> Result<Count, String> {
+    if !counter.unavailable.is_empty() {
+        return Err(counter.unavailable.clone());
+    }
+    let (mut value, mut state, mut until_s) = (0u64, 0, None);
+    for ((begin, end), (from, to)) in stretches.iter().zip(bounds.begins.iter().zip(&bounds.ends)) {
+        let from = from.ok_or(
+            "it was not read where the selection begins: counters are read at the \
+                               begin and end of a rank and of its regions",
+        )?;
+        let to = match (to, bounds.last) {
+            (Some(to), _) => *to,
+            // The rank did not come to its end.
+            (None, Some((ticks, last))) if *end == time.end_ticks && ticks >= *begin => {
+                until_s = Some(time.clock.seconds(ticks));
+                last
+            }
+            (None, _) => {
+                return Err(
+                    "it was not read where the selection ends: counters are read at the begin \
+                            and end of a rank and of its regions"
+                        .into(),
+                );
+            }
+        };
+        value = value.saturating_add(to.value.saturating_sub(from.value));
+        state |= from.state | to.state;
+    }
+    match state & UNREADABLE {
+        0 => Ok(Count { value: value as f64, scaled: state & SCALED != 0, until_s }),
+        _ => Err("it could not be read, or never had the hardware (other counters use it)".into()),
+    }
+}
