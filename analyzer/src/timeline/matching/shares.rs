@@ -32,8 +32,10 @@ use crate::timeline::event_streams::{Part, RankEvents};
 use crate::timeline::{GlobalTimeline, RankClock};
 use crate::trace::Run;
 
-/// Events of a round, over all ranks, and what a rank takes in it at least and at most.
+/// Most events of a round, over all ranks, and what a rank takes in it at least and at most.
 const EVENTS_IN_FLIGHT: usize = 1 << 16;
+/// What a round should have: far enough below the most that ranks seldom wait for each other.
+const EVENTS_WANTED: usize = EVENTS_IN_FLIGHT / 2;
 const LEAST_TURN: usize = 8;
 const MOST_TURN: usize = 1 << 14;
 /// Shortest step of the moment up to which a round goes, seconds.
@@ -309,8 +311,8 @@ fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: us
         } else if next_s <= until_s {
             // Some rank has more than its turn: those that are ahead of it wait.
             step_s = (step_s / 2.0).max(LEAST_STEP_S);
-        } else if taken < EVENTS_IN_FLIGHT as u64 / 2 {
-            step_s *= 2.0;
+        } else {
+            step_s *= (EVENTS_WANTED as f64 / taken as f64).clamp(0.5, 2.0);
         }
         until_s = next_s + step_s;
     }
