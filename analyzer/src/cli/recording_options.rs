@@ -44,10 +44,10 @@ pub struct RecordingOptions {
     pub flops: bool,
 
     /// Read counters of processor and kernel (perf_event) at begin, end and regions of each rank:
-    /// `flops` (operations, where the processor has such an event), or
-    /// NAME=TYPE:CONFIG[*WEIGHT][+TYPE:CONFIG…] with TYPE raw, hardware, software or a number, such as
-    /// flops=raw:0x1f03 or faults=software:2; several with commas. Where one cannot be had the program
-    /// runs as without it, and the report says why
+    /// `flops` (operations, where the processor has such an event), or NAME=TYPE:CONFIG with TYPE raw,
+    /// hardware, software or a number, such as faults=software:2; sums and weights as in
+    /// flops=raw:0x3c7+raw:0x4c7*2; several with commas. Where one cannot be had the program runs as
+    /// without it, and the report says why
     #[arg(long, value_name = "SPEC", value_parser = parse_counters)]
     pub counters: Option<String>,
 
