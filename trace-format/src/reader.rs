@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut, MmapOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
@@ -184,7 +184,19 @@ impl RankFile {
         // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
         // never shorten a file that is not finished).
         let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(&file) }.map_err(io)?;
-        Self::read(path, map, None)
+        // From chunk to chunk: what lies between is not wanted yet. It is advice, and may be refused.
+        let _ = map.advise(Advice::Random);
+        let read = Self::read(path, map, None)?;
+        let _ = read.map.advise(Advice::Normal);
+        Ok(read)
+    }
+
+    /// Has the system fetch a stretch of the file that will be read soon.
+    fn fetch(&self, from: usize, to: usize) {
+        let to = to.min(self.map.len());
+        if self.packed.is_none() && from < to {
+            let _ = self.map.advise_range(Advice::WillNeed, from, to - from);
+        }
     }
 
     /// A file that was packed: what is not event slots is unpacked at once, the slots where they are read.

@@ -89,7 +89,7 @@ impl<'a> RankEvents<'a> {
         };
         let of_thread = |thread: &'a Thread| ThreadEvents {
             number: thread.number,
-            events: events(thread),
+            events: events(thread).fetching(),
             ahead: None,
         };
         let threads = file.threads.iter().map(of_thread).collect();

@@ -178,7 +178,12 @@ pub struct Events<'a> {
     /// What the continuations of the last event said, if it had any.
     more: More,
     damage: Option<Diagnosis>,
+    /// Offset up to which the system was asked to fetch the file, where all of it will be read.
+    fetched: Option<usize>,
 }
+
+/// Bytes that are asked for before they are read.
+const FETCHED_AHEAD: usize = 4 << 20;
 
 impl<'a> Events<'a> {
     /// Of the thread's chunks in a range of their positions.
@@ -198,7 +203,13 @@ impl<'a> Events<'a> {
             functions: u16::try_from(file.functions.len()).unwrap_or(u16::MAX),
             more: More::default(),
             damage: None,
+            fetched: None,
         }
+    }
+
+    /// Of which all will be read: the system is asked for the slots before they are.
+    pub fn fetching(self) -> Self {
+        Self { fetched: Some(0), ..self }
     }
 
     /// From a position on that [`Events::position_of`] gave, to the end of the chunks.
@@ -250,6 +261,12 @@ impl<'a> Events<'a> {
         };
         self.next_chunk += 1;
         (self.at, self.chunk_end) = (first, first + bytes);
+        if let Some(fetched) = &mut self.fetched
+            && first + FETCHED_AHEAD / 2 > *fetched
+        {
+            self.file.fetch(first.max(*fetched), first + FETCHED_AHEAD);
+            *fetched = first + FETCHED_AHEAD;
+        }
         self.least_begin = self.least_begin.max(opened);
         self.most_begin = self.thread.chunks.get(self.next_chunk).map_or(u64::MAX, |next| next.2);
         self.open_view();
@@ -473,6 +490,7 @@ impl Events<'_> {
 
     /// Hands on what is left in brief, until `take` has enough: what [`Events::next_brief`] gives, faster.
     pub fn hand_on(&mut self, take: &mut impl TakeBrief) {
+        self.fetched.get_or_insert(0);
         loop {
             let to = self.view_end;
             let goes_on = match self.unpacked.clone() {

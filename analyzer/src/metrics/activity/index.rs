@@ -22,6 +22,8 @@ use crate::metrics::spans::{Span, SpanKind, Spans};
 
 /// Events between two places of the table.
 pub const GRANULE: u64 = 1024;
+/// Granules to a bin from which on time is even inside a granule.
+const EVEN_FROM: f64 = 4.0;
 /// Occurrences of regions that are kept of a row: the longest.
 const REGIONS: usize = 200;
 /// Bytes of a place: see [`Place`].
@@ -435,8 +437,9 @@ impl<'a> Look<'a> {
     /// Shares of each kind in equal bins between two moments (global seconds): of each bin's length, 0 where
     /// the row is not known.
     ///
-    /// Exact to a tick, but where a bin is longer than 8 granules of the row: there the few events around
-    /// its edges are taken to lie evenly over their granule. The sum over bins is exact in any case.
+    /// Exact to a tick, but where a bin is longer than [`EVEN_FROM`] granules of the row: there the few
+    /// events around its edges are taken to lie evenly over their granule, and none is read. The sum over
+    /// bins is exact in any case.
     pub fn shares(&self, row: usize, from_s: f64, to_s: f64, bins: usize) -> Vec<[f32; KINDS]> {
         let facts = &self.index.rows[row];
         let clock = &self.timeline.ranks[facts.position].clock;
@@ -482,7 +485,7 @@ impl<'a> Look<'a> {
             false => return false,
         };
         let ticks = next.saturating_sub(self.index.at_ticks(place));
-        ticks as f64 * tick_s * 8.0 < bin_s
+        ticks as f64 * tick_s * EVEN_FROM < bin_s
     }
 
     /// Ticks by kind up to a moment between a place and the next one, by proportion.
