@@ -16,11 +16,6 @@ const GO: i32 = 3;
 const BATCH_S: f64 = 1e-3;
 /// Most round trips in a batch.
 const MOST_TRIPS: f64 = 64.0;
-/// Fewer only where these would last longer than [`LONGEST_BATCH_S`].
-const LEAST_TRIPS: f64 = 8.0;
-const LONGEST_BATCH_S: f64 = 5e-3;
-/// Round trips before a batch that do not count.
-const WARM_TRIPS: u64 = 4;
 /// Most messages in a burst.
 const MOST_BURST: usize = 16;
 /// Bytes that a burst is held to, where it can be with four messages.
@@ -129,13 +124,9 @@ impl Pair<'_> {
                 2.0 * known.half_rtt_s.median()
             }
         };
-        let fit = |seconds: f64| seconds / rtt_guess_s.max(1e-9);
-        let least = LEAST_TRIPS.min(fit(LONGEST_BATCH_S));
-        let trips = fit(BATCH_S).max(least).clamp(1.0, MOST_TRIPS) as u64;
+        let trips = (BATCH_S / rtt_guess_s.max(1e-9)).clamp(1.0, MOST_TRIPS) as u64;
         let [trips, delay_ticks] = self.tell([trips, (rtt_guess_s / seconds_per_tick) as u64]);
 
-        // Some transports (TCP above all) need several trips to come to speed again.
-        self.round_trips(trips.min(WARM_TRIPS), bytes, buffers);
         let rtt_s =
             self.round_trips(trips, bytes, buffers) as f64 * seconds_per_tick / trips as f64;
         if self.is_first() {
