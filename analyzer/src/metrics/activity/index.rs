@@ -437,7 +437,7 @@ impl<'a> Look<'a> {
     /// Shares of each kind in equal bins between two moments (global seconds): of each bin's length, 0 where
     /// the row is not known.
     ///
-    /// Exact to a tick, but where a bin is longer than [`EVEN_FROM`] granules of the row: there the few
+    /// Exact to a tick, but where a bin is longer than four granules of the row: there the few
     /// events around its edges are taken to lie evenly over their granule, and none is read. The sum over
     /// bins is exact in any case.
     pub fn shares(&self, row: usize, from_s: f64, to_s: f64, bins: usize) -> Vec<[f32; KINDS]> {

@@ -242,7 +242,7 @@ impl RankOnItsWay<'_> {
     }
 
     /// Global seconds of its next event, by its end.
-    fn next_s(&mut self) -> Option<f64> {
+    fn next_s(&self) -> Option<f64> {
         let (_, event) = self.events.next_event()?;
         Some(self.clock.seconds(event.end.unwrap_or(event.begin)))
     }
