@@ -113,7 +113,9 @@ under_both! {
     fn declared_work_counts_where_it_stands(mpi) {
         for build in [Build::C, Build::CNoPie, Build::Cpp] {
             let job = Job::new(mpi, &built(mpi, "declares_work", build)).ranks(2);
-            assert_eq!(job.bare().expect_code(0).stdout, "ran\nran\n", "without the recorder");
+            // Launchers may mix what ranks print.
+            let printed = job.bare().expect_code(0).stdout.replace('\n', "");
+            assert_eq!(printed, "ranran", "without the recorder");
             let recorded = job.environment("GAMMACHI_COMPUTE", "regions=solve").record();
             recorded.expect_code(0);
             let trace = recorded.trace();
