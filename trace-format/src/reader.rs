@@ -12,6 +12,7 @@
 //! A packed file ([`crate::pack`]) is read as its original is: offsets are those of the original.
 
 mod chunks;
+mod event;
 mod events;
 mod totals;
 
@@ -39,7 +40,8 @@ const HOLD_TRIES: usize = 16;
 /// Bytes behind a window's last used slot that are held with it: the reader looks there for strays.
 const HELD_BEHIND: usize = 64 * SLOT_BYTES;
 
-pub use events::{BriefEvent, Event, Events, Half, Position, RequestState, TakeBrief};
+pub use event::{BriefEvent, Event, Half, Position, RequestState, TakeBrief};
+pub use events::Events;
 pub use totals::Totals;
 
 /// Something wrong in a file, and where.

@@ -1,0 +1,153 @@
+//! What an event says: whole, or in brief with who takes it so, and where it lies.
+
+use crate::layout::*;
+
+/// An event as the file holds it: a call, a run of empty polls, or a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// Function number: [`TOOL`], [`REGION_BEGIN`], [`REGION_END`] or an index into the names.
+    pub function: u16,
+    /// Communicator's local id; for calls that complete one request [`COMPLETED`] and
+    /// [`CANCELLED`].
+    pub communicator: u16,
+    /// Counter at the begin.
+    pub begin: u64,
+    /// Counter at the end; `None` when the call had not returned.
+    pub end: Option<u64>,
+    /// The call was left by longjmp or an exception; its end is not known.
+    pub abandoned: bool,
+    /// Peer, root, region or reason.
+    pub peer: i32,
+    /// Tag; for collectives the slot's bytes received (see [`Event::received`]); for windows and files
+    /// their id.
+    pub tag: i32,
+    /// Bytes sent or moved.
+    pub sent: u64,
+    /// Bytes received, of a collective operation or one that fetches; 0 elsewhere.
+    pub received: u64,
+    /// Request or message, shortened; 0 none.
+    pub request: u32,
+    /// Receiving half of a call that sends and receives.
+    pub receive: Option<Half>,
+    /// A run of polls that found nothing: their number and the ticks inside them. The event then
+    /// spans the whole run.
+    pub polls: Option<(u64, u64)>,
+    /// Address that the call returns to, and whether that was found behind a language binding; at
+    /// level 2.
+    pub site: Option<(u64, bool)>,
+    /// Whole bits 16 to 31 of the slot, for events that use them as one: interposed compute
+    /// functions keep their floating-point operations (`f64`) and bytes (`u64`) there.
+    pub payload: [u64; 2],
+    /// Offset of the slot in the file.
+    pub offset: usize,
+    /// Continuation slots behind it.
+    pub continuations: usize,
+}
+
+/// The receiving half of a call that sends and receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Half {
+    /// Source.
+    pub peer: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// One request of a call on several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestState {
+    /// The request, shortened; 0 for MPI_REQUEST_NULL.
+    pub request: u32,
+    /// Whether this call completed it.
+    pub completed: bool,
+    /// Whether the operation was cancelled.
+    pub cancelled: bool,
+    /// Source from its status.
+    pub peer: i32,
+    /// Tag from its status.
+    pub tag: i32,
+    /// Bytes from its status.
+    pub bytes: u64,
+}
+
+/// What most readers of an event want, at a lower price than [`Event`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BriefEvent {
+    /// The event's own slot.
+    pub slot: Slot,
+    /// Its offset in the file.
+    pub offset: usize,
+    /// Counter at the end; the begin when the call had not returned or was abandoned.
+    pub end: u64,
+    /// Bytes sent or moved.
+    pub sent: u64,
+    /// A run of polls that found nothing: their number and the ticks inside them.
+    pub polls: Option<(u64, u64)>,
+}
+
+/// Takes events in brief.
+pub trait TakeBrief {
+    /// Takes a plain call, and says whether it wants more: one that returned and ends before the
+    /// thread's next call begins, whose own slot, at that offset in the file, says its length and bytes.
+    fn plain(&mut self, slot: &Slot, offset: usize) -> bool;
+
+    /// As [`TakeBrief::plain`], for any other event.
+    fn event(&mut self, event: &BriefEvent) -> bool;
+}
+
+/// Whether a continuation slot is known and changes nothing of an event in brief.
+#[inline]
+pub(super) fn says_nothing_brief(slot: &Slot) -> bool {
+    matches!(
+        slot.duration(),
+        CONTINUES_RECEIVE | CONTINUES_REQUEST | CONTINUES_MESSAGE | CONTINUES_SITE
+    )
+}
+
+impl BriefEvent {
+    /// A plain call, as [`TakeBrief::plain`] takes it.
+    #[inline]
+    pub fn plain(slot: &Slot, offset: usize) -> Self {
+        let end = slot.begin + u64::from(slot.duration());
+        Self { slot: *slot, offset, end, sent: u64::from(slot.bytes), polls: None }
+    }
+
+    /// Whether the call returned.
+    #[inline]
+    pub fn returned(&self) -> bool {
+        self.slot.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0
+    }
+
+    /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.
+    #[inline]
+    pub fn is_call(&self) -> bool {
+        self.slot.function() >= FIRST_FUNCTION
+    }
+
+    /// As [`Event::payload`].
+    #[inline]
+    pub fn payload(&self) -> [u64; 2] {
+        payload(&self.slot)
+    }
+}
+
+#[inline]
+pub(super) fn payload(slot: &Slot) -> [u64; 2] {
+    [join(slot.peer as u32, slot.tag as u32), join(slot.bytes, slot.request)]
+}
+
+/// Where an event of a thread lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// Place among the thread's chunks.
+    pub chunk: u32,
+    /// Bytes behind the chunk's first slot.
+    pub at: u32,
+}
+
+#[inline]
+pub(super) fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
