@@ -180,19 +180,37 @@ impl SyntheticRank {
         self
     }
 
-    /// What the operating system did to the first thread by then.
+    /// What the operating system did to the first thread by then; read where the rank begins or ends.
     pub fn usage(
         &mut self,
         phase: Phase,
         run_queue_ns: u64,
         involuntary_switches: u64,
     ) -> &mut Self {
+        self.used(0, phase, 0, run_queue_ns, involuntary_switches)
+    }
+
+    /// As [`SyntheticRank::usage`], of a thread (`u32::MAX` for one that calls no MPI) and with its time on
+    /// a core.
+    pub fn used(
+        &mut self,
+        thread: u32,
+        phase: Phase,
+        on_cpu_ns: u64,
+        run_queue_ns: u64,
+        involuntary_switches: u64,
+    ) -> &mut Self {
+        let ticks = self.definitions.iter().find_map(|definition| match (definition, phase) {
+            (Definition::RankBegin { ticks }, Phase::Init) => Some(*ticks),
+            (Definition::RankEnd { ticks }, Phase::Finalize) => Some(*ticks),
+            _ => None,
+        });
         self.definitions.push(Definition::ThreadUsage(ThreadUsage {
-            thread: 0,
-            thread_os_id: 1,
+            thread,
+            thread_os_id: thread.wrapping_add(1),
             phase,
-            ticks: 0,
-            on_cpu_ns: 0,
+            ticks: ticks.unwrap_or(0),
+            on_cpu_ns,
             run_queue_ns,
             voluntary_switches: 0,
             involuntary_switches,

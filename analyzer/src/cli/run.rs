@@ -173,6 +173,7 @@ fn conclude(directory: &RunDirectory, run_json: &RunJson, why: impl FnOnce() -> 
         say(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
+    let run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
     for job in &jobs {
         if let Err(error) = run_json.write(&job.path) {
             say(&format!("cannot write run.json in {}: {error}", job.shown.display()));
@@ -212,6 +213,7 @@ fn describe(words: &[OsString], parts: Parts, library: &Path, recording: &Record
         end: None,
         duration_s: None,
         exit: None,
+        jobs: None,
         environment: environment_that_matters(environment),
     }
 }

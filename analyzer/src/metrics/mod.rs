@@ -46,7 +46,7 @@ pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
 pub use sites::{SiteMetrics, SiteRow};
-pub use system::{Oversubscription, Pinning};
+pub use system::{Behind, Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
 use unfinished::Gathering;
 pub use unfinished::{
@@ -411,7 +411,10 @@ fn rank_metrics(
         (true, _) => resolved.elapsed_s - compute_s,
     };
     let system = system::SystemFacts::new(trace);
-    let whole = resolved.whole;
+    // The readings lie at begin and end of the process's time in MPI: where recording stopped earlier they
+    // are of more than the rank's stretch.
+    let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
+    let all_of_it = resolved.whole && !cut;
     RankMetrics {
         rank: trace.rank,
         host: trace.file.header.host.clone(),
@@ -436,8 +439,8 @@ fn rank_metrics(
         tool_s,
         other_s,
         outside_s: *outside_s,
-        off_cpu_s: system.off_cpu_s.filter(|_| whole),
-        involuntary_switches: system.involuntary_switches.filter(|_| whole),
+        off_cpu_s: system.off_cpu_s.filter(|_| all_of_it),
+        involuntary_switches: system.involuntary_switches.filter(|_| all_of_it),
         core: system.core,
         events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),
         polls: PollMetrics {

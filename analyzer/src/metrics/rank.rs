@@ -6,7 +6,7 @@ use trace_format::layout::{FIRST_FUNCTION, Slot};
 use trace_format::reader::{RankFile, Totals};
 
 use crate::timeline::RankTime;
-use crate::trace::{RankTrace, ThreadExtent};
+use crate::trace::RankTrace;
 
 use super::resolve::RankSelection;
 use super::segments::{Activity, Functions, Segment, Segmenter, Segments};
@@ -104,7 +104,7 @@ impl RankPass {
         let threads = &trace.file.threads;
         let each = threads.iter().zip(&trace.threads).zip(Spans::of_threads(trace, time));
         for ((thread, extent), mut spans) in each {
-            let (begin, end) = working_stretch(extent, time).unwrap_or_default();
+            let (begin, end) = time.thread_stretch(extent).unwrap_or_default();
             let mut of_thread = ThreadPass {
                 functions: &functions,
                 every_call: selection.every_call,
@@ -350,17 +350,6 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// When a thread works: the first from the rank's begin to its end, any other from its first to its
-/// last event: what it did before and after is not known.
-fn working_stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
-    if extent.number == 0 {
-        return Some((time.begin_ticks, time.end_ticks));
-    }
-    let (first, last) = (extent.first_ticks?, extent.last_ticks?);
-    let begin = first.max(time.begin_ticks);
-    Some((begin, last.min(time.end_ticks).max(begin)))
-}
-
 /// Ticks in which at least one thread does useful work.
 fn union_over_threads(
     trace: &RankTrace,
@@ -375,7 +364,7 @@ fn union_over_threads(
         sequences.push(Segments::new(None, segmenter));
     }
     for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
-        let Some((begin, end)) = working_stretch(extent, time) else { continue };
+        let Some((begin, end)) = time.thread_stretch(extent) else { continue };
         let segmenter = Segmenter::new(begin, end, functions);
         sequences.push(Segments::new(Some(spans), segmenter));
     }

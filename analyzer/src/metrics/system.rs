@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace_format::header::{Phase, ThreadUsage};
 
-use crate::timeline::GlobalTimeline;
+use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
 /// What the operating system did to a rank's first thread.
@@ -59,13 +59,32 @@ pub enum Oversubscription {
         /// Distinct cores that they may run on.
         cores: usize,
     },
-    /// A rank that waited for a core for more than 2 % of its elapsed time.
+    /// A rank that waited for a core for more than 2 % of the time between the readings at its begin and
+    /// end.
     Waited {
         /// The rank.
         rank: u32,
-        /// Share of its elapsed time.
+        /// Share of that time.
         share: f64,
+        /// Who had the cores.
+        behind: Behind,
     },
+}
+
+/// Who had the cores that a rank waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Behind {
+    /// Other ranks: they have fewer cores than they are, or share one.
+    Ranks,
+    /// The ranks' own threads: they wanted more cores than the ranks may use.
+    Threads {
+        /// Cores that the threads of the host's ranks wanted on average.
+        wanted: f64,
+        /// Cores that they may use.
+        cores: usize,
+    },
+    /// Programs that are none of this run: its own threads wanted no more cores than there are.
+    OtherPrograms,
 }
 
 /// Cores that ranks may run on.
@@ -110,18 +129,20 @@ pub(super) fn pinning(run: &Run) -> Pinning {
 /// Share of elapsed time waiting for a core from which on a rank is flagged.
 const RUN_QUEUE_LIMIT: f64 = 0.02;
 
-/// Finds ranks that shared cores.
+/// Finds ranks that shared cores, and ranks that waited for one.
 pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Oversubscription> {
-    let mut hosts: BTreeMap<(&str, &str), Vec<&RankTrace>> = BTreeMap::new();
-    for rank in &run.ranks {
+    let mut hosts: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (index, rank) in run.ranks.iter().enumerate() {
         let header = &rank.file.header;
-        hosts.entry((&header.host, &header.boot_id)).or_default().push(rank);
+        hosts.entry((&header.host, &header.boot_id)).or_default().push(index);
     }
-    let mut found = Vec::new();
-    for ((host, _), ranks) in hosts {
+    let (mut found, mut waited) = (Vec::new(), Vec::new());
+    for ((host, _), members) in hosts {
+        let ranks: Vec<&RankTrace> = members.iter().map(|index| &run.ranks[*index]).collect();
         let host = host.to_owned();
         let cores: BTreeSet<u32> =
             ranks.iter().flat_map(|rank| &rank.file.header.affinity).copied().collect();
+        let shared_before = found.len();
         if ranks.iter().all(|rank| !rank.file.header.affinity.is_empty())
             && ranks.len() > cores.len()
         {
@@ -129,7 +150,7 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
             found.push(Oversubscription::FewCores { host: host.clone(), ranks, cores });
         }
         let mut pinned: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for rank in ranks {
+        for rank in &ranks {
             if let [core] = rank.file.header.affinity[..] {
                 pinned.entry(core).or_default().push(rank.rank);
             }
@@ -137,13 +158,60 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
         for (core, ranks) in pinned.into_iter().filter(|(_, ranks)| ranks.len() > 1) {
             found.push(Oversubscription::OneCore { host: host.clone(), core, ranks });
         }
+        let wanted: f64 = members
+            .iter()
+            .filter_map(|index| wanted_cores(&run.ranks[*index], &timeline.ranks[*index]))
+            .sum();
+        let behind = match cores.len() {
+            _ if found.len() > shared_before => Behind::Ranks,
+            cores if cores > 0 && wanted > 1.02 * cores as f64 => Behind::Threads { wanted, cores },
+            _ => Behind::OtherPrograms,
+        };
+        waited.extend(members.iter().filter_map(|index| {
+            let (trace, time) = (&run.ranks[*index], &timeline.ranks[*index]);
+            let share = waiting_share(trace, time).filter(|share| *share > RUN_QUEUE_LIMIT)?;
+            Some(Oversubscription::Waited { rank: trace.rank, share, behind: behind.clone() })
+        }));
     }
-    for (trace, time) in run.ranks.iter().zip(&timeline.ranks) {
-        let elapsed_s = time.end_s() - time.begin_s();
-        let share = SystemFacts::new(trace).off_cpu_s.map(|off_cpu_s| off_cpu_s / elapsed_s);
-        if let Some(share) = share.filter(|share| share.is_finite() && *share > RUN_QUEUE_LIMIT) {
-            found.push(Oversubscription::Waited { rank: trace.rank, share });
-        }
-    }
+    let rank_of = |one: &Oversubscription| match one {
+        Oversubscription::Waited { rank, .. } => *rank,
+        _ => 0,
+    };
+    waited.sort_by_key(rank_of);
+    found.extend(waited);
     found
+}
+
+/// Share of the time between its first and last reading that a rank's first thread waited for a core. The
+/// readings lie at the rank's begin and end, also where recording stopped in between.
+fn waiting_share(trace: &RankTrace, time: &RankTime) -> Option<f64> {
+    let (start, end) = readings(trace, |usage| usage.thread == 0)?;
+    let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
+    let waited_ns = end.run_queue_ns.checked_sub(start.run_queue_ns)?;
+    (between_s > 0.0).then(|| waited_ns as f64 * 1e-9 / between_s)
+}
+
+/// Cores that all threads of a rank wanted on average: on one, or waiting for one. A thread that began
+/// behind the first reading had used nothing then.
+fn wanted_cores(trace: &RankTrace, time: &RankTime) -> Option<f64> {
+    let (start, end) = readings(trace, |usage| usage.thread == 0)?;
+    let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
+    let of_phase = |phase: Phase| {
+        let usages = trace.facts.usages.iter().filter(move |usage| usage.phase == phase);
+        usages.map(|u| u128::from(u.on_cpu_ns) + u128::from(u.run_queue_ns)).sum::<u128>()
+    };
+    let wanted_ns = of_phase(Phase::Finalize).checked_sub(of_phase(Phase::Init))?;
+    (between_s > 0.0).then(|| wanted_ns as f64 * 1e-9 / between_s)
+}
+
+/// The first and last reading of a thread.
+fn readings(
+    trace: &RankTrace,
+    of: impl Fn(&ThreadUsage) -> bool,
+) -> Option<(&ThreadUsage, &ThreadUsage)> {
+    let of_phase = |phase: Phase| {
+        let mut usages = trace.facts.usages.iter();
+        usages.find(|usage| usage.phase == phase && of(usage))
+    };
+    of_phase(Phase::Init).zip(of_phase(Phase::Finalize))
 }

@@ -325,7 +325,7 @@ fn several_threads_count_by_the_union_of_their_useful_time() {
 }
 
 #[test]
-fn a_killed_rank_ends_at_its_last_stamp_and_shows_where_it_stands() {
+fn a_killed_rank_waits_as_long_as_the_job_lived_and_shows_where_it_stands() {
     let [first, mut second] = two_ranks();
     second.threads[0].pop();
     second.threads[0].pop();
@@ -333,9 +333,9 @@ fn a_killed_rank_ends_at_its_last_stamp_and_shows_where_it_stands() {
     second.killed();
     let metrics = whole(&[first, second]);
     let dead = &metrics.ranks[1];
-    // 10 to 62 ms, of which 20 ms are in MPI_Recv; the open call adds nothing.
-    assert_eq!([dead.elapsed_s, dead.compute_s, dead.mpi_s].map(ms), [52.0, 32.0, 20.0]);
-    assert_eq!(ms(dead.outside_s), 48.0);
+    // 10 to 100 ms, where rank 0 ended: 20 ms are in the first MPI_Recv, 38 in the open one.
+    assert_eq!([dead.elapsed_s, dead.compute_s, dead.mpi_s].map(ms), [90.0, 32.0, 58.0]);
+    assert_eq!(ms(dead.outside_s), 10.0);
     let RankState::Unfinished { last_call, inside } = &dead.state else { panic!() };
     assert_eq!(last_call.as_deref(), Some("MPI_Recv"));
     let (function, since_s) = inside.as_ref().unwrap();
@@ -425,9 +425,99 @@ fn waiting_for_cores_is_read_and_flagged() {
     assert_eq!(*few, Oversubscription::FewCores { host: "n0".into(), ranks: 2, cores: 1 });
     assert!(matches!(one, Oversubscription::OneCore { core: 3, ranks, .. } if *ranks == [0, 1]));
     assert!(
-        matches!(slow, Oversubscription::Waited { rank: 1, share } if (share - 0.1).abs() < 1e-9)
+        matches!(slow, Oversubscription::Waited { rank: 1, share, behind: Behind::Ranks } if (share - 0.1).abs() < 1e-9)
     );
     assert_eq!(window(&ranks, "0,0.05").ranks[0].off_cpu_s, None, "known for the whole run only");
+}
+
+#[test]
+fn who_had_the_cores_is_told_apart() {
+    let behind = |ranks: &[SyntheticRank; 2]| match whole(ranks).oversubscription.into_iter().next()
+    {
+        Some(Oversubscription::Waited { behind, .. }) => behind,
+        other => panic!("{other:?}"),
+    };
+    // Two ranks on cores of their own, on them for 70 ms and waiting for 20.
+    let mut ranks = two_ranks();
+    for rank in &mut ranks {
+        rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 70 * MS, 20 * MS, 5);
+    }
+    assert_eq!(behind(&ranks), Behind::OtherPrograms);
+    // Each has a second thread that calls no MPI and wants a core as long.
+    for rank in &mut ranks {
+        rank.used(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
+    }
+    let Behind::Threads { wanted, cores: 2 } = behind(&ranks) else { panic!() };
+    // 180 ms in the 100 of rank 0, 180 in the 80 of rank 1.
+    assert!((wanted - 4.05).abs() < 1e-9, "{wanted}");
+}
+
+#[test]
+fn waiting_for_cores_is_never_more_than_the_time_it_was_read_for() {
+    let [mut first, second] = two_ranks();
+    first.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 0, 50 * MS, 5);
+    // Recording stopped after 5 ms; the readings are of begin and end.
+    let reason = "no space left on device".to_owned();
+    first.definitions.push(Definition::Stopped { ticks: B + 5 * MS, reason });
+    first.threads[0].truncate(1);
+    let directory = RunDirectory::of(&[first, second]);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let Oversubscription::Waited { rank: 0, share, .. } = metrics.oversubscription[0] else {
+        panic!("{:?}", metrics.oversubscription)
+    };
+    assert!((share - 0.5).abs() < 1e-9, "{share}");
+    assert_eq!(metrics.ranks[0].off_cpu_s, None, "read for more than the rank's stretch");
+}
+
+#[test]
+fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
+    let [mut first, mut second] = two_ranks();
+    for rank in [&mut first, &mut second] {
+        rank.threads[0].truncate(2);
+        rank.killed();
+    }
+    // Rank 0 has returned from MPI_Send at 40 ms, and computes or is dead; rank 1 waits from 62 ms on.
+    second.open_call(0, "MPI_Recv", B + 62 * MS);
+    let directory = RunDirectory::of(&[first, second]);
+    let figures = || {
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+        assert_identity(&metrics);
+        metrics
+    };
+    // No launcher's end is known: up to the last stamp of any rank.
+    assert_eq!(ms(figures().elapsed_s), 62.0);
+    let mut description = crate::trace::run_json::tests::example();
+    let end_ns = 1_700_000_000_000_000_000 + B + 5000 * MS;
+    description.end = Some(crate::trace::run_json::Instant::from_unix_ns(end_ns));
+    description.write(directory.path()).unwrap();
+    let metrics = figures();
+    assert_eq!(ms(metrics.elapsed_s), 5000.0);
+    let waits = &metrics.ranks[1];
+    assert_eq!([waits.compute_s, waits.mpi_s].map(ms), [32.0, 20.0 + 4938.0]);
+    assert_eq!(waits.ending, Ending::LastSign);
+    assert_eq!(call(&metrics, "MPI_Recv").map(|c| ms(c.max_s)), Some(4938.0));
+    let dead = &metrics.ranks[0];
+    assert_eq!((ms(dead.elapsed_s), dead.ending), (40.0, Ending::LastStamp));
+    // The launcher's command started two jobs: its end is not this one's.
+    description.jobs = Some(2);
+    description.write(directory.path()).unwrap();
+    assert_eq!(ms(figures().elapsed_s), 62.0);
+}
+
+#[test]
+fn a_second_thread_inside_a_call_is_inside_it_to_the_end() {
+    let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    rank.call(0, "MPI_Send", B + 10 * MS, B + 20 * MS);
+    rank.open_call(1, "MPI_Recv", B + 30 * MS);
+    rank.call(2, "MPI_Send", B + 80 * MS, B + 90 * MS);
+    rank.killed();
+    let metrics = whole(&[rank]);
+    assert_eq!(ms(metrics.ranks[0].by_thread[1].mpi_s), 60.0);
+    assert_eq!(call(&metrics, "MPI_Recv").map(|c| ms(c.time_s)), Some(60.0));
 }
 
 #[test]

@@ -60,7 +60,10 @@ pub(super) fn placement(run: &Run) -> String {
         let header = &rank.file.header;
         *hosts.entry((&header.host, &header.boot_id)).or_default() += 1;
     }
-    let ranks = plural(run.world_size as usize, "rank");
+    let mut ranks = plural(run.world_size as usize, "rank");
+    if !run.missing.is_empty() {
+        ranks.push_str(&format!(" ({} with a file)", run.ranks.len()));
+    }
     let hosts = plural(hosts.len(), "host");
     let cores = if run.ranks.len() <= 16 { cores(run) } else { String::new() };
     format!("{hosts}, {ranks}{cores}")

@@ -294,6 +294,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         ending: match figures.ending {
             Ending::Finalize => "finalize",
             Ending::LastStamp => "last stamp",
+            Ending::LastSign => "last sign of life",
             Ending::Stopped => "stopped",
             Ending::Damaged => "damaged",
         },

@@ -27,6 +27,7 @@ mod counters;
 pub(crate) use context::number_list;
 pub(crate) use counters::counter_sentences;
 mod job;
+mod job_end;
 mod messages;
 mod messages_json;
 mod paragraph;

@@ -37,6 +37,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.line(&header(report));
     screen.labelled(job::job_line(report));
     screen.labelled(selection_line(report));
+    screen.labelled_block("DAMAGE", &diagnosis_lines(report));
     screen.labelled(Some(("VERDICT", verdict::sentences(report).join(" "))));
     screen.labelled(cut_line(report));
     if let Some(unfinished) = &report.metrics.unfinished {
@@ -70,7 +71,6 @@ pub fn screen(report: &Report, colour: bool) -> String {
     }
     screen.labelled(Some(("TRUST", trust_line(report))));
     screen.labelled(causal_line(report));
-    screen.continued(&diagnosis_lines(report));
     for note in report.notes() {
         screen.labelled(Some(("NOTE", printable(note))));
     }
@@ -439,7 +439,7 @@ fn diagnosis_lines(report: &Report) -> Vec<String> {
     let mut lines: Vec<String> = all
         .iter()
         .take(MOST_DIAGNOSES)
-        .flat_map(|diagnosis| wrapped(&printable(&format!("DAMAGE {diagnosis}"))))
+        .flat_map(|diagnosis| wrapped(&printable(&diagnosis.to_string())))
         .collect();
     if all.len() > MOST_DIAGNOSES {
         lines.push(format!("… {} more (--json lists all)", all.len() - MOST_DIAGNOSES));

@@ -117,12 +117,16 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
     first.threads[0].insert(7, bad);
     let [screen, json] = texts_of(&[first, second], &Selection::Whole);
     insta::assert_snapshot!(screen, @r"
-    solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks on cores 0,1 | solver.gammachi
-    VERDICT Rank 1 never returned from MPI_Finalize (died, or still running): still inside
-            MPI_Recv since 7.90 s. 2 of 4 ranks left no readable file (2,3); all figures are
-            those of the others. 89 % efficient, well balanced. Rank 0 loses 1.01 s: 850 ms
-            in MPI (MPI_Send 850 ms), 150 ms before it began or after it ended; hiding all
-            communication could win at most 8.9 %.
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks (2 with a file) on cores 0,1 | solver.gammachi
+    DAMAGE  ranks-000/rank-000000.gmc: at byte 37152: an event that begins out of order; the
+            later events of thread 0 are left out
+            ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the rank's
+            figures end at the last event that is valid
+    VERDICT 2 of 4 ranks left no readable file (2,3); all figures are those of the others.
+            Rank 1 never returned from MPI_Finalize (died, or still running): it was inside
+            MPI_Recv since 7.90 s. Of what was recorded: 89 % efficient, well balanced. Rank
+            0 loses 1.01 s: 850 ms in MPI (MPI_Send 850 ms), 150 ms of which nothing is
+            recorded.
     CUT     1 rank (0) known only up to where recording or valid data end; the rest of tau
             counts as overhead, outside
     STANDS  rank  stands        since     for  waits for
@@ -130,7 +134,7 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
     LAST    rank 1: MPI_Init (-100 ns), cblas_dgemm x2 (3.90 s), MPI_Send (6.90 s), MPI_Recv (7.90 s)
     eps_p 0.89 = load balance 0.98 x communication 0.91   tau 7.90 s   computation = outside MPI
     rank  gamma/s    chi =    MPI  + tool  + outside  core  off-cpu  state
-       0    6.892  1.008    0.850   0.008      0.150     0    0.010  cut: damaged
+       0    6.892  1.008    0.850   0.008      0.150     0        ?  cut: damaged
        1    7.192  0.708    0.700   0.008      0.000     1    0.010  in MPI_Recv since 7.90 s
     CALLS   function     count     time  of p*tau     mean      max  on rank     bytes
             cblas_dgemm      4   13.0 s      82 %   3.25 s   3.60 s        0  4.295 GB
@@ -140,10 +144,6 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
     FLOPS   800.0 G | 101.3 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
     TRUST   clock ±10 ns | tool 0.10 % | events lost 0 | 1/4 ranks finalized | rdtsc, 1.0 ns
             a tick | 1 run: no spread known
-            DAMAGE ranks-000/rank-000000.gmc: at byte 37152: an event that begins out of
-            order; the later events of thread 0 are left out
-            DAMAGE ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the
-            rank's figures end at the last event that is valid
     NEXT    gammachi report RUN --region solve
     ");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -170,9 +170,67 @@ fn of_dead_ranks_the_one_outside_mpi_is_named_first() {
     let [screen, _] = texts_of(&[rank(0), rank(1), rank(2)], &Selection::Whole);
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "VERDICT 3 ranks (0-2) never returned from MPI_Finalize (died, or still \
-                    running): rank 1 is outside MPI, after MPI_Send at 160 ms; rank 2 is still \
+                    running): rank 1 was outside MPI, after MPI_Send at 160 ms; rank 2 was \
                     inside MPI_Barrier since 200 ms, the longest of 2 that are inside MPI.";
     assert!(words.contains(expected), "{screen}");
+}
+
+/// The verdict of a run whose launcher ended so, 5 s after the ranks' begin.
+fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
+    let directory = RunDirectory::of(ranks);
+    let mut description = crate::trace::run_json::tests::example();
+    let end_ns = 1_700_000_000_000_000_000 + at(5000);
+    description.argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    description.end = Some(crate::trace::run_json::Instant::from_unix_ns(end_ns));
+    description.exit = Some(crate::trace::run_json::Exit { code, signal: None });
+    description.write(directory.path()).unwrap();
+    let [screen, _] = texts(directory.path(), &Selection::Whole).unwrap();
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let from = words.find("VERDICT").unwrap();
+    words[from..words.find("STANDS").unwrap_or(words.len())].to_owned()
+}
+
+#[test]
+fn how_a_job_ended_is_the_headline() {
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 2, at(0), at(1000));
+        rank.call(0, "MPI_Send", at(100), at(150 + 10 * u64::from(number)));
+        rank.killed();
+        rank
+    };
+    let mpirun = ["mpirun", "-n", "2", "./solver"];
+    let mut waits = rank(0);
+    waits.open_call(0, "MPI_Recv", at(200));
+
+    let mut aborts = rank(1);
+    aborts.open_call(0, "MPI_Abort", at(300));
+    let verdict = verdict_of(&[waits.clone(), aborts], &mpirun, 7);
+    let expected =
+        "VERDICT Rank 1 called MPI_Abort at 300 ms: it ended the run; the exit code is 7.";
+    assert!(verdict.starts_with(expected), "{verdict}");
+
+    let stands = "2 ranks (0,1) ended without returning from MPI_Finalize: rank 1 was outside MPI, \
+                  after MPI_Send at 160 ms; rank 0 was inside MPI_Recv since 200 ms.";
+    let verdict = verdict_of(&[waits.clone(), rank(1)], &mpirun, 3);
+    let expected = format!("VERDICT The program ended with exit code 3. {stands}");
+    assert!(verdict.starts_with(&expected), "{verdict}");
+
+    let verdict = verdict_of(&[waits.clone(), rank(1)], &mpirun, 139);
+    let expected = "VERDICT A process was killed by SIGSEGV (signal 11: an invalid memory access): \
+                    the exit code is 139. ";
+    assert!(verdict.starts_with(&format!("{expected}{stands}")), "{verdict}");
+
+    // A wait of 4.8 s: the efficiency is not that of the first 200 ms.
+    let timeout = ["timeout", "5", "mpirun", "./solver"];
+    let verdict = verdict_of(&[waits, rank(1)], &timeout, 124);
+    assert!(verdict.contains("timeout ended it"), "{verdict}");
+    assert!(verdict.contains("2.5 % efficient"), "{verdict}");
+
+    let finished = finish(SyntheticRank::complete(0, 1, at(0), at(1000)), 1000);
+    let verdict = verdict_of(&[finished], &mpirun, 4);
+    let expected =
+        "VERDICT The program ended with exit code 4, after every rank had finalized MPI.";
+    assert!(verdict.starts_with(expected), "{verdict}");
 }
 
 #[test]

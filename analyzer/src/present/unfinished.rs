@@ -117,6 +117,9 @@ fn stands(rank: &UnfinishedRank) -> String {
         (Some(call), _) => {
             let thread = match rank.threads.len() {
                 1 => String::new(),
+                _ if rank.is_outside() => {
+                    format!(" (thread {}; thread 0 outside MPI)", position.thread)
+                }
                 _ => format!(" (thread {})", position.thread),
             };
             format!("in {}{thread}", call_text(call))
@@ -249,7 +252,7 @@ pub(super) fn sentences(unfinished: &Unfinished) -> Vec<String> {
         sentences.push(format!("{what}: {}.", parts.join("; ")));
     }
     let lacking = |open: &&OpenCollective| !open.missing.0.is_empty() || open.missing_unknown > 0;
-    for open in unfinished.collectives.iter().filter(lacking).take(MOST_SENTENCES) {
+    for open in unfinished.awaited_collectives().filter(lacking).take(MOST_SENTENCES) {
         sentences.push(collective_sentence(open));
     }
     let few = unfinished.causes.iter().take(MOST_SENTENCES);
@@ -277,12 +280,16 @@ fn collective_sentence(open: &OpenCollective) -> String {
 }
 
 fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
+    let waits = waits(unfinished, cause.waiting.0.len());
     let who = match &cause.waiting.0[..] {
-        [one] => format!("Rank {one} waits"),
-        ranks => format!("Ranks {} wait", number_list(ranks.iter().copied())),
+        [one] => format!("Rank {one} {waits}"),
+        ranks => format!("Ranks {} {waits}", number_list(ranks.iter().copied())),
     };
     let rank = unfinished.rank(cause.rank);
-    let position = rank.and_then(UnfinishedRank::position);
+    // Of a rank that is outside MPI in its first thread that one tells, whatever other threads wait for.
+    let first = rank.filter(|_| cause.kind == CauseKind::OutsideMpi);
+    let first = first.and_then(|rank| rank.threads.iter().find(|thread| thread.thread == 0));
+    let position = first.or_else(|| rank.and_then(UnfinishedRank::position));
     let last = position.and_then(|position| position.last_calls.last());
     let after = last.map_or_else(
         || "before any call".into(),
@@ -300,6 +307,9 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
             Some(call) => format!("whose process died inside {}", call_text(call)),
             None => format!("whose process died outside MPI, {after}"),
         },
+        CauseKind::OutsideMpi if rank.is_some_and(|rank| rank.waits_in_other_thread()) => {
+            format!("whose first thread is outside MPI, {after}, while another waits")
+        }
         CauseKind::OutsideMpi => {
             let process = rank.map_or(ProcessState::Unknown, |rank| rank.process);
             match process {
@@ -340,18 +350,25 @@ pub(super) fn short(unfinished: &Unfinished) -> Option<String> {
         ranks.sort_unstable();
         let what = if deadlock.certain { "Deadlock" } else { "Circular wait" };
         return Some(match ranks.len() {
-            1 => format!("{what}: rank {} waits for itself.", ranks[0]),
-            _ => format!("{what}: ranks {} wait for each other.", number_list(ranks)),
+            1 => format!("{what}: rank {} {} for itself.", ranks[0], waits(unfinished, 1)),
+            _ => {
+                let waits = waits(unfinished, ranks.len());
+                format!("{what}: ranks {} {waits} for each other.", number_list(ranks))
+            }
         });
     }
     let cause = unfinished.causes.first()?;
-    Some(format!("{} for rank {}.", waiting(cause.waiting.0.len()), cause.rank))
+    let who = plural(cause.waiting.0.len(), "rank");
+    let waits = waits(unfinished, cause.waiting.0.len());
+    Some(format!("{who} {waits} for rank {}.", cause.rank))
 }
 
-fn waiting(ranks: usize) -> String {
-    match ranks {
-        1 => "1 rank waits".into(),
-        _ => format!("{} wait", plural(ranks, "rank")),
+/// The verb: of a job that is over it says what was.
+fn waits(unfinished: &Unfinished, ranks: usize) -> &'static str {
+    match (unfinished.running, ranks) {
+        (false, _) => "waited",
+        (true, 1) => "waits",
+        (true, _) => "wait",
     }
 }
 

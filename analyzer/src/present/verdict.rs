@@ -1,12 +1,11 @@
 //! The few sentences that matter: a report comes in, true sentences go out, the gravest first.
 
-use std::cmp::Ordering::Equal;
-
-use crate::metrics::{ComputeMode, Oversubscription, RankMetrics, RankState, Selection};
+use crate::metrics::{Behind, ComputeMode, Oversubscription, RankMetrics, Selection};
 use crate::timeline::Ending;
 
 use super::Report;
 use super::context::{number_list, plural, range_list};
+use super::job_end::JobEnd;
 use super::quantity::{percent, seconds};
 use super::unfinished;
 
@@ -20,85 +19,25 @@ const WORTH_A_WORD: f64 = 0.01;
 /// The sentences of a report.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
-    sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
-    sentences.extend(dead_ranks(report));
-    sentences.extend(exit_code(report));
     sentences.extend(missing_ranks(report));
+    let end = JobEnd::new(report);
+    sentences.extend(end.first);
+    sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
+    sentences.extend(end.later);
     sentences.extend(crowded(report));
     sentences.extend(super::job::unequal_pinning(report));
-    sentences.push(efficiency(report));
+    sentences.push(match is_whole(report) {
+        true => efficiency(report),
+        false => format!("Of what was recorded: {}", efficiency(report)),
+    });
     sentences.extend(worst_rank(report));
     sentences
 }
 
-fn dead_ranks(report: &Report) -> Option<String> {
-    let unfinished = |rank: &&RankMetrics| {
-        let damaged = matches!(rank.ending, Ending::Damaged | Ending::Stopped);
-        rank.state != RankState::Finalized && !damaged
-    };
-    let dead: Vec<&RankMetrics> = report.metrics.ranks.iter().filter(unfinished).collect();
-    let first = dead.first()?;
-    let who = match dead.len() {
-        1 => format!("Rank {}", first.rank),
-        count => {
-            format!("{} ({})", plural(count, "rank"), number_list(dead.iter().map(|r| r.rank)))
-        }
-    };
-    let where_it_stands = match dead.len() {
-        1 => position(first),
-        _ => positions(&dead),
-    };
-    Some(format!(
-        "{who} never returned from MPI_Finalize (died, or still running): {where_it_stands}."
-    ))
-}
-
-/// Where a rank that never came to its end stands.
-fn position(rank: &RankMetrics) -> String {
-    match &rank.state {
-        RankState::Unfinished { inside: Some((function, since_s)), .. } => {
-            format!("still inside {function} since {}", seconds(*since_s))
-        }
-        RankState::Unfinished { last_call: Some(call), .. } => {
-            format!("outside MPI, after {call} at {}", seconds(rank.end_s))
-        }
-        _ => "it made no call".into(),
-    }
-}
-
-/// Where several such ranks stand: the ones outside MPI are the likelier cause.
-fn positions(dead: &[&RankMetrics]) -> String {
-    let since = |rank: &&&RankMetrics| match &rank.state {
-        RankState::Unfinished { inside: Some((_, since_s)), .. } => Some(*since_s),
-        _ => None,
-    };
-    let (inside, outside): (Vec<_>, Vec<_>) = dead.iter().partition(|rank| since(rank).is_some());
-    let mut parts = Vec::new();
-    let ends = |a: &&&&RankMetrics, b: &&&&RankMetrics| a.end_s.total_cmp(&b.end_s);
-    if let Some(first) = outside.iter().min_by(ends) {
-        let others = match outside.len() {
-            1 => String::new(),
-            count => format!(", the first of {count} that are"),
-        };
-        parts.push(format!("rank {} is {}{others}", first.rank, position(first)));
-    }
-    let longest = inside.iter().min_by(|a, b| since(a).partial_cmp(&since(b)).unwrap_or(Equal));
-    if let Some(longest) = longest {
-        let others = match inside.len() {
-            1 => String::new(),
-            count => format!(", the longest of {count} that are inside MPI"),
-        };
-        parts.push(format!("rank {} is {}{others}", longest.rank, position(longest)));
-    }
-    parts.join("; ")
-}
-
-fn exit_code(report: &Report) -> Option<String> {
-    let exit = report.run.description.as_ref()?.exit.filter(|exit| exit.code != 0)?;
-    Some(match exit.signal {
-        Some(signal) => format!("The launcher was killed by signal {signal}."),
-        None => format!("The launcher ended with exit code {}.", exit.code),
-    })
+/// Whether every rank was recorded up to its end.
+fn is_whole(report: &Report) -> bool {
+    let cut = |rank: &RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
+    report.run.missing.is_empty() && !report.metrics.ranks.iter().any(cut)
 }
 
 fn missing_ranks(report: &Report) -> Option<String> {
@@ -116,30 +55,52 @@ fn missing_ranks(report: &Report) -> Option<String> {
 
 fn crowded(report: &Report) -> Option<String> {
     let found = &report.metrics.oversubscription;
+    // Ranks without a file may be on the host, too.
+    let at_least = if report.run.missing.is_empty() { "" } else { "at least " };
     let what = match found.first()? {
         Oversubscription::FewCores { host, ranks, cores } => {
-            format!("{} share {} of {host}", plural(*ranks, "rank"), plural(*cores, "core"))
+            format!(
+                "{at_least}{} share {} of {host}",
+                plural(*ranks, "rank"),
+                plural(*cores, "core")
+            )
         }
         Oversubscription::OneCore { host, core, ranks } => {
             format!("ranks {} share core {core} of {host}", number_list(ranks.iter().copied()))
         }
-        Oversubscription::Waited { .. } => {
-            let mut waits: Vec<(u32, f64)> = Vec::new();
-            for one in found {
-                if let Oversubscription::Waited { rank, share } = one {
-                    waits.push((*rank, *share));
-                }
-            }
-            let worst = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-            let others = match waits.len() {
-                1 => String::new(),
-                count => format!(" (so did {} more)", count - 1),
-            };
-            let share = percent(worst.1);
-            format!("rank {} waited for a core for {share} of the run{others}", worst.0)
-        }
+        Oversubscription::Waited { .. } => return waited(found),
     };
     Some(format!("Oversubscribed: {what}; part of the time is waiting for cores."))
+}
+
+/// Of ranks that waited for cores though each can have one.
+fn waited(found: &[Oversubscription]) -> Option<String> {
+    let waits: Vec<(u32, f64, &Behind)> = found
+        .iter()
+        .filter_map(|one| match one {
+            Oversubscription::Waited { rank, share, behind } => Some((*rank, *share, behind)),
+            _ => None,
+        })
+        .collect();
+    let (rank, share, behind) = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let others = match waits.len() {
+        1 => String::new(),
+        count => format!(" (so did {} more)", count - 1),
+    };
+    let share = percent(*share);
+    let waited = format!("rank {rank} waited for a core for {share} of the run{others}");
+    Some(match behind {
+        Behind::Ranks => format!("Oversubscribed: {waited}."),
+        Behind::Threads { wanted, cores } => format!(
+            "Oversubscribed: the ranks' threads wanted {wanted:.1} cores of {cores} on average, and {waited}."
+        ),
+        Behind::OtherPrograms => {
+            let waited = waited.replacen("rank", "Rank", 1);
+            format!(
+                "{waited}, though the ranks wanted no more cores than they have: other programs ran on them."
+            )
+        }
+    })
 }
 
 fn efficiency(report: &Report) -> String {
@@ -184,8 +145,12 @@ fn worst_rank(report: &Report) -> Option<String> {
         return None;
     }
     let whole = matches!(metrics.selection, Selection::Whole);
-    let outside =
-        if whole { "before it began or after it ended" } else { "outside its part of the stretch" };
+    let outside = match worst.ending {
+        _ if !whole => "outside its part of the stretch",
+        Ending::Damaged | Ending::Stopped => "of which nothing is recorded",
+        Ending::LastStamp => "after its last event (it died there, or computed on)",
+        Ending::Finalize | Ending::LastSign => "before it began or after it ended",
+    };
     let mut parts = [
         (worst.mpi_s, format!("in MPI{}", top_calls(worst))),
         (worst.other_s, format!("in code that is neither MPI nor {}", counted(metrics.compute))),
@@ -206,7 +171,9 @@ fn worst_rank(report: &Report) -> Option<String> {
     };
     let bound = metrics.participants().map(|r| r.elapsed_s - r.mpi_s).fold(0.0, f64::max);
     let gain = 1.0 - bound / elapsed_s;
-    let hope = match gain >= WORTH_A_WORD {
+    // Of a run that did not come to its end nobody knows what could be won.
+    let complete = is_whole(report) && metrics.unfinished.is_none();
+    let hope = match complete && gain >= WORTH_A_WORD {
         true => format!("; hiding all communication could win at most {}", percent(gain)),
         false => String::new(),
     };

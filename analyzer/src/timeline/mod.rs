@@ -3,7 +3,8 @@
 //! Every rank's counter is mapped to seconds since the earliest MPI_Init return of the run, by the
 //! clock exchanges of the ranks, composed along their parents up to rank 0, with an error bound
 //! that is the sum over the hops. Each rank's stretch τ_i is fixed here, too: from MPI_Init's
-//! return to MPI_Finalize's entry, or to the last stamp of a rank that never got there.
+//! return to MPI_Finalize's entry, or, of a rank that never got there, to its last stamp or, where it was
+//! inside a call, to the job's last sign of life ([`LastSign`]).
 
 mod causal;
 mod chain;
@@ -13,19 +14,21 @@ pub mod event_streams;
 mod exchange;
 mod frequency;
 mod known_rates;
+mod last_sign;
 pub mod matching;
 pub mod mpi_constants;
 mod rank_clock;
 mod stretch;
 mod utc;
 
-use crate::trace::{FileDiagnosis, RankTrace, Run};
+use crate::trace::{FileDiagnosis, RankTrace, Run, ThreadExtent};
 
 pub use causal::{AMORTISATION, CausalCorrection};
 use chain::{Chains, RootMap};
 pub use exchange::{UNMEASURED_RATE, WANDER};
 pub use frequency::{Frequency, FrequencyBasis};
 pub use known_rates::KnownRates;
+pub use last_sign::LastSign;
 pub use rank_clock::{BoundLine, ClockPiece, RankClock};
 pub use stretch::Ending;
 use stretch::Stretch;
@@ -73,6 +76,21 @@ impl RankTime {
     pub fn end_s(&self) -> f64 {
         self.clock.seconds(self.end_ticks)
     }
+
+    /// From where to where a thread is known, on the rank's counter: the first one as long as its rank, any
+    /// other from its first event to its last, or to the rank's end where its last call had not returned.
+    pub fn thread_stretch(&self, extent: &ThreadExtent) -> Option<(u64, u64)> {
+        if extent.number == 0 {
+            return Some((self.begin_ticks, self.end_ticks));
+        }
+        let (first, last) = (extent.first_ticks?, extent.last_ticks?);
+        let begin = first.max(self.begin_ticks);
+        let last = match extent.last_call.as_ref().is_some_and(|call| call.open) {
+            true => self.end_ticks,
+            false => last.min(self.end_ticks),
+        };
+        Some((begin, last.max(begin)))
+    }
 }
 
 /// All ranks' counters on one clock.
@@ -89,6 +107,8 @@ pub struct GlobalTimeline {
     pub causal: Option<CausalCorrection>,
     /// Where the timeline lies in UTC, by the reference rank's system clock.
     pub utc: Option<Utc>,
+    /// Up to when the job is known to have lived; `None` where every rank finished.
+    pub last_sign: Option<LastSign>,
     /// Whether every rank is aligned.
     pub aligned: bool,
     /// What is wrong with stretches and clocks.
@@ -120,6 +140,10 @@ impl GlobalTimeline {
         let mut ranks = place(run, &stretches, &frequencies, &maps, root_seconds_per_tick);
         place_unaligned(run, &mut ranks);
         shift_to_earliest_begin(&mut ranks);
+        let last_sign = LastSign::of(run, &ranks);
+        if let Some(last_sign) = &last_sign {
+            last_sign.extend(run, &mut ranks);
+        }
         let at_ends = |rank: &RankTime| {
             let bound = rank.clock.bound.as_ref()?;
             Some(bound.at(rank.begin_ticks).max(bound.at(rank.end_ticks)))
@@ -129,6 +153,7 @@ impl GlobalTimeline {
             ends_bound_ns: ranks.iter().filter_map(at_ends).reduce(f64::max),
             utc: utc::of_run(run, &ranks),
             causal: None,
+            last_sign,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
             ranks,
             diagnoses,

@@ -8,8 +8,11 @@ use crate::trace::RankTrace;
 pub enum Ending {
     /// The rank entered MPI_Finalize.
     Finalize,
-    /// It never did: the stretch ends at the last stamp.
+    /// It never did, and may have died: the stretch ends at the last stamp.
     LastStamp,
+    /// It never did, and was inside a call, or its process runs: the stretch ends at the job's last sign of
+    /// life.
+    LastSign,
     /// Recording ended before the program did, for want of space.
     Stopped,
     /// Later events are damaged or missing: the stretch ends at the last stamp that is valid.

@@ -219,7 +219,7 @@ fn endings() {
     killed.call(0, "MPI_Send", BASE + 200 * MS, BASE + 300 * MS).killed();
     assert_eq!(end_of(&killed), (300 * MS, Ending::LastStamp));
     killed.open_call(0, "MPI_Recv", BASE + 400 * MS);
-    assert_eq!(end_of(&killed), (400 * MS, Ending::LastStamp));
+    assert_eq!(end_of(&killed), (400 * MS, Ending::LastSign));
 
     let mut stopped = killed.clone();
     let reason = "no space left on device".to_owned();

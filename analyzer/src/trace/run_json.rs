@@ -56,6 +56,10 @@ pub struct RunJson {
     pub duration_s: Option<f64>,
     /// How the launcher ended; `null` while it runs.
     pub exit: Option<Exit>,
+    /// Jobs that the launcher's command started and that were recorded, each in a directory of its own;
+    /// `null` while it runs. With several, `end` and `exit` are those of none of them alone.
+    #[serde(default)]
+    pub jobs: Option<usize>,
     /// Environment that matters for performance, sorted by name; see [`environment_that_matters`].
     pub environment: BTreeMap<String, String>,
 }
@@ -258,12 +262,13 @@ impl<'de> Deserialize<'de> for Params {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
-    fn example() -> RunJson {
+    /// As of a run that lasts.
+    pub(crate) fn example() -> RunJson {
         RunJson {
             format: FORMAT.into(),
             format_version: FORMAT_VERSION,
@@ -281,6 +286,7 @@ mod tests {
             end: None,
             duration_s: None,
             exit: None,
+            jobs: None,
             environment: BTreeMap::from([("OMP_NUM_THREADS".into(), "1".into())]),
         }
     }

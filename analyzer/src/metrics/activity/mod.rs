@@ -244,15 +244,10 @@ impl RankPass {
     }
 }
 
-/// From where to where a thread is known: the first one as long as its rank, any other from its
-/// first to its last event.
+/// Where a thread is known; `None` where that has no length.
 fn stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
-    if extent.number == 0 {
-        return Some((time.begin_ticks, time.end_ticks));
-    }
-    let (first, last) = (extent.first_ticks?, extent.last_ticks?);
-    let (begin, end) = (first.max(time.begin_ticks), last.min(time.end_ticks));
-    (begin < end).then_some((begin, end))
+    let stretch = time.thread_stretch(extent);
+    stretch.filter(|(begin, end)| extent.number == 0 || begin < end)
 }
 
 impl Row {

@@ -12,10 +12,9 @@ mod needs;
 mod position;
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
+use crate::timeline::{GlobalTimeline, LastSign};
 use crate::trace::{ProcessState, RankTrace, Run};
 
 pub(super) use gathering::Gathering;
@@ -99,6 +98,23 @@ impl UnfinishedRank {
     pub fn is_outside(&self) -> bool {
         self.threads.iter().all(|thread| thread.thread != 0 || thread.waits_for.is_none())
     }
+
+    /// Whether it is outside every call in its first thread, and inside one in another.
+    pub fn waits_in_other_thread(&self) -> bool {
+        self.is_outside() && self.threads.iter().any(|thread| thread.waits_for.is_some())
+    }
+
+    /// Whether a thread of it waits for a collective operation, by its position in
+    /// [`Unfinished::collectives`].
+    fn waits_for_collective(&self, number: usize) -> bool {
+        let waits = self.threads.iter().filter_map(|thread| thread.waits_for.as_ref());
+        waits.into_iter().any(|wait| match wait {
+            WaitsFor::Needs { needs, .. } => {
+                needs.iter().any(|need| need.whom == Whom::Missing(number))
+            }
+            _ => false,
+        })
+    }
 }
 
 /// What a rank is for which others wait, and which waits for nobody itself.
@@ -174,12 +190,10 @@ impl Unfinished {
         gathering: Gathering,
     ) -> Option<Self> {
         let unfinished = |trace: &&RankTrace| !trace.facts.finalized();
-        run.ranks.iter().find(unfinished)?;
         if run.world_size > MOST_RANKS {
             return None;
         }
-        let running = run.ranks.iter().any(|trace| trace.process.runs());
-        let (until_s, at_least) = until(run, timeline, running);
+        let LastSign { at_s: until_s, at_least, running } = timeline.last_sign?;
         let readings = || {
             run.ranks
                 .iter()
@@ -201,7 +215,7 @@ impl Unfinished {
                 rank: reading.trace.rank,
                 process: reading.trace.process,
                 known: position::is_known(reading.trace, reading.time),
-                last_stamp_s: reading.time.end_s(),
+                last_stamp_s: reading.time.clock.seconds(last_stamp(reading)),
                 threads: tails
                     .iter()
                     .map(|tail| ThreadPosition {
@@ -229,11 +243,25 @@ impl Unfinished {
         Some(Self { running, until_s, at_least, ranks, collectives, deadlocks, causes })
     }
 
+    /// The collective operations that some rank waits for.
+    pub fn awaited_collectives(&self) -> impl Iterator<Item = &OpenCollective> {
+        let awaited =
+            |number: usize| self.ranks.iter().any(|rank| rank.waits_for_collective(number));
+        let all = self.collectives.iter().enumerate();
+        all.filter(move |(number, _)| awaited(*number)).map(|(_, open)| open)
+    }
+
     /// One rank.
     pub fn rank(&self, rank: u32) -> Option<&UnfinishedRank> {
         let index = self.ranks.binary_search_by_key(&rank, |unfinished| unfinished.rank).ok()?;
         self.ranks.get(index)
     }
+}
+
+/// Counter of a rank's last stamp; its begin where it has none.
+fn last_stamp(reading: &Reading) -> u64 {
+    let last = reading.trace.threads.iter().filter_map(|thread| thread.last_ticks).max();
+    last.map_or(reading.time.begin_ticks, |last| last.max(reading.time.begin_ticks))
 }
 
 /// Ranks of the world among the members of a communicator, ascending, and how many members are not known
@@ -260,31 +288,6 @@ fn members(entry: &CommunicatorEntry, world_size: u32) -> (Vec<u32>, u32) {
     ranks.sort_unstable();
     ranks.dedup();
     (ranks, unknown)
-}
-
-/// Up to when the ranks are known to have stood so, and whether it may have been longer.
-fn until(run: &Run, timeline: &GlobalTimeline, running: bool) -> (f64, bool) {
-    let last_s = timeline.ranks.iter().map(|time| time.end_s()).fold(0.0, f64::max);
-    let moment_ns = match &run.description {
-        _ if running => {
-            SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos())
-        }
-        Some(description) => description.end.as_ref().map(|end| u128::from(end.unix_ns)),
-        None => None,
-    };
-    let on_timeline = |moment_ns: u128| {
-        let (trace, time) = run.ranks.iter().zip(&timeline.ranks).find(|(trace, _)| {
-            !trace.facts.anchors.is_empty() && (!running || trace.process.runs())
-        })?;
-        let anchor = trace.facts.anchors.last()?;
-        let since_s = (moment_ns as i128 - i128::from(anchor.realtime_ns)) as f64 * 1e-9;
-        Some(time.clock.seconds(anchor.ticks) + since_s)
-    };
-    match moment_ns.and_then(on_timeline) {
-        // A wall clock that was set may say anything.
-        Some(until_s) if until_s >= last_s && until_s < last_s + 1e7 => (until_s, false),
-        _ => (last_s, true),
-    }
 }
 
 /// The graph: a node a rank of the world, by its number, then collective operations, communicators
@@ -420,6 +423,8 @@ fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
             };
             Cause { rank, kind, waiting: Ranks(waiting.collect()) }
         })
+        // A collective operation that was begun and is not waited for lacks members and holds nobody up.
+        .filter(|cause| !cause.waiting.0.is_empty())
         .collect();
     causes.sort_by_key(|cause| (std::cmp::Reverse(cause.waiting.0.len()), cause.rank));
     causes

@@ -87,6 +87,17 @@ fn members_that_have_not_come_are_missing_and_the_one_that_computes_is_the_cause
 }
 
 #[test]
+fn a_collective_that_nobody_waits_for_holds_nobody_up() {
+    // Rank 1 has begun a barrier and computes; rank 0 has not come to it.
+    let [mut a, mut b] = world();
+    a.killed();
+    b.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48)).killed();
+    let found = unfinished_of(&[a, b]);
+    assert_eq!(causes(&found), []);
+    assert_eq!(found.awaited_collectives().count(), 0, "{found:?}");
+}
+
+#[test]
 fn requests_say_what_a_wait_waits_for() {
     let [mut a, mut b, mut c] = world();
     a.says("MPI_Irecv", at(1), at(2), on_world(1, 5, 8).request(40));
