@@ -184,4 +184,23 @@ mod tests {
         assert_eq!(Company::Some(vec![(2, 7), (3, 7)]).root(), 2);
         assert_eq!(number_list([0, 2, 3, 4, 9].into_iter()), "0, 2-4, 9");
     }
+
+    #[test]
+    fn the_lowest_member_decides_for_the_others() {
+        assert_eq!(Company::Everyone.root(), 0);
+        assert_eq!(Company::Everyone.others().count(), 0);
+        let some = Company::Some(vec![(1, 7), (4, 7), (5, 9)]);
+        assert_eq!((some.root(), some.others().collect::<Vec<_>>()), (1, vec![4, 5]));
+        let alone = Company::Some(vec![(6, 7)]);
+        assert_eq!((alone.root(), alone.others().count()), (6, 0));
+    }
+
+    #[test]
+    fn numbers_are_listed_in_runs() {
+        let list = |numbers: &[u32]| number_list(numbers.iter().copied());
+        assert_eq!(list(&[]), "");
+        assert_eq!(list(&[7]), "7");
+        assert_eq!(list(&[0, 1]), "0-1");
+        assert_eq!(list(&[1, 3, 5, 6]), "1, 3, 5-6");
+    }
 }

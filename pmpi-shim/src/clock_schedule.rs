@@ -208,4 +208,20 @@ mod tests {
         assert!(waits_for_all(entries::BARRIER) && waits_for_all(entries::ALLTOALLW));
         assert!(!waits_for_all(entries::INIT) && !waits_for_all(entries::FINALIZE));
     }
+
+    #[test]
+    fn a_clock_that_stands_still_asks_as_rarely_as_may_be() {
+        let (mut schedule, start) = schedule(10);
+        assert_eq!(schedule.decide(start), (false, MOST_CALLS_BETWEEN));
+        assert_eq!(schedule.decide(start), (false, MOST_CALLS_BETWEEN));
+    }
+
+    #[test]
+    fn a_call_lasts_the_mean_since_the_last_word() {
+        let (mut schedule, start) = schedule(8);
+        // One call of 250 ms: four of them make the second that a word is wanted for.
+        assert_eq!(schedule.decide(start + Duration::from_millis(250)), (false, 4));
+        // Four calls of 500 ms each.
+        assert_eq!(schedule.decide(start + Duration::from_millis(2250)), (false, 2));
+    }
 }

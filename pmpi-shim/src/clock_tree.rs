@@ -140,4 +140,34 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn leaders_of_hosts_form_a_tree_and_then_each_hosts_ranks() {
+        let hosts = [1, 2, 1, 2, 3];
+        let parent = |rank| {
+            let parent = partners(&hosts, rank).into_iter().find(|partner| partner.is_parent);
+            parent.map(|partner| (partner.rank, partner.same_host))
+        };
+        let parents: Vec<_> = (0..5).map(parent).collect();
+        assert_eq!(
+            parents,
+            [None, Some((0, false)), Some((0, true)), Some((1, true)), Some((0, false))]
+        );
+    }
+
+    #[test]
+    fn ranks_that_take_no_part_are_nobodys_partner() {
+        let members = [(2, 7), (3, 7), (6, 9), (9, 9)];
+        for (rank, _) in members {
+            for partner in partners_among(&members, rank) {
+                let back = partners_among(&members, partner.rank);
+                let back = back.iter().find(|other| other.rank == rank).expect("both know it");
+                assert_ne!(back.is_parent, partner.is_parent);
+            }
+        }
+        let root = partners_among(&members, 2);
+        assert!(root.iter().all(|partner| !partner.is_parent));
+        assert_eq!(partners_among(&members, 0), []);
+        assert_eq!(partners(&[], 0), []);
+    }
 }

@@ -265,4 +265,45 @@ mod tests {
         let prefix = format!("@{}", socket_name(key, ""));
         assert_eq!(local_ranks(&prefix, 5, 8), [1, 3, 5]);
     }
+
+    #[test]
+    fn the_file_for_other_hosts_stands_beside_the_run() {
+        let file = starting_file(Some(Path::new("/runs/one"))).unwrap();
+        assert_eq!(file.parent(), Some(Path::new("/runs")));
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(".one.starting-"), "{name}");
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(starting_file(None).unwrap().parent(), Some(here.as_path()));
+    }
+
+    #[test]
+    fn a_file_of_a_dead_process_does_not_count() {
+        let name = format!("gammachi-starting-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        assert!(!is_fresh(&path), "it is not there");
+        let file = fs::File::create(&path).unwrap();
+        let now = std::time::SystemTime::now();
+        for (at, fresh) in [
+            (now, true),
+            // The file server's clock runs ahead.
+            (now + OLDEST_FILE, true),
+            (now - OLDEST_FILE - Duration::from_secs(60), false),
+        ] {
+            file.set_modified(at).unwrap();
+            assert_eq!(is_fresh(&path), fresh);
+        }
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_rank_that_left_no_mark_is_alone() {
+        let presence = look(3, 8, None);
+        assert_eq!((&presence.local[..], presence.rank_zero), (&[3][..], false));
+    }
+
+    #[test]
+    fn names_of_jobs_do_not_run_together() {
+        assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
+        assert_ne!(socket_name(1, "2"), socket_name(2, "1"));
+    }
 }

@@ -57,4 +57,12 @@ mod tests {
         assert_eq!(names(["", "ns", "7", ""]), [0; RUN_ID_BYTES]);
         assert_ne!(fresh(), fresh());
     }
+
+    #[test]
+    fn values_do_not_run_together() {
+        let id = |values: [&str; 4]| from_names(&values.map(OsString::from));
+        assert_ne!(id(["r1", "2", "", ""]), id(["r", "12", "", ""]));
+        let halves = id(["r1", "", "", ""]);
+        assert_ne!(halves[..8], halves[8..]);
+    }
 }

@@ -3,6 +3,7 @@
 //! In: variables that `gammachi run` and `gammachi exec` set, or the user. Out: [`Settings`], and a
 //! sentence for every value that could not be used.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use trace_format::byte_size;
@@ -41,7 +42,7 @@ pub struct Settings {
 }
 
 /// A test's skew of this process's counter.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TestClock {
     /// Added to every reading, nanoseconds.
     pub offset_ns: f64,
@@ -61,6 +62,13 @@ const DEFAULT_FINALIZE_DEADLINE_S: f64 = 600.0;
 impl Settings {
     /// Reads the environment.
     pub fn read() -> Self {
+        Self::from_variables(&|name| std::env::var_os(name))
+    }
+
+    /// Reads variables by their names.
+    fn from_variables(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let text = |name: &str| set(name).and_then(|value| value.into_string().ok());
         let mut complaints = Vec::new();
         let mut number = |name: &str, default: f64, valid: &dyn Fn(f64) -> bool| match text(name) {
             None => default,
@@ -130,8 +138,8 @@ impl Settings {
             }
         };
         Self {
-            out: out(),
-            stage: path("GAMMACHI_STAGE"),
+            out: set("GAMMACHI_OUT").map(PathBuf::from),
+            stage: set("GAMMACHI_STAGE").map(PathBuf::from),
             level: level.min(HIGHEST_LEVEL),
             compute,
             flops: text("GAMMACHI_FLOPS").is_some_and(|value| value != "0"),
@@ -149,11 +157,7 @@ impl Settings {
 
 /// `GAMMACHI_OUT`.
 pub fn out() -> Option<PathBuf> {
-    path("GAMMACHI_OUT")
-}
-
-fn path(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    std::env::var_os("GAMMACHI_OUT").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 fn text(name: &str) -> Option<String> {
@@ -169,7 +173,10 @@ fn parameters(all: &str) -> Vec<(String, String)> {
 
 /// `GAMMACHI_TEST_CLOCK=offset_ns,ppm`: skews this process's counter, for tests that know the truth.
 pub fn test_clock() -> Option<TestClock> {
-    let value = text("GAMMACHI_TEST_CLOCK")?;
+    skew(&text("GAMMACHI_TEST_CLOCK")?)
+}
+
+fn skew(value: &str) -> Option<TestClock> {
     let (offset, ppm) = value.split_once(',')?;
     Some(TestClock { offset_ns: offset.trim().parse().ok()?, ppm: ppm.trim().parse().ok()? })
 }
@@ -177,4 +184,89 @@ pub fn test_clock() -> Option<TestClock> {
 /// `GAMMACHI_TEST_HOST`: host name to pretend, for tests that make many hosts of one.
 pub fn test_host() -> Option<String> {
     text("GAMMACHI_TEST_HOST")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        Settings::from_variables(&|name| {
+            let found = variables.iter().find(|(other, _)| *other == name);
+            found.map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn without_variables_everything_is_recorded_in_the_default_way() {
+        for settings in [settings(&[]), settings(&[("GAMMACHI_LEVEL", ""), ("GAMMACHI_OUT", "")])] {
+            assert_eq!((settings.out, settings.stage), (None, None));
+            assert_eq!((settings.level, settings.compute.as_str()), (1, "outside"));
+            assert_eq!(settings.keeping.policy, KeepingPolicy::First);
+            assert_eq!(settings.keeping.max_bytes, 1 << 30);
+            assert_eq!((settings.clock_every_s, settings.flops), (None, false));
+            assert_eq!(settings.complaints, [""; 0]);
+        }
+    }
+
+    #[test]
+    fn every_variable_is_obeyed() {
+        let settings = settings(&[
+            ("GAMMACHI_OUT", "/runs/one"),
+            ("GAMMACHI_STAGE", "/local"),
+            ("GAMMACHI_LEVEL", "2"),
+            ("GAMMACHI_COMPUTE", "regions=solve,setup"),
+            ("GAMMACHI_FLOPS", "1"),
+            ("GAMMACHI_COUNTERS", "faults=software:2"),
+            ("GAMMACHI_PARAMS", "N=20000,NB=80"),
+            ("GAMMACHI_KEEP", "last"),
+            ("GAMMACHI_MAX_BYTES", "64M"),
+            ("GAMMACHI_CLOCK_ROUNDS", "1000"),
+            ("GAMMACHI_CLOCK_EVERY", "2.5"),
+            ("GAMMACHI_CLOCK_DEADLINE", "3"),
+        ]);
+        assert_eq!(settings.complaints, [""; 0]);
+        assert_eq!(settings.out, Some("/runs/one".into()));
+        assert_eq!(settings.stage, Some("/local".into()));
+        assert_eq!((settings.level, settings.flops), (2, true));
+        assert_eq!(settings.compute, "regions=solve,setup");
+        assert_eq!(settings.counters.len(), 1);
+        let parameters = [("N".to_owned(), "20000".to_owned()), ("NB".into(), "80".into())];
+        assert_eq!(settings.parameters, parameters);
+        assert_eq!(settings.keeping.policy, KeepingPolicy::Last);
+        assert_eq!(settings.keeping.max_bytes, 64 << 20);
+        assert_eq!((settings.clock_rounds, settings.clock_every_s), (1000, Some(2.5)));
+        assert_eq!((settings.clock_deadline_s, settings.finalize_deadline_s), (3.0, 3.0));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_and_the_default_stands() {
+        for (name, value) in [
+            ("GAMMACHI_LEVEL", "3"),
+            ("GAMMACHI_LEVEL", "1.5"),
+            ("GAMMACHI_COMPUTE", "all"),
+            ("GAMMACHI_COMPUTE", "regions="),
+            ("GAMMACHI_COUNTERS", "nothing"),
+            ("GAMMACHI_KEEP", "some"),
+            ("GAMMACHI_MAX_BYTES", "much"),
+            ("GAMMACHI_CLOCK_ROUNDS", "0"),
+            ("GAMMACHI_CLOCK_ROUNDS", "1e9"),
+            ("GAMMACHI_CLOCK_EVERY", "-1"),
+            ("GAMMACHI_CLOCK_DEADLINE", "NaN"),
+        ] {
+            let settings = settings(&[(name, value)]);
+            assert_eq!(settings.complaints.len(), 1, "{name}={value}");
+            assert!(settings.complaints[0].contains(name), "{:?}", settings.complaints);
+            assert_eq!((settings.level, settings.compute.as_str()), (1, "outside"));
+            assert_eq!(settings.keeping.max_bytes, 1 << 30);
+            assert_eq!((settings.clock_rounds, settings.clock_every_s), (100, None));
+            assert_eq!(settings.clock_deadline_s, 30.0);
+        }
+    }
+
+    #[test]
+    fn a_skew_is_two_numbers() {
+        assert_eq!(skew("-5e9, 3"), Some(TestClock { offset_ns: -5e9, ppm: 3.0 }));
+        assert_eq!((skew("5"), skew("a,1"), skew("")), (None, None, None));
+    }
 }
