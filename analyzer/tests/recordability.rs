@@ -6,6 +6,9 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "../../tests/src/skip.rs"]
+mod skip;
+
 /// A folder of its own, removed at the end.
 struct Scratch(PathBuf);
 
@@ -92,7 +95,7 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
         says(&["./nothing"], &["it is setuid to user 65534"]);
     } else {
-        eprintln!("setuid: skipped, only root can give a file to another user");
+        skip::skip("setuid-program", "the file could not be given to another user");
     }
 }
 

@@ -8,6 +8,8 @@
 //! | [`conformity`] | compares every recorded call with what a program is known to do |
 //! | [`library`] | finds or builds `libgammachi.so` |
 //! | [`job`] | runs a victim, bare or recorded, with a deadline; catches output and exit code |
+//! | [`mod@skip`] | says that a test cannot be run here, where that is accepted |
+//! | [`exit_codes`] | compares exit codes that a launcher draws by lot |
 //! | [`trace`] | opens what was recorded: names and times of calls by rank and thread |
 //!
 //! A test says what a program does and compares it with the trace or with the bare program:
@@ -22,22 +24,25 @@
 //! }
 //! ```
 //!
-//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package. No
-//! test measures time; a job that does not end is killed after [`job::DEADLINE`] and shown.
+//! Nothing is skipped silently: a missing MPI fails its tests and names the Debian package, and what
+//! `tests/may-skip` does not name may not be skipped ([`mod@skip`]). No test measures time; a job that does not end is killed after [`job::DEADLINE`] and shown.
 
 pub mod conformity;
+pub mod exit_codes;
 pub mod job;
 pub mod kernels;
 pub mod languages;
 pub mod library;
 pub mod mpi;
 pub mod place;
+pub mod skip;
 pub mod trace;
 pub mod victim;
 
 pub use job::{Job, Recorded, Recording};
 pub use kernels::{command, kernels};
 pub use mpi::Mpi;
+pub use skip::skip;
 pub use victim::victim;
 
 /// Writes each function as two tests, one for each MPI: `name::open_mpi` and `name::mpich`.

@@ -1,12 +1,19 @@
 //! Callers from hell: what a program may do and few do. It behaves as without the recorder.
 
 use system_tests::victim::{Build, built};
-use system_tests::{Job, Mpi, under_both, victim};
+use system_tests::{Job, Mpi, skip, under_both, victim};
 
 /// A program that a sanitizer watches ends as the bare one does, and the sanitizer has nothing to say of
 /// the recorder.
 fn check_sanitized(mpi: Mpi, build: Build) {
-    let job = Job::new(mpi, &built(mpi, "many_threads", build))
+    let program = built(mpi, "many_threads", build);
+    // GCC 12's ThreadSanitizer knows fewer places that a kernel may choose than newer kernels have.
+    let fixed = build == Build::Tsan && places_can_be_fixed();
+    let job = match fixed {
+        true => Job::new(mpi, "setarch".as_ref()).argument("-R").argument(program),
+        false => Job::new(mpi, &program),
+    };
+    let job = job
         .ranks(2)
         // What the MPI libraries leak at their end is theirs.
         .environment("ASAN_OPTIONS", "detect_leaks=0")
@@ -15,8 +22,8 @@ fn check_sanitized(mpi: Mpi, build: Build) {
     if bare.code() != 0 {
         // ThreadSanitizer and Debian's MPICH do not go together: nothing to compare.
         assert!(build == Build::Tsan, "{bare}");
-        println!("{}: not run, the bare program ends with {}", mpi.suffix(), bare.code());
-        return;
+        let why = format!("the bare program ends with {}", bare.code());
+        return skip(&format!("thread-sanitizer/{}", mpi.suffix()), &why);
     }
     let recorded = job.record();
     recorded.output.expect_same(&bare);
@@ -25,6 +32,12 @@ fn check_sanitized(mpi: Mpi, build: Build) {
         assert_eq!(rank.count("MPI_Sendrecv"), 3 * 500 + 3 * 50);
         assert!(rank.is_finalized());
     }
+}
+
+/// Whether address space layout randomisation can be turned off; some containers forbid it.
+fn places_can_be_fixed() -> bool {
+    let tried = std::process::Command::new("setarch").args(["-R", "true"]).output();
+    tried.is_ok_and(|output| output.status.success())
 }
 
 under_both! {

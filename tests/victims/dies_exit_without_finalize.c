@@ -1,4 +1,4 @@
-/* 2 ranks make 1000 calls and a barrier; then rank 1 makes 500 more and leaves by exit(5) without MPI_Finalize. */
+/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and leaves by exit(5) without MPI_Finalize. */
 #include "victim.h"
 
 int main(int argc, char **argv)
@@ -8,7 +8,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     rank = call_comm_rank(1000);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1) {
+    if (rank == 1 || argc > 1) {
         call_comm_rank(500);
         exit(5);
     }

@@ -1,4 +1,4 @@
-/* 2 ranks make 1000 calls and a barrier; then rank 1 makes 500 more and calls abort() inside
+/* 2 ranks (or, with an argument, one that dies) make 1000 calls and a barrier; then rank 1 makes 500 more and calls abort() inside
  * MPI_Reduce_local: the operation's function is the program's own. */
 #include "victim.h"
 
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     rank = call_comm_rank(1000);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1) {
+    if (rank == 1 || argc > 1) {
         call_comm_rank(499);
         MPI_Op_create(die, 1, &op);
         MPI_Reduce_local(&in, &out, 1, MPI_INT, op);
