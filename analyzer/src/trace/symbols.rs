@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use addr2line::Loader;
-use object::Object;
+use object::{Object, ObjectSymbol, SymbolKind};
 
 /// Where in the program's text an address lies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePlace {
-    /// Name of the function; `None` where the module was stripped of it.
+    /// Name of the function; `None` where the module was stripped of it: a symbol that merely stands
+    /// before the address is another function's.
     pub function: Option<String>,
     /// Source file as the compiler was given it.
     pub file: Option<String>,
@@ -21,9 +22,29 @@ pub struct SourcePlace {
 /// Resolves addresses in the files of modules, each opened once.
 #[derive(Default)]
 pub struct Symbols {
-    modules: HashMap<(String, String), Option<Loader>>,
+    modules: HashMap<(String, String), Option<Module>>,
     /// Modules whose files are not the ones that ran: by path, why.
     pub unusable: Vec<(String, &'static str)>,
+}
+
+/// A module's file.
+struct Module {
+    /// Reads what debugging information there is.
+    debugging: Loader,
+    /// First address, size in bytes and name of each function that the symbol tables name, ascending.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl Module {
+    /// Name of the function that an address lies in.
+    fn function_at(&self, address: u64) -> Option<&str> {
+        /// Symbols looked at: one of a function's parts may stand inside another's.
+        const MOST_NESTED: usize = 16;
+        let behind = self.functions.partition_point(|(begin, ..)| *begin <= address);
+        let before = self.functions[..behind].iter().rev().take(MOST_NESTED);
+        let found = before.into_iter().find(|(begin, size, _)| address - begin < *size);
+        found.map(|(.., name)| name.as_str())
+    }
 }
 
 impl Symbols {
@@ -31,21 +52,21 @@ impl Symbols {
     pub fn place(&mut self, path: &str, build_id: &str, address: u64) -> SourcePlace {
         let key = (path.to_owned(), build_id.to_owned());
         if !self.modules.contains_key(&key) {
-            let loader = match open(path, build_id) {
-                Ok(loader) => Some(loader),
+            let module = match open(path, build_id) {
+                Ok(module) => Some(module),
                 Err(why) => {
                     self.unusable.push((path.to_owned(), why));
                     None
                 }
             };
-            self.modules.insert(key.clone(), loader);
+            self.modules.insert(key.clone(), module);
         }
-        let Some(Some(loader)) = self.modules.get(&key) else { return SourcePlace::default() };
+        let Some(Some(module)) = self.modules.get(&key) else { return SourcePlace::default() };
         // The call itself lies before the address that it returns to.
         let call = address.saturating_sub(1);
         let mut place = SourcePlace::default();
         // The innermost frame that has a line: the call may have been inlined.
-        if let Ok(mut frames) = loader.find_frames(call)
+        if let Ok(mut frames) = module.debugging.find_frames(call)
             && let Ok(Some(frame)) = frames.next()
         {
             let name = frame.function.and_then(|name| name.demangle().ok().map(Into::into));
@@ -54,7 +75,7 @@ impl Symbols {
             place.line = frame.location.as_ref().and_then(|at| at.line);
         }
         if place.function.is_none() {
-            place.function = loader.find_symbol(call).map(demangled);
+            place.function = module.function_at(call).map(demangled);
         }
         place
     }
@@ -65,7 +86,7 @@ fn demangled(name: &str) -> String {
 }
 
 /// Opens a module's file, unless it is another than the one that ran.
-fn open(path: &str, build_id: &str) -> Result<Loader, &'static str> {
+fn open(path: &str, build_id: &str) -> Result<Module, &'static str> {
     if !Path::new(path).is_absolute() {
         return Err("has no file");
     }
@@ -79,5 +100,14 @@ fn open(path: &str, build_id: &str) -> Result<Loader, &'static str> {
     if id != build_id {
         return Err("is not the one that ran (its build id differs)");
     }
-    Loader::new(path).map_err(|_| "has no symbols that can be read")
+    let debugging = Loader::new(path).map_err(|_| "has no symbols that can be read")?;
+    let named = file.symbols().chain(file.dynamic_symbols());
+    let named = named.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+    let function = |symbol: object::Symbol| {
+        Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned()))
+    };
+    let mut functions: Vec<_> = named.filter_map(function).collect();
+    functions.sort_unstable();
+    functions.dedup();
+    Ok(Module { debugging, functions })
 }
