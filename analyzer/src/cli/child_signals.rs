@@ -170,7 +170,8 @@ fn send(child: &Child, signal: libc::c_int) {
     unsafe { libc::kill(pid, signal) };
 }
 
-fn is_ignored(signal: libc::c_int) -> bool {
+/// Whether the process ignores a signal, as one started by `nohup` does.
+pub(super) fn is_ignored(signal: libc::c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action only asks; the old one is written to `action`, which is writable.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };

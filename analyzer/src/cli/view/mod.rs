@@ -1,12 +1,12 @@
 //! `gammachi view`: a run directory comes in; its timeline is served to a browser on this machine until the
 //! command is ended.
 
+mod redirect;
 mod server;
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -53,8 +53,6 @@ pub struct ViewArguments {
     pub index_only: bool,
 }
 
-/// Threads that answer requests.
-const ANSWERING: usize = 4;
 /// Events that are read for the messages of a stretch before matching has come there.
 const MOST_EVENTS: u64 = 400_000;
 /// Messages of a stretch that are kept.
@@ -116,14 +114,22 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
             say(&format!("from your own machine: ssh -L {port}:127.0.0.1:{port} this-host"));
         }
     }
-    if !arguments.no_open {
-        open_browser(&address);
-    }
-    let answer = |path: &str, query: &str| answer(&view, replay.as_ref(), path, query);
+    let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
+    let answer = |path: &str, query: &str| {
+        // Only the browser that was led here asks for more than the page.
+        if let (Some(redirect), false) = (&redirect, path.is_empty()) {
+            redirect.remove();
+        }
+        answer(&view, replay.as_ref(), path, query)
+    };
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in 0..ANSWERING {
-            scope.spawn(|| server.serve(&answer));
+        scope.spawn(|| server.serve(&answer));
+        if let Some(redirect) = &redirect {
+            scope.spawn(|| {
+                std::thread::sleep(redirect::PATIENCE);
+                redirect.remove();
+            });
         }
         if let Some(replay) = &replay {
             replay.go_through(&stop);
@@ -179,25 +185,6 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
         )),
     }
     index
-}
-
-/// Opens the address in the browser of the desktop, if there is one.
-fn open_browser(address: &str) {
-    let desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-    if !desktop {
-        return;
-    }
-    let opened = Command::new("xdg-open")
-        .arg(address)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if let Err(error) = opened {
-        say(&format!("no browser was opened (xdg-open: {error}); open the address yourself"));
-    }
 }
 
 /// The values of a query: `a=1&b=2`; nothing in ours needs escapes.

@@ -7,12 +7,15 @@
 //! - `Host` must be the address that was printed: a name that an attacker's DNS server points at 127.0.0.1
 //!   (DNS rebinding) is refused (403), and so is a request of another origin (`Origin`, `Sec-Fetch-Site`);
 //! - only GET, no bodies, and no path is ever looked up in a file system: the caller knows all that there is;
+//! - what a client can take up without the token is bounded (`connections`);
 //! - what is answered may not be framed, sniffed, cached, or told onwards as a referrer.
 
 use std::io::{self, Read};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, TcpListener};
 
-use tiny_http::{Header, Method, Request, Response, Server};
+use self::connections::{Head, Response, Unreadable, Verdict};
+
+mod connections;
 
 /// What is answered.
 pub struct Answer {
@@ -26,7 +29,7 @@ pub struct Answer {
 
 /// A server that knows its token.
 pub struct Loopback {
-    server: Server,
+    listener: TcpListener,
     port: u16,
     token: String,
 }
@@ -34,12 +37,18 @@ pub struct Loopback {
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
+    /// Not HTTP: 400.
+    Malformed,
     /// Not from the page: 403.
     Foreign,
     /// No such thing, or no token: 404.
     Nothing,
     /// Not GET: 405.
     Method,
+    /// A body: 413.
+    Body,
+    /// More of a head than the page ever sends: 431.
+    Head,
 }
 
 /// Bits that nobody can guess, in hexadecimal digits.
@@ -58,11 +67,11 @@ impl Loopback {
     /// # Errors
     /// A sentence when it cannot.
     pub fn new(port: u16) -> Result<Self, String> {
-        let address = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port));
-        let server = Server::http(address).map_err(|error| error.to_string())?;
-        let port = server.server_addr().to_ip().map(|address| address.port());
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         let token = random_token().map_err(|error| format!("/dev/urandom: {error}"))?;
-        Ok(Self { server, port: port.ok_or("it has no port")?, token })
+        Ok(Self { listener, port, token })
     }
 
     /// Where the page is.
@@ -75,48 +84,45 @@ impl Loopback {
         self.port
     }
 
-    /// Answers requests until the process ends; may be called by several threads. `answer` is given what
+    /// Answers requests until the process ends, each in a thread of its own. `answer` is given what
     /// follows the token, and the query; `None`: there is no such thing.
     pub fn serve(&self, answer: &(impl Fn(&str, &str) -> Option<Answer> + Sync)) {
-        loop {
-            // A connection that breaks is its client's affair.
-            let Ok(request) = self.server.recv() else { continue };
-            let result = match self.check(&request) {
-                Ok((path, query)) => answer(&path, &query).ok_or(Refusal::Nothing),
-                Err(refusal) => Err(refusal),
+        connections::serve(&self.listener, &|head: Result<&Head, Unreadable>| {
+            let refusal = match head {
+                Ok(head) => match self.check(head) {
+                    Ok((path, query)) => {
+                        return Verdict::Trusted(move || {
+                            answer(&path, &query).map_or_else(|| refuse(Refusal::Nothing), respond)
+                        });
+                    }
+                    Err(refusal) => refusal,
+                },
+                Err(Unreadable::TooLarge) => Refusal::Head,
+                Err(Unreadable::Malformed | Unreadable::Gone) => Refusal::Malformed,
             };
-            let _ = match result {
-                Ok(answer) => request.respond(respond(answer)),
-                Err(refusal) => request.respond(refuse(refusal)),
-            };
-        }
+            Verdict::Refused(refuse(refusal))
+        });
     }
 
     /// Path behind the token, and query.
-    fn check(&self, request: &Request) -> Result<(String, String), Refusal> {
-        let values = |name: &'static str| {
-            let headers = request.headers().iter();
-            headers.filter(move |h| h.field.equiv(name)).map(|h| h.value.as_str().to_owned())
-        };
+    fn check(&self, head: &Head) -> Result<(String, String), Refusal> {
         let own = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
-        let hosts: Vec<String> = values("Host").collect();
-        let from_here = matches!(&hosts[..], [host] if own.contains(host));
-        let same_origin = values("Origin").all(|origin| {
-            origin.strip_prefix("http://").is_some_and(|host| hosts.iter().all(|own| own == host))
+        let hosts: Vec<&str> = head.values("Host").collect();
+        let from_here = matches!(&hosts[..], [host] if own.iter().any(|own| own == host));
+        let same_origin = head.values("Origin").all(|origin| {
+            origin.strip_prefix("http://").is_some_and(|host| hosts.iter().all(|own| *own == host))
         });
-        // What a browser says of where a request comes from; other programs do not.
-        let own_page =
-            values("Sec-Fetch-Site").all(|site| matches!(site.as_str(), "same-origin" | "none"));
-        if !(from_here && same_origin && own_page) {
-            return Err(Refusal::Foreign);
-        }
-        let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
+        let (path, query) = head.target.split_once('?').unwrap_or((&head.target, ""));
         let mut parts = path.splitn(3, '/');
         let (first, token, rest) = (parts.next(), parts.next(), parts.next());
+        if !(from_here && same_origin && is_of_own_page(head, rest == Some(""))) {
+            return Err(Refusal::Foreign);
+        }
         match (first, token, rest) {
             (Some(""), Some(token), Some(rest)) if is_equal(token, &self.token) => {
-                match request.method() {
-                    Method::Get => Ok((rest.to_owned(), query.to_owned())),
+                match head.method.as_str() {
+                    _ if head.announces_body() => Err(Refusal::Body),
+                    "GET" => Ok((rest.to_owned(), query.to_owned())),
                     _ => Err(Refusal::Method),
                 }
             }
@@ -125,18 +131,26 @@ impl Loopback {
     }
 }
 
+/// What a browser says of where a request comes from; other programs say nothing. The page itself may be
+/// opened from anywhere by who knows its address (a link, the file that `view` hands to the browser), but
+/// only as a page of its own, never inside another.
+fn is_of_own_page(head: &Head, is_page: bool) -> bool {
+    let all = |name: &str, value: &str| {
+        let mut values = head.values(name).peekable();
+        values.peek().is_some() && values.all(|found| found == value)
+    };
+    let opened = all("Sec-Fetch-Mode", "navigate") && all("Sec-Fetch-Dest", "document");
+    let own = head.values("Sec-Fetch-Site").all(|site| matches!(site, "same-origin" | "none"));
+    own || (is_page && opened)
+}
+
 /// Compares in a time that says nothing of where two texts differ.
 fn is_equal(a: &str, b: &str) -> bool {
     let differences = a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && differences == 0
 }
 
-fn header(name: &str, value: &str) -> Header {
-    // Names and values are ours, and plain ASCII.
-    Header::from_bytes(name, value).unwrap_or_else(|()| panic!("not a header: {name}"))
-}
-
-fn respond(answer: Answer) -> Response<io::Cursor<Vec<u8>>> {
+fn respond(answer: Answer) -> Response {
     let policy = match &answer.nonce {
         Some(nonce) => format!(
             "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; \
@@ -144,30 +158,38 @@ fn respond(answer: Answer) -> Response<io::Cursor<Vec<u8>>> {
         ),
         None => "default-src 'none'; frame-ancestors 'none'".to_owned(),
     };
-    with_care(Response::from_data(answer.body))
-        .with_header(header("Content-Type", answer.media))
-        .with_header(header("Content-Security-Policy", &policy))
+    let mut headers = careful_headers(answer.media);
+    headers.push(("Content-Security-Policy", policy));
+    Response { status: (200, "OK"), headers, body: answer.body }
 }
 
-fn refuse(refusal: Refusal) -> Response<io::Cursor<Vec<u8>>> {
-    let (status, text) = match refusal {
-        Refusal::Foreign => (403, "this page is not for you\n"),
-        Refusal::Nothing => (404, "there is nothing here\n"),
-        Refusal::Method => (405, "only GET\n"),
+fn refuse(refusal: Refusal) -> Response {
+    let (code, phrase, text) = match refusal {
+        Refusal::Malformed => (400, "Bad Request", "this is not HTTP/1.1\n"),
+        Refusal::Foreign => (403, "Forbidden", "this page is not for you\n"),
+        Refusal::Nothing => (404, "Not Found", "there is nothing here\n"),
+        Refusal::Method => (405, "Method Not Allowed", "only GET\n"),
+        Refusal::Body => (413, "Content Too Large", "only requests without a body\n"),
+        Refusal::Head => (431, "Request Header Fields Too Large", "the head is too large\n"),
     };
-    with_care(Response::from_data(text.as_bytes().to_vec()))
-        .with_status_code(status)
-        .with_header(header("Content-Type", "text/plain; charset=utf-8"))
+    let mut headers = careful_headers("text/plain; charset=utf-8");
+    if refusal == Refusal::Method {
+        headers.push(("Allow", "GET".to_owned()));
+    }
+    Response { status: (code, phrase), headers, body: text.as_bytes().to_vec() }
 }
 
-fn with_care(response: Response<io::Cursor<Vec<u8>>>) -> Response<io::Cursor<Vec<u8>>> {
-    response
-        .with_header(header("Cache-Control", "no-store"))
-        .with_header(header("X-Content-Type-Options", "nosniff"))
-        .with_header(header("X-Frame-Options", "DENY"))
-        .with_header(header("Referrer-Policy", "no-referrer"))
-        .with_header(header("Cross-Origin-Resource-Policy", "same-origin"))
-        .with_header(header("Cross-Origin-Opener-Policy", "same-origin"))
+fn careful_headers(media: &str) -> Vec<(&'static str, String)> {
+    let headers = [
+        ("Content-Type", media),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+    ];
+    headers.into_iter().map(|(name, value)| (name, value.to_owned())).collect()
 }
 
 #[cfg(test)]

@@ -135,6 +135,84 @@ fn other_origins_and_other_names_are_refused() {
 }
 
 #[test]
+fn only_the_page_itself_may_be_opened_from_elsewhere() {
+    let token = &served().token;
+    let from_elsewhere = |path: &str, mode: &str, destination: &str| {
+        let headers = format!(
+            "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: {mode}\r\nSec-Fetch-Dest: {destination}\r\n"
+        );
+        get(path, &headers).0
+    };
+    // The file that leads a browser here; there is no page in this test, so 404 is "let in".
+    assert_eq!(from_elsewhere(&format!("/{token}/"), "navigate", "document"), 404);
+    assert_eq!(from_elsewhere(&format!("/{token}/"), "navigate", "iframe"), 403);
+    assert_eq!(from_elsewhere(&format!("/{token}/"), "no-cors", "script"), 403);
+    assert_eq!(from_elsewhere(&format!("/{token}/known"), "navigate", "document"), 403);
+}
+
+#[test]
+fn a_body_is_never_waited_for() {
+    let (port, token) = (served().port(), &served().token);
+    for length in
+        ["0", "1", "100000000000000", "18446744073709551615", "99999999999999999999", "-1"]
+    {
+        for (path, expected) in [("/".to_owned(), 404), (format!("/{token}/known"), 413)] {
+            let expected = if length == "0" && expected == 413 { 405 } else { expected };
+            let (status, _) = ask(&format!(
+                "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {length}\r\n\r\n"
+            ));
+            assert_eq!(status, expected, "{path} {length}");
+        }
+    }
+    for announced in ["Content-Length: 5", "Transfer-Encoding: chunked"] {
+        assert_eq!(get(&format!("/{token}/known"), &format!("{announced}\r\n")).0, 413);
+    }
+}
+
+#[test]
+fn heads_have_a_size_and_are_http() {
+    let (port, token) = (served().port(), &served().token);
+    let path = format!("/{token}/known");
+    assert_eq!(get(&path, &format!("X: {}\r\n", "x".repeat(8 << 10))).0, 200);
+    assert_eq!(get(&path, &format!("X: {}\r\n", "x".repeat(64 << 10))).0, 431);
+    assert_eq!(get(&path, &"X: x\r\n".repeat(200)).0, 431);
+    assert_eq!(ask("SSH-2.0-OpenSSH_9.9\r\n\r\n").0, 400);
+    assert_eq!(ask("\u{16}\u{3}\u{1}\r\n\r\n").0, 400);
+    // Byte by byte it is the same request.
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    for byte in format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n").bytes() {
+        stream.write_all(&[byte]).unwrap();
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+}
+
+#[test]
+fn clients_that_stall_do_not_keep_the_page_away() {
+    let (port, token) = (served().port(), &served().token);
+    let stall = |sent: String| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        // The server may have closed it already.
+        let _ = stream.write_all(sent.as_bytes());
+        stream
+    };
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let stalled: Vec<TcpStream> = (0..200)
+        .map(|number| {
+            stall(match number % 4 {
+                0 => String::new(),
+                1 => format!("GET /{token}/known HTTP/1.1\r\n"),
+                2 => format!("POST / HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n"),
+                _ => format!("POST /{token}/known HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n"),
+            })
+        })
+        .collect();
+    assert_eq!(get(&format!("/{token}/known"), "").0, 200);
+    drop(stalled);
+}
+
+#[test]
 fn only_get() {
     let (port, token) = (served().port(), &served().token);
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "HEAD"] {

@@ -1,0 +1,284 @@
+//! Connections from programs that may mean harm: reads the head of one request from each, writes one answer,
+//! closes it.
+//!
+//! Nothing that a client sends can take more than the limits below: no body is ever read, so a declared
+//! length costs nothing; a head has a size and a time; connections that have not shown the token are few,
+//! and the oldest of them gives way to a new one, so stalled ones cannot keep the reader of the page out.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of a request's head.
+const MOST_HEAD_BYTES: usize = 16 * 1024;
+/// Headers of a request.
+const MOST_HEADERS: usize = 64;
+/// Time in which a head must have arrived.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Time in which the client must have taken the answer.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Connections that have not shown the token.
+const MOST_STRANGERS: usize = 32;
+/// Answers that are made at the same time.
+const MOST_ANSWERS: usize = 4;
+/// What a refused client may still send before the connection is reset: as much as lets it read the answer.
+const MOST_DISCARDED_BYTES: usize = 64 * 1024;
+/// How long it may take for that.
+const DISCARD_TIME: Duration = Duration::from_millis(500);
+
+/// The head of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// GET and so on.
+    pub method: String,
+    /// Path and query as sent.
+    pub target: String,
+    headers: Vec<(String, Vec<u8>)>,
+}
+
+impl Head {
+    /// All values of a header, in order; what is not UTF-8 equals no value of ours.
+    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.headers.iter().filter(move |(found, _)| found.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| std::str::from_utf8(value).unwrap_or("\u{fffd}"))
+    }
+
+    /// Whether a body follows or may follow.
+    pub fn announces_body(&self) -> bool {
+        self.values("Transfer-Encoding").next().is_some()
+            || self.values("Content-Length").any(|length| length.trim() != "0")
+    }
+}
+
+/// An answer in HTTP's terms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Status code and its phrase.
+    pub status: (u16, &'static str),
+    /// Names and values; `Content-Length` and `Connection` are added.
+    pub headers: Vec<(&'static str, String)>,
+    /// What follows.
+    pub body: Vec<u8>,
+}
+
+/// What a request is given.
+pub enum Verdict<F> {
+    /// It knows the token: the answer is made by this, when its turn comes.
+    Trusted(F),
+    /// It does not, or asks for what there is not.
+    Refused(Response),
+}
+
+/// Why there is no head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    /// Not HTTP.
+    Malformed,
+    /// Larger than any that the page sends.
+    TooLarge,
+    /// The client went away or was too slow; there is nobody to tell.
+    Gone,
+}
+
+/// Connections that have not shown the token, oldest first.
+#[derive(Default)]
+struct Strangers {
+    connections: Mutex<VecDeque<Arc<TcpStream>>>,
+}
+
+impl Strangers {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<TcpStream>>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a connection in; where there are too many the oldest is closed.
+    fn enter(&self, stream: &Arc<TcpStream>) -> Stranger<'_> {
+        let mut connections = self.lock();
+        if connections.len() >= MOST_STRANGERS
+            && let Some(oldest) = connections.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        connections.push_back(stream.clone());
+        Stranger { among: self, stream: stream.clone() }
+    }
+}
+
+/// A connection that is counted until this is dropped.
+struct Stranger<'a> {
+    among: &'a Strangers,
+    stream: Arc<TcpStream>,
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        self.among.lock().retain(|other| !Arc::ptr_eq(other, &self.stream));
+    }
+}
+
+/// Lets at most [`MOST_ANSWERS`] be made at the same time.
+#[derive(Default)]
+struct Turns {
+    taken: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// A turn, until it is dropped.
+struct Turn<'a>(&'a Turns);
+
+impl Turns {
+    fn take(&self) -> Turn<'_> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |taken: &mut usize| *taken >= MOST_ANSWERS;
+        *self.freed.wait_while(taken, full).unwrap_or_else(PoisonError::into_inner) += 1;
+        Turn(self)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_one();
+    }
+}
+
+/// Accepts connections until the process ends. `judge` says what a head, or what came instead of one, is
+/// given.
+pub fn serve<F: FnOnce() -> Response>(
+    listener: &TcpListener,
+    judge: &(impl Fn(Result<&Head, Unreadable>) -> Verdict<F> + Sync),
+) {
+    let (strangers, turns) = (&Strangers::default(), &Turns::default());
+    std::thread::scope(|scope| {
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                // Out of descriptors, most likely: some come back as connections end.
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            let stream = Arc::new(stream);
+            let stranger = strangers.enter(&stream);
+            // Without a thread the connection is closed, which its client sees.
+            let _ = std::thread::Builder::new()
+                .spawn_scoped(scope, move || converse(&stream, stranger, turns, judge));
+        }
+    });
+}
+
+/// One request and its answer.
+fn converse<F: FnOnce() -> Response>(
+    stream: &TcpStream,
+    stranger: Stranger,
+    turns: &Turns,
+    judge: &impl Fn(Result<&Head, Unreadable>) -> Verdict<F>,
+) {
+    let head = read_head(stream, Instant::now() + HEAD_TIME);
+    if head == Err(Unreadable::Gone) {
+        return;
+    }
+    // A broken connection is its client's affair.
+    let _ = match judge(head.as_ref().map_err(|unreadable| *unreadable)) {
+        Verdict::Trusted(answer) => {
+            drop(stranger);
+            let response = {
+                let _turn = turns.take();
+                answer()
+            };
+            write_response(stream, &response, ANSWER_TIME)
+        }
+        Verdict::Refused(response) => {
+            write_response(stream, &response, DISCARD_TIME).map(|()| discard(stream))
+        }
+    };
+}
+
+fn read_head(stream: &TcpStream, deadline: Instant) -> Result<Head, Unreadable> {
+    let mut received = Vec::new();
+    let mut buffer = [0u8; 4096];
+    loop {
+        match read_until(stream, &mut buffer, deadline) {
+            Ok(0) | Err(_) => return Err(Unreadable::Gone),
+            Ok(length) => received.extend_from_slice(&buffer[..length]),
+        }
+        if let Some(head) = parse(&received)? {
+            return Ok(head);
+        }
+        if received.len() >= MOST_HEAD_BYTES {
+            return Err(Unreadable::TooLarge);
+        }
+    }
+}
+
+/// The head, as soon as it is whole.
+fn parse(received: &[u8]) -> Result<Option<Head>, Unreadable> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(received) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Unreadable::TooLarge),
+        Err(_) => return Err(Unreadable::Malformed),
+    }
+    let owned = |header: &httparse::Header| (header.name.to_owned(), header.value.to_owned());
+    Ok(Some(Head {
+        method: request.method.unwrap_or_default().to_owned(),
+        target: request.path.unwrap_or_default().to_owned(),
+        headers: request.headers.iter().map(owned).collect(),
+    }))
+}
+
+/// Reads what is there, or waits for it until the deadline.
+fn read_until(mut stream: &TcpStream, buffer: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    loop {
+        stream.set_read_timeout(Some(time_left(deadline)?))?;
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+fn time_left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+fn write_response(stream: &TcpStream, response: &Response, time: Duration) -> io::Result<()> {
+    let (code, phrase) = response.status;
+    let mut bytes = format!("HTTP/1.1 {code} {phrase}\r\nConnection: close\r\n").into_bytes();
+    bytes.extend(format!("Content-Length: {}\r\n", response.body.len()).bytes());
+    for (name, value) in &response.headers {
+        bytes.extend(format!("{name}: {value}\r\n").bytes());
+    }
+    bytes.extend(b"\r\n");
+    bytes.extend(&response.body);
+    let deadline = Instant::now() + time;
+    let mut rest = &bytes[..];
+    let mut stream = stream;
+    while !rest.is_empty() {
+        stream.set_write_timeout(Some(time_left(deadline)?))?;
+        match stream.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(length) => rest = &rest[length..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    stream.shutdown(Shutdown::Write)
+}
+
+/// Takes a little of what a refused client still sends: closing at once would reset the connection, and
+/// take the answer away from it.
+fn discard(stream: &TcpStream) {
+    let deadline = Instant::now() + DISCARD_TIME;
+    let mut buffer = [0u8; 4096];
+    let mut discarded = 0;
+    while discarded < MOST_DISCARDED_BYTES {
+        match read_until(stream, &mut buffer, deadline) {
+            Ok(0) | Err(_) => return,
+            Ok(length) => discarded += length,
+        }
+    }
+}
