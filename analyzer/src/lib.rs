@@ -20,12 +20,16 @@
 //! that was damaged is reported as far as it is valid: look at the diagnoses before trusting a
 //! figure.
 
+// All output goes through `cli::error`, which keeps control characters from terminals.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod calibration;
 pub mod cli;
 pub mod import;
 pub mod metrics;
 pub mod models;
 pub mod otf2_library;
+pub mod plain_text;
 pub mod present;
 pub mod timeline;
 pub mod trace;

@@ -16,6 +16,7 @@ use super::run::cannot_start;
 use crate::calibration::{Calibration, Stamps};
 use crate::models::machine::difference::changes;
 use crate::models::machine::{FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine};
+use crate::plain_text::printable;
 use crate::present::machine::{change_lines, pictures, screen};
 use crate::trace::run_json::Instant;
 
@@ -252,7 +253,12 @@ fn show_progress(errors: impl Read) -> Vec<String> {
         match line.strip_prefix("progress: ") {
             Some(progress) if terminal => {
                 let (percent, what) = progress.split_once(' ').unwrap_or((progress, ""));
-                let _ = write!(std::io::stderr(), "\r\x1b[K{percent:>3} %  {what}");
+                let _ = write!(
+                    std::io::stderr(),
+                    "\r\x1b[K{:>3} %  {}",
+                    printable(percent),
+                    printable(what)
+                );
             }
             Some(_) => {}
             None if line.is_empty() => {}

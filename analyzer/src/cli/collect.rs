@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::{CommandError, say};
+use crate::plain_text::printable;
 use crate::present::number_list;
 use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
 
@@ -139,7 +140,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
 
 fn listing(runs: &std::collections::BTreeMap<&RunKey, Vec<&FoundFile>>) -> String {
     let line = |(key, files): (&&RunKey, &Vec<&FoundFile>)| {
-        let program = files.first().map_or("", |file| file.program.as_str());
+        let program = printable(files.first().map_or("", |file| file.program.as_str()));
         format!("  {}  {} of {} ranks  {program}", key.id, files.len(), key.world_size)
     };
     runs.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -8,7 +8,8 @@ use clap::Args;
 use serde::Serialize;
 use trace_format::reader::Event;
 
-use super::error::CommandError;
+use super::error::{CommandError, say};
+use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
@@ -108,11 +109,11 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     for trace in &run.ranks {
         for thread in &trace.file.threads {
             if let Some(totals) = &thread.totals {
-                eprintln!(
-                    "gammachi: rank {} thread {}: {} calls are kept as totals only and not listed; \
+                say(&format!(
+                    "rank {} thread {}: {} calls are kept as totals only and not listed; \
                      `gammachi report` has their sums",
                     trace.rank, thread.number, totals.header.calls
-                );
+                ));
             }
         }
     }
@@ -159,7 +160,7 @@ struct Lines<W: Write> {
 impl<W: Write> Lines<W> {
     fn line(&mut self, text: &str) {
         if self.failed.is_none() {
-            self.failed = writeln!(self.out, "{text}").err();
+            self.failed = writeln!(self.out, "{}", for_terminal(text, false)).err();
         }
     }
 

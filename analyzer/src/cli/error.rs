@@ -1,10 +1,12 @@
 //! How a command fails: what went wrong comes in, one line on standard error and an exit code go
 //! out.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use thiserror::Error;
+
+use crate::plain_text::for_terminal;
 
 /// Exit code of a program or data that failed.
 pub const EXIT_FAILED: u8 = 1;
@@ -69,18 +71,19 @@ pub fn report_error(error: &CommandError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-/// Writes `gammachi: message` to standard error; one that is closed is no reason to fail.
+/// Writes `gammachi: message` to standard error, as [`for_terminal`] lets it through; one that is closed is no reason to fail.
 pub fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "gammachi: {message}");
+    let _ = writeln!(io::stderr(), "gammachi: {}", for_terminal(message, false));
 }
 
-/// Writes text to standard output.
+/// Writes text to standard output, as [`for_terminal`] lets it through; with colours on a terminal.
 ///
 /// # Errors
 /// [`CommandError::ClosedOutput`] when nobody reads it any more, which ends the command quietly;
 /// [`CommandError::Failed`] for every other failure (a full disk).
 pub fn print(text: &str) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
+    let text = for_terminal(text, out.is_terminal());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::output)
 }
 

@@ -13,6 +13,8 @@ use trace_format::layout::*;
 use trace_format::reader::{Half, RequestState};
 use trace_format::writer::{Position, RankFileWriter};
 
+use crate::plain_text::printable;
+
 /// Ticks at the file's earliest time, so that what precedes MPI_Init's return has room.
 pub const ZERO_TICKS: u64 = 1_000_000_000;
 /// MPI_ANY_SOURCE of the MPI ABI, which imported runs are written in.
@@ -158,10 +160,11 @@ pub struct World {
 }
 
 impl World {
-    /// Names of all functions that a trace may have, and those of `more` that are not among them.
+    /// Names of all functions that a trace may have, and those of `more` that are not among them; in a rank
+    /// file they are lines.
     pub fn function_names(more: impl Iterator<Item = String>) -> Vec<String> {
         let mut names = functions::names();
-        for name in more {
+        for name in more.map(|name| printable(&name)) {
             if !names.contains(&name) {
                 names.push(name);
             }

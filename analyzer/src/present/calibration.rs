@@ -1,10 +1,11 @@
 //! A clock calibration for people: [`Calibration`] comes in, the terminal's tables and a figure go out.
 
-use super::context::{plural, printable, shortened};
+use super::context::{plural, shortened};
 use super::figure::{Axis, Figure, Marks, Panel, Reference, Series};
 use super::quantity::{count, nanoseconds, significant};
 use super::table::Table;
 use crate::calibration::{Calibration, PairCalibration, TrialCalibration};
+use crate::plain_text::printable;
 
 /// Pairs up to which all trials are shown.
 const MOST_PAIRS: usize = 4;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::plain_text::printable;
 use crate::trace::Run;
 
 /// Longest list of arguments or numbers in a line, characters.
@@ -114,9 +115,4 @@ pub(super) fn shortened(text: &str) -> String {
     }
     let start: String = text.chars().take(MOST_CHARACTERS - 1).collect();
     format!("{start}…")
-}
-
-/// Without control characters: names from a trace may hold escape sequences.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -12,13 +12,12 @@ use trace_format::layout::{
 use trace_format::procedures::{self, Direction};
 use trace_format::reader::Event;
 
+use crate::plain_text::printable;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{Message, Side, Unmatched};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::timeline::{GlobalTimeline, RankClock};
 use crate::trace::{RankTrace, Run};
-
-use super::context::printable;
 
 /// Which of an event's fields its function gives a meaning.
 #[derive(Debug, Clone, Copy, Default)]

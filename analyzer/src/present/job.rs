@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::{Pinning, RankMetrics};
+use crate::plain_text::printable;
 
 use super::Report;
-use super::context::{number_list, plural, printable, shortened};
+use super::context::{number_list, plural, shortened};
 use super::quantity::{TimeUnit, percent};
 use super::table::Table;
 

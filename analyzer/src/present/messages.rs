@@ -1,10 +1,11 @@
 //! Messages and communicators on the terminal's screen: message metrics come in, lines go out.
 
 use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, PollMetrics, Traffic};
+use crate::plain_text::printable;
 use crate::timeline::communicators::Members;
 use crate::trace::Run;
 
-use super::context::{plural, printable, shortened};
+use super::context::{plural, shortened};
 use super::quantity::{count, percent, with_prefix};
 use super::table::Table;
 

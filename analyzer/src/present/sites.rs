@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use crate::metrics::{SiteMetrics, SiteRow};
+use crate::plain_text::printable;
 
-use super::context::printable;
 use super::quantity::{count, percent, seconds};
 use super::table::Table;
 

@@ -6,9 +6,10 @@
 
 use std::ops::Range;
 
-use super::context::{plural, printable, shortened};
+use super::context::{plural, shortened};
 use super::quantity::seconds;
 use crate::metrics::activity::{Activity, KINDS, Kind};
+use crate::plain_text::printable;
 use crate::trace::Run;
 
 /// What is shown, and how.

@@ -1,12 +1,11 @@
 //! The first screen: a report comes in, text for a terminal of 80 columns and more goes out.
 
 use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
+use crate::plain_text::printable;
 use crate::timeline::{Alignment, Ending, GlobalTimeline};
 
 use super::Report;
-use super::context::{
-    mpi_library, number_list, placement, plural, printable, program_line, shortened,
-};
+use super::context::{mpi_library, number_list, placement, plural, program_line, shortened};
 use super::counters;
 use super::job;
 use super::messages;
@@ -463,6 +462,14 @@ fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
+    }
+    if text.chars().any(char::is_control) {
+        let escaped = |c: char| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+            c => c.to_string(),
+        };
+        return format!("$'{}'", text.chars().map(escaped).collect::<String>());
     }
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -7,9 +7,10 @@ use crate::metrics::{
     CallRecord, Cause, CauseKind, Need, OpenCollective, Partner, ThreadPosition, Unfinished,
     UnfinishedRank, WaitsFor, Whom,
 };
+use crate::plain_text::printable;
 use crate::trace::ProcessState;
 
-use super::context::{number_list, plural, printable};
+use super::context::{number_list, plural};
 use super::quantity::{count, seconds};
 use super::table::Table;
 

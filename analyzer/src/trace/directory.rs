@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use trace_format::layout::STAGED_EXTENSION;
 
 use super::{FileDiagnosis, TraceError};
+use crate::plain_text::printable;
 
 /// Files of a run directory by what they are for.
 #[derive(Debug, Default)]
@@ -46,7 +47,7 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
                     .find(|file| Path::new(file).extension() == Some(STAGED_EXTENSION.as_ref()));
                 if let Some(text) = staged.and_then(|file| fs::read_to_string(path.join(file)).ok())
                 {
-                    listing.staged = Some(text.trim_end().to_owned());
+                    listing.staged = Some(printable(text.trim_end()));
                 }
                 for file in files.iter().filter(|file| file.ends_with(".gmc")) {
                     if file.starts_with("world-") {

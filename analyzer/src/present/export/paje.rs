@@ -10,6 +10,7 @@ use super::linked::{StepWriter, write_steps};
 use super::perfetto::step_name;
 use super::steps::{Kind, Link, Step};
 use super::{ExportError, Progress, Written};
+use crate::plain_text::printable;
 
 /// Which fields each kind of event has; the header of the file.
 const HEADER: &str = "\
@@ -105,8 +106,7 @@ const HEADER: &str = "\
 
 /// A text in quotation marks, which has none inside.
 fn quoted(text: &str) -> String {
-    let plain = |c: char| if c == '"' || c.is_control() { '\'' } else { c };
-    format!("\"{}\"", text.chars().map(plain).collect::<String>())
+    format!("\"{}\"", printable(text).replace('"', "'"))
 }
 
 /// Colours by kind, as fractions of red, green and blue.

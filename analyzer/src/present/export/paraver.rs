@@ -17,6 +17,7 @@ use super::spill::{Record, Sorted, Spill};
 use super::steps::{Kind, Step, Steps};
 use super::traffic::{MessageRecord, NEVER, Traffic};
 use super::{ExportError, Progress, Written};
+use crate::plain_text::printable;
 
 /// Name of the files in the directory that is written to, without their endings.
 pub const STEM: &str = "trace";
@@ -194,7 +195,7 @@ impl Out<'_> {
             _ => (OTHER, 0),
         };
         let content = self.content;
-        self.values.entry((kind, number)).or_insert_with(|| step_name(content, step));
+        self.values.entry((kind, number)).or_insert_with(|| printable(&step_name(content, step)));
         (kind, number)
     }
 
@@ -356,7 +357,7 @@ impl Out<'_> {
                 count += 1;
             }
         }
-        let nodes: String = hosts.values().map(|host| format!("{host}\n")).collect();
+        let nodes: String = hosts.values().map(|host| format!("{}\n", printable(host))).collect();
         format!(
             "LEVEL NODE SIZE {}\n{nodes}\nLEVEL TASK SIZE {}\n{tasks}\nLEVEL THREAD SIZE {count}\n\
              {threads}",

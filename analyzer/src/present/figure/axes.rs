@@ -1,8 +1,9 @@
 //! The frame of a panel: its axes with ticks, labels and grid; how much room they need.
 
+use crate::plain_text::printable;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{Anchor, Area, Canvas, Type, printable, text_width};
+use super::canvas::{Anchor, Area, Canvas, Type, text_width};
 use super::scale::{Scale, Tick};
 use super::style::{GAP, GRID, HAIR, INK, LEADING, SMALL, TEXT, TICK};
 use super::{Axis, Marks, Panel, ReferenceLine};

@@ -1,6 +1,7 @@
 //! Drawing primitives over plotters' SVG back end: lengths in points come in, elements of the
 //! document go out. The back end takes whole numbers, so a point is made of many units.
 
+use crate::plain_text::printable;
 use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{
@@ -153,11 +154,6 @@ impl<'a> Canvas<'a> {
         let style = TextStyle::from(font).color(&kind.colour).pos(Pos::new(anchor.0, anchor.1));
         let _ = self.backend.draw_text(&text, &style, units(place));
     }
-}
-
-/// Control characters are not allowed in a document.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// About how wide text is, in sizes of its type: the viewer's font is not known here.

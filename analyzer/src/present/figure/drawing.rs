@@ -1,10 +1,11 @@
 //! From a figure to its document: room for each part first, then every part in its order.
 
+use crate::plain_text::printable;
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::axes::Axes;
-use super::canvas::{Anchor, Area, Canvas, Place, Type, clipped, printable, text_width};
+use super::canvas::{Anchor, Area, Canvas, Place, Type, clipped, text_width};
 use super::legend::{Legend, looks};
 use super::style::{
     GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,

@@ -18,7 +18,7 @@ use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
 use super::Report;
-use super::context::{mpi_library, placement, plural, printable, program_line};
+use super::context::{mpi_library, placement, plural, program_line};
 use super::figure::Figure;
 use super::picture::matrix::{self, Places, Shown};
 use super::{json, picture, quantity, terminal};
@@ -26,6 +26,7 @@ use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::models::roofline::Findings;
+use crate::plain_text::printable;
 
 const SCRIPT: [&str; 5] = [
     include_str!("source.js"),

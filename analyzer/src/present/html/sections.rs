@@ -41,7 +41,7 @@ pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
     let rows = of.rows.iter().take(MOST_SITES).map(|row| {
         context! {
             function => row.function,
-            place => super::printable(&sites::place(row)),
+            place => crate::plain_text::printable(&sites::place(row)),
             count => row.count,
             time_s => row.time_s,
             share => (total_s > 0.0).then(|| row.time_s / total_s),

@@ -6,9 +6,10 @@ use std::path::Path;
 use minijinja::context;
 use minijinja::value::Value;
 
-use super::{PageError, environment, printable, safe};
+use super::{PageError, environment, safe};
 use crate::models::observations::{self, Observations};
 use crate::models::scaling::{self, Scaling};
+use crate::plain_text::printable;
 use crate::present::scaling::{drawings, value};
 use crate::present::{context, quantity};
 use crate::trace::study_json::StudyJson;
