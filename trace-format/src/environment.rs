@@ -1,42 +1,231 @@
 //! Which environment variables a trace keeps.
+//!
+//! Only those that are known: a list of what to leave out always misses a password under a name that nobody
+//! thought of. What is listed tells how the program performs, or which batch job it was.
 
-/// Prefixes of variables that change how an MPI program performs.
-const PREFIXES: [&str; 8] =
-    ["SLURM_", "OMPI_MCA_", "PMIX_", "MPICH_", "UCX_", "FI_", "I_MPI_", "OMP_"];
-/// Other variables that tell the batch job and how its launcher pins.
-const NAMES: [&str; 20] = [
+/// Variables by name.
+const NAMES: [&str; 154] = [
+    // OpenMP, its runtimes, and what else starts threads.
+    "OMP_DISPLAY_AFFINITY",
+    "OMP_DYNAMIC",
+    "OMP_MAX_ACTIVE_LEVELS",
+    "OMP_NESTED",
+    "OMP_NUM_TEAMS",
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "OMP_SCHEDULE",
+    "OMP_STACKSIZE",
+    "OMP_TARGET_OFFLOAD",
+    "OMP_TEAMS_THREAD_LIMIT",
+    "OMP_THREAD_LIMIT",
+    "OMP_WAIT_POLICY",
+    "GOMP_CPU_AFFINITY",
+    "GOMP_SPINCOUNT",
+    "GOMP_STACKSIZE",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "KMP_HW_SUBSET",
+    "KMP_LIBRARY",
+    "KMP_STACKSIZE",
+    "MKL_DYNAMIC",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_INTERFACE_LAYER",
+    "MKL_THREADING_LAYER",
+    "OPENBLAS_CORETYPE",
+    "VECLIB_MAXIMUM_THREADS",
+    // Memory of the C library.
+    "MALLOC_ARENA_MAX",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    // Slurm.
+    "SLURM_ARRAY_JOB_ID",
+    "SLURM_ARRAY_TASK_COUNT",
+    "SLURM_ARRAY_TASK_ID",
+    "SLURM_CLUSTER_NAME",
+    "SLURM_CORE_SPEC",
+    "SLURM_CPUS_ON_NODE",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_LIST",
+    "SLURM_CPU_BIND_TYPE",
+    "SLURM_CPU_BIND_VERBOSE",
+    "SLURM_CPU_FREQ_REQ",
+    "SLURM_DIST_PLANESIZE",
+    "SLURM_DISTRIBUTION",
+    "SLURM_EXCLUSIVE",
+    "SLURM_GPUS_ON_NODE",
+    "SLURM_GPUS_PER_NODE",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_GPU_BIND",
+    "SLURM_HINT",
+    "SLURM_JOBID",
+    "SLURM_JOB_CPUS_PER_NODE",
+    "SLURM_JOB_ID",
+    "SLURM_JOB_NAME",
+    "SLURM_JOB_NODELIST",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_PARTITION",
+    "SLURM_JOB_QOS",
+    "SLURM_MEM_BIND",
+    "SLURM_MEM_BIND_TYPE",
+    "SLURM_MEM_PER_CPU",
+    "SLURM_MEM_PER_NODE",
+    "SLURM_MPI_TYPE",
+    "SLURM_NETWORK",
+    "SLURM_NNODES",
+    "SLURM_NODELIST",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_CORE",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_SOCKET",
+    "SLURM_OVERCOMMIT",
+    "SLURM_STEP_ID",
+    "SLURM_STEP_NODELIST",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_STEP_TASKS_PER_NODE",
+    "SLURM_SWITCHES",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_THREADS_PER_CORE",
+    "SLURM_TOPOLOGY_ADDR",
+    // Other batch systems.
     "PBS_JOBID",
     "PBS_JOBNAME",
     "PBS_NUM_NODES",
+    "PBS_NUM_PPN",
     "PBS_NP",
+    "PBS_QUEUE",
     "LSB_JOBID",
     "LSB_JOBNAME",
     "LSB_HOSTS",
     "LSB_DJOB_NUMPROC",
+    "LSB_QUEUE",
     "JOB_ID",
     "JOB_NAME",
     "NHOSTS",
     "NSLOTS",
+    "QUEUE",
+    // How many there are, by the launchers.
     "OMPI_COMM_WORLD_LOCAL_SIZE",
     "OMPI_COMM_WORLD_SIZE",
     "MPI_LOCALNRANKS",
     "PMI_SIZE",
-    "PRTE_MCA_hwloc_default_binding_policy",
     "HYDRA_BINDING",
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
+    "PRTE_MCA_hwloc_default_binding_policy",
+    "PRTE_MCA_rmaps_default_mapping_policy",
+    // MPICH and those that come from it.
+    "MPICH_ASYNC_PROGRESS",
+    "MPICH_CPUMASK_DISPLAY",
+    "MPICH_GPU_SUPPORT_ENABLED",
+    "MPICH_MAX_THREAD_SAFETY",
+    "MPICH_MPIIO_HINTS_DISPLAY",
+    "MPICH_NEMESIS_NETMOD",
+    "MPICH_OFI_NIC_POLICY",
+    "MPICH_OFI_NUM_NICS",
+    "MPICH_RANK_REORDER_METHOD",
+    "MPICH_SMP_SINGLE_COPY_MODE",
+    // Intel MPI.
+    "I_MPI_ASYNC_PROGRESS",
+    "I_MPI_ASYNC_PROGRESS_PIN",
+    "I_MPI_EAGER_THRESHOLD",
+    "I_MPI_EXTRA_FILESYSTEM",
+    "I_MPI_FABRICS",
+    "I_MPI_INTRANODE_EAGER_THRESHOLD",
+    "I_MPI_OFFLOAD",
+    "I_MPI_OFI_PROVIDER",
+    "I_MPI_PERHOST",
+    "I_MPI_PIN",
+    "I_MPI_PIN_CELL",
+    "I_MPI_PIN_DOMAIN",
+    "I_MPI_PIN_ORDER",
+    "I_MPI_PIN_PROCESSOR_LIST",
+    "I_MPI_PMI",
+    "I_MPI_SHM",
+    "I_MPI_SPIN_COUNT",
+    "I_MPI_THREAD_SPLIT",
+    "I_MPI_WAIT_MODE",
+    // UCX.
+    "UCX_IB_GID_INDEX",
+    "UCX_IB_SL",
+    "UCX_MAX_EAGER_RAILS",
+    "UCX_MAX_RNDV_RAILS",
+    "UCX_NET_DEVICES",
+    "UCX_RNDV_SCHEME",
+    "UCX_RNDV_THRESH",
+    "UCX_SHM_DEVICES",
+    "UCX_TLS",
+    "UCX_ZCOPY_THRESH",
+    // libfabric.
+    "FI_CXI_DEFAULT_CQ_SIZE",
+    "FI_CXI_RDZV_THRESHOLD",
+    "FI_CXI_RX_MATCH_MODE",
+    "FI_EFA_USE_DEVICE_RDMA",
+    "FI_MR_CACHE_MAX_COUNT",
+    "FI_MR_CACHE_MAX_SIZE",
+    "FI_MR_CACHE_MONITOR",
+    "FI_OFI_RXM_BUFFER_SIZE",
+    "FI_OFI_RXM_USE_SRX",
+    "FI_PROVIDER",
+    "FI_UNIVERSE_SIZE",
 ];
-/// Variables whose names end so are kept too.
-const SUFFIX: &str = "_NUM_THREADS";
-/// … unless the name contains one of these: `SLURM_JWT` is a password.
-const SECRETS: [&str; 7] = ["JWT", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "_KEY"];
 
-/// Whether a variable matters for performance and cannot be a secret, by its name.
+/// Families of some hundred members that all choose algorithms, limits and transports (`ompi_info --all`,
+/// `impi_info -v all` list them).
+const FAMILIES: [&str; 13] = [
+    "OMPI_MCA_bml_",
+    "OMPI_MCA_btl_",
+    "OMPI_MCA_coll_",
+    "OMPI_MCA_fcoll_",
+    "OMPI_MCA_hwloc_base_",
+    "OMPI_MCA_io_",
+    "OMPI_MCA_mtl_",
+    "OMPI_MCA_osc_",
+    "OMPI_MCA_pml_",
+    "OMPI_MCA_rmaps_",
+    "MPIR_CVAR_",
+    "I_MPI_ADJUST_",
+    "MPICH_COLL_",
+];
+/// The choice of Open MPI's components itself.
+const COMPONENTS: [&str; 8] = [
+    "OMPI_MCA_bml",
+    "OMPI_MCA_btl",
+    "OMPI_MCA_coll",
+    "OMPI_MCA_fcoll",
+    "OMPI_MCA_io",
+    "OMPI_MCA_mtl",
+    "OMPI_MCA_osc",
+    "OMPI_MCA_pml",
+];
+/// Names that end so tell a number of threads, of whatever library.
+const THREADS: &str = "_NUM_THREADS";
+/// Parts of names, between underscores and in any case, that a family's member must not have.
+const SECRETS: [&str; 14] = [
+    "AUTH",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "JWT",
+    "KEY",
+    "KEYS",
+    "PASS",
+    "PASSWD",
+    "PASSWORD",
+    "PRIVATE",
+    "PWD",
+    "SECRET",
+    "SECRETS",
+    "TOKEN",
+];
+
+/// Whether a variable is known to matter for performance, or to name the batch job.
 pub fn is_kept(name: &str) -> bool {
-    (PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || name.ends_with(SUFFIX)
-        || NAMES.contains(&name))
-        && !SECRETS.iter().any(|secret| name.contains(secret))
+    NAMES.contains(&name)
+        || COMPONENTS.contains(&name)
+        || (FAMILIES.iter().any(|family| name.starts_with(family)) || name.ends_with(THREADS))
+            && !name
+                .split('_')
+                .any(|part| SECRETS.iter().any(|word| part.eq_ignore_ascii_case(word)))
 }
 
 #[cfg(test)]
@@ -44,8 +233,47 @@ mod tests {
     use super::is_kept;
 
     #[test]
-    fn passwords_stay_out() {
-        assert!(is_kept("SLURM_JOB_ID") && is_kept("OPENBLAS_NUM_THREADS"));
-        assert!(!is_kept("SLURM_JWT") && !is_kept("AWS_SECRET_ACCESS_KEY") && !is_kept("PATH"));
+    fn what_matters_is_kept() {
+        for name in [
+            "SLURM_JOB_ID",
+            "SLURM_CPU_BIND",
+            "OPENBLAS_NUM_THREADS",
+            "OMP_PROC_BIND",
+            "OMPI_MCA_btl",
+            "OMPI_MCA_coll_tuned_bcast_algorithm",
+            "I_MPI_ADJUST_BCAST",
+            "UCX_TLS",
+            "FI_PROVIDER",
+        ] {
+            assert!(is_kept(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_stays_out() {
+        for name in [
+            "PATH",
+            "SLURM_JWT",
+            "SLURM_SPANK_OPT_registry_password",
+            "SLURM_SPANK_JOB_TOKEN",
+            "SLURM_EXPORT_ENV",
+            "UCX_PASS",
+            "UCX_TLS_PWD",
+            "FI_AUTHKEY",
+            "FI_OPX_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "OMPI_MCA_mca_base_env_list",
+            "OMPI_MCA_orte_hnp_uri",
+            "OMPI_MCA_btl_vendor_auth_key",
+            "OMPI_MCA_io_Password",
+            "PMIX_SERVER_URI41",
+            "PMIX_MCA_psec",
+            "MPICH_SOMETHING_NEW",
+            "OMP_SOMETHING_NEW",
+            "omp_num_threads",
+            "MY_SECRET_NUM_THREADS",
+        ] {
+            assert!(!is_kept(name), "{name}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::error::{CommandError, say};
+use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
 use crate::present::export::content::{Choice, Content};
@@ -48,9 +49,14 @@ pub struct ExportArguments {
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
 
-    /// Leave out names of programs, hosts, regions and communicators, parameters and the date
+    /// Leave out what says whose the run is: names of programs, hosts, regions, communicators and files,
+    /// arguments, parameters, the date
     #[arg(long)]
     pub anonymise: bool,
+
+    /// Who may read what is written
+    #[command(flatten)]
+    pub rights: OutputRights,
 }
 
 /// A format to write, as the command line names it.
@@ -133,6 +139,7 @@ impl Progress for Bar {
 /// Wrong usage for ranks, a window or a path that cannot be; failure when nothing can be read, or
 /// what is written does not fit on the disk.
 pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
+    arguments.rights.apply();
     if arguments.to == To::Paraver {
         for ending in paraver::ENDINGS {
             let file = paraver_file(&arguments.out, ending);
@@ -146,16 +153,16 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     }
     // Before threads are started: they must not take the signals.
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let mut run =
+        Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    if arguments.anonymise {
+        run.anonymise();
+    }
     let ranks = arguments.ranks.as_deref();
     let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
     let window = arguments.window.as_deref();
     let window = window.map(|text| selection_arguments::seconds("--window", text));
-    let choice = Choice {
-        ranks: ranks.transpose()?,
-        window_s: window.transpose()?,
-        anonymise: arguments.anonymise,
-    };
+    let choice = Choice { ranks: ranks.transpose()?, window_s: window.transpose()? };
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);

@@ -21,6 +21,7 @@ pub mod kernel_program;
 pub mod logpq;
 pub mod model;
 pub mod observed;
+pub mod output_rights;
 pub mod pack;
 pub mod plot;
 pub mod recorder_environment;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print};
 use super::output_file;
+use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::timeline::{rows, window, within};
 use crate::metrics::activity::detail::{Budget, Detail};
@@ -55,6 +56,10 @@ pub struct PlotArguments {
     #[arg(long, value_name = "FILE.svg")]
     pub out: PathBuf,
 
+    /// Who may read what is written
+    #[command(flatten)]
+    pub rights: OutputRights,
+
     /// Only this stretch of a timeline, in seconds since the first rank left MPI_Init (`1.5,1.6`)
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
@@ -76,6 +81,7 @@ const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
 /// # Errors
 /// Wrong usage for what the run does not have; failure when nothing can be read or written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
+    arguments.rights.apply();
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     if arguments.kind != PlotKind::Timeline

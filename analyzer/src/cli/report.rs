@@ -8,6 +8,7 @@ use clap::Args;
 use super::clock::known_rates;
 use super::error::{CommandError, print};
 use super::observed::{Observed, observe};
+use super::output_rights::OutputRights;
 use super::roofline::under_roofs;
 use super::{output_file, selection_arguments};
 use crate::metrics::activity::detail::{Detail, PAGE_BUDGET};
@@ -74,6 +75,15 @@ pub struct ReportArguments {
     /// from the end of a call to the begin of another on each rank (`MPI_Barrier#3,MPI_Barrier#4`)
     #[arg(long, value_name = "FROM,TO")]
     pub window: Option<String>,
+
+    /// Leave out what says whose the run is: names of programs, hosts, regions, communicators and files,
+    /// arguments, parameters, environment, the date
+    #[arg(long)]
+    pub anonymise: bool,
+
+    /// Who may read what is written
+    #[command(flatten)]
+    pub rights: OutputRights,
 }
 
 /// Prints the report of a run.
@@ -82,6 +92,7 @@ pub struct ReportArguments {
 /// Wrong usage for a window that cannot be read or a region that the run does not have; failure
 /// when nothing can be reported.
 pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
+    arguments.rights.apply();
     if StudyJson::is_in(&arguments.run) {
         return study(arguments);
     }
@@ -90,7 +101,11 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         (None, Some(window)) => Selection::parse_window(window).map_err(CommandError::usage)?,
         (None, None) => Selection::Whole,
     };
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let mut run =
+        Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    if arguments.anonymise {
+        run.anonymise();
+    }
     let known_rates = match &arguments.clock {
         Some(path) => known_rates(path)?,
         None => KnownRates::default(),
@@ -152,6 +167,7 @@ fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
         ("--clock", arguments.clock.is_some()),
         ("--causal", arguments.causal),
         ("--no-messages", arguments.no_messages),
+        ("--anonymise", arguments.anonymise),
     ];
     if let Some((option, _)) = for_a_run.iter().find(|(_, given)| *given) {
         return Err(usage(&format!("is a study: {option} is for one run")));

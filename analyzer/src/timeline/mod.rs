@@ -151,7 +151,7 @@ impl GlobalTimeline {
         let mut timeline = Self {
             bound_ns: ranks.iter().filter_map(|r| r.clock.bound_ns).reduce(f64::max),
             ends_bound_ns: ranks.iter().filter_map(at_ends).reduce(f64::max),
-            utc: utc::of_run(run, &ranks),
+            utc: utc::of_run(run, &ranks).filter(|_| !run.anonymous),
             causal: None,
             last_sign,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),

@@ -5,6 +5,7 @@
 //! wrong, naming the file. Nothing is repaired here: what is valid is handed on, what is not is
 //! said.
 
+mod anonymous;
 pub mod collect;
 mod directory;
 mod extent;
@@ -142,6 +143,8 @@ pub struct Run {
     pub diagnoses: Vec<FileDiagnosis>,
     /// What a reader should know that is nothing wrong.
     pub notes: Vec<String>,
+    /// Whether [`Run::anonymise`] took out what says whose it is; then the date stays out, too.
+    pub anonymous: bool,
 }
 
 impl Run {
@@ -255,7 +258,8 @@ impl Run {
             }
         };
         let directory = directory.to_owned();
-        Ok(Self { directory, world_size, ranks, missing, description, diagnoses, notes })
+        let anonymous = false;
+        Ok(Self { directory, world_size, ranks, missing, description, diagnoses, notes, anonymous })
     }
 
     /// Position of a rank in [`Run::ranks`].

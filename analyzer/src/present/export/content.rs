@@ -31,8 +31,6 @@ pub struct Choice {
     pub ranks: Option<Vec<Range<u32>>>,
     /// Only what begins in these seconds of the global timeline (of a message its send).
     pub window_s: Option<Range<f64>>,
-    /// Names of programs, hosts, regions, communicators, paths, and the wall clock stay out.
-    pub anonymise: bool,
 }
 
 /// A function that events name.
@@ -248,25 +246,20 @@ impl<'a> Content<'a> {
         let wanted = |rank: u32| {
             choice.ranks.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)))
         };
-        let mut hosts = Numbers::default();
         let mut ranks: Vec<HeadRank> = Vec::new();
         let mut exported = vec![None; run.ranks.len()];
         for (position, trace) in run.ranks.iter().enumerate().filter(|(_, t)| wanted(t.rank)) {
             exported[position] = Some(ranks.len());
             let time = &timeline.ranks[position];
             let at = |ticks: u64| ns(time.clock.seconds(ticks));
-            let host = hosts.of(&trace.file.header.host);
             let last = trace.threads.iter().filter_map(|t| t.last_ticks).max().map(at);
             let end_ns = at(time.end_ticks);
             let ids = trace.facts.regions.iter();
             ranks.push(HeadRank {
                 rank: trace.rank,
                 position,
-                host: match choice.anonymise {
-                    true => format!("host{host}"),
-                    false => trace.file.header.host.clone(),
-                },
-                pid: if choice.anonymise { trace.rank + 1 } else { trace.file.fixed.pid },
+                host: trace.file.header.host.clone(),
+                pid: trace.file.fixed.pid,
                 threads: trace.file.threads.iter().map(|thread| thread.number).collect(),
                 begin_ns: at(time.begin_ticks),
                 end_ns,
@@ -285,36 +278,26 @@ impl<'a> Content<'a> {
         });
         let first_ns = first.min().unwrap_or(0);
         let last_ns = ranks.iter().map(|rank| rank.last_ns).max().unwrap_or(0);
-        let anonymous = choice.anonymise;
-        let regions = regions.1.into_iter().enumerate();
-        let regions =
-            regions.map(|(i, name)| if anonymous { format!("region{i}") } else { name }).collect();
         let header = run.ranks.first().map(|trace| &trace.file.header);
         let of_header = |field: fn(&trace_format::header::FileHeader) -> &String| {
-            header.filter(|_| !anonymous).map(|h| field(h).clone()).unwrap_or_default()
+            header.map(|header| field(header).clone()).unwrap_or_default()
         };
         let title = run.directory.file_name().unwrap_or(run.directory.as_os_str());
         let head = Head {
-            title: match anonymous {
-                true => "run".into(),
-                false => title.to_string_lossy().into_owned(),
-            },
+            title: title.to_string_lossy().into_owned(),
             program: of_header(|header| &header.program),
-            mpi_library: header.map(|header| header.mpi_library.clone()).unwrap_or_default(),
+            mpi_library: of_header(|header| &header.mpi_library),
             world_size: run.world_size,
             ranks,
             functions: functions(names.1),
-            regions,
-            communicators: head_communicators(communicators, anonymous),
+            regions: regions.1,
+            communicators: head_communicators(communicators),
             first_ns,
             last_ns,
-            zero_unix_ns: timeline
-                .utc
-                .filter(|_| !anonymous)
-                .and_then(|utc| i64::try_from(utc.zero_ns).ok()),
+            zero_unix_ns: timeline.utc.and_then(|utc| i64::try_from(utc.zero_ns).ok()),
             bound_ns: timeline.bound_ns,
-            parameters: if anonymous { Vec::new() } else { run.parameters() },
-            compute: header.map(|header| header.compute.clone()).unwrap_or_default(),
+            parameters: run.parameters(),
+            compute: of_header(|header| &header.compute),
             level: run.ranks.first().map_or(0, |trace| trace.file.fixed.level),
         };
         let constants = |trace: &RankTrace| {
@@ -509,7 +492,7 @@ impl Iterator for Merged<'_> {
     }
 }
 
-fn head_communicators(table: &CommunicatorTable, anonymous: bool) -> Vec<HeadCommunicator> {
+fn head_communicators(table: &CommunicatorTable) -> Vec<HeadCommunicator> {
     let entries = table.entries().iter().zip(0u32..);
     let communicators = entries.map(|(entry, number)| {
         let members = |group: usize| {
@@ -517,12 +500,8 @@ fn head_communicators(table: &CommunicatorTable, anonymous: bool) -> Vec<HeadCom
             let peers = positions.map(|position| entry.groups[group].peer(position));
             peers.map(|peer| if let Peer::World(rank) = peer { Some(rank) } else { None }).collect()
         };
-        let predefined = entry.made_by.is_none();
         HeadCommunicator {
-            name: match anonymous && !predefined {
-                true => format!("communicator{number}"),
-                false => table.label(number),
-            },
+            name: table.label(number),
             made_by: entry.made_by.clone(),
             inter: entry.inter,
             own: entry.own,

@@ -1,0 +1,131 @@
+//! Takes out of an opened run what says whose it is.
+//!
+//! Figures stay: times, counts, sizes, tags, ranks, and names of MPI's and of compute functions. Programs,
+//! hosts, regions, files and modules become numbers; arguments, parameters, environment, directories, names
+//! that the program gave to communicators, process ids and the date are left out.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use trace_format::header::{Definition, FileHeader, ObjectKind};
+
+use super::Run;
+use super::run_json::{Params, RunJson};
+
+/// What a run is called instead of its directory.
+const DIRECTORY: &str = "run";
+
+/// Names of communicators that MPI itself gives.
+const PREDEFINED: [&str; 3] = ["MPI_COMM_WORLD", "MPI_COMM_SELF", "MPI_COMM_PARENT"];
+
+/// Numbers for names, in the order in which they are first met.
+#[derive(Default)]
+struct Pseudonyms(HashMap<String, String>);
+
+impl Pseudonyms {
+    fn of(&mut self, prefix: &str, name: &str) -> String {
+        if name.is_empty() {
+            return String::new();
+        }
+        let next = self.0.len();
+        self.0.entry(name.to_owned()).or_insert_with(|| format!("{prefix}{next}")).clone()
+    }
+}
+
+#[derive(Default)]
+struct Names {
+    programs: Pseudonyms,
+    hosts: Pseudonyms,
+    kernels: Pseudonyms,
+    regions: Pseudonyms,
+    files: Pseudonyms,
+    modules: Pseudonyms,
+}
+
+impl Names {
+    fn header(&mut self, header: &mut FileHeader) {
+        header.program = self.programs.of("program", &header.program);
+        header.arguments = vec![header.program.clone()];
+        header.build_id.clear();
+        header.directory.clear();
+        header.host = self.hosts.of("host", &header.host);
+        header.boot_id = self.kernels.of("kernel", &header.boot_id);
+        header.parameters.clear();
+        // What follows the version may name who built it, and where.
+        let version = header.mpi_library.split([',', '\n']).next().unwrap_or_default().to_owned();
+        header.mpi_library = version;
+    }
+
+    fn definition(&mut self, definition: &mut Definition) {
+        match definition {
+            Definition::Region { name, .. } => *name = self.regions.of("region", name),
+            Definition::Environment(variables) => variables.clear(),
+            Definition::Object { kind: ObjectKind::File, name, .. } => {
+                *name = self.files.of("file", name);
+            }
+            Definition::Module(module) => {
+                module.path = self.modules.of("module", &module.path);
+                module.build_id.clear();
+            }
+            Definition::Stopped { reason, .. } => *reason = without_paths(reason),
+            _ => {}
+        }
+    }
+}
+
+/// A sentence with every path in it replaced.
+fn without_paths(sentence: &str) -> String {
+    let is_path = |word: &str| {
+        let word = word.trim_start_matches(['`', '"', '\'', '(', '[', '$']);
+        word.starts_with('/') || word.starts_with("./") || word.starts_with("../")
+    };
+    let words = sentence.split(' ').map(|word| match is_path(word) {
+        true => format!("PATH{}", if word.ends_with(':') { ":" } else { "" }),
+        false => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn described(description: &RunJson) -> RunJson {
+    RunJson {
+        argv: Vec::new(),
+        program: None,
+        directory: String::new(),
+        host: String::new(),
+        library: String::new(),
+        params: Params::default(),
+        environment: Default::default(),
+        ..description.clone()
+    }
+}
+
+impl Run {
+    /// Takes names, arguments, environment and date out, before anything is derived from them.
+    pub fn anonymise(&mut self) {
+        let mut names = Names::default();
+        let shown = self.directory.display().to_string();
+        for rank in &mut self.ranks {
+            names.header(&mut rank.file.header);
+            rank.file.fixed.pid = rank.rank + 1;
+            rank.file.path = PathBuf::from(DIRECTORY).join(&rank.name);
+            rank.file.definitions.retain(|definition| match definition {
+                Definition::CommunicatorName { name, .. } => PREDEFINED.contains(&name.as_str()),
+                _ => true,
+            });
+            rank.file.definitions.iter_mut().for_each(|one| names.definition(one));
+            for name in rank.facts.regions.values_mut() {
+                *name = names.regions.of("region", name);
+            }
+            rank.facts.environment.clear();
+            if let Some((_, reason)) = &mut rank.facts.stopped {
+                *reason = without_paths(reason);
+            }
+        }
+        self.description = self.description.as_ref().map(described);
+        let scrub = |text: &str| without_paths(&text.replace(&shown, DIRECTORY));
+        self.diagnoses.iter_mut().for_each(|diagnosis| diagnosis.what = scrub(&diagnosis.what));
+        self.notes.iter_mut().for_each(|note| *note = scrub(note));
+        self.directory = PathBuf::from(DIRECTORY);
+        self.anonymous = true;
+    }
+}
