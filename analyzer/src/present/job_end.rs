@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use crate::metrics::{ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
+use crate::plain_text::printable;
 use crate::trace::ProcessState;
 use crate::trace::run_json::Exit;
 
 use super::Report;
-use super::context::{number_list, plural, printable};
+use super::context::{number_list, plural};
 use super::quantity::seconds;
 use super::unfinished::call_text;
 
