@@ -200,32 +200,20 @@ const COMPONENTS: [&str; 8] = [
 ];
 /// Names that end so tell a number of threads, of whatever library.
 const THREADS: &str = "_NUM_THREADS";
-/// Parts of names, between underscores and in any case, that a family's member must not have.
-const SECRETS: [&str; 14] = [
-    "AUTH",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "JWT",
-    "KEY",
-    "KEYS",
-    "PASS",
-    "PASSWD",
-    "PASSWORD",
-    "PRIVATE",
-    "PWD",
-    "SECRET",
-    "SECRETS",
-    "TOKEN",
-];
+/// What a family's member must not have in its name, in any case.
+const SECRETS: [&str; 9] =
+    ["AUTH", "CREDENTIAL", "JWT", "KEY", "PASS", "PRIVATE", "PWD", "SECRET", "TOKEN"];
 
 /// Whether a variable is known to matter for performance, or to name the batch job.
 pub fn is_kept(name: &str) -> bool {
+    let of_family =
+        FAMILIES.iter().any(|family| name.starts_with(family)) || name.ends_with(THREADS);
     NAMES.contains(&name)
         || COMPONENTS.contains(&name)
-        || (FAMILIES.iter().any(|family| name.starts_with(family)) || name.ends_with(THREADS))
-            && !name
-                .split('_')
-                .any(|part| SECRETS.iter().any(|word| part.eq_ignore_ascii_case(word)))
+        || of_family && {
+            let upper = name.to_ascii_uppercase();
+            !SECRETS.iter().any(|secret| upper.contains(secret))
+        }
 }
 
 #[cfg(test)]
@@ -266,6 +254,8 @@ mod tests {
             "OMPI_MCA_orte_hnp_uri",
             "OMPI_MCA_btl_vendor_auth_key",
             "OMPI_MCA_io_Password",
+            "OMPI_MCA_btl_mytoken",
+            "mypasswd_NUM_THREADS",
             "PMIX_SERVER_URI41",
             "PMIX_MCA_psec",
             "MPICH_SOMETHING_NEW",
