@@ -165,9 +165,12 @@ fn main() {
         .max()
         .unwrap_or(0)
         .max(build_compute::MOST_PLANNER_ARGUMENTS);
+    let most_of_all = most.max(build_compute::most_arguments());
     let first_compute = FIRST_FUNCTION + procedures.len() as u16;
     let numbers = format!(
-        "/// Number of declared work in a trace.\npub const WORK: u16 = {};\n",
+        "/// Arguments of the interposed function that has most.\n\
+         pub const MOST_ARGUMENTS: usize = {most_of_all};\n\
+         /// Number of declared work in a trace.\npub const WORK: u16 = {};\n",
         build_compute::declared_work(first_compute)
     );
     let text = format!("{}\n{numbers}\n{}", invoke(most), entries(&procedures));

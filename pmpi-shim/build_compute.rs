@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use trace_format::compute::{
-    Function, Group, Interface, Kind, Parameter, Planner, all, fftw, planners,
+    Executor, Function, Group, Interface, Kind, Parameter, Planner, all, executors, planners,
 };
 use trace_format::functions::{DECLARED_WORK, compute_names};
 
@@ -21,21 +21,21 @@ pub fn entries(first: u16) -> String {
     for function in all() {
         linear_algebra(&mut out, &function, number(&function.name));
     }
-    for name in fftw() {
+    for Executor { symbol, name, by_reference } in executors() {
         writeln!(
             out,
-            "entry_stub!({name}, transform_{name});\n\
-             unsafe extern \"C-unwind\" fn transform_{name}(a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {{\n\
-             \x20   static REAL: RealEntry = RealEntry::new(c\"{name}\");\n\
-             \x20   // SAFETY: the words go on as they came; a plan is the first.\n\
-             \x20   unsafe {{ transformed(&REAL, {}, [a, b, c, d, e]) }}\n\
+            "entry_stub!({symbol}, transform_{symbol});\n\
+             unsafe extern \"C-unwind\" fn transform_{symbol}(a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {{\n\
+             \x20   static REAL: RealEntry = RealEntry::new(c\"{symbol}\");\n\
+             \x20   // SAFETY: the words go on as they came; a plan, or where it stands, is the first.\n\
+             \x20   unsafe {{ transformed(&REAL, ({}, {by_reference}), [a, b, c, d, e]) }}\n\
              }}",
             number(&name)
         )
         .expect("writing to a string");
     }
     for planner in planners() {
-        let Planner { name, lengths, factor, communicator } = planner;
+        let Planner { name, lengths, factor, communicator, by_reference } = planner;
         let names: Vec<String> = (0..MOST_PLANNER_ARGUMENTS).map(|at| format!("a{at}")).collect();
         let typed: Vec<String> = names.iter().map(|name| format!("{name}: usize")).collect();
         writeln!(
@@ -44,7 +44,8 @@ pub fn entries(first: u16) -> String {
              #[allow(clippy::too_many_arguments)]\n\
              unsafe extern \"C-unwind\" fn plan_{name}({}) -> usize {{\n\
              \x20   static REAL: RealEntry = RealEntry::new(c\"{name}\");\n\
-             \x20   let form = (Lengths::{lengths:?}, {factor:?}, {communicator:?});\n\
+             \x20   let form = Form {{ lengths: Lengths::{lengths:?}, factor: {factor:?}, \
+                 communicator: {communicator:?}, by_reference: {by_reference} }};\n\
              \x20   // SAFETY: the words go on as they came; the form is this planner's.\n\
              \x20   unsafe {{ planned(&REAL, form, [{}]) }}\n\
              }}",
@@ -54,6 +55,12 @@ pub fn entries(first: u16) -> String {
         .expect("writing to a string");
     }
     out
+}
+
+/// Arguments of the function that has most, with the lengths of Fortran's characters.
+pub fn most_arguments() -> usize {
+    let options = |f: &Function| f.parameters.iter().filter(|p| p.kind == Kind::Option).count();
+    all().iter().map(|f| f.parameters.len() + options(f)).max().unwrap_or(0)
 }
 
 /// Number of declared work in a trace.

@@ -13,10 +13,11 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use crate::counter;
 use crate::entries::{Invoke, LAST_PROCEDURE, WORK};
 use crate::life;
-use crate::path::{close, is_inside, open, take_slot};
-use crate::plans::{self, Lengths};
+use crate::outermost::{Spacer, enter, is_inside, is_inside_transform, leave, within};
+use crate::path::{close, make_room, open, take_slot};
+use crate::plans::{self, Form, Lengths};
 use crate::real_entry::RealEntry;
-use crate::thread_block::{ThreadBlock, entry_stub, stack_address, thread_block};
+use crate::thread_block::{ThreadBlock, entry_stub, thread_block};
 use crate::work::*;
 
 /// What is recorded: 0 nothing, then [`LARGER`], then [`ALL`].
@@ -53,18 +54,18 @@ impl Work {
     }
 }
 
-/// Whether a call of that kind is to be recorded now.
+/// Whether a call of that kind, entered at `here`, is to be recorded now.
 ///
 /// # Safety
 /// `block` is the calling thread's.
 #[inline(always)]
-unsafe fn records(block: *mut ThreadBlock, from: u8) -> bool {
+unsafe fn records(block: *mut ThreadBlock, here: usize, from: u8) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         RECORDED.load(Relaxed) >= from
-            && (*block).inside_compute == 0
             && life::is_recording()
-            && !is_inside(block, stack_address())
+            && !is_inside(block, here)
+            && !is_inside_transform(block, here)
     }
 }
 
@@ -88,7 +89,7 @@ unsafe fn write_work(slot: *mut trace_format::layout::Slot, work: Work) {
 /// `invoke` calls the entry with the arguments that the program passed to its name.
 #[inline(always)]
 unsafe fn computed<R>(
-    entry: &RealEntry,
+    entry: &'static RealEntry,
     (function, from): (u16, u8),
     work: impl FnOnce() -> Work,
     invoke: impl FnOnce(*const c_void) -> R,
@@ -96,13 +97,15 @@ unsafe fn computed<R>(
     let block = thread_block();
     // SAFETY: the thread's own block; its stub has stored where the return address stands.
     unsafe {
-        let caller = *((*block).entered_stack as *const usize);
-        if !records(block, from) {
+        let here = (*block).entered_stack;
+        let caller = *(here as *const usize);
+        if !records(block, here, from) {
             return invoke(entry.get_for(caller));
         }
+        enter(block, here);
+        let _spacer = Spacer::new();
         let work = work();
         let real = entry.get_for(caller);
-        (*block).inside_compute = 1;
         let slot = take_slot(block);
         let begin = counter::read(block);
         write_work(slot, work);
@@ -110,7 +113,7 @@ unsafe fn computed<R>(
         let result = invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
         close(block, slot, duration, function, 0);
-        (*block).inside_compute = 0;
+        leave(block);
         result
     }
 }
@@ -119,30 +122,47 @@ unsafe fn computed<R>(
 /// and the work is one without length behind them.
 ///
 /// # Safety
-/// As [`computed`]; the first argument is the plan.
+/// As [`computed`]; the first argument is the plan, or where it stands.
 #[inline(always)]
-unsafe fn transformed(entry: &RealEntry, function: u16, arguments: [usize; 5]) -> usize {
+unsafe fn transformed(
+    entry: &'static RealEntry,
+    (function, by_reference): (u16, bool),
+    arguments: [usize; 5],
+) -> usize {
     let block = thread_block();
     // SAFETY: as in `computed`.
     unsafe {
-        let caller = *((*block).entered_stack as *const usize);
+        let here = (*block).entered_stack;
+        let caller = *(here as *const usize);
         let real = entry.get_for(caller);
-        if !records(block, LARGER) {
+        if !records(block, here, LARGER) {
             return arguments.invoke(real);
         }
-        let work = Work { flops: plans::flops_of(arguments[0]), bytes: 0 };
-        (*block).inside_compute = 1;
+        let _spacer = Spacer::new();
+        let plan = plans::plan_at(arguments[0], by_reference);
+        let work = Work { flops: plans::flops_of(plan), bytes: 0 };
+        // A window that is opened for the event itself would be opened after it began.
+        within(block, || make_room(block, 1));
+        (*block).transform_return = caller;
+        (*block).transform_stack = here;
         let before = ((*block).cursor, (*block).window);
         let begin = counter::read(block);
         let result = arguments.invoke(real);
         let end = counter::read(block);
-        (*block).inside_compute = 0;
+        (*block).transform_stack = 0;
+        enter(block, here);
         let alone = before == ((*block).cursor, (*block).window);
         let slot = take_slot(block);
+        let (begin, duration) = if alone {
+            (begin, end.wrapping_sub(begin))
+        } else {
+            // Behind the last of its calls, and behind what opening a window took.
+            (counter::read(block), 0)
+        };
         write_work(slot, work);
-        let (begin, duration) = if alone { (begin, end.wrapping_sub(begin)) } else { (end, 0) };
         (&raw mut (*slot).begin).write_volatile(begin);
         close(block, slot, duration, function, 0);
+        leave(block);
         result
     }
 }
@@ -152,42 +172,48 @@ unsafe fn transformed(entry: &RealEntry, function: u16, arguments: [usize; 5]) -
 /// # Safety
 /// The arguments are those that the program passed to the entry's own name.
 unsafe fn planned(
-    entry: &RealEntry,
-    (lengths, factor, communicator): (Lengths, f64, Option<usize>),
+    entry: &'static RealEntry,
+    form: Form,
     arguments: [usize; plans::MOST_ARGUMENTS],
 ) -> usize {
     let block = thread_block();
     // SAFETY: as in `computed`; the arguments are those of a planner of this form.
     unsafe {
         let caller = *((*block).entered_stack as *const usize);
-        let plan = arguments.invoke(entry.get_for(caller));
-        if plan != 0 && RECORDED.load(Relaxed) >= LARGER {
-            plans::remember(plan, plans::flops(lengths, factor, communicator, &arguments));
+        let result = arguments.invoke(entry.get_for(caller));
+        if RECORDED.load(Relaxed) >= LARGER {
+            let plan = if form.by_reference { plans::plan_at(arguments[0], true) } else { result };
+            if plan != 0 {
+                plans::remember(plan, plans::flops(form, &arguments));
+            }
         }
-        plan
+        result
     }
 }
 
-/// Work that the program declares; what `gammachi.h` calls when the recorder is present.
-///
-/// # Safety
-/// May be called from any thread.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn gammachi_recorder_work(flops: c_double, bytes: c_double) {
+entry_stub!(
+    gammachi_recorder_work,
+    declared,
+    "Work that the program declares; what `gammachi.h` calls when the recorder is present."
+);
+
+unsafe extern "C-unwind" fn declared(flops: c_double, bytes: c_double) {
     let block = thread_block();
-    // SAFETY: the thread's own block. Inside an MPI or compute call its slot is open: none may follow.
+    // SAFETY: the thread's own block, whose stub has stored where the call was entered. Inside an MPI or
+    // compute call its slot is open: none may follow.
     unsafe {
-        if !life::is_recording()
-            || (*block).inside_compute != 0
-            || is_inside(block, stack_address())
-        {
+        let here = (*block).entered_stack;
+        if !life::is_recording() || is_inside(block, here) || is_inside_transform(block, here) {
             return;
         }
+        enter(block, here);
+        let _spacer = Spacer::new();
         let slot = take_slot(block);
         let begin = counter::read(block);
         write_work(slot, Work { flops, bytes: bytes as u64 });
         (&raw mut (*slot).begin).write_volatile(begin);
         close(block, slot, 0, WORK, 0);
+        leave(block);
     }
 }
 

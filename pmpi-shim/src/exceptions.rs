@@ -9,9 +9,8 @@ use trace_format::layout::{CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, Sl
 use crate::counter;
 use crate::entries::{FINALIZE, INIT, INIT_THREAD, Invoke, PCONTROL};
 use crate::life;
-use crate::path::{
-    Spacer, enter, forwarded, is_inside, leave, open, publish, recorded_plain, take_slot,
-};
+use crate::outermost::{Spacer, enter, is_inside, leave, within};
+use crate::path::{forwarded, open, publish, recorded_plain, take_slot};
 use crate::real_entry::RealEntry;
 use crate::thread_block::{entry_stub, thread_block};
 use crate::window;
@@ -20,17 +19,18 @@ use crate::window;
 ///
 /// # Safety
 /// As [`recorded_plain`].
-unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) -> usize {
+unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, arguments: A) -> usize {
     let block = thread_block();
     // SAFETY: the block is the thread's own; the arguments go on unchanged.
     unsafe {
-        if is_inside(block, (*block).entered_stack) {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
         let Some(early_anchor) = life::claim_start() else {
             return recorded_plain(entry, function, arguments);
         };
-        enter(block);
+        enter(block, here);
         let _spacer = Spacer::new();
         let begin = counter::read(block);
         let result = arguments.invoke(entry.get());
@@ -49,14 +49,15 @@ unsafe fn initialise<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) 
 ///
 /// # Safety
 /// As [`recorded_plain`].
-unsafe fn finalise(entry: &RealEntry) -> usize {
+unsafe fn finalise(entry: &'static RealEntry) -> usize {
     let block = thread_block();
     // SAFETY: as in `recorded_plain`, which this follows step by step.
     unsafe {
-        if is_inside(block, (*block).entered_stack) || !life::has_trace() {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) || !life::has_trace() {
             return forwarded(entry, []);
         }
-        enter(block);
+        enter(block, here);
         let _spacer = Spacer::new();
         window::resume(block);
         let slot = take_slot(block);
@@ -153,14 +154,21 @@ macro_rules! pcontrols {
                 words: [a, b, c, d, e],
                 doubles: [s, t, u, v, w, x, y, z],
             };
-            // SAFETY: the arguments go on as they came.
+            let block = thread_block();
+            // SAFETY: the block is the thread's own; the arguments go on as they came. Inside another call,
+            // whose slot is open, the window stays as it is.
             unsafe {
+                let here = (*block).entered_stack;
+                if is_inside(block, here) {
+                    return arguments.invoke(REAL.get());
+                }
                 if level != 0 {
-                    window::resume(thread_block());
+                    within(block, || window::resume(block));
+                    (*block).entered_stack = here;
                 }
                 let result = recorded_plain(&REAL, PCONTROL, arguments);
                 if level == 0 {
-                    window::pause(thread_block());
+                    within(block, || window::pause(block));
                 }
                 result
             }

@@ -11,6 +11,7 @@
 //! | `compute`, `work`, `plans` | interposed BLAS, LAPACK and FFTW, and their work from their arguments; declared work |
 //! | `region` | what `gammachi.h` calls |
 //! | `path` | the hot path: one event a call |
+//! | `outermost` | which call of a thread is an event, and what longjmp leaves behind |
 //! | `polls` | runs of tests and probes that found nothing, merged |
 //! | `plan` | what a procedure's arguments mean for its event |
 //! | `attributes` | peer, tag, bytes, requests and statuses of a call |
@@ -31,7 +32,9 @@
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
 //! | `file_space` | space of a file by its descriptor |
 //! | `life` | the recorder's states, start and finish |
-//! | `real_entry` | the way to the interposed functions |
+//! | `real_entry`, `callers` | the way to the interposed functions |
+//! | `absent` | what is called where no library has one |
+//! | `closed_objects` | what lay in objects that the program closes |
 //! | `weak_references` | procedures that the loaded MPI lacks look absent again |
 //! | `mpi_library` | which MPI is loaded, and its constants |
 //! | `presence` | which ranks load the recorder, as far as it shows |
@@ -53,11 +56,14 @@
 
 // An exported C symbol is no API of this crate's; its docs are generated with it.
 mod abi;
+mod absent;
 mod agreement;
 mod attributes;
+mod callers;
 mod clock_exchange;
 mod clock_schedule;
 mod clock_tree;
+mod closed_objects;
 mod collective_bytes;
 mod communicators;
 mod completions;
@@ -76,6 +82,7 @@ mod machine;
 mod mail;
 mod modules;
 mod mpi_library;
+mod outermost;
 mod path;
 mod peers;
 mod plan;

@@ -38,6 +38,7 @@ use crate::stage;
 use crate::thread_block::{ThreadBlock, thread_block};
 use crate::totals;
 use crate::trace_file::{self, CreateError, define};
+use crate::weak_references;
 use crate::window;
 
 const UNSTARTED: u8 = 0;
@@ -115,7 +116,7 @@ extern "C" fn after_fork_in_child() {
     // The child's copy of the thread's block points into the parent's trace.
     STATE.store(OVER, Relaxed);
     // SAFETY: the only thread of the child is the calling one.
-    unsafe { window::scratch(thread_block()) };
+    unsafe { window::leave_to_parent(thread_block()) };
 }
 
 /// A run's place and id, decided by one rank for all.
@@ -160,6 +161,8 @@ unsafe fn try_start(
     end: u64,
     early_anchor: ClockAnchor,
 ) -> Result<(), Option<String>> {
+    // MPI_Init has loaded plug-ins; at the first call it would be the program's time.
+    weak_references::repair();
     let settings = Settings::read();
     let library = MpiLibrary::detect();
     // Wrappers read handles by these also where nothing is recorded.

@@ -2,14 +2,13 @@
 //!
 //! Per call: counter, real call, counter, one 32-byte slot in a mapping that was populated before;
 //! no lock, no system call, no allocation. Only the outermost call of a thread is recorded
-//! ([`is_inside`]).
+//! (`outermost`).
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use trace_format::layout::{
-    CHUNK_HEADER_BYTES, CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_ABANDONED,
-    FUNCTION_OPEN, Slot, ToolReason, slot_word,
+    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_OPEN, Slot, ToolReason, slot_word,
 };
 
 use crate::attributes::{self, OwnStatuses};
@@ -18,9 +17,10 @@ use crate::counter;
 use crate::entries::Invoke;
 use crate::ignored_statuses;
 use crate::lifetimes;
+use crate::outermost::{Spacer, enter, is_inside, leave};
 use crate::plan::Procedure;
 use crate::polls;
-use crate::real_entry::{OwnWork, RealEntry};
+use crate::real_entry::RealEntry;
 use crate::sites;
 use crate::thread_block::{ThreadBlock, thread_block};
 use crate::window::{self, SITES_LEVEL};
@@ -54,120 +54,26 @@ pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
     }
 }
 
-/// Whether the thread is inside an outermost call already, for a call entered at `here`.
-///
-/// Calls inside it are entered below it, and its return address still stands where it was entered.
-/// What longjmp or an exception has left shows by an entry at or above it, or by another word in that
-/// place (every later call of the same caller writes one); then the open call is marked abandoned.
-///
-/// # Safety
-/// `block` is the calling thread's.
-#[inline(always)]
-pub unsafe fn is_inside(block: *mut ThreadBlock, here: usize) -> bool {
-    // SAFETY: the caller's promise; the address lies on a stack of this thread, which stays mapped.
-    unsafe {
-        let outer = (*block).outer_stack;
-        let well_below = here.saturating_add(STACK_ARGUMENT_BYTES) < outer;
-        outer != 0 && (well_below && returns_unchanged(block) || is_inside_elsewhere(block, here))
-    }
-}
-
-/// Most bytes that a caller pushes before a call (13 arguments, alignment): two calls of one caller are
-/// entered no further apart, and one inside the other always is, because every wrapper has a frame
-/// larger than this ([`Spacer`]).
-const STACK_ARGUMENT_BYTES: usize = 8 * 8;
-
-/// Keeps a wrapper's frame larger than [`STACK_ARGUMENT_BYTES`].
-pub struct Spacer(MaybeUninit<[u64; 10]>);
-
-impl Spacer {
-    #[inline(always)]
-    pub fn new() -> Self {
-        let spacer = Self(MaybeUninit::uninit());
-        // SAFETY: the assembly is empty; it only makes the compiler keep the bytes in the frame.
-        unsafe {
-            std::arch::asm!("/* {0} */", in(reg) spacer.0.as_ptr(), options(nostack, preserves_flags));
-        }
-        spacer
-    }
-}
-
-/// Whether the outermost call's return address stands where it was.
-#[inline(always)]
-unsafe fn returns_unchanged(block: *mut ThreadBlock) -> bool {
-    // SAFETY: as `is_inside`. AArch64 keeps return addresses in a register; there the order of
-    // addresses decides alone.
-    unsafe {
-        cfg!(not(target_arch = "x86_64"))
-            || ((*block).outer_stack as *const usize).read_volatile() == (*block).outer_return
-    }
-}
-
-/// [`is_inside`] where the entry does not stand below an intact call.
-#[cold]
-#[inline(never)]
-unsafe fn is_inside_elsewhere(block: *mut ThreadBlock, here: usize) -> bool {
-    // SAFETY: the calling thread's block.
-    unsafe {
-        let above = here >= (*block).outer_stack;
-        if above && returns_unchanged(block) && is_on_alternate_stack() {
-            return true;
-        }
-        heal(block);
-        false
-    }
-}
-
-/// Whether a signal handler runs on a stack of its own.
-fn is_on_alternate_stack() -> bool {
-    let _own = OwnWork::begin();
-    // SAFETY: a zeroed stack_t is valid to be written over.
-    unsafe {
-        let mut stack: libc::stack_t = std::mem::zeroed();
-        libc::sigaltstack(std::ptr::null(), &mut stack) == 0
-            && stack.ss_flags & libc::SS_ONSTACK != 0
-    }
-}
-
-/// Begins an outermost call.
-///
-/// # Safety
-/// `block` is the calling thread's, as the wrapper's stub left it.
-#[inline(always)]
-pub unsafe fn enter(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise: the address is the wrapper's own entry.
-    unsafe {
-        let entered = (*block).entered_stack;
-        (*block).outer_return = (entered as *const usize).read_volatile();
-        (*block).outer_stack = entered;
-    }
-}
-
-/// Ends an outermost call.
-///
-/// # Safety
-/// `block` is the calling thread's.
-#[inline(always)]
-pub unsafe fn leave(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise.
-    unsafe { (*block).outer_stack = 0 };
-}
-
 /// Forwards a call and records function and times when it is the thread's outermost.
 ///
 /// # Safety
 /// The arguments are those that the program passed to the entry's own name.
 #[inline(always)]
-pub unsafe fn recorded_plain<A: Invoke>(entry: &RealEntry, function: u16, arguments: A) -> usize {
+pub unsafe fn recorded_plain<A: Invoke>(
+    entry: &'static RealEntry,
+    function: u16,
+    arguments: A,
+) -> usize {
     let block = thread_block();
     // SAFETY: the block is this thread's; the arguments go on to the entry they were meant for.
     unsafe {
-        if is_inside(block, (*block).entered_stack) {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
-        enter(block);
+        enter(block, here);
         let _spacer = Spacer::new();
-        let real = entry.get();
+        let real = entry.get_outermost(block);
         let slot = take_slot(block);
         if (*block).level >= SITES_LEVEL {
             sites::write(block);
@@ -189,7 +95,7 @@ pub unsafe fn recorded_plain<A: Invoke>(entry: &RealEntry, function: u16, argume
 /// As [`recorded_plain`].
 #[inline(always)]
 pub unsafe fn recorded<P: Procedure, const N: usize>(
-    entry: &RealEntry,
+    entry: &'static RealEntry,
     mut arguments: [usize; N],
 ) -> usize
 where
@@ -202,7 +108,8 @@ where
     }
     // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
     unsafe {
-        if is_inside(block, (*block).entered_stack) {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
             if !lifetimes::frees::<P>() {
                 return arguments.invoke(entry.get());
             }
@@ -212,9 +119,9 @@ where
             lifetimes::forget::<P>(doomed, result);
             return result;
         }
-        enter(block);
+        enter(block, here);
         let _spacer = Spacer::new();
-        let real = entry.get();
+        let real = entry.get_outermost(block);
         if const { waits_for_all(P::PLAN.function) } {
             clock_schedule::before_collective(block, arguments[P::PLAN.communicator as usize]);
         }
@@ -343,48 +250,18 @@ pub unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
 /// # Safety
 /// As [`recorded`].
 #[inline(always)]
-pub unsafe fn forwarded<A: Invoke>(entry: &RealEntry, arguments: A) -> usize {
+pub unsafe fn forwarded<A: Invoke>(entry: &'static RealEntry, arguments: A) -> usize {
     let block = thread_block();
     // SAFETY: as in `recorded`.
     unsafe {
-        if is_inside(block, (*block).entered_stack) {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
             return arguments.invoke(entry.get());
         }
-        enter(block);
+        enter(block, here);
         let _spacer = Spacer::new();
         let result = arguments.invoke(entry.get());
         leave(block);
         result
-    }
-}
-
-/// Marks the open call as abandoned: longjmp or an exception left it.
-///
-/// # Safety
-/// `block` is the calling thread's.
-#[cold]
-#[inline(never)]
-pub unsafe fn heal(block: *mut ThreadBlock) {
-    // SAFETY: while a call is open no other event begins, so its slot, if it has one, is the last
-    // before the cursor that is no continuation; its window is still mapped.
-    unsafe {
-        (*block).outer_stack = 0;
-        let first = (*block).window as usize + CHUNK_HEADER_BYTES;
-        let last = (*block).window as usize + (*block).window_bytes;
-        let mut slot = (*block).cursor;
-        if (*block).window.is_null() || !(first..=last).contains(&(slot as usize)) {
-            return;
-        }
-        while slot as usize > first {
-            slot = slot.sub(1);
-            if (*slot).function() != CONTINUATION {
-                break;
-            }
-        }
-        if (*slot).is_open() {
-            let word =
-                slot_word(0, (*slot).function() | FUNCTION_ABANDONED, (*slot).communicator());
-            publish(slot, word);
-        }
     }
 }

@@ -33,6 +33,29 @@ pub enum Lengths {
     Guru,
     /// The same with 64 bits.
     Guru64,
+    /// Fortran: (rank, lengths, strides, strides, rank of how many, their lengths).
+    SplitGuru,
+}
+
+/// What a planner's arguments are; as in `trace_format::compute`.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    pub lengths: Lengths,
+    /// Operations of a transform of N points over N·log2 N.
+    pub factor: f64,
+    /// Which argument is the communicator whose ranks share the transform; lengths are then of 64 bits.
+    pub communicator: Option<usize>,
+    /// Whether the first argument says where the plan is to be written, and the others are passed by reference.
+    pub by_reference: bool,
+}
+
+/// A plan: what is passed, or what stands there.
+///
+/// # Safety
+/// Passed by reference, it is a pointer to the 64 bits that Fortran programs keep a plan in.
+pub unsafe fn plan_at(argument: usize, by_reference: bool) -> usize {
+    // SAFETY: the caller's promise; a Fortran program may keep it at any address.
+    if by_reference { unsafe { (argument as *const usize).read_unaligned() } } else { argument }
 }
 
 static PLANS: [(AtomicUsize, AtomicU64); PLACES] =
@@ -70,37 +93,29 @@ pub fn flops_of(plan: usize) -> f64 {
 ///
 /// # Safety
 /// The arguments are those of a planner of this form.
-pub unsafe fn flops(
-    lengths: Lengths,
-    factor: f64,
-    communicator: Option<usize>,
-    arguments: &[usize; MOST_ARGUMENTS],
-) -> f64 {
+pub unsafe fn flops(form: Form, arguments: &[usize; MOST_ARGUMENTS]) -> f64 {
+    let Form { lengths, factor, communicator, by_reference } = form;
     let wide = communicator.is_some();
-    // SAFETY: the caller's promise: where an array is expected, one of that many integers stands.
+    let arguments = if by_reference { &arguments[1..] } else { &arguments[..] };
+    // SAFETY: the caller's promise: where an array is expected, one of that many integers stands, and
+    // Fortran's integers stand where the argument says.
     unsafe {
+        let integer = |at: usize| match (by_reference, wide) {
+            (true, _) => i64::from((arguments[at] as *const c_int).read_unaligned()),
+            (false, true) => arguments[at] as i64,
+            (false, false) => i64::from(arguments[at] as c_int),
+        };
+        let rank = |at: usize| usize::try_from(integer(at) as c_int).unwrap_or(0);
         let (points, times) = match lengths {
-            Lengths::Each(count) => {
-                let length = |word: &usize| match wide {
-                    true => *word as i64 as f64,
-                    false => f64::from(*word as c_int),
-                };
-                (arguments[..count].iter().map(length).product(), 1.0)
-            }
-            Lengths::Array => (product(arguments[0], arguments[1], wide, 1), 1.0),
-            Lengths::Many => {
-                let times = match wide {
-                    true => arguments[2] as i64 as f64,
-                    false => f64::from(arguments[2] as c_int),
-                };
-                (product(arguments[0], arguments[1], wide, 1), times)
+            Lengths::Each(count) => ((0..count).map(|at| integer(at) as f64).product(), 1.0),
+            Lengths::Array => (product(rank(0), arguments[1], wide, 1), 1.0),
+            Lengths::Many => (product(rank(0), arguments[1], wide, 1), integer(2) as f64),
+            Lengths::SplitGuru => {
+                (product(rank(0), arguments[1], false, 1), product(rank(4), arguments[5], false, 1))
             }
             Lengths::Guru | Lengths::Guru64 => {
                 let wide = matches!(lengths, Lengths::Guru64);
-                (
-                    product(arguments[0], arguments[1], wide, 3),
-                    product(arguments[2], arguments[3], wide, 3),
-                )
+                (product(rank(0), arguments[1], wide, 3), product(rank(2), arguments[3], wide, 3))
             }
         };
         let sharers = communicator.map_or(1.0, |at| size_of_communicator(arguments[at]));
@@ -111,7 +126,6 @@ pub unsafe fn flops(
 
 /// Product of every `stride`-th integer of an array.
 unsafe fn product(rank: usize, array: usize, wide: bool, stride: usize) -> f64 {
-    let rank = (rank as c_int).max(0) as usize;
     if array == 0 || rank > MOST_DIMENSIONS {
         return 1.0;
     }

@@ -12,9 +12,10 @@ use trace_format::layout::{REGION_BEGIN, REGION_END, Slot, slot_word};
 use crate::counter;
 use crate::counters;
 use crate::life;
-use crate::path::{is_inside, publish, take_slot};
+use crate::outermost::{Spacer, enter, is_inside, leave};
+use crate::path::{publish, take_slot};
 use crate::real_entry::OwnWork;
-use crate::thread_block::{stack_address, thread_block};
+use crate::thread_block::{ThreadBlock, entry_stub, thread_block};
 use crate::trace_file::define;
 
 /// Places for names; a program with more regions has the rest under one name.
@@ -105,13 +106,27 @@ fn insert(name: &CStr, hash: u64, full: bool) -> u32 {
 
 unsafe fn mark(name: *const c_char, function: u16) {
     let block = thread_block();
-    // SAFETY: the thread's own block; the program passes a C string.
+    // SAFETY: the thread's own block, whose stub has stored where the marker was entered; the program
+    // passes a C string.
     unsafe {
+        let here = (*block).entered_stack;
         // Inside an MPI call (a callback) the call's own slot is open: no marker may follow it.
-        if name.is_null() || !life::is_recording() || is_inside(block, stack_address()) {
+        if name.is_null() || !life::is_recording() || is_inside(block, here) {
             return;
         }
-        let Ok(id) = catch_unwind(|| id_of(CStr::from_ptr(name))) else { return };
+        enter(block, here);
+        let _spacer = Spacer::new();
+        write_down(block, CStr::from_ptr(name), function);
+        leave(block);
+    }
+}
+
+/// # Safety
+/// `block` is the calling thread's, inside its outermost call.
+unsafe fn write_down(block: *mut ThreadBlock, name: &CStr, function: u16) {
+    let Ok(id) = catch_unwind(|| id_of(name)) else { return };
+    // SAFETY: the caller's promise.
+    unsafe {
         if let Some(opened) = counters::opened() {
             return counters::mark(block, opened, id, function);
         }
@@ -134,22 +149,23 @@ pub unsafe fn write_marker(slot: *mut Slot, id: u32, function: u16, ticks: u64) 
     }
 }
 
-/// Begins a region; what `gammachi.h` calls when the recorder is present.
-///
-/// # Safety
-/// `name` is null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn gammachi_recorder_region_begin(name: *const c_char) {
-    // SAFETY: the caller's promise.
+entry_stub!(
+    gammachi_recorder_region_begin,
+    region_begin,
+    "Begins a region; what `gammachi.h` calls when the recorder is present. Takes null or a C string."
+);
+entry_stub!(
+    gammachi_recorder_region_end,
+    region_end,
+    "Ends a region; what `gammachi.h` calls when the recorder is present. Takes null or a C string."
+);
+
+unsafe extern "C-unwind" fn region_begin(name: *const c_char) {
+    // SAFETY: the caller of the stub answers for the name.
     unsafe { mark(name, REGION_BEGIN) };
 }
 
-/// Ends a region; what `gammachi.h` calls when the recorder is present.
-///
-/// # Safety
-/// `name` is null or a C string.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn gammachi_recorder_region_end(name: *const c_char) {
-    // SAFETY: the caller's promise.
+unsafe extern "C-unwind" fn region_end(name: *const c_char) {
+    // SAFETY: as above.
     unsafe { mark(name, REGION_END) };
 }

@@ -5,6 +5,7 @@
 //! library, which costs as much as a third of the whole path.
 
 use std::arch::{asm, global_asm};
+use std::ops::Range;
 
 use trace_format::layout::Slot;
 
@@ -34,16 +35,14 @@ pub struct ThreadBlock {
     pub entered_stack: usize,
     /// 0: read the time-stamp counter; else [`crate::counter::read_slow`].
     pub counter_slow: u32,
-    /// Nesting inside interposed compute functions.
-    pub inside_compute: u32,
+    /// Detail level: 0 function and times, 1 and above attributes.
+    pub level: u32,
     /// Mapping of the current window, null before the first.
     pub window: *mut u8,
     /// Bytes of that mapping.
     pub window_bytes: usize,
     /// The thread's windows, null before the first.
     pub recorder: *mut Recorder,
-    /// Detail level: 0 function and times, 1 and above attributes.
-    pub level: u32,
     /// Generation of handles that the two caches below belong to.
     pub generation: u32,
     /// Record of empty polls that may still grow, null without one.
@@ -62,6 +61,14 @@ pub struct ThreadBlock {
     pub paused: (*mut Slot, *mut Slot),
     /// Counter when it was paused, 0 while it is not.
     pub paused_at: u64,
+    /// Stack address at which the execution of a plan was entered that is in progress, 0 outside; MPI calls
+    /// inside it are events, compute calls are not.
+    pub transform_stack: usize,
+    /// The word at that address.
+    pub transform_return: usize,
+    /// The stack that the thread was started with: mapped as long as the thread lives. Empty before the
+    /// first window.
+    pub own_stack: Range<usize>,
     /// Where events go that are not recorded.
     pub scratch: [Slot; 2],
 }
@@ -118,7 +125,10 @@ pub fn thread_block() -> *mut ThreadBlock {
 /// On x86-64 the return address stands there; it stays as long as the call is not left.
 macro_rules! entry_stub {
     ($symbol:ident, $inner:path) => {
-        #[doc = concat!("Interposes `", stringify!($symbol), "`.")]
+        entry_stub!($symbol, $inner, concat!("Interposes `", stringify!($symbol), "`."));
+    };
+    ($symbol:ident, $inner:path, $about:expr) => {
+        #[doc = $about]
         ///
         /// # Safety
         /// The caller answers for the arguments, as for the procedure itself.
@@ -150,23 +160,6 @@ macro_rules! entry_stub {
     };
 }
 pub(crate) use entry_stub;
-
-/// The stack pointer, as an address to compare calls by.
-#[inline(always)]
-pub fn stack_address() -> usize {
-    let address: usize;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: copies a register.
-    unsafe {
-        asm!("mov {address}, rsp", address = out(reg) address, options(nomem, nostack, preserves_flags));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: copies a register.
-    unsafe {
-        asm!("mov {address}, sp", address = out(reg) address, options(nomem, nostack, preserves_flags));
-    }
-    address
-}
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("the recorder knows x86-64 and AArch64");

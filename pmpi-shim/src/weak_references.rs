@@ -4,15 +4,16 @@
 //! everything newer than MPI 3). The recorder exports every procedure of the standard, so all of them
 //! look present, also those that the loaded MPI lacks. Here such references are set back to 0, as the
 //! loader would have left them without us: once when the recorder is loaded, for what the program was
-//! started with, and again at the first call of a procedure after other objects were loaded.
+//! started with, after MPI_Init, and again at the first call of a procedure after other objects were loaded. Each
+//! object is looked at once.
 //!
 //! Read are the relocations of every loaded object, as the loader does (System V gABI, "Relocation"):
 //! an entry counts where its symbol is weak and undefined and its place holds an address of ours.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString, c_int, c_void};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use crate::real_entry::find;
 
@@ -71,14 +72,24 @@ struct Reference {
 }
 
 /// What is gathered while the loader shows its objects.
-struct Search {
+struct Search<'a> {
     ours: std::ops::Range<usize>,
+    /// Objects that were looked at before, by the addresses of their dynamic sections.
+    seen: &'a mut BTreeSet<usize>,
     references: Vec<Reference>,
+}
+
+/// How many objects the process has loaded and unloaded so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changes {
+    pub loaded: usize,
+    pub unloaded: usize,
 }
 
 /// Objects ever loaded when references were last looked at.
 static LOADED: AtomicUsize = AtomicUsize::new(0);
-static WORKING: Mutex<()> = Mutex::new(());
+/// Objects whose references were looked at; held by who looks.
+static SEEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 /// Runs when the recorder is loaded: after the program's objects are relocated, before their code.
 extern "C" fn at_load() {
@@ -89,15 +100,15 @@ extern "C" fn at_load() {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = at_load;
 
-/// Sets weak references back where objects were loaded since this was last done. Off the path.
+/// Sets weak references back in objects that were loaded since this was last done. Off the path.
 pub fn repair() {
-    if objects_ever_loaded() == LOADED.load(Relaxed) {
+    if Changes::now().loaded == LOADED.load(Relaxed) {
         return;
     }
     // Whoever is interrupted in it, or finds another thread in it, goes on: it is done at the next call.
-    let Ok(_working) = WORKING.try_lock() else { return };
-    let objects = objects_ever_loaded();
-    let mut search = Search { ours: own_range(), references: Vec::new() };
+    let Ok(mut seen) = SEEN.try_lock() else { return };
+    let Changes { loaded, .. } = Changes::now();
+    let mut search = Search { ours: own_range(), seen: &mut seen, references: Vec::new() };
     // SAFETY: the callback and its argument fit each other.
     unsafe { libc::dl_iterate_phdr(Some(gather), (&raw mut search).cast()) };
     let mut absent: HashMap<CString, bool> = HashMap::new();
@@ -109,24 +120,39 @@ pub fn repair() {
             unsafe { set_to_zero(place, protected) };
         }
     }
-    LOADED.store(objects, Relaxed);
+    LOADED.store(loaded, Relaxed);
 }
 
-fn objects_ever_loaded() -> usize {
-    unsafe extern "C" fn first(
-        info: *mut libc::dl_phdr_info,
-        size: usize,
-        count: *mut c_void,
-    ) -> c_int {
-        let known = std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) <= size;
-        // SAFETY: the loader passes a valid record of that size; `count` is handed over below.
-        unsafe { *count.cast::<usize>() = if known { (*info).dlpi_adds as usize } else { 0 } };
-        1
+/// Objects were unloaded: others may come to lie where they were.
+pub fn forget_unloaded() {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+impl Changes {
+    /// Both counts as of now; 0 where the loader does not tell.
+    pub fn now() -> Self {
+        unsafe extern "C" fn first(
+            info: *mut libc::dl_phdr_info,
+            size: usize,
+            changes: *mut c_void,
+        ) -> c_int {
+            let known = std::mem::offset_of!(libc::dl_phdr_info, dlpi_tls_modid) <= size;
+            if known {
+                // SAFETY: the loader passes a valid record of that size; `changes` is handed over below.
+                unsafe {
+                    *changes.cast::<Changes>() = Changes {
+                        loaded: (*info).dlpi_adds as usize,
+                        unloaded: (*info).dlpi_subs as usize,
+                    };
+                }
+            }
+            1
+        }
+        let mut changes = Self { loaded: 0, unloaded: 0 };
+        // SAFETY: the callback and its argument fit each other.
+        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut changes).cast()) };
+        changes
     }
-    let mut count = 0usize;
-    // SAFETY: the callback and its argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) };
-    count
 }
 
 /// Addresses of this library.
@@ -184,7 +210,7 @@ unsafe extern "C" fn gather(
     // SAFETY: the loader passes a valid record, `search` is what `repair` handed over; every address
     // read is one that the object's own headers name, as the loader read it.
     unsafe {
-        let (info, search) = (&*info, &mut *search.cast::<Search>());
+        let (info, search) = (&*info, &mut *search.cast::<Search<'_>>());
         let all = extent(info);
         let headers = headers(info);
         let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else {
@@ -194,6 +220,9 @@ unsafe extern "C" fn gather(
             return 0;
         }
         let base = info.dlpi_addr as usize;
+        if !search.seen.insert(base + dynamic.p_vaddr as usize) {
+            return 0;
+        }
         let relro = headers.iter().find(|header| header.p_type == libc::PT_GNU_RELRO);
         let protected = relro.map_or(0..0, |header| {
             let begin = base + header.p_vaddr as usize;

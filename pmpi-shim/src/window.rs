@@ -22,10 +22,11 @@ use crate::keeping::{self, Kept};
 use crate::life;
 use crate::machine;
 use crate::modules;
+use crate::outermost::{find_own_stack, within};
 use crate::path::{close, publish, take_slot};
 use crate::real_entry::OwnWork;
 use crate::sites::Sites;
-use crate::thread_block::ThreadBlock;
+use crate::thread_block::{ThreadBlock, thread_block};
 use crate::trace_file::{self, Cut, Memory, define};
 
 /// Bytes of a window, unless one event needs more. It holds more than the 4,096 events that are kept in
@@ -230,7 +231,7 @@ fn acquire(bytes: usize) -> Result<Memory, String> {
 /// Writes the windows that only the process has, when it exits.
 extern "C" fn write_unmapped() {
     let _own = OwnWork::begin();
-    let _ = std::panic::catch_unwind(|| {
+    let write = || {
         let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
         for window in unmapped.iter().filter(|window| window.process == std::process::id()) {
             // SAFETY: windows of the process's own memory are never unmapped; another thread may still
@@ -239,7 +240,9 @@ extern "C" fn write_unmapped() {
                 unsafe { std::slice::from_raw_parts(window.mapping as *const u8, window.bytes) };
             trace_file::append_window(bytes);
         }
-    });
+    };
+    // SAFETY: the calling thread's own block.
+    let _ = unsafe { within(thread_block(), || std::panic::catch_unwind(write)) };
 }
 
 /// Gives the thread slots to write to, at least `slots` beside the reserved ones: its next window, or
@@ -285,10 +288,28 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
     }
 }
 
+/// Leaves the windows of a process that this one was forked from: they are the parent's, also where it had
+/// paused.
+///
+/// # Safety
+/// `block` is that of the calling thread, the only one.
+pub unsafe fn leave_to_parent(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise. The mapping and the recorder stay where they are: nothing of them is
+    // stored to, or given back, in this process.
+    unsafe {
+        scratch(block);
+        (*block).paused_at = 0;
+        (*block).paused = (null_mut(), null_mut());
+        (*block).window = null_mut();
+        (*block).window_bytes = 0;
+        (*block).recorder = null_mut();
+    }
+}
+
 /// Stops recording the calling thread (MPI_Pcontrol with level 0).
 ///
 /// # Safety
-/// `block` is the calling thread's, outside every call.
+/// `block` is the calling thread's, no call of the program's is open.
 pub unsafe fn pause(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -343,6 +364,7 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
     // SAFETY: the caller's promise; recorder and windows are the thread's own.
     unsafe {
         if (*block).recorder.is_null() {
+            find_own_stack(block);
             let memory = begin_thread(needed)?;
             (*block).recorder = Box::into_raw(Box::new(memory(opened_ticks)));
         } else {
@@ -389,8 +411,15 @@ unsafe extern "C" fn thread_ended(block: *mut c_void) {
     let block: *mut ThreadBlock = block.cast();
     let _own = OwnWork::begin();
     // SAFETY: the C library passes what the ending thread itself stored: its block, which lives as
-    // long as the thread. Nothing is open any more; a later destructor that calls MPI gets a recorder of
-    // its own.
+    // long as the thread.
+    unsafe { within(block, || end_thread(block)) };
+}
+
+/// # Safety
+/// `block` is the calling thread's, which ends: nothing is open any more. A later destructor that calls MPI
+/// gets a recorder of its own.
+unsafe fn end_thread(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
     unsafe {
         let recorder = (*block).recorder;
         let (used, handles) = (used_bytes(block), (*block).handles);

@@ -68,7 +68,7 @@ under_both! {
         let other = |name: &String| {
             name == DECLARED_WORK
                 || name.contains("_mpi_")
-                || name.ends_with("_execute_split_dft")
+                || name.contains("_execute_split_dft")
         };
         let missing: Vec<String> =
             compute_names().into_iter().filter(|name| !seen.contains(name) && !other(name)).collect();
@@ -137,6 +137,17 @@ under_both! {
                 assert_eq!(other.compute_s, 0.0, "{build:?}");
             }
         }
+    }
+
+    // The trace is read in order of begins: a window that opens for a transform opens before it.
+    fn a_transform_is_the_first_event_of_threads(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "transforms_first"));
+        let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).count("fftw_execute_dft"), 4 * 3000);
+        let expected = 4.0 * 3000.0 * 5.0 * 64.0 * 6.0;
+        assert_eq!(metrics(&recorded, &Selection::Whole).flops, Some(expected));
     }
 
     fn a_program_of_factorisations_and_shared_transforms(mpi) {

@@ -40,6 +40,20 @@ fn places_can_be_fixed() -> bool {
     tried.is_ok_and(|output| output.status.success())
 }
 
+/// A handler that calls MPI at any instruction holds nothing up, and what it interrupts is all recorded.
+fn check_handler(mpi: Mpi, kind: &str, event: &str, a_time: usize) {
+    let job = Job::new(mpi, &victim(mpi, "marks_under_signals")).argument(kind);
+    let recorded = job.environment("GAMMACHI_FLOPS", "1").record();
+    recorded.expect_code(0);
+    let times = recorded.output.stdout.split(' ').next().and_then(|word| word.parse().ok());
+    let times: usize = times.unwrap_or_else(|| panic!("{}", recorded.output));
+    let trace = recorded.trace();
+    let rank = trace.rank(0);
+    let events = rank.threads.iter().flat_map(|thread| &thread.events);
+    assert_eq!(events.filter(|named| named.name == event).count(), times * a_time, "{kind}");
+    assert!(rank.is_finalized());
+}
+
 under_both! {
     fn address_sanitizer(mpi) {
         check_sanitized(mpi, Build::Asan);
@@ -51,6 +65,23 @@ under_both! {
 
     fn thread_sanitizer(mpi) {
         check_sanitized(mpi, Build::Tsan);
+    }
+
+    fn a_signal_handler_calls_mpi_among_region_marks(mpi) {
+        check_handler(mpi, "regions", "BEGIN dense", 1);
+    }
+
+    fn a_signal_handler_calls_mpi_among_declared_work(mpi) {
+        check_handler(mpi, "work", "gammachi_work", 1);
+    }
+
+    fn a_signal_handler_calls_mpi_among_compute_calls(mpi) {
+        check_handler(mpi, "blas", "cblas_ddot", 1);
+        check_handler(mpi, "transforms", "fftw_execute", 1);
+    }
+
+    fn a_signal_handler_calls_mpi_while_threads_end(mpi) {
+        check_handler(mpi, "threads", "MPI_Comm_rank", 3000);
     }
 
     fn calls_from_destructors_and_atexit(mpi) {

@@ -69,6 +69,38 @@ under_both! {
         );
     }
 
+    fn by_longjmp_on_a_stack_that_is_then_unmapped(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "longjmp_from_fibre"));
+        let recorded = job.record();
+        recorded.expect_code(0).output.expect_same(&job.bare());
+        let trace = recorded.trace();
+        let left = trace.rank(0).threads[0].events.iter().filter(|named| named.event.abandoned);
+        assert_eq!(left.map(|named| named.name.as_str()).collect::<Vec<_>>(), ["MPI_Send"; 2]);
+        assert_eq!(
+            last_calls(&trace, 9),
+            sequence(&[
+                ("MPI_Send", 1),
+                ("MPI_Comm_rank", 3),
+                ("MPI_Send", 1),
+                ("MPI_Comm_rank", 3),
+                ("MPI_Finalize", 1),
+            ])
+        );
+    }
+
+    fn of_blas_by_longjmp(mpi) {
+        let job = Job::new(mpi, &built(mpi, "longjmp_from_blas", Build::Blas));
+        let recorded = job.environment("GAMMACHI_COMPUTE", "blas").record();
+        recorded.expect_code(0);
+        assert_eq!(recorded.output.stdout, "left\n");
+        let trace = recorded.trace();
+        check_abandoned(trace.rank(0), "dgemm_");
+        assert_eq!(
+            last_calls(&trace, 10),
+            sequence(&[("dgemm_", 7), ("MPI_Comm_rank", 2), ("MPI_Finalize", 1)])
+        );
+    }
+
     fn by_longjmp_then_finalize(mpi) {
         // Without rank 0's half of the clock exchange rank 1 waits for it until the deadline.
         let recorded = Job::new(mpi, &victim(mpi, "longjmp_then_finalize"))

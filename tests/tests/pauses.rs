@@ -28,4 +28,31 @@ under_both! {
             assert!(rank.is_finalized());
         }
     }
+
+    fn a_child_of_a_paused_process_writes_nothing(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "forks_while_paused")).without_launcher();
+        let recorded = job.record();
+        recorded.expect_code(3);
+        let trace = recorded.trace();
+        let thread = &trace.rank(0).threads[0];
+        assert_eq!(
+            thread.calls(),
+            ["MPI_Init", "MPI_Comm_rank", "MPI_Comm_rank", "MPI_Pcontrol", "MPI_Pcontrol", "MPI_Comm_rank"]
+        );
+    }
+
+    // The time of looking for MPI's functions is the tool's, from MPI_Init on.
+    fn what_comes_before_a_first_call_is_the_tools(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "ring")).ranks(2).record();
+        recorded.expect_code(0);
+        for rank in recorded.trace().ranks {
+            let mut seen = std::collections::BTreeSet::from(["MPI_Init"]);
+            for pair in rank.threads[0].events.windows(2) {
+                let first = pair[1].is_call() && seen.insert(&pair[1].name);
+                let tool = pair[0].event.function == TOOL
+                    && pair[0].event.peer == ToolReason::Entries as i32;
+                assert!(!first || tool || pair[1].name == "MPI_Finalize", "{pair:?}");
+            }
+        }
+    }
 }

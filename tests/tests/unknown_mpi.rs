@@ -8,7 +8,7 @@ use gammachi_analyzer::present::{self, Report};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use system_tests::place::{Fresh, repository};
-use system_tests::{Job, Mpi};
+use system_tests::{Job, Mpi, under_both, victim};
 
 /// What `gammachi report` shows of a run.
 fn screen(directory: &Path) -> String {
@@ -89,4 +89,56 @@ fn without_a_rank_the_program_goes_on_and_one_line_says_why() {
     assert_eq!(output.own_lines().len(), 1, "{output}");
     assert!(output.stderr.contains("unknown and its launcher does not tell the rank"), "{output}");
     assert!(!fresh.join("run").exists(), "a run directory was made");
+}
+
+/// Runs a program of the system's compiler with and without the recorder: the same, and nothing is recorded.
+/// Lines of the recorder's are handed back.
+fn run_alike(fresh: &Fresh, source: &str, library: Option<&str>) -> Vec<String> {
+    let made = fresh.join(source.trim_end_matches(".c"));
+    compile(&[source], &made, &[]);
+    let mut job = Job::new(Mpi::OpenMpi, &made).without_launcher();
+    if let Some(library) = library {
+        let made = fresh.join(library.replace(".c", ".so"));
+        compile(&[library], &made, &["-fPIC", "-shared"]);
+        job = job.argument(made);
+    }
+    let (bare, output) = (job.bare(), job.record_to(&fresh.join("run")));
+    assert_eq!(output.stdout, bare.stdout, "{output}");
+    assert_eq!(output.code(), bare.code(), "{output}");
+    assert!(!fresh.join("run").exists(), "a run directory was made");
+    output.own_lines().into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn procedures_found_by_dlsym_answer_as_if_there_were_no_mpi() {
+    let lines = run_alike(&Fresh::new(), "probes_without_mpi.c", None);
+    // Each missing procedure is named once; that no MPI runs is an answer and no complaint.
+    for name in ["MPI_Init,", "MPI_Is_thread_main,"] {
+        assert_eq!(lines.iter().filter(|line| line.contains(name)).count(), 1, "{lines:?}");
+    }
+    assert_eq!(lines.len(), 2, "{lines:?}");
+}
+
+#[test]
+fn a_plug_in_with_a_blas_of_its_own_is_closed_and_opened_again() {
+    let lines = run_alike(&Fresh::new(), "reopens_plugin.c", Some("plugin_with_blas.c"));
+    assert!(lines.is_empty(), "{lines:?}");
+}
+
+#[test]
+fn an_mpi_library_is_closed_and_opened_again() {
+    let lines = run_alike(&Fresh::new(), "reopens_mpi.c", Some("small_mpi.c"));
+    assert!(lines.is_empty(), "{lines:?}");
+}
+
+under_both! {
+    fn a_procedure_that_this_mpi_lacks_returns_an_error(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "probes_with_mpi"));
+        let (bare, recorded) = (job.bare(), job.record());
+        assert_eq!(recorded.expect_code(0).output.stdout, bare.stdout);
+        let lines = recorded.output.own_lines();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("MPI_Abi_get_fortran_info"), "{lines:?}");
+        assert_eq!(recorded.trace().rank(0).count("MPI_Comm_rank"), 3);
+    }
 }

@@ -362,6 +362,41 @@ static void transform(const char *prefix, const char *library) {
     }
 }
 
+/* The same by the legacy interface for Fortran: everything by reference, a plan in 64 bits, names with one
+ * underscore behind them or two. */
+static void fortran_transform(const char *prefix) {
+    char name[64];
+    void *x = matrices[0], *y = matrices[1];
+    memset(x, 0, MATRIX);
+    int most = *prefix == 'l' ? 30 : 20, forward = -1, flags = 64, r2hc = 0, one = 1, two = 2, three = 3;
+    int a = size_between(2, most), b = size_between(2, most), c = size_between(2, 8), all[] = {a, b}, points = a * b;
+    struct { long long plan; double points, factor; const char *execute; } plans[12];
+    int number = 0;
+    typedef void maker(void *, ...);
+#define LEGACY(stem) (snprintf(name, sizeof name, "%s_%s", prefix, stem), (maker *)function(name))
+#define MADE(stem, n, f, how, ...) LEGACY(stem)(&plans[number].plan, __VA_ARGS__), \
+    plans[number].points = n, plans[number].factor = f, plans[number++].execute = how
+    MADE("plan_dft_1d_", a, 5, "execute_", &a, x, y, &forward, &flags);
+    MADE("plan_dft_2d__", a * b, 5, "execute_dft__", &a, &b, x, y, &forward, &flags);
+    MADE("plan_dft_3d_", a * b * c, 5, "execute_dft_", &a, &b, &c, x, y, &forward, &flags);
+    MADE("plan_dft_", a * b, 5, "execute__", &two, all, x, y, &forward, &flags);
+    MADE("plan_dft_r2c_1d_", a, 2.5, "execute_dft_r2c_", &a, x, y, &flags);
+    MADE("plan_dft_c2r_2d_", a * b, 2.5, "execute_dft_c2r_", &a, &b, x, y, &flags);
+    MADE("plan_r2r_1d_", a, 2.5, "execute_r2r_", &a, x, y, &r2hc, &flags);
+    MADE("plan_many_dft_", a * b, 15, "execute_", &two, all, &three, x, all, &one, &points, y, all, &one, &points,
+         &forward, &flags);
+    MADE("plan_guru_dft_", a, 5.0 * c, "execute_dft_", &one, &a, &one, &one, &one, &c, &a, &a, x, y, &forward, &flags);
+#undef MADE
+    for (int i = 0; i < number; i++) {
+        maker *execute = LEGACY(plans[i].execute);
+        size_t length = strlen(name); /* In a trace both names are one. */
+        if (name[length - 2] == '_') name[length - 1] = 0;
+        printf("%s %.17g 0\n", name, plans[i].factor * plans[i].points * log2(plans[i].points));
+        execute(&plans[i].plan, x, y);
+        LEGACY("destroy_plan_")(&plans[i].plan);
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     srand(argc > 1 ? (unsigned)atoi(argv[1]) : 1);
@@ -380,6 +415,9 @@ int main(int argc, char **argv) {
     transform("fftw", "libfftw3.so.3");
     transform("fftwf", "libfftw3f.so.3");
     transform("fftwl", "libfftw3l.so.3");
+    fortran_transform("dfftw");
+    fortran_transform("sfftw");
+    fortran_transform("lfftw");
     fflush(stdout);
     MPI_Finalize();
     return 0;

@@ -5,18 +5,24 @@ const TABLE: &str = include_str!("../compute/functions.txt");
 
 /// Precisions of FFTW: prefixes of its names.
 const FFTW: [&str; 3] = ["fftw", "fftwf", "fftwl"];
+/// Prefixes of its legacy Fortran interface, and what follows its names: one underscore, or the two that some
+/// compilers put behind names with an underscore.
+const FFTW_FORTRAN: [&str; 3] = ["dfftw", "sfftw", "lfftw"];
+const FORTRAN_ENDS: [&str; 2] = ["_", "__"];
 /// Its functions that execute a plan, the first argument of each.
-const FFTW_EXECUTE: [&str; 9] = [
+const FFTW_EXECUTE: [&str; 8] = [
     "execute",
     "execute_dft",
     "execute_r2r",
     "execute_dft_r2c",
     "execute_dft_c2r",
     "execute_split_dft",
-    "mpi_execute_dft",
-    "mpi_execute_dft_r2c",
-    "mpi_execute_dft_c2r",
+    "execute_split_dft_r2c",
+    "execute_split_dft_c2r",
 ];
+/// Those that C programs with MPI have besides.
+const FFTW_MPI_EXECUTE: [&str; 4] =
+    ["mpi_execute_dft", "mpi_execute_dft_r2c", "mpi_execute_dft_c2r", "mpi_execute_r2r"];
 
 /// Where a planner's lengths stand among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +37,14 @@ pub enum Lengths {
     Guru,
     /// The same with 64 bits.
     Guru64,
+    /// Fortran: (rank, lengths, strides, strides, rank of how many, their lengths).
+    SplitGuru,
 }
 
 /// A function of FFTW that makes a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planner {
-    /// Its name.
+    /// Its name, the symbol.
     pub name: String,
     /// Where the lengths are.
     pub lengths: Lengths,
@@ -44,18 +52,86 @@ pub struct Planner {
     pub factor: f64,
     /// Which argument is the communicator whose ranks share the transform; lengths are then of 64 bits.
     pub communicator: Option<usize>,
+    /// Whether it is Fortran's: the plan is written where the first argument says, and the others are passed by
+    /// reference.
+    pub by_reference: bool,
 }
+
+/// A function of FFTW that executes a plan, its first argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executor {
+    /// The symbol.
+    pub symbol: String,
+    /// Name in a trace: of Fortran's two symbols the one with one underscore.
+    pub name: String,
+    /// Whether it is Fortran's: the first argument says where the plan stands.
+    pub by_reference: bool,
+}
+
+/// FFTW's functions that execute a plan.
+pub fn executors() -> Vec<Executor> {
+    let mut executors = Vec::new();
+    for prefix in FFTW {
+        for stem in FFTW_EXECUTE.iter().chain(&FFTW_MPI_EXECUTE) {
+            let name = format!("{prefix}_{stem}");
+            executors.push(Executor { symbol: name.clone(), name, by_reference: false });
+        }
+    }
+    for prefix in FFTW_FORTRAN {
+        for (stem, end) in FFTW_EXECUTE.iter().flat_map(|s| FORTRAN_ENDS.map(|end| (s, end))) {
+            executors.push(Executor {
+                symbol: format!("{prefix}_{stem}{end}"),
+                name: format!("{prefix}_{stem}_"),
+                by_reference: true,
+            });
+        }
+    }
+    executors
+}
+
+/// FFTW's transforms: stem, kind, operations of N points over N·log2 N.
+const FFTW_TRANSFORMS: [(&str, &str, f64); 4] =
+    [("dft", "", 5.0), ("dft", "_r2c", 2.5), ("dft", "_c2r", 2.5), ("r2r", "", 2.5)];
 
 /// FFTW's planners.
 pub fn planners() -> Vec<Planner> {
-    let transforms =
-        [("dft", "", 5.0), ("dft", "_r2c", 2.5), ("dft", "_c2r", 2.5), ("r2r", "", 2.5)];
+    let mut planners = c_planners();
+    for prefix in FFTW_FORTRAN {
+        for ((stem, kind, factor), end) in
+            FFTW_TRANSFORMS.into_iter().flat_map(|one| FORTRAN_ENDS.map(|end| (one, end)))
+        {
+            let mut add = |name: String, lengths| {
+                let name = format!("{prefix}_plan_{name}{end}");
+                planners.push(Planner {
+                    name,
+                    lengths,
+                    factor,
+                    communicator: None,
+                    by_reference: true,
+                });
+            };
+            for d in 1..=3 {
+                add(format!("{stem}{kind}_{d}d"), Lengths::Each(d));
+            }
+            add(format!("{stem}{kind}"), Lengths::Array);
+            add(format!("many_{stem}{kind}"), Lengths::Many);
+            add(format!("guru_{stem}{kind}"), Lengths::SplitGuru);
+            if stem == "dft" {
+                add(format!("guru_split_{stem}{kind}"), Lengths::SplitGuru);
+            }
+        }
+    }
+    planners
+}
+
+fn c_planners() -> Vec<Planner> {
     let mut planners = Vec::new();
     for prefix in FFTW {
-        for (stem, kind, factor) in transforms {
+        for (stem, kind, factor) in FFTW_TRANSFORMS {
             let mut add = |name: String, lengths, communicator| {
                 let name = format!("{prefix}_{name}");
-                planners.push(Planner { name, lengths, factor, communicator });
+                let by_reference = false;
+                planners.push(Planner { name, lengths, factor, communicator, by_reference });
             };
             for d in 1..=3 {
                 add(format!("plan_{stem}{kind}_{d}d"), Lengths::Each(d), None);
@@ -154,10 +230,11 @@ pub fn all() -> Vec<Function> {
     rows.flat_map(functions_of).collect()
 }
 
-/// Functions of FFTW that execute a plan, the first argument of each.
+/// Names in a trace of FFTW's functions that execute a plan.
 pub fn fftw() -> Vec<String> {
-    let of = |prefix: &'static str| FFTW_EXECUTE.iter().map(move |name| format!("{prefix}_{name}"));
-    FFTW.into_iter().flat_map(of).collect()
+    let mut names: Vec<String> = executors().into_iter().map(|one| one.name).collect();
+    names.dedup();
+    names
 }
 
 fn functions_of(row: &str) -> Vec<Function> {
@@ -234,6 +311,7 @@ mod tests {
             "dsyev_",
             "fftw_execute",
             "fftwf_mpi_execute_dft",
+            "dfftw_execute_dft_",
         ] {
             assert!(names.iter().any(|name| name == known), "{known}");
         }

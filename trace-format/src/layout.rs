@@ -232,6 +232,8 @@ pub enum ToolReason {
     Clock = 6,
     /// Reading counters at a region's begin or end; the slot has a reading, [`CounterSlot`].
     Counters = 7,
+    /// Looking for the function behind an interposed one, at its first call.
+    Entries = 8,
 }
 
 impl ToolReason {
@@ -245,6 +247,7 @@ impl ToolReason {
             Self::Paused,
             Self::Clock,
             Self::Counters,
+            Self::Entries,
         ]
         .into_iter()
         .find(|r| *r as i32 == number)
