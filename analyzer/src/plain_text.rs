@@ -43,10 +43,11 @@ pub fn for_terminal(text: &str, colours: bool) -> Cow<'_, str> {
                 length
             }
             None => {
-                match stays(c) {
-                    true => shown.push(c),
-                    // Characters beyond 16 bits never act.
-                    false => drop(write!(shown, "\\u{:04x}", u32::from(c))),
+                if stays(c) {
+                    shown.push(c);
+                } else {
+                    // Characters beyond 16 bits never act; writing to a String cannot fail.
+                    let _ = write!(shown, "\\u{:04x}", u32::from(c));
                 }
                 c.len_utf8()
             }
