@@ -80,17 +80,26 @@ under_both! {
         end(running);
     }
 
-    fn of_a_rank_that_died_it_is_said(mpi) {
-        let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(2).record();
+    fn reports_rank_that_died(mpi) {
+        let mut running = Job::new(mpi, &victim(mpi, "blocks_in_recv")).ranks(2).start_recording();
+        let process = running.wait_for(|trace| {
+            let waits = trace.rank(0).open_calls() == ["MPI_Recv"];
+            let outside = trace.rank(1).count("MPI_Comm_rank") == 100
+                && trace.rank(1).open_calls().is_empty();
+            (waits && outside).then(|| trace.rank(1).file.fixed.pid)
+        });
+        // SAFETY: plain numbers; the process is rank 1 of our own job, which does not end by itself.
+        unsafe { libc::kill(process as libc::pid_t, libc::SIGKILL) };
+        let recorded = running.end();
         let (screen, found) = report(&recorded.directory());
         let dead = found.rank(1).expect("it did not finish");
         assert_eq!(dead.process, ProcessState::Gone, "{screen}");
         assert!(dead.is_outside(), "{screen}");
         let last = &dead.threads[0].last_calls;
         assert_eq!(last.last().map(|call| call.function.as_str()), Some("MPI_Comm_rank"));
-        // The other rank may be killed before it gets to MPI_Recv.
-        if let [cause] = &found.causes[..] {
-            assert_eq!((cause.rank, cause.kind), (1, CauseKind::OutsideMpi), "{screen}");
-        }
+        let [cause] = &found.causes[..] else { panic!("no cause is named\n{screen}") };
+        assert_eq!((cause.rank, cause.kind), (1, CauseKind::OutsideMpi), "{screen}");
+        assert_eq!(cause.waiting.0, [0], "{screen}");
+        assert!(screen.contains("in MPI_Recv from 1"), "{screen}");
     }
 }
