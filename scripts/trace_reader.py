@@ -16,7 +16,7 @@ HEADER_BYTES = 32768
 MOST_PAYLOAD_BYTES = 4 << 20
 TOOL, REGION_BEGIN, REGION_END, CONTINUATION, FIRST_FUNCTION = 1, 2, 3, 4, 16
 # Kinds of continuations.
-DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE = 1, 2, 3, 4, 5, 6
+DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE, SITE = 1, 2, 3, 4, 5, 6, 7
 LONG_DURATION = 0xFFFFFFFF
 
 
@@ -78,6 +78,7 @@ Exchange = namedtuple(
     "phase parent same_host rounds kept child_ticks parent_ticks bound_ticks"
     " min_round_trip_ticks median_round_trip_ticks",
 )
+Module = namedtuple("Module", "path build_id base begin end ticks")
 Chunk = namedtuple("Chunk", "at end thread sequence opened_ticks")
 
 
@@ -85,21 +86,22 @@ class Thread:
     """A thread's events as columns: function, begin, end, the work of compute functions.
 
     `settled` is 0 for open and abandoned calls, whose end is not known. A run of polls has their
-    number in `calls`, and in `busy` its begin plus the time inside them; `busy` is `end` elsewhere."""
+    number in `calls`, and in `busy` its begin plus the time inside them; `busy` is `end` elsewhere.
+    `site` is the address that a call returns to, 0 where none was recorded (below level 2)."""
 
     def __init__(self, number):
         self.number = number
         self.function, self.settled = array("H"), array("B")
         self.begin, self.end, self.busy = array("Q"), array("Q"), array("Q")
-        self.detail, self.calls = array("Q"), array("Q")
+        self.detail, self.calls, self.site = array("Q"), array("Q"), array("Q")
         self.open_last = False
         self.damage = None
 
     def pop(self):
         for column in (self.function, self.settled, self.begin, self.end, self.busy):
             column.pop()
-        self.detail.pop()
-        self.calls.pop()
+        for column in (self.detail, self.calls, self.site):
+            column.pop()
 
     def last_stamp(self):
         return max(max(self.begin), max(self.end)) if self.begin else None
@@ -112,7 +114,7 @@ class RankFile:
         self.path = path
         self.data = memoryview(path.read_bytes())
         self.read_header()
-        self.anchors, self.exchanges, self.regions = [], [], {}
+        self.anchors, self.exchanges, self.regions, self.modules = [], [], {}, []
         self.begin_ticks = self.end_ticks = self.stopped_ticks = None
         self.finalized = False
         self.threads = [self.read_thread(chunks) for chunks in self.walk_chunks()]
@@ -124,7 +126,7 @@ class RankFile:
         if len(self.data) < HEADER_BYTES:
             raise Unreadable("shorter than a rank file's header")
         fixed = struct.unpack_from("<8sHBBIIIIIII", self.data)
-        magic, version, _, self.counter, self.rank, self.world_size, self.world = fixed[:7]
+        magic, version, self.level, self.counter, self.rank, self.world_size, self.world = fixed[:7]
         _, payload_bytes, payload_crc, fixed_crc = fixed[7:]
         if magic == b"GAMMPACK":
             raise Unreadable("is packed; `gammachi unpack` gives back the rank file")
@@ -238,6 +240,9 @@ class RankFile:
             self.finalized, lost = True, value.u64()
             if lost:
                 warn(f"{self.path}: {lost} events were lost")
+        elif number == 12:
+            names = value.string(), value.string()
+            self.modules.append(Module(*names, *(value.u64() for _ in range(4))))
         else:
             return  # 3 thread usage, 8 environment, and what later versions add
         value.end()
@@ -266,7 +271,7 @@ class RankFile:
             function = word >> 32 & 0x3FFF
             is_open, abandoned = word >> 47 & 1, word >> 46 & 1
             if function == CONTINUATION:
-                if not has_event or not DURATION <= kind <= MESSAGE:
+                if not has_event or not DURATION <= kind <= SITE:
                     return at, "a continuation without its event or of unknown kind"
                 if wants_duration and kind in (DURATION, POLLS):
                     span = begin if kind == DURATION else high
@@ -277,6 +282,8 @@ class RankFile:
                     thread.busy[-1] = thread.begin[-1] + min(span, begin)
                     thread.calls[-1] = low if kind == POLLS else 1
                     wants_duration = False
+                if kind == SITE:
+                    thread.site[-1] = begin
                 continue
             if wants_duration:
                 thread.pop()
@@ -303,11 +310,19 @@ class RankFile:
             thread.busy.append(end)
             thread.detail.append(low)
             thread.calls.append(1)
+            thread.site.append(0)
             thread.open_last = bool(is_open)
         if wants_duration:
             thread.pop()
             return first + index * 32, "a long event without its continuation"
         return None, None
+
+    def module(self, address, ticks):
+        """The module that an address belonged to at a moment: the last one seen there before."""
+        for module in reversed(self.modules):
+            if module.begin <= address < module.end and module.ticks <= ticks:
+                return module
+        return None
 
     def name(self, function):
         return self.names[function - FIRST_FUNCTION]

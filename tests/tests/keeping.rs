@@ -1,10 +1,12 @@
 //! What is kept where not every event can be: limits, rings, totals alone, memory that cannot be mapped.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::metrics::{Metrics, Selection, SiteMetrics};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
+use system_tests::place::repository;
 use system_tests::trace::Trace;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, victim};
@@ -142,6 +144,37 @@ fn lines_of(name: &str) -> Vec<u32> {
     numbered.map(|(_, number)| number).collect()
 }
 
+/// Function, module, address in it, calls and calling ranks.
+type Site = (String, String, u64, u64, u64);
+
+fn sites_of(sites: &SiteMetrics) -> BTreeSet<Site> {
+    let rows = sites.rows.iter();
+    rows.map(|row| {
+        (row.function.clone(), row.module.clone(), row.address, row.count, row.ranks as u64)
+    })
+    .collect()
+}
+
+/// What the reader finds that was written from docs/trace-format.md alone.
+fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
+    let mut reader = std::process::Command::new(repository().join("scripts/recompute-efficiency"));
+    let output = reader.arg(recorded.directory()).output().expect("python3 is there");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let sites = found["sites"].as_array().expect("sites of level 2");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let number = |value: &serde_json::Value| value.as_u64().expect("a number");
+    sites
+        .iter()
+        .map(|site| {
+            let (address, count) = (number(&site["address"]), number(&site["count"]));
+            let (function, module) = (text(&site["function"]), text(&site["module"]));
+            (function, module, address, count, number(&site["ranks"]))
+        })
+        .collect()
+}
+
 under_both! {
     fn level_2_says_where_the_program_called_from(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "call_sites"))
@@ -169,5 +202,6 @@ under_both! {
         assert_eq!(asked.place.line, Some(lines_of("MPI_Initialized")[0]));
         assert_eq!(asked.place.function.as_deref(), Some("ask"));
         assert!(asked.place.file.as_deref().is_some_and(|file| file.ends_with("call_sites.c")));
+        assert_eq!(sites_by_the_second_reader(&recorded), sites_of(&sites));
     }
 }
