@@ -352,7 +352,7 @@ fn a_signal_sent_to_the_command_reaches_the_program_which_ends_first() {
 #[test]
 fn a_signal_that_the_program_obeys_gives_its_number() {
     let scratch = Scratch::new("obeyed");
-    let program = ["run", "--", "sh", "-c", "echo ready > ready; exec sleep 60"];
+    let program = ["run", "--", "sh", "-c", "echo ready > ready; exec sleep 600"];
     let mut command = scratch.command(&program);
     let mut child = command.process_group(0).stderr(Stdio::null()).spawn().unwrap();
     wait_for_line(&scratch.0.join("ready"));

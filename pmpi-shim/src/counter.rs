@@ -177,7 +177,20 @@ pub fn anchor() -> ClockAnchor {
 
 /// The hardware counter's rate by a short look at the clock; only good enough for the test clock.
 fn ticks_per_ns() -> f64 {
-    let (ticks, ns) = (hardware(), clock_ns(libc::CLOCK_MONOTONIC_RAW));
+    let (ticks, ns) = tight_pair();
     while clock_ns(libc::CLOCK_MONOTONIC_RAW) < ns + 2_000_000 {}
-    (hardware() - ticks) as f64 / (clock_ns(libc::CLOCK_MONOTONIC_RAW) - ns) as f64
+    let (later_ticks, later_ns) = tight_pair();
+    (later_ticks - ticks) as f64 / (later_ns - ns) as f64
+}
+
+/// Hardware counter and clock at one moment: the tightest of several readings, for the core may be taken away
+/// between two of them.
+fn tight_pair() -> (u64, u64) {
+    let readings = (0..16).map(|_| {
+        let before = hardware();
+        let ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let width = hardware().wrapping_sub(before);
+        (width, before + width / 2, ns)
+    });
+    readings.min().map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
 }

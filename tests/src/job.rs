@@ -17,8 +17,9 @@ use crate::mpi::Mpi;
 use crate::place::Fresh;
 use crate::trace::Trace;
 
-/// A job still running after this is killed.
-pub const DEADLINE: Duration = Duration::from_secs(60);
+/// A job still running after this is killed: it hangs. Ranks that share a busy core take a hundred times as
+/// long as on a quiet machine; a victim's own alarm comes later, the recorder's longest deadline too.
+pub const DEADLINE: Duration = Duration::from_secs(240);
 /// What a launcher that was told to end gets to take its ranks with it.
 const GRACE: Duration = Duration::from_secs(3);
 

@@ -22,14 +22,17 @@ pub fn kernels(mpi: Mpi) -> PathBuf {
     .clone()
 }
 
-/// Path of the command `gammachi` of the profile that this test program was built with.
+/// Path of the command `gammachi`: `GAMMACHI_COMMAND` where it is set, else built here.
 ///
 /// # Panics
-/// When it does not build.
+/// When there is none, or it cannot be built.
 pub fn command() -> PathBuf {
     static COMMAND: OnceLock<PathBuf> = OnceLock::new();
     COMMAND
         .get_or_init(|| {
+            if let Some(named) = std::env::var_os("GAMMACHI_COMMAND") {
+                return PathBuf::from(named);
+            }
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
             let mut build = Command::new(cargo);
             build.args(["build", "--quiet", "-p", "gammachi", "--bin", "gammachi", "--target-dir"]);

@@ -1,8 +1,6 @@
 //! The same little program in every language: how each is built and started under an MPI.
 
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::OnceLock;
 
 use crate::Job;
 use crate::mpi::{Language, Mpi};
@@ -204,27 +202,4 @@ pub fn mpi4py(mpi: Mpi) -> Job {
         Mpi::IntelAbi => python("abi").environment("LD_LIBRARY_PATH", cache.join("impi/lib")),
         Mpi::MpichAarch64 => panic!("no Python is emulated"),
     }
-}
-
-/// Path of the command `gammachi`: `GAMMACHI_COMMAND` where it is set, else built here.
-///
-/// # Panics
-/// When there is none, or it cannot be built.
-pub fn command() -> PathBuf {
-    static COMMAND: OnceLock<PathBuf> = OnceLock::new();
-    let build = || {
-        if let Some(named) = std::env::var_os("GAMMACHI_COMMAND") {
-            return PathBuf::from(named);
-        }
-        let target = crate::place::target_directory();
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "--release", "-p", "gammachi", "--target-dir"])
-            .arg(&target)
-            .current_dir(repository())
-            .status();
-        assert!(status.is_ok_and(|status| status.success()), "the command does not build");
-        target.join("release/gammachi")
-    };
-    COMMAND.get_or_init(build).clone()
 }

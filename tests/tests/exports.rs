@@ -34,8 +34,7 @@ fn said(output: &Output) -> String {
 
 fn sends_sizes(mpi: Mpi, messages: u32) -> Recorded {
     let job = Job::new(mpi, &victim(mpi, "sends_sizes")).argument(messages.to_string()).ranks(2);
-    // Beside the readers of the other tests spinning ranks come forward slowly.
-    let recorded = job.deadline(Duration::from_secs(110)).record();
+    let recorded = job.record();
     recorded.expect_code(0);
     recorded
 }
@@ -97,9 +96,22 @@ fn a_signal_leaves_nothing() {
     let job = Job::new(Mpi::OpenMpi, &victim(Mpi::OpenMpi, "long_calls")).argument("200000");
     let recorded = job.record();
     recorded.expect_code(0);
-    let folder = Fresh::new();
+    // On a busy machine the signal may come when everything is written: then once more.
+    let codes = (0..20).map(|_| {
+        let folder = Fresh::new();
+        let code = interrupted_export(&recorded.directory(), folder.path());
+        let count = std::fs::read_dir(folder.path()).expect("it is there").count();
+        assert_eq!(count, usize::from(code == Some(0)), "files left over, exit code {code:?}");
+        code
+    });
+    let code = codes.into_iter().find(|code| *code != Some(0)).expect("a signal comes in time");
+    assert_eq!(code, Some(130));
+}
+
+/// Exit code of an export that gets SIGINT as soon as something is in the folder.
+fn interrupted_export(run: &Path, folder: &Path) -> Option<i32> {
     let mut export = Command::new(command());
-    export.arg("export").arg(recorded.directory()).args(["--to", "csv", "--out"]);
+    export.arg("export").arg(run).args(["--to", "csv", "--out"]);
     export.arg(folder.join("out")).stderr(Stdio::null());
     // SAFETY: what may be called between fork and exec. In the background of a script SIGINT is ignored.
     unsafe {
@@ -109,15 +121,13 @@ fn a_signal_leaves_nothing() {
         })
     };
     let mut child = export.spawn().expect("the command starts");
-    let count = || std::fs::read_dir(folder.path()).expect("it is there").count();
-    while count() == 0 && child.try_wait().expect("our own child").is_none() {
+    let is_empty = || std::fs::read_dir(folder).expect("it is there").next().is_none();
+    while is_empty() && child.try_wait().expect("our own child").is_none() {
         std::thread::sleep(Duration::from_millis(1));
     }
     // SAFETY: plain numbers; the process is our own child, which was not yet reaped.
     unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
-    let status = child.wait().expect("our own child");
-    assert_eq!(status.code(), Some(130));
-    assert_eq!(count(), 0);
+    child.wait().expect("our own child").code()
 }
 
 /// EZTrace writes OTF2 its own way: no MPI_Init, no MPI_Finalize, numbers of definitions with gaps.

@@ -1,7 +1,6 @@
 //! What is kept where not every event can be: limits, rings, totals alone, memory that cannot be mapped.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use gammachi_analyzer::metrics::{Metrics, Selection, SiteMetrics};
 use gammachi_analyzer::timeline::GlobalTimeline;
@@ -19,8 +18,6 @@ const LAST_EVENTS: usize = 4096;
 
 fn job(mpi: Mpi, keep: &str, max_bytes: u64) -> Job {
     Job::new(mpi, &victim(mpi, "sends_sizes"))
-        // Two ranks that give way while they wait come forward slowly beside other work.
-        .deadline(Duration::from_secs(170))
         .argument(MESSAGES.to_string())
         .ranks(2)
         .environment("GAMMACHI_KEEP", keep)

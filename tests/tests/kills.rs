@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use system_tests::job::DEADLINE;
 use system_tests::place::Fresh;
 use system_tests::{Job, Mpi, victim};
 use trace_format::layout::rank_file_path;
@@ -17,7 +18,7 @@ use trace_format::reader::RankFile;
 const KILLS: u64 = 20;
 const MESSAGES: u64 = 1_000_000;
 /// A job that gets no further in this time fails the test.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = DEADLINE;
 
 fn number_in_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -83,7 +84,6 @@ fn no_event_is_lost_by_sigkill_at_any_moment() {
                 .ranks(2)
                 .argument(MESSAGES.to_string())
                 .argument(&prefix)
-                .deadline(PATIENCE)
                 .start_recording();
             let (at, who) = (random.below(MESSAGES), random.below(2) as usize);
             let begin = Instant::now();

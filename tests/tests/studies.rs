@@ -2,10 +2,12 @@
 //! program did, failed runs are marked, an interrupted sweep goes on.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use gammachi_analyzer::trace::study_json::{StudyJson, StudyRunState};
 use serde_json::Value;
@@ -17,7 +19,7 @@ use system_tests::{Mpi, command, under_both};
 /// The measured program shares so many products among its ranks.
 const PRODUCTS: f64 = 12.0;
 /// What does not happen within this never will.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 fn prepared(mut command: Command, mpi: Mpi, folder: &Path) -> Command {
     for (name, _) in std::env::vars_os() {
@@ -80,6 +82,44 @@ fn number(row: &[(String, String)], name: &str) -> f64 {
 fn states(folder: &Path) -> Vec<StudyRunState> {
     let study = StudyJson::read(&folder.join("study")).expect("a study");
     study.runs.iter().map(|run| run.state).collect()
+}
+
+/// What a program shows on its terminal, while it runs.
+struct Shown {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Shown {
+    fn new(mut pipe: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&text);
+        let reader = std::thread::spawn(move || {
+            let mut piece = [0u8; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut piece) {
+                shared.lock().expect("nobody panics with it").extend_from_slice(&piece[..count]);
+            }
+        });
+        Self { text, reader }
+    }
+
+    fn so_far(&self) -> String {
+        text(&self.text.lock().expect("nobody panics with it"))
+    }
+
+    #[track_caller]
+    fn wait_for(&self, part: &str) {
+        let begin = Instant::now();
+        while !self.so_far().contains(part) {
+            assert!(begin.elapsed() < PATIENCE, "{part:?} is not shown: {}", self.so_far());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn to_the_end(self) -> String {
+        self.reader.join().expect("it only reads");
+        text(&self.text.lock().expect("nobody panics with it"))
+    }
 }
 
 under_both! {
@@ -168,7 +208,7 @@ under_both! {
         let line = format!("'{}' {}", command().display(), line.join(" "));
         // A terminal of its own, on which somebody presses Ctrl-C.
         let mut terminal = Command::new("timeout");
-        terminal.args(["60", "script", "-qfec", &line, "/dev/null"]);
+        terminal.args(["300", "script", "-qfec", &line, "/dev/null"]);
         let mut terminal = prepared(terminal, mpi, fresh.path());
         terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut terminal = terminal.spawn().expect("script (bsdutils) is installed");
@@ -181,15 +221,15 @@ under_both! {
             next.is_some_and(|next| next.join("ranks-000/rank-000001.gmc").is_file())
         });
         assert!(waits, "the second run does not start");
-        // The bar is drawn twice a second.
-        std::thread::sleep(Duration::from_millis(1200));
+        let shown = Shown::new(terminal.stdout.take().expect("a pipe"));
+        shown.wait_for("s left  p=2 rep 2");
         let mut keys = terminal.stdin.take().expect("a pipe");
         keys.write_all(b"\x03").expect("script reads it");
         let output = terminal.wait_with_output().expect("it ends");
         drop(keys);
-        let screen = text(&output.stdout);
+        let screen = shown.to_the_end();
         assert_eq!(output.status.code(), Some(130), "{screen}");
-        assert!(screen.contains("1/3 runs") && screen.contains("s left  p=2 rep 2"), "{screen}");
+        assert!(screen.contains("1/3 runs"), "{screen}");
         assert!(screen.contains("gammachi: interrupted; 1 of 3 runs are made"), "{screen}");
         let waiting = [StudyRunState::Finished, StudyRunState::Pending, StudyRunState::Pending];
         assert_eq!(states(fresh.path()), waiting);

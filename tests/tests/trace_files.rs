@@ -3,7 +3,6 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use system_tests::place::Fresh;
 use system_tests::trace::{Named, Trace};
@@ -222,7 +221,6 @@ under_both! {
     fn one_rank_that_stopped_does_not_hold_up_the_others(mpi) {
         let job = Job::new(mpi, &victim(mpi, "limits_file_size"))
             .ranks(2)
-            .deadline(Duration::from_secs(20))
             .environment("GAMMACHI_CLOCK_DEADLINE", "1000");
         for stopped in ["0", "1", "all"] {
             let recorded = job.clone().argument(stopped).record();
@@ -239,7 +237,6 @@ under_both! {
         std::fs::write(&file, "not ours").expect("it is writable");
         let job = Job::new(mpi, &victim(mpi, "returns_3"))
             .ranks(2)
-            .deadline(Duration::from_secs(20))
             .environment("GAMMACHI_CLOCK_DEADLINE", "1000");
         job.record_to(&out).expect_code(3);
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "not ours");

@@ -48,7 +48,7 @@ under_both! {
         }
         let recorded = running.end();
         // They may take a moment to go.
-        for _ in 0..500 {
+        for _ in 0..6000 {
             if !report(&recorded.directory()).1.running {
                 break;
             }

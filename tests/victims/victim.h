@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A victim that the harness could not reach ends by itself. */
-__attribute__((constructor)) static void end_some_day(void) { alarm(120); }
+__attribute__((constructor)) static void end_some_day(void) { alarm(300); }
 
 /* This many calls of MPI_Comm_rank; the rank. */
 static inline int call_comm_rank(int times)

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 
+use system_tests::command;
 use system_tests::conformity::{
     PROGRAMS, compare, expected_text, facts, not_applicable, prepared, program, record,
 };
-use system_tests::languages::{Binding, command};
+use system_tests::languages::Binding;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi};
 
