@@ -248,6 +248,9 @@ unsafe fn try_start(
         for usage in machine::thread_usages(Phase::Init) {
             define(&Definition::ThreadUsage(usage))?;
         }
+        if let Some(life) = machine::process_life() {
+            define(&Definition::ProcessLife(life))?;
+        }
         define(&Definition::ClockAnchor(counter::anchor()))
     });
     if let Err(reason) = described {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use trace_format::environment::is_kept;
-use trace_format::header::{Phase, ThreadUsage};
+use trace_format::header::{Phase, ProcessLife, ThreadUsage};
 
 use crate::counter;
 use crate::settings;
@@ -165,6 +165,23 @@ fn build_id_of_notes(mut notes: &[u8]) -> Option<String> {
         }
         notes = notes.get(id_at + id_bytes.next_multiple_of(4)..)?;
     }
+}
+
+/// How old the process is, by the kernel; its end is not known yet.
+pub fn process_life() -> Option<ProcessLife> {
+    let (ticks, now_ns) = (counter::now(), counter::clock_ns(libc::CLOCK_BOOTTIME));
+    let stat = first_line("/proc/self/stat");
+    // SAFETY: asks for a constant of the system.
+    let steps_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+    let began_ns = began_ns(&stat, steps_per_s)?;
+    Some(ProcessLife { ticks, age_ns: now_ns.checked_sub(began_ns)?, end_ticks: 0 })
+}
+
+/// When a process began, nanoseconds since boot: field 22 of its `stat`, behind the command's closing
+/// parenthesis the 20th.
+fn began_ns(stat: &str, steps_per_s: u64) -> Option<u64> {
+    let steps: u64 = stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()?;
+    steps.checked_mul(1_000_000_000)?.checked_div(steps_per_s)
 }
 
 /// What the system did so far to every thread of the process.

@@ -124,6 +124,19 @@ pub enum Definition {
     Counter(Counter),
     /// Counters as they stood where the rank's stretch begins or ends.
     CounterReading(CounterReading),
+    /// When the process began and ended, for figures of its whole life.
+    ProcessLife(ProcessLife),
+}
+
+/// When a process began and ended. τ_i is the stretch between MPI_Init and MPI_Finalize, this is the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLife {
+    /// Counter at some moment of its life.
+    pub ticks: u64,
+    /// Nanoseconds since the process began, at that moment; the kernel tells them in steps of 10 ms.
+    pub age_ns: u64,
+    /// Counter when the process ended; 0 where that is not known.
+    pub end_ticks: u64,
 }
 
 /// A counter (perf_event) that was asked for, and what became of it on this rank.

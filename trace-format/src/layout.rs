@@ -234,6 +234,9 @@ pub enum ToolReason {
     Counters = 7,
     /// Looking for the function behind an interposed one, at its first call.
     Entries = 8,
+    /// Of imported runs: the thread neither was in MPI nor computed, by what the other tool says (I/O, fork
+    /// and join, writing its own buffers).
+    NotComputing = 9,
 }
 
 impl ToolReason {
@@ -248,6 +251,7 @@ impl ToolReason {
             Self::Clock,
             Self::Counters,
             Self::Entries,
+            Self::NotComputing,
         ]
         .into_iter()
         .find(|r| *r as i32 == number)

@@ -381,7 +381,8 @@ impl RankFile {
             };
             if chunk.magic == 0 {
                 // Granted but never opened: normal between chunks, and where a process died.
-                at += granule;
+                let behind = self.packed.as_ref().and_then(|packed| packed.zeros_until(at));
+                at = (at + granule).max(behind.map_or(0, |end| end / granule * granule));
                 continue;
             }
             let (from, to) = CHUNK_CRC_COVERS;

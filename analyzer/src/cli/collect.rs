@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::{CommandError, say};
 use crate::plain_text::printable;
-use crate::present::number_list;
+use crate::present::{number_list, range_list};
 use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
 
 /// Joins the parts of a run that hosts have kept for themselves.
@@ -69,14 +69,17 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         remove_sources(arguments, &key, &found)?;
     }
     let world = key.world_size;
-    let there = world - collected.missing.len() as u32;
+    let missing = collected.missing.iter();
+    let missing: u32 = missing.map(|range| range.end() - range.start() + 1).sum();
+    let there = world.saturating_sub(missing);
     let mut text =
         format!("{shown}: {there} of {world} ranks; {} copied", files(collected.copied.len()));
     if collected.already > 0 {
         text.push_str(&format!(", {} there already", collected.already));
     }
     if !collected.missing.is_empty() {
-        text.push_str(&format!("; missing: rank {}", number_list(collected.missing.clone())));
+        let ranges = collected.missing.iter().map(|range| (*range.start(), *range.end()));
+        text.push_str(&format!("; missing: rank {}", range_list(ranges)));
     }
     if !collected.unfinished.is_empty() {
         let list = number_list(collected.unfinished.clone());

@@ -66,7 +66,7 @@ pub enum To {
     Csv,
     /// Parquet tables, a file each: DuckDB, pandas, Polars, Spark
     Parquet,
-    /// An archive for Vampir, Scalasca, TAU (needs the OTF2 library)
+    /// An archive by the conventions of Score-P, for Vampir, Scalasca, TAU (needs the OTF2 library)
     Otf2,
     /// One file for <https://ui.perfetto.dev>, with an arrow a message
     Perfetto,
@@ -163,8 +163,9 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let window = arguments.window.as_deref();
     let window = window.map(|text| selection_arguments::seconds("--window", text));
     let choice = Choice { ranks: ranks.transpose()?, window_s: window.transpose()? };
-    let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
+    believable(&run, &communicators)?;
+    let timeline = GlobalTimeline::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);
     if content.head.ranks.is_empty() {
         return Err(CommandError::failed(format!(
@@ -204,6 +205,34 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Ranks without a file that an export may still name one by one.
+const MOST_ABSENT: u32 = 1 << 20;
+
+/// Refuses runs whose files claim far more ranks than there are: exports name every member.
+fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), CommandError> {
+    let directory = run.directory.display();
+    let here = run.ranks.len();
+    if run.missing_count() > MOST_ABSENT {
+        return Err(CommandError::failed(format!(
+            "{directory}: its files say that the run had {} ranks, and {here} left one; an export names \
+             every rank. Collect the files that are elsewhere first (gammachi collect); if there are none, \
+             a file is damaged",
+            run.world_size
+        )));
+    }
+    // Members of other worlds may be in a communicator, but not so many.
+    let most = run.world_size.saturating_mul(4).max(MOST_ABSENT);
+    match communicators.entries().iter().find(|entry| entry.size() > most) {
+        Some(entry) => Err(CommandError::failed(format!(
+            "{directory}: a communicator with {} members in a run of {} ranks cannot be right; a file is \
+             damaged",
+            entry.size(),
+            run.world_size
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// `out.prv` beside `out.pcf` and `out.row`, whether `out` or `out.prv` was named.
 fn paraver_file(out: &Path, ending: &str) -> PathBuf {
     let stem = match out.extension().is_some_and(|given| given == "prv") {
@@ -237,5 +266,28 @@ fn remarks(run: &Run, content: &Content) {
                 ));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+
+    #[test]
+    fn claimed_number_of_ranks_is_refused() {
+        let directory =
+            RunDirectory::of(&[SyntheticRank::complete(0, u32::MAX, 1_000_000, 2_000_000)]);
+        let arguments = ExportArguments {
+            run: directory.path().to_owned(),
+            to: To::Csv,
+            out: directory.path().join("out"),
+            ranks: None,
+            window: None,
+            anonymise: false,
+        };
+        let error = export(&arguments).unwrap_err().to_string();
+        assert!(error.contains("4294967295 ranks, and 1 left one"), "{error}");
+        assert!(!directory.path().join("out").exists());
     }
 }

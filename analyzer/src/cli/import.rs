@@ -11,7 +11,8 @@ use crate::import::{self, ImportError};
 /// Makes a run of another tool's trace, on which every command works as far as its content allows.
 ///
 /// What the trace does not hold is named. OTF2 archives (Score-P, TAU, `gammachi export`) are read by
-/// OTF2's own library, Paraver traces (Extrae, Dimemas) with or without gzip.
+/// OTF2's own library, Paraver traces (Extrae, Dimemas) with or without gzip. Figures of the whole trace, as POP
+/// gives them: gammachi report RUN --from-start.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi import scorep-run/traces.otf2 --out scorep.gammachi\n  gammachi \

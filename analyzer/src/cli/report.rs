@@ -17,7 +17,7 @@ use crate::metrics::{Metrics, Selection};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::{Report, html, json, terminal};
-use crate::timeline::{GlobalTimeline, KnownRates};
+use crate::timeline::{GlobalTimeline, KnownRates, Whole};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
 
@@ -60,6 +60,11 @@ pub struct ReportArguments {
     /// Restrict every figure to a region that the program marked with gammachi.h
     #[arg(long, value_name = "NAME", conflicts_with = "window")]
     pub region: Option<String>,
+
+    /// Count from the begin of the processes to their end, not from MPI_Init to MPI_Finalize: what tools say
+    /// that give figures of the whole trace
+    #[arg(long)]
+    pub from_start: bool,
 
     /// Move receives that end before their send began (and what depends on them) on a copy of the
     /// timeline, and say what was changed
@@ -110,7 +115,8 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         Some(path) => known_rates(path)?,
         None => KnownRates::default(),
     };
-    let measured = GlobalTimeline::with_rates(&run, &known_rates);
+    let whole = if arguments.from_start { Whole::Process } else { Whole::Mpi };
+    let measured = GlobalTimeline::over(&run, &known_rates, whole);
     let timeline = if arguments.causal { measured.corrected(&run) } else { measured };
     let metrics = match arguments.no_messages {
         true => Metrics::without_messages(&run, &timeline, &selection),
@@ -166,6 +172,7 @@ fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
         ("--machine", arguments.machine.is_some()),
         ("--clock", arguments.clock.is_some()),
         ("--causal", arguments.causal),
+        ("--from-start", arguments.from_start),
         ("--no-messages", arguments.no_messages),
         ("--anonymise", arguments.anonymise),
     ];

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use trace_format::functions;
 use trace_format::header::{
-    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase,
+    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase, ProcessLife,
 };
 use trace_format::layout::*;
 use trace_format::reader::{Half, RequestState};
@@ -213,6 +213,7 @@ pub struct RankWriter {
     finalize: Option<u64>,
     first: Option<u64>,
     last: u64,
+    life: Option<(u64, u64)>,
     init_functions: [Option<u16>; 2],
     finalize_function: Option<u16>,
     /// Calls written.
@@ -270,6 +271,7 @@ impl RankWriter {
             finalize: None,
             first: None,
             last: 0,
+            life: None,
             init_functions: [number("MPI_Init"), number("MPI_Init_thread")],
             finalize_function: number("MPI_Finalize"),
             calls: 0,
@@ -280,6 +282,11 @@ impl RankWriter {
     pub fn seen(&mut self, at: u64) {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
         self.last = self.last.max(at);
+    }
+
+    /// Says when the process began and ended, where the tool knows; else its events tell.
+    pub fn lives(&mut self, life: Option<(u64, u64)>) {
+        self.life = life;
     }
 
     /// Adds a call; its begin is not before that of the thread's call before.
@@ -374,6 +381,10 @@ impl RankWriter {
                 }));
             }
         }
+        let (born, died) = self.life.unwrap_or((first, last));
+        let (born, died) = (born.min(first), died.max(last));
+        let (ticks, age_ns) = (begin, begin.saturating_sub(born));
+        definitions.push(Definition::ProcessLife(ProcessLife { ticks, age_ns, end_ticks: died }));
         definitions.push(Definition::RankBegin { ticks: begin });
         // Some tools stop before MPI_Finalize: the last event stands for it.
         if self.finalize.is_some() {

@@ -93,7 +93,7 @@ pub(crate) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
 }
 
 /// Runs of numbers, first and last: `0-3,8`.
-pub(super) fn range_list(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
+pub(crate) fn range_list(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
     let text = |(first, last): (u32, u32)| match last - first {
         0 => format!("{first}"),
         1 => format!("{first},{last}"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
-use crate::timeline::{Alignment, Ending};
+use crate::timeline::{Alignment, Ending, Whole};
 
 use super::clock_json::{self, ClockPart, ExchangeDocument};
 use super::counters::CounterDocument;
@@ -33,6 +33,7 @@ struct Document<'a> {
     world_size: u32,
     missing_ranks: Vec<[u32; 2]>,
     selection: SelectionDocument,
+    from_start: bool,
     compute: &'static str,
     elapsed_s: f64,
     run_elapsed_s: f64,
@@ -166,6 +167,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         world_size: run.world_size,
         missing_ranks: run.missing.iter().map(|range| [*range.start(), *range.end()]).collect(),
         selection: selection(metrics),
+        from_start: report.timeline.whole == Whole::Process,
         compute: metrics.compute.name(),
         elapsed_s: metrics.elapsed_s,
         run_elapsed_s: metrics.run_elapsed_s,

@@ -24,7 +24,7 @@ pub mod terminal;
 mod clock_json;
 mod context;
 mod counters;
-pub(crate) use context::number_list;
+pub(crate) use context::{number_list, range_list};
 pub(crate) use counters::counter_sentences;
 mod job;
 mod job_end;

@@ -93,6 +93,43 @@ impl RankTime {
     }
 }
 
+/// What a rank's stretch τ_i is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whole {
+    /// From MPI_Init's return to MPI_Finalize's entry.
+    #[default]
+    Mpi,
+    /// From the begin of its process to its end.
+    Process,
+}
+
+impl Whole {
+    fn remarks(self, run: &Run) -> Vec<String> {
+        if self == Self::Mpi {
+            return Vec::new();
+        }
+        let mut remarks = vec![
+            "--from-start: elapsed time is from the begin of the first process to the end of the last one, and \
+             time 0 is that begin; MPI_Init and MPI_Finalize count as MPI, what is before and between as all \
+             else"
+                .to_owned(),
+        ];
+        let unknown: Vec<u32> =
+            run.ranks.iter().filter(|rank| rank.facts.life.is_none()).map(|r| r.rank).collect();
+        if let Some(first) = unknown.first() {
+            let others = match unknown.len() {
+                1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            remarks.push(format!(
+                "rank {first}{others}: the trace does not say when the process began; its first event, the \
+                 begin of MPI_Init, stands for it"
+            ));
+        }
+        remarks
+    }
+}
+
 /// All ranks' counters on one clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GlobalTimeline {
@@ -111,6 +148,8 @@ pub struct GlobalTimeline {
     pub last_sign: Option<LastSign>,
     /// Whether every rank is aligned.
     pub aligned: bool,
+    /// What the ranks' stretches are.
+    pub whole: Whole,
     /// What is wrong with stretches and clocks.
     pub diagnoses: Vec<FileDiagnosis>,
     /// What a reader should know about the times.
@@ -126,13 +165,24 @@ impl GlobalTimeline {
 
     /// As [`GlobalTimeline::new`]; the rates serve clocks that were compared only once.
     pub fn with_rates(run: &Run, known_rates: &KnownRates) -> Self {
+        Self::over(run, known_rates, Whole::Mpi)
+    }
+
+    /// As [`GlobalTimeline::with_rates`], with the whole lives of the processes as τ_i where that is wanted.
+    pub fn over(run: &Run, known_rates: &KnownRates, whole: Whole) -> Self {
         let mut diagnoses = Vec::new();
-        let stretches: Vec<Stretch> = run.ranks.iter().map(stretch::of_rank).collect();
+        let frequencies = frequency::of_ranks(&run.ranks);
+        let stretches: Vec<Stretch> = match whole {
+            Whole::Mpi => run.ranks.iter().map(stretch::of_rank).collect(),
+            Whole::Process => {
+                let ranks = run.ranks.iter().zip(&frequencies);
+                ranks.map(|(rank, f)| stretch::of_process(rank, f.ticks_per_s)).collect()
+            }
+        };
         for (rank, stretch) in run.ranks.iter().zip(&stretches) {
             let diagnosis = stretch.diagnosis(rank);
             diagnoses.extend(diagnosis.map(|what| FileDiagnosis { file: rank.name.clone(), what }));
         }
-        let frequencies = frequency::of_ranks(&run.ranks);
         let chains = Chains::new(run, &frequencies, known_rates);
         let maps = chains.resolve();
         diagnoses.extend(chains.diagnoses);
@@ -156,10 +206,12 @@ impl GlobalTimeline {
             last_sign,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
             ranks,
+            whole,
             diagnoses,
             notes: Vec::new(),
         };
         timeline.notes = timeline.remarks();
+        timeline.notes.extend(whole.remarks(run));
         timeline
     }
 

@@ -58,6 +58,30 @@ pub(super) fn of_rank(rank: &RankTrace) -> Stretch {
     }
 }
 
+/// A rank's stretch from the begin of its process to its end.
+///
+/// The begin is the kernel's, or another tool's; where neither says so, the first event's. The end is that
+/// of the last event, of a run that was recorded here the return of MPI_Finalize.
+pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
+    let inside = of_rank(rank);
+    let life = rank.facts.life;
+    let first = rank.threads.iter().filter_map(|thread| thread.first_ticks).min();
+    let last = rank.threads.iter().filter_map(|thread| thread.last_ticks).max();
+    let begin = life.map(|life| {
+        let age_ticks = life.age_ns as f64 * 1e-9 * ticks_per_s;
+        life.ticks.saturating_sub(age_ticks.round() as u64)
+    });
+    let begin_ticks = begin.or(first).unwrap_or(inside.begin_ticks).min(inside.begin_ticks);
+    let end = life.map(|life| life.end_ticks).filter(|end| *end > 0).or(last);
+    let end_ticks = match inside.ending {
+        Ending::Finalize | Ending::LastStamp => {
+            end.unwrap_or(inside.end_ticks).max(inside.end_ticks)
+        }
+        Ending::Stopped | Ending::Damaged => inside.end_ticks,
+    };
+    Stretch { begin_ticks, end_ticks, ..inside }
+}
+
 impl Stretch {
     /// What the reader should know about the stretch, if it is not the usual one.
     pub fn diagnosis(&self, rank: &RankTrace) -> Option<String> {

@@ -4,9 +4,10 @@
 //! holds. Files belong together when they carry the same run id; nothing is trusted by its name. Every
 //! file is copied beside its place, read back and compared, and only then given its name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -66,8 +67,8 @@ pub struct Collected {
     pub copied: Vec<FoundFile>,
     /// Files that the run directory held already, or that another part had too.
     pub already: u32,
-    /// Ranks of world 0 that no part has.
-    pub missing: Vec<u32>,
+    /// Ranks of world 0 that neither a part nor the run has, ascending.
+    pub missing: Vec<RangeInclusive<u32>>,
     /// Ranks whose file never saw the end of MPI_Finalize.
     pub unfinished: Vec<u32>,
 }
@@ -186,15 +187,27 @@ pub fn collect(
         collected.copied.push(file.clone());
         held.insert(file.place, FoundFile { path: target, ..file.clone() });
     }
-    collected.missing = (0..key.world_size)
-        .filter(|rank| {
-            !held.contains_key(&(0, *rank)) && !directory.join(rank_file_path(0, *rank)).exists()
-        })
-        .collect();
+    // The number of ranks is what a file claims: what is there is counted, not what might be.
+    let mut present = ranks_in(directory);
+    present.extend(held.keys().filter(|(world, _)| *world == 0).map(|(_, rank)| *rank));
+    let known = present.into_iter().filter(|rank| *rank < key.world_size);
+    collected.missing = super::gaps(known, key.world_size);
     let unfinished = held.values().filter(|file| file.place.0 == 0 && !file.finalized);
     collected.unfinished = unfinished.map(|file| file.place.1).collect();
     copy_description(directory, key, found)?;
     Ok(collected)
+}
+
+/// Ranks of world 0 whose files lie in a run directory, by their names.
+fn ranks_in(directory: &Path) -> BTreeSet<u32> {
+    let folders = fs::read_dir(directory).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
+    let rank_of = |path: &Path| -> Option<u32> {
+        let stem = path.file_stem()?.to_str()?;
+        let rank = stem.strip_prefix("rank-")?.parse().ok()?;
+        path.ends_with(rank_file_path(0, rank)).then_some(rank)
+    };
+    files.flatten().filter_map(|file| rank_of(&file.path())).collect()
 }
 
 /// `run.json` of a part that holds files of the run; a finished one before one that says "running".

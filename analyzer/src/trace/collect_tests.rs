@@ -46,7 +46,7 @@ fn parts_of_two_hosts_become_one_run() {
     put(&b, &rank_of(8, 0, 4));
     let collected = join(&run, &[&a, &root.join("b")], 7).unwrap();
     assert_eq!(collected.copied.len(), 3);
-    assert_eq!(collected.missing, [3]);
+    assert_eq!(collected.missing, [3..=3]);
     let copy = run.join(rank_file_path(0, 2));
     assert_eq!(fs::read(copy).unwrap(), fs::read(third).unwrap());
     let opened = crate::trace::Run::open(&run).unwrap();
@@ -101,5 +101,18 @@ fn what_cannot_be_read_is_named() {
     let found = Found::in_directories(std::slice::from_ref(&root)).unwrap();
     assert_eq!((found.files.len(), found.unreadable.len()), (1, 1));
     assert!(found.unreadable[0].contains("rank-000001.gmc"), "{}", found.unreadable[0]);
+    fs::remove_dir_all(root).unwrap();
+}
+
+/// A file's number of ranks is a claim: nothing may grow with it.
+#[test]
+fn claimed_number_of_ranks_costs_nothing() {
+    let root = scratch("claim");
+    let (part, run) = (root.join("part"), root.join("run"));
+    for rank in [0, 2] {
+        put(&part, &rank_of(7, rank, u32::MAX));
+    }
+    let collected = join(&run, &[&part], 7).unwrap();
+    assert_eq!(collected.missing, [1..=1, 3..=u32::MAX - 1]);
     fs::remove_dir_all(root).unwrap();
 }

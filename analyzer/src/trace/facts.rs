@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use trace_format::header::{
-    ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, SystemClock,
-    ThreadUsage,
+    ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, ProcessLife,
+    SystemClock, ThreadUsage,
 };
 
 /// A rank's definitions, sorted by meaning.
@@ -24,6 +24,8 @@ pub struct RankFacts {
     pub exchanges: Vec<ClockExchange>,
     /// Bounds of the exchanges, summed over the hops by the recorder.
     pub clock_bounds: Vec<ClockBound>,
+    /// When the process began and ended.
+    pub life: Option<ProcessLife>,
     /// What the kernel said of its own clock.
     pub system_clock: Option<SystemClock>,
     /// What the operating system did to the threads.
@@ -65,6 +67,7 @@ impl RankFacts {
             Definition::ClockAnchor(anchor) => self.anchors.push(*anchor),
             Definition::ClockExchange(exchange) => self.exchanges.push(*exchange),
             Definition::ClockBound(bound) => self.clock_bounds.push(*bound),
+            Definition::ProcessLife(life) => self.life = Some(*life),
             Definition::SystemClock(clock) => self.system_clock = Some(*clock),
             Definition::Region { id, name } => {
                 self.regions.insert(*id, name.clone());

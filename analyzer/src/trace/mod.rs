@@ -342,7 +342,7 @@ fn diagnoses_of(rank: &RankTrace) -> Vec<FileDiagnosis> {
 }
 
 /// The numbers below `count` that an ascending sequence leaves out.
-fn gaps(present: impl Iterator<Item = u32>, count: u32) -> Vec<RangeInclusive<u32>> {
+pub(super) fn gaps(present: impl Iterator<Item = u32>, count: u32) -> Vec<RangeInclusive<u32>> {
     let mut gaps = Vec::new();
     let mut next = 0;
     for number in present.chain([count]) {

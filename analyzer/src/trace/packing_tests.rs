@@ -130,3 +130,38 @@ fn a_file_that_may_still_be_written_keeps_its_place() {
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.ranks[0].threads[0].calls, 12_004);
 }
+
+/// 32 bytes stand for 256 MiB of zeros: reading may not take longer for them.
+#[test]
+fn claimed_zeros_are_passed_over() {
+    let directory = RunDirectory::of(&ranks());
+    let before = report(directory.path());
+    packing(directory.path(), Direction::Pack).run(|_| {}).unwrap();
+    let path = directory.file(0);
+    let mut bytes = fs::read(&path).unwrap();
+    let checksum = trace_format::encoding::checksum;
+    let original = u64::from_le_bytes(bytes[16..24].try_into().unwrap());
+    // The last piece is the file's end.
+    bytes.truncate(bytes.len() - 32);
+    let mut piece = |kind: u32, offset: u64, length: u32| {
+        let mut head = b"GPCE".to_vec();
+        head.extend(kind.to_le_bytes());
+        head.extend(offset.to_le_bytes());
+        head.extend(length.to_le_bytes());
+        head.extend([0; 8]);
+        head.extend(checksum(&head).to_le_bytes());
+        bytes.extend(head);
+    };
+    const ZEROS: u32 = 1 << 28;
+    let mut at = original;
+    for _ in 0..400 {
+        piece(3, at, ZEROS);
+        at += u64::from(ZEROS);
+    }
+    piece(4, at, 0);
+    bytes[16..24].copy_from_slice(&at.to_le_bytes());
+    let crc = checksum(&bytes[..28]);
+    bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(report(directory.path()), before);
+}

@@ -129,6 +129,15 @@ impl PackedFile {
         }
     }
 
+    /// Where the zeros end that an offset of the original lies in. A few bytes stand for very many of them,
+    /// so nobody walks through them.
+    pub(crate) fn zeros_until(&self, offset: usize) -> Option<usize> {
+        let behind = self.pieces.partition_point(|piece| piece.head.offset <= offset as u64);
+        let head = self.pieces.get(behind.checked_sub(1)?)?.head;
+        let end = (head.offset + u64::from(head.length)) as usize;
+        (head.kind == PieceKind::Zeros && offset < end).then_some(end)
+    }
+
     /// Bytes of the packed file.
     pub fn packed_bytes(&self) -> u64 {
         self.map.len() as u64

@@ -55,8 +55,8 @@ pub struct Definitions {
     pub threads: BTreeMap<u64, u32>,
     /// Locations that are no threads of a processor.
     pub other_locations: u64,
-    /// Regions: name.
-    pub regions: HashMap<u32, u32>,
+    /// Regions: name and description.
+    pub regions: HashMap<u32, (u32, u32)>,
     /// Groups.
     pub groups: HashMap<u32, Group>,
     /// Communicators.
@@ -219,7 +219,7 @@ extern "C" fn region(
     number: u32,
     name: u32,
     _canonical: u32,
-    _description: u32,
+    description: u32,
     _role: u8,
     _paradigm: u8,
     _flags: u32,
@@ -228,7 +228,7 @@ extern "C" fn region(
     _end: u32,
 ) -> c_int {
     // SAFETY: see `of`.
-    unsafe { of(data) }.regions.insert(number, name);
+    unsafe { of(data) }.regions.insert(number, (name, description));
     CALLBACK_SUCCESS
 }
 

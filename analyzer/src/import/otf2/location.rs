@@ -28,6 +28,8 @@ pub enum Kind {
     Tool(ToolReason),
     /// A region of the program.
     Region(String),
+    /// The region that our own exports put around everything.
+    Program,
 }
 
 /// Attributes of an Enter record that our own exports give.
@@ -179,6 +181,7 @@ impl<'a> Location<'a> {
                 let call = ImportedCall { function, begin, compute, ..Default::default() };
                 Frame::Call(Box::new(Call { call, operation: None, made: Vec::new() }))
             }
+            Kind::Program => Frame::Hidden,
             Kind::Tool(reason) => Frame::Tool(*reason, at),
             Kind::Region(_) if self.is_in(false) => {
                 self.imported.miss("regions inside calls");

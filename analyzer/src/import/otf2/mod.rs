@@ -11,6 +11,7 @@ use std::path::Path;
 use trace_format::layout::ToolReason;
 
 use crate::otf2_library::{CALLBACK_SUCCESS, Object, Otf2Library, UNDEFINED_64};
+use crate::present::export::otf2::regions::PROGRAM_DESCRIPTION;
 use crate::present::export::otf2::{ATTRIBUTES, COMPUTE_PROPERTY, RECORDER_PREFIX};
 use crate::timeline::matching::operations::operation;
 
@@ -140,7 +141,8 @@ impl<'a> Archive<'a> {
         if processes.is_empty() {
             return Err("it has no process that ran on a processor".into());
         }
-        let names = definitions.regions.values().map(|name| definitions.text(*name).to_owned());
+        let names =
+            definitions.regions.values().map(|(name, _)| definitions.text(*name).to_owned());
         let mpi = names.filter(|name| name.starts_with("MPI_"));
         let functions = World::function_names(mpi);
         let (_, _, unix) = definitions.clock.unwrap_or((1_000_000_000, 0, UNDEFINED_64));
@@ -161,9 +163,10 @@ impl<'a> Archive<'a> {
             world.communicators.push(communicator(definitions, comm));
         }
         let numbers = world.numbers();
-        let kind = |(number, name): (&u32, &u32)| {
+        let kind = |(number, (name, description)): (&u32, &(u32, u32))| {
             let name = definitions.text(*name);
             let kind = match numbers.get(name) {
+                _ if definitions.text(*description) == PROGRAM_DESCRIPTION => Kind::Program,
                 Some(function) if name.starts_with("MPI_") => Kind::Mpi(*function, operation(name)),
                 Some(function) => Kind::Compute(*function),
                 _ => match name.strip_prefix(RECORDER_PREFIX).and_then(reason) {
@@ -336,7 +339,7 @@ fn communicator(definitions: &Definitions, comm: &Comm) -> ImportedCommunicator 
 }
 
 fn reason(name: &str) -> Option<ToolReason> {
-    let all = (1..=7).filter_map(ToolReason::from_number);
+    let all = (1..=9).filter_map(ToolReason::from_number);
     all.into_iter().find(|reason| format!("{reason:?}").to_lowercase() == name)
 }
 

@@ -8,7 +8,7 @@
 //! | [`steps`] | calls and regions as begins and ends that nest |
 //! | [`linked`] | those with the messages that leave and arrive at them |
 //! | [`spill`] | sorting what memory does not hold |
-//! | [`perfetto`], [`paje`], [`paraver`] | timelines of other viewers |
+//! | [`perfetto`], [`paje`], [`paraver`] | timelines of other viewers; [`extrae`]: the numbers of Paraver's files |
 //! | [`otf2`] | an archive, by OTF2's own library |
 //! | [`tables`] | the run as tables, for [`csv`] and [`parquet`] |
 //!
@@ -17,6 +17,7 @@
 
 pub mod content;
 pub mod csv;
+pub mod extrae;
 pub mod linked;
 pub mod otf2;
 pub mod paje;

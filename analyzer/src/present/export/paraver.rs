@@ -11,6 +11,10 @@ use trace_format::functions::Class;
 use trace_format::layout::Plain;
 
 use super::content::{Call, Content, Function, What};
+use super::extrae::{
+    self, COLLECTIVE, COMMUNICATOR, FILES, IS_ROOT, ONE_SIDED, OTHER, POINT_TO_POINT,
+    RECEIVED_BYTES, RUNNING, SENT_BYTES, USER,
+};
 use super::linked::{LinkedStep, walk};
 use super::perfetto::step_name;
 use super::spill::{Record, Sorted, Spill};
@@ -24,69 +28,22 @@ pub const STEM: &str = "trace";
 /// Their endings; a reader opens the last.
 pub const ENDINGS: [&str; 3] = ["pcf", "row", "prv"];
 
-/// Event types of Extrae.
-pub const POINT_TO_POINT: u32 = 50_000_001;
-/// Collective operations.
-pub const COLLECTIVE: u32 = 50_000_002;
-/// All other MPI calls.
-pub const OTHER: u32 = 50_000_003;
-/// Bytes that a rank puts into a collective operation.
-pub const SENT_BYTES: u32 = 50_100_001;
-/// Bytes that it gets out.
-pub const RECEIVED_BYTES: u32 = 50_100_002;
-/// Whether the rank is the root: its number plus 1, in our files.
-pub const ROOT: u32 = 50_100_003;
-/// Communicator of a collective operation.
-pub const COMMUNICATOR: u32 = 50_100_004;
-/// User functions: regions and compute calls.
-pub const USER: u32 = 60_000_019;
+/// First of the event types that are ours alone: "gamm" in ASCII, far from the ranges of other tools.
+const OWN_TYPES: u32 = 0x6761_6d6d;
+/// Stands at the begin of every file that we write: the others of our types mean something only there.
+pub const MARK: u32 = OWN_TYPES;
 /// Time of the recorder.
-pub const RECORDER: u32 = 70_000_001;
+pub const RECORDER: u32 = OWN_TYPES + 1;
 /// Polls in a run of them, at its begin.
-pub const POLLS: u32 = 70_000_002;
+pub const POLLS: u32 = OWN_TYPES + 2;
 /// Bound of a rank's clock, nanoseconds, at its begin.
-pub const CLOCK_BOUND: u32 = 70_000_003;
+pub const CLOCK_BOUND: u32 = OWN_TYPES + 3;
+/// Root of a collective operation: its rank in the communicator, plus 1.
+pub const ROOT: u32 = OWN_TYPES + 4;
+/// Version of what our types say: value of [`MARK`].
+const MARK_VERSION: u32 = 1;
 
-/// Numbers that Extrae gives to MPI's functions, as its traces' `.pcf` files say.
-pub const EXTRAE: [(&str, u32); 36] = [
-    ("MPI_Send", 1),
-    ("MPI_Recv", 2),
-    ("MPI_Isend", 3),
-    ("MPI_Irecv", 4),
-    ("MPI_Wait", 5),
-    ("MPI_Waitall", 6),
-    ("MPI_Bcast", 7),
-    ("MPI_Barrier", 8),
-    ("MPI_Reduce", 9),
-    ("MPI_Allreduce", 10),
-    ("MPI_Alltoall", 11),
-    ("MPI_Alltoallv", 12),
-    ("MPI_Gather", 13),
-    ("MPI_Gatherv", 14),
-    ("MPI_Scatter", 15),
-    ("MPI_Scatterv", 16),
-    ("MPI_Allgather", 17),
-    ("MPI_Allgatherv", 18),
-    ("MPI_Comm_rank", 19),
-    ("MPI_Comm_size", 20),
-    ("MPI_Comm_create", 21),
-    ("MPI_Comm_dup", 22),
-    ("MPI_Comm_split", 23),
-    ("MPI_Scan", 30),
-    ("MPI_Init", 31),
-    ("MPI_Finalize", 32),
-    ("MPI_Bsend", 33),
-    ("MPI_Ssend", 34),
-    ("MPI_Rsend", 35),
-    ("MPI_Ibsend", 36),
-    ("MPI_Issend", 37),
-    ("MPI_Irsend", 38),
-    ("MPI_Test", 39),
-    ("MPI_Cancel", 40),
-    ("MPI_Sendrecv", 41),
-    ("MPI_Sendrecv_replace", 42),
-];
-/// First number of a function that is not among them.
+/// First number of a function that Extrae does not number.
 const OWN_NUMBERS: u32 = 1000;
 
 /// A stretch of a thread in one of Paraver's states.
@@ -108,8 +65,6 @@ impl Record for State {
         (self.begin_ns, self.number)
     }
 }
-
-const RUNNING: u32 = 1;
 
 /// Paraver's states, by number.
 const STATES: [(u32, &str, &str); 14] = [
@@ -164,6 +119,8 @@ fn type_of(function: &Function) -> u32 {
     match function.class {
         Class::PointToPoint | Class::Completion | Class::Probe => POINT_TO_POINT,
         Class::Collective => COLLECTIVE,
+        Class::OneSided => ONE_SIDED,
+        Class::Io => FILES,
         Class::Compute => USER,
         _ => OTHER,
     }
@@ -188,8 +145,8 @@ impl Out<'_> {
             (Kind::Region(region), _) => (USER, head.functions.len() as u32 + OWN_NUMBERS + region),
             (Kind::Call, What::Call(function)) => {
                 let found = &head.functions[function as usize];
-                let known = EXTRAE.iter().find(|(name, _)| *name == found.name);
-                (type_of(found), known.map_or(OWN_NUMBERS + function, |(_, number)| *number))
+                let known = extrae::number_of(&found.name);
+                (type_of(found), known.unwrap_or(OWN_NUMBERS + function))
             }
             (Kind::Call, What::Tool(reason)) => (RECORDER, reason as u32),
             _ => (OTHER, 0),
@@ -233,6 +190,9 @@ impl Out<'_> {
             groups.len()
         )?;
         self.prv.write_all(groups.concat().as_bytes())?;
+        if let Some(thread) = head.ranks.first().and_then(|rank| rank.threads.first()) {
+            writeln!(self.prv, "2:{}:0:{MARK}:{MARK_VERSION}", self.place(0, *thread))?;
+        }
         for (rank, of) in head.ranks.iter().enumerate() {
             if let (Some(bound), Some(thread)) = (of.bound_ns, of.threads.first()) {
                 let place = self.place(rank, *thread);
@@ -284,11 +244,15 @@ impl Out<'_> {
         }
         if kind == COLLECTIVE {
             let attributes = self.content.attributes(&step.call);
+            let root = attributes.peer.and_then(|root| u64::try_from(root).ok());
+            let own_rank = self.content.head.ranks[step.call.rank].rank;
             let facts = [
                 (SENT_BYTES, attributes.bytes),
                 (RECEIVED_BYTES, attributes.received_bytes),
-                (ROOT, attributes.peer.and_then(|root| u64::try_from(root).ok()).map(|r| r + 1)),
                 (COMMUNICATOR, attributes.standing.map(|s| u64::from(s.communicator) + 1)),
+                // Extrae says on the root alone that it is the root; we say on every rank which one it is.
+                (IS_ROOT, attributes.peer_rank.filter(|rank| *rank == own_rank).map(|_| 1)),
+                (ROOT, root.map(|root| root + 1)),
             ];
             for (kind, value) in facts {
                 if let Some(value) = value {
@@ -317,6 +281,8 @@ impl Out<'_> {
             (POINT_TO_POINT, "MPI Point-to-point"),
             (COLLECTIVE, "MPI Collective Comm"),
             (OTHER, "MPI Other"),
+            (ONE_SIDED, "MPI One-sided"),
+            (FILES, "MPI I/O"),
             (USER, "User function"),
             (RECORDER, "gammachi recorder"),
         ];
@@ -334,8 +300,10 @@ impl Out<'_> {
         for (kind, title) in [
             (SENT_BYTES, "Send Size in MPI Global OP"),
             (RECEIVED_BYTES, "Recv Size in MPI Global OP"),
-            (ROOT, "Root in MPI Global OP (rank in the communicator, plus 1)"),
+            (IS_ROOT, "Root in MPI Global OP"),
             (COMMUNICATOR, "Communicator in MPI Global OP"),
+            (MARK, "gammachi: version of these types"),
+            (ROOT, "gammachi: root of the operation (rank in the communicator, plus 1)"),
             (POLLS, "gammachi: calls in a run of polls"),
             (CLOCK_BOUND, "gammachi: bound of the rank's clock, ns"),
         ] {

@@ -2,22 +2,21 @@
 //! of every call and region and MPI's records between them.
 
 mod records;
+pub mod regions;
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trace_format::functions::Class;
-
 use crate::otf2_library::{FLUSH, FlushCallbacks, Object, Otf2Library, UNDEFINED_32, UNDEFINED_64};
 
-use super::content::{Attributes, Call, Content, What};
-use super::perfetto::step_name;
-use super::steps::{Kind, Step, Steps};
+use super::content::{Attributes, Call, Content};
+use super::steps::{Kind, Steps};
 use super::traffic::Traffic;
 use super::{ExportError, Progress, Written};
 use records::{At, Records};
+use regions::{PROGRAM, PROGRAM_DESCRIPTION, Regions};
 
 /// Name of the archive in its directory.
 pub const NAME: &str = "traces";
@@ -42,9 +41,7 @@ const SUBSTRATE_POSIX: u8 = 1;
 const COMPRESSION_NONE: u8 = 1;
 const TYPE_UINT64: u8 = 4;
 const TYPE_STRING: u8 = 11;
-const PARADIGM_USER: u8 = 1;
 const PARADIGM_MPI: u8 = 4;
-const PARADIGM_MEASUREMENT_SYSTEM: u8 = 6;
 const GROUP_COMM_LOCATIONS: u8 = 4;
 const GROUP_COMM_GROUP: u8 = 5;
 const GROUP_COMM_SELF: u8 = 6;
@@ -94,48 +91,6 @@ impl Strings<'_> {
         self.library.check(unsafe { write(self.writer, number, c_text.as_ptr()) })?;
         self.known.insert(text.to_owned(), number);
         Ok(number)
-    }
-}
-
-/// What steps are called, numbered as they come.
-#[derive(Default)]
-struct Regions {
-    numbers: HashMap<usize, u32>,
-    /// Name, role, paradigm.
-    found: Vec<(String, u8, u8)>,
-}
-
-fn role(class: Class) -> u8 {
-    match class {
-        Class::PointToPoint | Class::Completion | Class::Probe => 28,
-        Class::Collective => 26,
-        Class::OneSided => 29,
-        Class::Io => 27,
-        Class::Compute => 1,
-        _ => 2,
-    }
-}
-
-impl Regions {
-    fn of(&mut self, content: &Content, step: &Step) -> u32 {
-        let head = &content.head;
-        let (functions, regions) = (head.functions.len(), head.regions.len());
-        let (index, role, paradigm) = match (step.kind, step.call.what) {
-            (Kind::Region(region), _) => (functions + region as usize, 4, PARADIGM_USER),
-            (_, What::Call(function)) => {
-                let class = head.functions[function as usize].class;
-                let paradigm = if class == Class::Compute { PARADIGM_USER } else { PARADIGM_MPI };
-                (function as usize, role(class), paradigm)
-            }
-            (_, What::Tool(reason)) => {
-                (functions + regions + reason as usize, 31, PARADIGM_MEASUREMENT_SYSTEM)
-            }
-            _ => (functions, 0, PARADIGM_USER),
-        };
-        *self.numbers.entry(index).or_insert_with(|| {
-            self.found.push((step_name(content, step), role, paradigm));
-            self.found.len() as u32 - 1
-        })
     }
 }
 
@@ -191,12 +146,14 @@ fn archive(
         check((library.Archive_SetCreator)(object, creator.as_ptr().cast()))?;
         check((library.Archive_OpenEvtFiles)(object))?;
     }
-    let mut regions = Regions::default();
+    let mut regions = Regions::of_program(&content.head.program);
     let mut events = HashMap::new();
     let mut calls = 0;
     progress.stage("calls", Some(content.slots()));
+    let communicators = numbers(content);
     for rank in 0..content.head.ranks.len() {
-        calls += events_of(library, content, object, rank, &mut regions, &mut events, progress)?;
+        let of = (rank, communicators.as_slice());
+        calls += events_of(library, content, object, of, &mut regions, &mut events, progress)?;
     }
     // Locations of ranks that are only members of communicators have files, too, without events.
     let mut locations: Vec<u64> = events.keys().copied().collect();
@@ -233,7 +190,7 @@ fn events_of(
     library: &Otf2Library,
     content: &Content,
     archive: Object,
-    rank: usize,
+    (rank, communicators): (usize, &[u32]),
     regions: &mut Regions,
     events: &mut HashMap<u64, u64>,
     progress: &dyn Progress,
@@ -249,7 +206,9 @@ fn events_of(
         }
         writers.insert(thread, writer);
     }
-    let mut records = Records::new(library, content, head.threads.len());
+    let mut records = Records::new(library, content, communicators, head.threads.len());
+    // Threads that have entered the program, and when they did something last.
+    let mut inside: HashMap<u32, u64> = HashMap::new();
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let clock = &content.timeline.ranks[head.position].clock;
     let mut calls = 0;
@@ -258,6 +217,9 @@ fn events_of(
         let time = (step.at_ns - content.head.first_ns).max(0) as u64;
         let region = regions.of(content, &step);
         let at = At { writer, time };
+        if inside.insert(step.call.thread, time).is_none() {
+            enter(library, at, PROGRAM, None)?;
+        }
         let function = content.function(&step.call).filter(|_| step.kind == Kind::Call);
         if step.begins {
             let polls = step.call.event.polls.filter(|_| function.is_some());
@@ -289,6 +251,19 @@ fn events_of(
         }
     }
     for (thread, writer) in writers {
+        if let Some(&last) = inside.get(&thread) {
+            let end = match thread {
+                // What the rank computes at its end is the program's, too.
+                0 if content.choice.window_s.is_none() => {
+                    last.max((head.last_ns - content.head.first_ns).max(0) as u64)
+                }
+                _ => last,
+            };
+            // SAFETY: the writer is open, and no attributes are given.
+            let code =
+                unsafe { (library.EvtWriter_Leave)(writer, std::ptr::null_mut(), end, PROGRAM) };
+            library.check(code)?;
+        }
         let mut count = 0;
         // SAFETY: the writer is open, and the count is written to a variable of this frame; then the
         // writer is not used any more.
@@ -376,7 +351,7 @@ fn definitions(
     let (bound_key, program_key) = (strings.of("clock bound ns")?, strings.of("program")?);
     let (compute_key, compute) = (strings.of(COMPUTE_PROPERTY)?, strings.of(&head.compute)?);
     for rank in 0..head.world_size {
-        let name = strings.of(&format!("rank {rank}"))?;
+        let name = strings.of(&format!("MPI Rank {rank}"))?;
         let of = exported.get(&rank);
         let parent = of.and_then(|of| hosts.get(of.host.as_str())).copied().unwrap_or(0);
         let program = strings.of(&head.program)?;
@@ -403,7 +378,10 @@ fn definitions(
         }
         let threads = of.map_or(&[0][..], |of| &of.threads);
         for &thread in threads.iter().chain([0].iter().filter(|zero| !threads.contains(zero))) {
-            let name = strings.of(&format!("rank {rank} thread {thread}"))?;
+            let name = match thread {
+                0 => strings.of("Master thread")?,
+                _ => strings.of(&format!("Thread {thread}"))?,
+            };
             let number = location(rank, thread);
             let count = events.get(&number).copied().unwrap_or(0);
             let write = library.GlobalDefWriter_WriteLocation;
@@ -411,17 +389,43 @@ fn definitions(
             check(unsafe { write(writer, number, name, LOCATION_CPU_THREAD, count, rank) })?;
         }
     }
-    for ((name, role, paradigm), number) in regions.found.iter().zip(0..) {
-        let name = strings.of(name)?;
+    for (region, number) in regions.found.iter().zip(0..) {
+        let name = strings.of(&region.name)?;
+        let description = match number {
+            PROGRAM => strings.of(PROGRAM_DESCRIPTION)?,
+            _ => empty,
+        };
+        let file = match region.source_file {
+            Some(file) => strings.of(file)?,
+            None => UNDEFINED_32,
+        };
+        let (role, paradigm) = (region.role, region.paradigm);
         let write = library.GlobalDefWriter_WriteRegion;
         // SAFETY: see above.
         check(unsafe {
-            write(writer, number, name, name, empty, *role, *paradigm, 0, UNDEFINED_32, 0, 0)
+            write(writer, number, name, name, description, role, paradigm, 0, file, 0, 0)
         })?;
     }
     communicators(library, content, writer, &mut strings)?;
     // SAFETY: it is open, and not used any more.
     check(unsafe { (library.Archive_CloseGlobalDefWriter)(archive, writer) })
+}
+
+/// Number of each communicator in the archive: every rank's MPI_COMM_SELF is one and the same.
+fn numbers(content: &Content) -> Vec<u32> {
+    let mut next = 0;
+    let mut own = None;
+    let mut number = |is_own: bool| {
+        if let Some(own) = own.filter(|_| is_own) {
+            return own;
+        }
+        next += 1;
+        if is_own {
+            own = Some(next - 1);
+        }
+        next - 1
+    };
+    content.head.communicators.iter().map(|communicator| number(communicator.own)).collect()
 }
 
 fn communicators(
@@ -445,7 +449,13 @@ fn communicators(
     let world: Vec<u64> = (0..head.world_size).map(|rank| location(rank, 0)).collect();
     group(empty, GROUP_COMM_LOCATIONS, &world)?;
     let own = group(empty, GROUP_COMM_SELF, &[])?;
-    for (communicator, number) in head.communicators.iter().zip(0..) {
+    let mut written = 0;
+    for (communicator, number) in head.communicators.iter().zip(numbers(content)) {
+        // The ranks' own ones are one communicator to OTF2.
+        if number < written {
+            continue;
+        }
+        written = number + 1;
         let name = strings.of(&communicator.name)?;
         let mut of_members = |members: &[Option<u32>]| {
             let known = members.iter().map(|rank| rank.map_or(UNDEFINED_64, u64::from));

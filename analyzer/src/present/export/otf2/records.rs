@@ -95,6 +95,8 @@ pub struct Records<'a> {
     probed: HashMap<u32, VecDeque<u32>>,
     /// Number of the next request.
     next: u64,
+    /// Number in the archive of each communicator of the run.
+    communicators: &'a [u32],
 }
 
 /// What is known of a place to write to: writer and time.
@@ -110,9 +112,25 @@ const NO_ATTRIBUTES: Object = std::ptr::null_mut();
 
 impl<'a> Records<'a> {
     /// Of a rank with this many threads.
-    pub fn new(library: &'a Otf2Library, content: &'a Content<'a>, threads: usize) -> Self {
+    pub fn new(
+        library: &'a Otf2Library,
+        content: &'a Content<'a>,
+        communicators: &'a [u32],
+        threads: usize,
+    ) -> Self {
         let requests = Requests::new(threads > 1);
-        Self { library, content, requests, probed: HashMap::new(), next: 0 }
+        Self { library, content, requests, probed: HashMap::new(), next: 0, communicators }
+    }
+
+    /// What a call says, its communicator by its number in the archive.
+    fn attributes(&self, call: &Call) -> Attributes {
+        let mut attributes = self.content.attributes(call);
+        if let Some(standing) = &mut attributes.standing
+            && let Some(number) = self.communicators.get(standing.communicator as usize)
+        {
+            standing.communicator = *number;
+        }
+        attributes
     }
 
     fn number(&mut self) -> u64 {
@@ -132,7 +150,7 @@ impl<'a> Records<'a> {
     /// What the library says.
     pub fn begin(&mut self, at: At, call: &Call, function: &Function) -> Result<(), String> {
         use Operation::*;
-        let attributes = self.content.attributes(call);
+        let attributes = self.attributes(call);
         let envelope = envelope(&attributes);
         let communicator = attributes.standing.map(|standing| standing.communicator);
         let event = &call.event;
@@ -218,7 +236,7 @@ impl<'a> Records<'a> {
         if call.end_ns.is_none() {
             return Ok(());
         }
-        let attributes = self.content.attributes(call);
+        let attributes = self.attributes(call);
         let communicator = attributes.standing.map(|standing| standing.communicator);
         let event = &call.event;
         match function.operation {
