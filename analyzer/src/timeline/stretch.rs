@@ -74,7 +74,7 @@ pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
     let begin_ticks = begin.or(first).unwrap_or(inside.begin_ticks).min(inside.begin_ticks);
     let end = life.map(|life| life.end_ticks).filter(|end| *end > 0).or(last);
     let end_ticks = match inside.ending {
-        Ending::Finalize | Ending::LastStamp => {
+        Ending::Finalize | Ending::LastStamp | Ending::LastSign => {
             end.unwrap_or(inside.end_ticks).max(inside.end_ticks)
         }
         Ending::Stopped | Ending::Damaged => inside.end_ticks,

@@ -210,7 +210,7 @@ fn what_cannot_be_matched_is_counted() {
 #[test]
 fn odd_lines_are_named_and_shortened_between_characters() {
     let head = EXTRAE.lines().next().unwrap().replace(",3", "");
-    let traced = Traced::of(&format!("{head}\n9:{}\n", "ä".repeat(60)));
+    let traced = Traced::of(&format!("{head}\n9:x{}\n", "ä".repeat(60)));
     let error = traced.imported.unwrap_err().to_string();
     assert!(error.contains("line 2") && error.contains("äää"), "{error}");
     let traced = Traced::of(&format!("{head}\n3:1:1:1:1:0:0:1:1:9:1:0:0:1:1\n"));
