@@ -79,6 +79,12 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
     ]);
     scratch.compile(&["uses.c", "-L.", "-lheld", "-Wl,-rpath,$ORIGIN", "-o", "symbolic"]);
     scratch.compile(&["nothing.c", "-o", "nothing"]);
+    let session = "int MPI_Session_init(int, int, int *);\nint main(void) { int s; return MPI_Session_init(0, 0, &s); }\n";
+    let library = "int PMPI_Init(void) { return 0; }\nint MPI_Session_init(int i, int e, int *s) { return *s = i + e; }\n";
+    fs::write(scratch.0.join("session.c"), session).unwrap();
+    fs::write(scratch.0.join("sessions.c"), library).unwrap();
+    scratch.compile(&["-fPIC", "-shared", "sessions.c", "-o", "libsessions.so"]);
+    scratch.compile(&["session.c", "-L.", "-lsessions", "-Wl,-rpath,$ORIGIN", "-o", "session"]);
     let says = |words: &[&str], parts: &[&str]| {
         let said = scratch.run(words);
         for part in parts {
@@ -88,6 +94,10 @@ fn programs_that_cannot_be_recorded_are_named_with_the_reason() {
     says(&["./static"], &["./static cannot be recorded: it is linked statically", "r removed"]);
     says(&["./inside"], &["./inside cannot be recorded: it has an MPI library linked into it"]);
     says(&["./symbolic"], &["libheld.so holds an MPI library", "-Bsymbolic"]);
+    says(
+        &["./session"],
+        &["./session begins MPI by MPI_Session_init", "sessions alone are not recorded"],
+    );
     says(&["./nothing"], &["no MPI library is among the libraries of"]);
     says(&["env", "-i", "./nothing"], &["`env -i` takes LD_PRELOAD out of the environment"]);
     let program = scratch.0.join("nothing");

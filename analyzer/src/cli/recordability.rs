@@ -31,6 +31,8 @@ struct Binary {
     defines_mpi: bool,
     /// It calls MPI_Init or MPI_Init_thread (or Fortran's names) of another object.
     calls_mpi: bool,
+    /// It calls MPI_Session_init (or Fortran's name) of another object.
+    opens_session: bool,
 }
 
 /// Why the program cannot be recorded, whatever is done; `None` where nothing in its file says so.
@@ -90,6 +92,13 @@ pub fn likely_reasons(words: &[OsString], program: Option<&Path>) -> String {
     };
     let libraries = libraries(program, &binary);
     let has_mpi = libraries.iter().any(|(_, library)| library.defines_mpi);
+    if binary.opens_session && !binary.calls_mpi {
+        return format!(
+            "{shown} begins MPI by MPI_Session_init and not by MPI_Init, where recording begins: \
+             programs with sessions alone are not recorded; a call of MPI_Init or MPI_Init_thread \
+             before the first session has it recorded"
+        );
+    }
     if !has_mpi && !binary.calls_mpi {
         return format!(
             "no process completed MPI_Init under the recorder, and no MPI library is among the \
@@ -173,6 +182,9 @@ fn read_binary(data: &[u8]) -> Option<Binary> {
                 if symbol.is_undefined() =>
             {
                 binary.calls_mpi = true;
+            }
+            Ok("MPI_Session_init" | "mpi_session_init_") if symbol.is_undefined() => {
+                binary.opens_session = true;
             }
             _ => {}
         }
