@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::encoding::{checksum, encode, framed_bytes};
 use trace_format::functions;
 use trace_format::header::{
-    ClockAnchor, ClockExchange, Definition, FileHeader, Phase, ThreadUsage,
+    ClockAnchor, ClockExchange, Definition, FileHeader, Phase, ProcessUsage, ThreadUsage,
 };
 use trace_format::layout::*;
+use trace_format::totals::*;
 use trace_format::writer::chunk;
 
 /// A directory of its own that is removed with the value.
@@ -72,6 +73,8 @@ pub struct SyntheticRank {
     pub definitions: Vec<Definition>,
     /// Slots of each thread.
     pub threads: Vec<Vec<Slot>>,
+    /// Totals of the first thread, behind its slots.
+    pub totals: Option<(SnapshotHeader, Vec<TotalsEntry>)>,
 }
 
 impl SyntheticRank {
@@ -114,6 +117,7 @@ impl SyntheticRank {
             },
             definitions: Vec::new(),
             threads: vec![Vec::new()],
+            totals: None,
         }
     }
 
@@ -216,6 +220,22 @@ impl SyntheticRank {
             involuntary_switches,
             minor_faults: 0,
             core: self.fixed.rank,
+        }));
+        self
+    }
+
+    /// Time on a core of the whole process by then, and of recorded threads that have ended.
+    pub fn process_used(
+        &mut self,
+        phase: Phase,
+        on_cpu_ns: u64,
+        ended_threads_ns: u64,
+    ) -> &mut Self {
+        self.definitions.push(Definition::ProcessUsage(ProcessUsage {
+            phase,
+            ticks: 0,
+            on_cpu_ns,
+            ended_threads_ns,
         }));
         self
     }
@@ -391,6 +411,23 @@ impl SyntheticRank {
             records.resize(end, 0);
         }
         file.extend(chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records));
+        if let Some((header, entries)) = &self.totals {
+            let header = SnapshotHeader {
+                entries: entries.len() as u32,
+                first_sequence: 1,
+                next_sequence: 2,
+                ..*header
+            };
+            let mut snapshot = bytes_of(&header).to_vec();
+            snapshot.extend(entries.iter().flat_map(|entry| bytes_of(entry).to_vec()));
+            let crc = checksum(&snapshot[SNAPSHOT_CRC_BYTES..]);
+            snapshot[..SNAPSHOT_CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+            let mut content = vec![0; TOTALS_CHUNK_BYTES - CHUNK_HEADER_BYTES];
+            content[SELECTOR_AT - CHUNK_HEADER_BYTES..][..8].copy_from_slice(&2u64.to_le_bytes());
+            content[snapshot_at(0) - CHUNK_HEADER_BYTES..][..snapshot.len()]
+                .copy_from_slice(&snapshot);
+            file.extend(chunk((CHUNK_TOTALS, 0, 0, 0), &content));
+        }
         let slots_a_chunk = (MAPPING_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         for (thread, slots) in self.threads.iter().enumerate() {
             for (sequence, slots) in slots.chunks(slots_a_chunk).enumerate() {

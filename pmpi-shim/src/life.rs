@@ -251,6 +251,7 @@ unsafe fn try_start(
         if let Some(life) = machine::process_life() {
             define(&Definition::ProcessLife(life))?;
         }
+        define(&Definition::ProcessUsage(machine::process_usage(Phase::Init)))?;
         define(&Definition::ClockAnchor(counter::anchor()))
     });
     if let Err(reason) = described {
@@ -468,6 +469,8 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         for usage in machine::thread_usages(Phase::Finalize) {
             let _ = define(&Definition::ThreadUsage(usage));
         }
+        let process = machine::process_usage(Phase::Finalize);
+        let _ = define(&Definition::ProcessUsage(process));
         if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
             clock_schedule::write_down(&measured);
         }

@@ -3,9 +3,10 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::environment::is_kept;
-use trace_format::header::{Phase, ProcessLife, ThreadUsage};
+use trace_format::header::{Phase, ProcessLife, ProcessUsage, ThreadUsage};
 
 use crate::counter;
 use crate::settings;
@@ -195,6 +196,24 @@ pub fn thread_usages(phase: Phase) -> Vec<ThreadUsage> {
             thread_usage(os_id, number.map_or(u32::MAX, |n| n as u32), phase)
         })
         .collect()
+}
+
+/// Time on a core of recorded threads that have ended, nanoseconds.
+static ENDED_THREADS_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts the calling thread's time on a core; called once, where a recorded thread ends.
+pub fn thread_ends() {
+    ENDED_THREADS_NS.fetch_add(counter::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID), Relaxed);
+}
+
+/// Time on a core of the whole process so far.
+pub fn process_usage(phase: Phase) -> ProcessUsage {
+    ProcessUsage {
+        phase,
+        ticks: counter::now(),
+        on_cpu_ns: counter::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID),
+        ended_threads_ns: ENDED_THREADS_NS.load(Relaxed),
+    }
 }
 
 /// What the system did so far to one thread of the process.

@@ -438,6 +438,7 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
             return;
         }
         let _ = std::panic::catch_unwind(|| {
+            machine::thread_ends();
             let mut recorder = Box::from_raw(recorder);
             let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
             let clean = recorder.put_away(used, counter::now());

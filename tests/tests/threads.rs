@@ -1,5 +1,8 @@
 //! Threads and child processes: one stream for each thread, none for a child.
 
+use gammachi_analyzer::metrics::{Metrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::trace::Run;
 use system_tests::{Job, sequence, under_both, victim};
 
 under_both! {
@@ -40,6 +43,20 @@ under_both! {
         for thread in &trace.rank(0).threads[1..] {
             assert_eq!(thread.count("MPI_Comm_rank"), 40_000, "thread {}", thread.number);
             assert!(thread.count("TOOL") >= 2, "thread {}", thread.number);
+        }
+    }
+
+    fn a_first_thread_asleep_in_join_does_not_compute(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "sleeps_in_join")).ranks(2).record();
+        recorded.expect_code(0);
+        let run = Run::open(&recorded.directory()).expect("it can be read");
+        let timeline = GlobalTimeline::new(&run);
+        let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
+        for rank in &metrics.ranks {
+            let cpu_time = rank.cpu_time.expect("it was read");
+            // Rank 0's second thread may poll all the time, on a core: it is in MPI.
+            assert!(rank.compute_s > 0.35, "{rank:?}");
+            assert!(cpu_time.asleep_s > 0.5 * rank.compute_s, "{rank:?}");
         }
     }
 

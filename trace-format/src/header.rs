@@ -126,6 +126,8 @@ pub enum Definition {
     CounterReading(CounterReading),
     /// When the process began and ended, for figures of its whole life.
     ProcessLife(ProcessLife),
+    /// Time on a core of the whole process so far.
+    ProcessUsage(ProcessUsage),
 }
 
 /// When a process began and ended. τ_i is the stretch between MPI_Init and MPI_Finalize, this is the whole.
@@ -137,6 +139,19 @@ pub struct ProcessLife {
     pub age_ns: u64,
     /// Counter when the process ended; 0 where that is not known.
     pub end_ticks: u64,
+}
+
+/// Time that all threads of a process were on a core so far, those that ended included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessUsage {
+    /// When.
+    pub phase: Phase,
+    /// Counter at the reading.
+    pub ticks: u64,
+    /// Time on a core, nanoseconds (CLOCK_PROCESS_CPUTIME_ID).
+    pub on_cpu_ns: u64,
+    /// Of that, what threads used that were recorded and have ended, nanoseconds.
+    pub ended_threads_ns: u64,
 }
 
 /// A counter (perf_event) that was asked for, and what became of it on this rank.

@@ -18,6 +18,7 @@ pub mod exchanges;
 
 mod calls;
 mod counters;
+mod cpu_time;
 mod late_partner;
 mod messages;
 mod rank;
@@ -31,6 +32,8 @@ mod totals;
 mod unfinished;
 mod union;
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 
 use crate::timeline::communicators::CommunicatorTable;
@@ -40,6 +43,7 @@ use crate::trace::{FileDiagnosis, Run};
 
 pub use calls::CallMetrics;
 pub use counters::{Count, CounterMetrics, RankCount};
+pub use cpu_time::CpuTime;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, OwnCost};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
 pub use resolve::SelectionError;
@@ -143,6 +147,8 @@ pub struct RankMetrics {
     pub outside_s: f64,
     /// Ready to run but waiting for a core, whole run only.
     pub off_cpu_s: Option<f64>,
+    /// CPU time against computation time, whole run only.
+    pub cpu_time: Option<CpuTime>,
     /// Forced context switches, whole run only.
     pub involuntary_switches: Option<u64>,
     /// Core that its first thread was last seen on.
@@ -411,6 +417,10 @@ fn rank_metrics(
         (true, _) => resolved.elapsed_s - compute_s,
     };
     let system = system::SystemFacts::new(trace);
+    let useful_s = pass.threads.iter().map(|thread| (thread.number, seconds(thread.compute_ticks)));
+    let mut useful_s: BTreeMap<u32, f64> = useful_s.collect();
+    // A first thread without events is outside MPI all the time.
+    useful_s.entry(0).or_insert_with(|| seconds(pass.compute_ticks));
     // The readings lie at begin and end of the process's time in MPI: where recording stopped earlier they
     // are of more than the rank's stretch.
     let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
@@ -440,6 +450,7 @@ fn rank_metrics(
         other_s,
         outside_s: *outside_s,
         off_cpu_s: system.off_cpu_s.filter(|_| all_of_it),
+        cpu_time: all_of_it.then(|| CpuTime::new(trace, compute_s, &useful_s)).flatten(),
         involuntary_switches: system.involuntary_switches.filter(|_| all_of_it),
         core: system.core,
         events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),

@@ -187,7 +187,7 @@ impl<'a> Segmenter<'a> {
                 self.polls_ticks = inside_ticks;
                 return;
             }
-            SpanKind::Summed { activity, in_region, open_regions } => {
+            SpanKind::Summed { activity, in_region, open_regions, .. } => {
                 self.open_regions = u64::from(in_region);
                 if let Some(summed) = self.advance(span.end_ticks, activity) {
                     take(summed);

@@ -39,6 +39,8 @@ pub(super) enum SpanKind {
         in_region: bool,
         /// Regions that are open behind it.
         open_regions: u64,
+        /// Begin and end of the time in which it lies somewhere.
+        over: (u64, u64),
     },
 }
 
@@ -135,7 +137,9 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
     let mut piece = |activity, in_region, ticks: u64| {
         let begin_ticks = at_ticks;
         at_ticks = at_ticks.saturating_add(ticks).min(totals.end_ticks);
-        let kind = SpanKind::Summed { activity, in_region, open_regions: totals.open_regions };
+        let open_regions = totals.open_regions;
+        let over = (totals.begin_ticks, totals.end_ticks.max(totals.begin_ticks));
+        let kind = SpanKind::Summed { activity, in_region, open_regions, over };
         let span = Span {
             kind,
             begin_ticks,

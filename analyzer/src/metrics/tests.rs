@@ -453,6 +453,30 @@ fn who_had_the_cores_is_told_apart() {
 }
 
 #[test]
+fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
+    let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    // The first thread calls nothing between begin and end; another is in MPI_Barrier from 5 to 95 ms, and
+    // ends; it was on a core all the time.
+    rank.call(1, "MPI_Barrier", B + 5 * MS, B + 95 * MS);
+    rank.used(0, Phase::Init, 30 * MS, 0, 0).used(0, Phase::Finalize, 32 * MS, MS, 0);
+    rank.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 123 * MS, 90 * MS);
+    let rank = finish(rank, 100);
+    let metrics = whole(std::slice::from_ref(&rank));
+    let figures = &metrics.ranks[0];
+    assert_eq!(ms(figures.compute_s), 100.0);
+    let cpu_time = figures.cpu_time.unwrap();
+    assert_eq!(ms(cpu_time.on_cpu_s), 92.0);
+    // 2 ms of the first thread; none of the other, which did nothing but its call.
+    assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [2.0, 97.0]);
+    // Threads that call nothing and have ended compute for the rank.
+    let mut helped = rank.clone();
+    helped.definitions.retain(|d| !matches!(d, Definition::ProcessUsage(_)));
+    helped.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 213 * MS, 90 * MS);
+    let cpu_time = whole(&[helped]).ranks[0].cpu_time.unwrap();
+    assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [92.0, 7.0]);
+}
+
+#[test]
 fn waiting_for_cores_is_never_more_than_the_time_it_was_read_for() {
     let [mut first, second] = two_ranks();
     first.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 0, 50 * MS, 5);

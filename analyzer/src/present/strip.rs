@@ -73,12 +73,25 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
             strip.rows.len()
         ));
     }
+    if let Some(note) = summed_note(activity.summed_s) {
+        text.push_str(&format!("{:gutter$} {note}\n", ""));
+    }
     let cell_s = (end - start) / cells as f64;
     let bin_s = activity.bin_s();
     if bin_s > cell_s * 1.01 {
         text.push_str(&format!("{:gutter$} finest step {}\n", "", seconds(bin_s)));
     }
     text
+}
+
+/// What a reader should know of a timeline some of whose calls are kept as totals.
+pub(super) fn summed_note(summed_s: Option<(f64, f64)>) -> Option<String> {
+    let (from, to) = summed_s?;
+    Some(format!(
+        "from {} to {} calls are kept as totals: their time by kind is drawn evenly, when each was is not known",
+        seconds(from.max(0.0)),
+        seconds(to)
+    ))
 }
 
 fn name(run: &Run, activity: &Activity, row: usize) -> String {

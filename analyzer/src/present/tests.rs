@@ -234,6 +234,34 @@ fn how_a_job_ended_is_the_headline() {
 }
 
 #[test]
+fn a_choice_of_computation_that_does_not_fit_and_a_rank_that_sleeps_are_named() {
+    let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
+    rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 100 * MS, 0, 0);
+    rank.process_used(Phase::Init, 0, 0).process_used(Phase::Finalize, 100 * MS, 0);
+    let mut rank = finish(rank, 1000);
+    let words = |rank: &SyntheticRank| {
+        let [screen, _] = texts_of(std::slice::from_ref(rank), &Selection::Whole);
+        screen.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let screen = words(&rank);
+    let expected = "But rank 0 sleeps: of the 1.00 s that count as its computation its threads were on a \
+                    core for 100 ms at most; without time asleep the efficiency is 10 % at most.";
+    assert!(screen.contains(expected), "{screen}");
+    assert!(!screen.contains("does not fit"), "{screen}");
+    rank.header.compute = "blas".into();
+    rank.threads[0].insert(1, {
+        let mut other = SyntheticRank::new(0, 1);
+        other.compute("dgemm_", at(10), at(12), 1e6, 8);
+        other.threads[0][0]
+    });
+    let screen = words(&rank);
+    assert!(
+        screen.contains("--compute blas does not fit this program: 100 % of its time"),
+        "{screen}"
+    );
+}
+
+#[test]
 fn many_ranks_are_drawn_together_where_they_are_alike() {
     let ranks: Vec<_> = (0..30u32)
         .map(|number| {

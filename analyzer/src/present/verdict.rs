@@ -16,6 +16,14 @@ const UNBALANCED: f64 = 0.85;
 /// Share of τ below which a part of the overhead is not worth a word.
 const WORTH_A_WORD: f64 = 0.01;
 
+/// Share of p·τ in the program's own code, where that does not count, from which on the choice of what counts
+/// does not fit.
+const MISFIT: f64 = 0.5;
+/// Share of τ that a rank sleeps in its computation time from which on it is said, and seconds: the kernel
+/// counts CPU time by its ticks, some milliseconds.
+const ASLEEP: f64 = 0.05;
+const ASLEEP_LEAST_S: f64 = 0.02;
+
 /// The sentences of a report.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -26,10 +34,12 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(end.later);
     sentences.extend(crowded(report));
     sentences.extend(super::job::unequal_pinning(report));
+    sentences.extend(misfit(report));
     sentences.push(match is_whole(report) {
         true => efficiency(report),
         false => format!("Of what was recorded: {}", efficiency(report)),
     });
+    sentences.extend(asleep(report));
     sentences.extend(worst_rank(report));
     sentences
 }
@@ -68,13 +78,38 @@ fn crowded(report: &Report) -> Option<String> {
         Oversubscription::OneCore { host, core, ranks } => {
             format!("ranks {} share core {core} of {host}", number_list(ranks.iter().copied()))
         }
-        Oversubscription::Waited { .. } => return waited(found),
+        Oversubscription::Waited { .. } => return waited(report, found),
     };
-    Some(format!("Oversubscribed: {what}; part of the time is waiting for cores."))
+    Some(format!(
+        "Oversubscribed: {what}; part of the time is waiting for cores{}.",
+        inside_gamma(report, None)
+    ))
+}
+
+/// How much of its computation time the rank that waited longest for cores (or this one) was off them.
+fn inside_gamma(report: &Report, rank: Option<u32>) -> String {
+    let wanted = |one: &&RankMetrics| rank.is_none_or(|rank| one.rank == rank);
+    let waited = |one: &RankMetrics| one.off_cpu_s.unwrap_or(0.0);
+    let ranks = report.metrics.participants().filter(wanted);
+    let Some(worst) = ranks.max_by(|a, b| waited(a).total_cmp(&waited(b))) else {
+        return String::new();
+    };
+    let Some(cpu_time) = worst.cpu_time else { return String::new() };
+    let at_least_s = (worst.compute_s - cpu_time.compute_on_cpu_s - cpu_time.asleep_s).max(0.0);
+    let at_most_s = waited(worst).min(worst.compute_s).max(at_least_s);
+    if at_most_s < WORTH_A_WORD * report.metrics.elapsed_s {
+        return String::new();
+    }
+    let whose = if rank.is_none() { format!(" of rank {}", worst.rank) } else { String::new() };
+    format!(
+        " ({} to {} of it in what counts as computation{whose})",
+        seconds(at_least_s),
+        seconds(at_most_s)
+    )
 }
 
 /// Of ranks that waited for cores though each can have one.
-fn waited(found: &[Oversubscription]) -> Option<String> {
+fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
     let waits: Vec<(u32, f64, &Behind)> = found
         .iter()
         .filter_map(|one| match one {
@@ -88,7 +123,8 @@ fn waited(found: &[Oversubscription]) -> Option<String> {
         count => format!(" (so did {} more)", count - 1),
     };
     let share = percent(*share);
-    let waited = format!("rank {rank} waited for a core for {share} of the run{others}");
+    let inside = inside_gamma(report, Some(*rank));
+    let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
     Some(match behind {
         Behind::Ranks => format!("Oversubscribed: {waited}."),
         Behind::Threads { wanted, cores } => format!(
@@ -135,6 +171,56 @@ fn efficiency(report: &Report) -> String {
         least.rank,
         seconds(least.compute_s)
     )
+}
+
+/// Says that what counts as computation is little of what the program does.
+fn misfit(report: &Report) -> Option<String> {
+    let metrics = report.metrics;
+    let (asked, what) = match metrics.compute {
+        ComputeMode::Outside => return None,
+        ComputeMode::Blas => ("blas", "BLAS and LAPACK"),
+        ComputeMode::Regions => ("regions", "its regions"),
+    };
+    let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
+    let other_s: f64 = metrics.participants().map(|rank| rank.other_s).sum();
+    (total_s > 0.0 && other_s > MISFIT * total_s).then(|| {
+        format!(
+            "--compute {asked} does not fit this program: {} of its time is its own code outside MPI and \
+             outside {what}, which this choice does not count as computation; record with --compute \
+             outside.",
+            percent(other_s / total_s)
+        )
+    })
+}
+
+/// Says where ranks slept in what counts as their computation.
+fn asleep(report: &Report) -> Option<String> {
+    let metrics = report.metrics;
+    let elapsed_s = metrics.elapsed_s;
+    let least_s = (ASLEEP * elapsed_s).max(ASLEEP_LEAST_S);
+    let asleep_s = |rank: &RankMetrics| rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s);
+    let found: Vec<&RankMetrics> =
+        metrics.participants().filter(|rank| asleep_s(rank) > least_s).collect();
+    let worst = found.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
+    let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
+    let others = match found.len() {
+        1 => String::new(),
+        count => format!(" (so do {} more)", count - 1),
+    };
+    let counted_s = |rank: &RankMetrics| match rank.cpu_time {
+        Some(_) if asleep_s(rank) > least_s => rank.compute_s - asleep_s(rank),
+        _ => rank.compute_s,
+    };
+    let counted_s: f64 = metrics.participants().map(counted_s).sum();
+    let efficiency = counted_s / (elapsed_s * metrics.participants().count() as f64);
+    Some(format!(
+        "But rank {} sleeps{others}: of the {} that count as its computation its threads were on a core for \
+         {} at most; without time asleep the efficiency is {} at most.",
+        worst.rank,
+        seconds(worst.compute_s),
+        seconds(on_cpu_s),
+        percent(efficiency)
+    ))
 }
 
 fn worst_rank(report: &Report) -> Option<String> {

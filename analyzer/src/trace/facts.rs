@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace_format::header::{
     ClockAnchor, ClockBound, ClockExchange, Counter, CounterReading, Definition, ProcessLife,
-    SystemClock, ThreadUsage,
+    ProcessUsage, SystemClock, ThreadUsage,
 };
 
 /// A rank's definitions, sorted by meaning.
@@ -30,6 +30,8 @@ pub struct RankFacts {
     pub system_clock: Option<SystemClock>,
     /// What the operating system did to the threads.
     pub usages: Vec<ThreadUsage>,
+    /// Time on a core of the whole process.
+    pub process_usages: Vec<ProcessUsage>,
     /// Region names by id.
     pub regions: BTreeMap<u32, String>,
     /// Counters that were asked for.
@@ -73,6 +75,7 @@ impl RankFacts {
                 self.regions.insert(*id, name.clone());
             }
             Definition::ThreadUsage(usage) => self.usages.push(*usage),
+            Definition::ProcessUsage(usage) => self.process_usages.push(*usage),
             Definition::RankBegin { ticks } => self.begin_ticks = Some(*ticks),
             Definition::RankEnd { ticks } => self.end_ticks = Some(*ticks),
             Definition::Stopped { ticks, reason } => {

@@ -15,8 +15,8 @@ use trace_format::reader::{Position, RankFile, Thread};
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{Run, ThreadExtent};
 
-use super::kind::{FunctionKinds, KINDS, Kind};
-use super::{LONGEST, LongCall, SegmentActivity, stretch};
+use super::kind::{FunctionKinds, KINDS, Kind, shares_of_totals};
+use super::{LONGEST, LongCall, SegmentActivity, kind_of, stretch};
 use crate::metrics::segments::{Functions, Segment, Segmenter};
 use crate::metrics::spans::{Span, SpanKind, Spans};
 
@@ -258,6 +258,7 @@ impl RowFacts {
         let mut spans = Spans::new(file, thread, extent, time.end_ticks);
         let mut segmenter = Segmenter::new(self.begin_ticks, self.end_ticks, functions);
         let mut ticks = [0u64; KINDS];
+        let of_totals = shares_of_totals(thread, file);
         let mut poll_kind = Kind::Wait;
         let mut places = Vec::new();
         let (mut events, mut placed) = (0u64, None);
@@ -286,6 +287,11 @@ impl RowFacts {
                 }
                 segmenter.push(&span, |segment| {
                     let before = segment.begin_ticks < span.begin_ticks;
+                    if !before && matches!(span.kind, SpanKind::Summed { .. }) {
+                        let sums = ticks_of_sum(&segment, &of_totals);
+                        ticks.iter_mut().zip(sums).for_each(|(ticks, sum)| *ticks += sum);
+                        return;
+                    }
                     let of_mpi = if before { poll_kind } else { kind };
                     ticks[kind_of(&segment, of_mpi) as usize] +=
                         segment.end_ticks - segment.begin_ticks;
@@ -350,13 +356,21 @@ impl RowFacts {
     }
 }
 
-fn kind_of(segment: &Segment, mpi: Kind) -> Kind {
-    match segment.activity {
-        SegmentActivity::Mpi => mpi,
-        SegmentActivity::Tool => Kind::Tool,
-        SegmentActivity::Compute => Kind::Compute,
-        SegmentActivity::Own => Kind::Own,
+/// Ticks of a piece of which only the sum is known, by kind: of one in MPI by the shares of the totals.
+fn ticks_of_sum(segment: &Segment, of_mpi: &[f64; KINDS]) -> [u64; KINDS] {
+    let mut ticks = [0; KINDS];
+    let all = segment.end_ticks - segment.begin_ticks;
+    if segment.activity != SegmentActivity::Mpi {
+        ticks[kind_of(segment, Kind::OtherMpi) as usize] = all;
+        return ticks;
     }
+    let most = (0..KINDS).max_by(|a, b| of_mpi[*a].total_cmp(&of_mpi[*b])).unwrap_or(0);
+    for (ticks, share) in ticks.iter_mut().zip(of_mpi) {
+        *ticks = (all as f64 * share) as u64;
+    }
+    // What rounding leaves goes where most is.
+    ticks[most] += all.saturating_sub(ticks.iter().sum());
+    ticks
 }
 
 /// Reads a row again from a place of the table on, and tells the time by kind up to moments that ascend.
@@ -365,15 +379,45 @@ struct Walker<'a> {
     segmenter: Segmenter<'a>,
     kinds: &'a FunctionKinds,
     poll_kind: Kind,
+    /// Shares of kinds in the time in MPI that totals stand for.
+    of_totals: [f64; KINDS],
     /// Segments that are not told yet; they reach beyond the last moment.
     ahead: std::collections::VecDeque<(Segment, Kind)>,
+    /// Sums that are told evenly over the time in which they lie.
+    sums: Vec<Sum>,
     ticks: [u64; KINDS],
     finished: bool,
+}
+
+/// Ticks by kind that lie somewhere in a stretch.
+struct Sum {
+    over: (u64, u64),
+    ticks: [u64; KINDS],
+}
+
+impl Sum {
+    /// Ticks by kind up to a moment.
+    fn up_to(&self, moment: u64) -> [u64; KINDS] {
+        let (begin, end) = self.over;
+        let told = moment.clamp(begin, end) - begin;
+        self.ticks.map(|ticks| {
+            (u128::from(ticks) * u128::from(told) / u128::from((end - begin).max(1))) as u64
+        })
+    }
 }
 
 impl Walker<'_> {
     /// Ticks by kind from the row's begin to a moment, which is not before the last one.
     fn up_to(&mut self, moment: u64) -> [u64; KINDS] {
+        self.tell_segments(moment);
+        let mut ticks = self.ticks;
+        for sum in &self.sums {
+            ticks.iter_mut().zip(sum.up_to(moment)).for_each(|(ticks, sum)| *ticks += sum);
+        }
+        ticks
+    }
+
+    fn tell_segments(&mut self, moment: u64) {
         loop {
             while let Some((segment, kind)) = self.ahead.front_mut() {
                 let end = segment.end_ticks.min(moment);
@@ -382,12 +426,15 @@ impl Walker<'_> {
                     segment.begin_ticks = end;
                 }
                 if segment.begin_ticks < segment.end_ticks {
-                    return self.ticks;
+                    return;
                 }
                 self.ahead.pop_front();
             }
-            if self.finished || self.segmenter.state().0 >= moment {
-                return self.ticks;
+            // Sums of one stretch are read all at once.
+            let read_to = self.sums.last().map_or(0, |sum| sum.over.1);
+            let wanted = if read_to > moment { read_to } else { moment };
+            if self.finished || self.segmenter.state().0 >= wanted {
+                return;
             }
             self.read_on();
         }
@@ -395,6 +442,7 @@ impl Walker<'_> {
 
     fn read_on(&mut self) {
         let (ahead, poll_kind) = (&mut self.ahead, self.poll_kind);
+        let (sums, of_totals) = (&mut self.sums, &self.of_totals);
         match self.spans.as_mut().and_then(Iterator::next) {
             Some(span) => {
                 let kind = match span.kind {
@@ -405,6 +453,11 @@ impl Walker<'_> {
                 };
                 self.segmenter.push(&span, |segment| {
                     let before = segment.begin_ticks < span.begin_ticks;
+                    if let SpanKind::Summed { over, .. } = span.kind
+                        && !before
+                    {
+                        return sums.push(Sum { over, ticks: ticks_of_sum(&segment, of_totals) });
+                    }
                     let of_mpi = if before { poll_kind } else { kind };
                     ahead.push_back((segment, kind_of(&segment, of_mpi)));
                 });
@@ -512,6 +565,8 @@ impl<'a> Look<'a> {
         let mut threads = trace.file.threads.iter().zip(&trace.threads);
         let thread = threads.find(|(thread, _)| thread.number == row.thread);
         let place = place.map(|place| self.index.place(place));
+        let of_totals =
+            thread.map_or([0.0; KINDS], |(thread, _)| shares_of_totals(thread, &trace.file));
         let spans = thread.map(|(thread, extent)| match place {
             Some(place) => Spans::from(&trace.file, thread, extent, time.end_ticks, place.position),
             None => Spans::new(&trace.file, thread, extent, time.end_ticks),
@@ -524,6 +579,8 @@ impl<'a> Look<'a> {
             segmenter: Segmenter::resume((place.at_ticks, polls), row.end_ticks, functions),
             kinds,
             poll_kind: poll_kind.unwrap_or(Kind::Wait),
+            of_totals,
+            sums: Vec::new(),
             ahead: std::collections::VecDeque::new(),
             ticks: place.ticks,
             finished: false,

@@ -2,7 +2,7 @@
 
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::FIRST_FUNCTION;
-use trace_format::reader::RankFile;
+use trace_format::reader::{RankFile, Thread};
 
 /// What a thread does, as a timeline colours it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,6 +101,24 @@ impl FunctionKinds {
     pub fn of(&self, function: u16) -> Kind {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
         self.0.get(index).copied().unwrap_or(Kind::OtherMpi)
+    }
+}
+
+/// Of the time in MPI that a thread's totals stand for, the share of each kind.
+pub(super) fn shares_of_totals(thread: &Thread, file: &RankFile) -> [f64; KINDS] {
+    let mut shares = [0.0; KINDS];
+    for entry in thread.totals.iter().flat_map(|totals| &totals.calls) {
+        let Some(name) = file.function_name(entry.function) else { continue };
+        let kind = Kind::of_function(name);
+        // MPI_Init and MPI_Finalize lie outside of what a row shows.
+        if kind.is_mpi() && class_of(name) != Class::Lifetime {
+            shares[kind as usize] += entry.ticks as f64;
+        }
+    }
+    let sum: f64 = shares.iter().sum();
+    match sum > 0.0 {
+        true => shares.map(|share| share / sum),
+        false => std::array::from_fn(|kind| f64::from(u8::from(kind == Kind::OtherMpi as usize))),
     }
 }
 

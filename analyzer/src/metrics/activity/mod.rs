@@ -17,7 +17,7 @@ use crate::trace::{RankTrace, Run, ThreadExtent};
 
 use super::segments::{Activity as SegmentActivity, Functions, Segment, Segmenter};
 use super::spans::{Span, SpanKind, Spans};
-use kind::FunctionKinds;
+use kind::{FunctionKinds, shares_of_totals};
 pub use kind::{KINDS, Kind};
 
 /// A row of the timeline: a thread of a rank.
@@ -81,6 +81,9 @@ pub struct Activity {
     pub durations: Durations,
     /// Calls, markers and tool time not counted; a run of polls is one.
     pub calls: u64,
+    /// Where some thread's calls are kept as totals: from the earliest such moment to the latest, global
+    /// seconds. There its time by kind is laid evenly.
+    pub summed_s: Option<(f64, f64)>,
 }
 
 /// Cells (rows × bins) that a whole has by default; some 40 bytes each while they are gathered.
@@ -114,6 +117,7 @@ impl Activity {
             longest: Vec::new(),
             durations: Durations { counts: vec![[0; KINDS]; DURATION_CLASSES] },
             calls: 0,
+            summed_s: summed(run, timeline),
         };
         for pass in passes {
             let first = activity.rows.len();
@@ -133,6 +137,18 @@ impl Activity {
     pub fn bin_s(&self) -> f64 {
         self.length_s / self.bins as f64
     }
+}
+
+/// Where some thread's calls are kept as totals, global seconds: from the earliest moment to the latest.
+pub fn summed(run: &Run, timeline: &GlobalTimeline) -> Option<(f64, f64)> {
+    let each = run.ranks.iter().zip(&timeline.ranks).flat_map(|(trace, time)| {
+        let totals = trace.file.threads.iter().filter_map(|thread| thread.totals.as_ref());
+        totals.map(|totals| {
+            let ends = (totals.header.begin_ticks, totals.header.end_ticks);
+            (time.clock.seconds(ends.0), time.clock.seconds(ends.1))
+        })
+    });
+    each.filter(|(from, to)| from < to).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
 fn keep_longest(calls: &mut Vec<LongCall>) {
@@ -180,8 +196,10 @@ impl RankPass {
             segmenter.finish(|segment| row.add(&segment, Kind::Own, time, scale));
             pass.rows.push(row);
         }
-        for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
+        let threads = trace.file.threads.iter().zip(&trace.threads);
+        for ((thread, extent), spans) in threads.zip(Spans::of_threads(trace, time)) {
             let Some((begin, end)) = stretch(extent, time) else { continue };
+            let of_totals = shares_of_totals(thread, &trace.file);
             let mut row = empty(extent.number, begin, end);
             let mut segmenter = Segmenter::new(begin, end, &functions);
             let mut poll_kind = Kind::Wait;
@@ -196,7 +214,12 @@ impl RankPass {
                 };
                 segmenter.push(&span, |segment| {
                     let before = segment.begin_ticks < span.begin_ticks;
-                    row.add(&segment, if before { poll_kind } else { kind }, time, scale);
+                    match span.kind {
+                        SpanKind::Summed { over, .. } if !before => {
+                            row.spread(&segment, over, &of_totals, time, scale);
+                        }
+                        _ => row.add(&segment, if before { poll_kind } else { kind }, time, scale),
+                    }
                 });
                 if matches!(span.kind, SpanKind::Polls { .. }) {
                     poll_kind = kind;
@@ -252,30 +275,59 @@ fn stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
 
 impl Row {
     fn add(&mut self, segment: &Segment, mpi: Kind, time: &RankTime, scale: f64) {
-        let kind = match segment.activity {
-            SegmentActivity::Mpi => mpi,
-            SegmentActivity::Tool => Kind::Tool,
-            SegmentActivity::Compute => Kind::Compute,
-            SegmentActivity::Own => Kind::Own,
-        } as usize;
+        let kind = kind_of(segment, mpi);
         let ticks = segment.end_ticks - segment.begin_ticks;
-        self.totals_s[kind] += time.clock.duration_s(ticks);
+        self.fill(kind, time.clock.duration_s(ticks), (segment.begin_ticks, ticks), time, scale);
+    }
+
+    /// Adds time of which only the sum is known, evenly over the time in which it lies.
+    fn spread(
+        &mut self,
+        segment: &Segment,
+        (begin, end): (u64, u64),
+        of_mpi: &[f64; KINDS],
+        time: &RankTime,
+        scale: f64,
+    ) {
+        let length_s = time.clock.duration_s(segment.end_ticks - segment.begin_ticks);
+        if segment.activity != SegmentActivity::Mpi {
+            let kind = kind_of(segment, Kind::OtherMpi);
+            return self.fill(kind, length_s, (begin, end - begin), time, scale);
+        }
+        for (kind, share) in Kind::ALL.into_iter().zip(of_mpi).filter(|(_, share)| **share > 0.0) {
+            self.fill(kind, length_s * share, (begin, end - begin), time, scale);
+        }
+    }
+
+    /// Lays seconds of a kind evenly over a stretch: from when on, and its ticks.
+    fn fill(&mut self, kind: Kind, sum_s: f64, over: (u64, u64), time: &RankTime, scale: f64) {
+        let kind = kind as usize;
+        self.totals_s[kind] += sum_s;
         if scale <= 0.0 {
             return;
         }
         let last = self.bins.len() - 1;
-        let from = (time.clock.seconds(segment.begin_ticks) * scale).max(0.0);
-        let to = from + time.clock.duration_s(ticks) * scale;
+        let from = (time.clock.seconds(over.0) * scale).max(0.0);
+        let to = from + time.clock.duration_s(over.1) * scale;
         let (first, final_bin) = ((from as usize).min(last), (to as usize).min(last));
         if first == final_bin {
-            self.bins[first][kind] += ((to - from) / scale) as f32;
+            self.bins[first][kind] += sum_s as f32;
             return;
         }
         for (index, bin) in self.bins[first..=final_bin].iter_mut().enumerate() {
             let index = (first + index) as f64;
-            let inside = to.min(index + 1.0) - from.max(index);
-            bin[kind] += (inside.max(0.0) / scale) as f32;
+            let inside = (to.min(index + 1.0) - from.max(index)).max(0.0);
+            bin[kind] += (sum_s * inside / (to - from)) as f32;
         }
+    }
+}
+
+fn kind_of(segment: &Segment, mpi: Kind) -> Kind {
+    match segment.activity {
+        SegmentActivity::Mpi => mpi,
+        SegmentActivity::Tool => Kind::Tool,
+        SegmentActivity::Compute => Kind::Compute,
+        SegmentActivity::Own => Kind::Own,
     }
 }
 

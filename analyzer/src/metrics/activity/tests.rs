@@ -3,6 +3,7 @@ use super::*;
 use crate::metrics::{Metrics, Selection};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use trace_format::layout::ToolReason;
+use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, SnapshotHeader, TotalsEntry};
 
 const US: u64 = 1_000;
 const B: u64 = 5_000_000_000;
@@ -110,5 +111,79 @@ fn a_large_run_is_there_around_its_longest_waits() {
         let asked = Detail::new(run, timeline, &activity, &[1e-3..2e-3], budget);
         assert_eq!(asked.windows, [1e-3..2e-3]);
         assert_eq!(asked.events.len(), 251);
+    });
+}
+
+/// A rank of 1000 µs whose calls are totals: 300 µs in MPI_Barrier, 100 in MPI_Send, 20 in the recorder,
+/// 580 in its own code.
+fn of_totals() -> SyntheticRank {
+    let mut rank = SyntheticRank::complete(0, 1, B, B + 1000 * US);
+    let header = SnapshotHeader {
+        begin_ticks: B,
+        end_ticks: B + 1000 * US,
+        calls: 8,
+        mpi_ticks: 400 * US,
+        tool_ticks: 20 * US,
+        own_ticks: 580 * US,
+        ..SnapshotHeader::default()
+    };
+    let entry = |name: &str, ticks: u64| TotalsEntry {
+        function: crate::synthetic_trace::number_of(name),
+        peer_class: ANY_CLASS,
+        size_class: ANY_CLASS,
+        detail: 0,
+        count: 4,
+        ticks,
+        min_ticks: ticks / 4,
+        max_ticks: ticks / 4,
+        sent: 0,
+        received: 0,
+        work: 0,
+        histogram: [0; HISTOGRAM_BINS],
+    };
+    let calls = [("MPI_Barrier", 300), ("MPI_Send", 100), ("MPI_Finalize", 10)];
+    rank.totals = Some((header, calls.map(|(name, us)| entry(name, us * US)).to_vec()));
+    rank
+}
+
+#[test]
+fn totals_are_drawn_evenly_and_by_kind() {
+    with_run(&[of_totals()], |run, timeline| {
+        assert_eq!(run.diagnoses, []);
+        let activity = Activity::new(run, timeline, 10);
+        let row = &activity.rows[0];
+        let us = |kind: Kind| (row.totals_s[kind as usize] * 1e6).round();
+        assert_eq!(
+            [Kind::Collective, Kind::Send, Kind::Tool, Kind::Own].map(us),
+            [300.0, 100.0, 20.0, 580.0]
+        );
+        for bin in &row.bins {
+            assert!((f64::from(bin[Kind::Collective as usize]) - 30e-6).abs() < 1e-9, "{bin:?}");
+            assert!((f64::from(bin[Kind::Own as usize]) - 58e-6).abs() < 1e-9, "{bin:?}");
+        }
+        assert!(
+            activity
+                .summed_s
+                .is_some_and(|(from, to)| from.abs() < 1e-9 && (to - 1e-3).abs() < 1e-9)
+        );
+        // The served timeline says the same of any stretch.
+        let index = index::ActivityIndex::new(run, timeline, &std::sync::atomic::AtomicU64::new(0));
+        let look = index::Look { run, timeline, index: &index };
+        for shares in look.shares(0, 0.0, 1e-3, 10).into_iter().chain(look.shares(0, 4e-4, 5e-4, 4))
+        {
+            let share = |kind: Kind| f64::from(shares[kind as usize]);
+            assert!((share(Kind::Collective) - 0.3).abs() < 1e-3, "{shares:?}");
+            assert!((share(Kind::Send) - 0.1).abs() < 1e-3, "{shares:?}");
+            assert!((share(Kind::Own) - 0.58).abs() < 1e-3, "{shares:?}");
+        }
+        let strip = crate::present::strip::Strip {
+            seconds: 0.0..1e-3,
+            rows: vec![0],
+            columns: 40,
+            colour: false,
+        };
+        let text = crate::present::strip::text(run, &activity, &strip);
+        assert!(!text.contains("recorder") && text.contains("c collective"), "{text}");
+        assert!(text.contains("kept as totals"), "{text}");
     });
 }

@@ -295,7 +295,9 @@ fn detail_note(activity: &Activity, detail: &Detail) -> String {
     let all = detail.windows.len() == 1
         && detail.windows[0].start <= 0.0
         && detail.windows[0].end >= activity.length_s;
+    let summed = super::strip::summed_note(activity.summed_s);
     let mut note = match (all, detail.windows.len()) {
+        (true, _) if summed.is_some() => "Calls that are kept one by one are here.".to_owned(),
         (true, _) => "All calls are here one by one.".to_owned(),
         (false, 0) => "No call waits: single calls are not embedded.".to_owned(),
         (false, count) => format!(
@@ -305,6 +307,11 @@ fn detail_note(activity: &Activity, detail: &Detail) -> String {
             quantity::count(activity.bins as u64)
         ),
     };
+    if let Some(summed) = summed {
+        let mut letters = summed.chars();
+        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+        note.push_str(&format!(" {first}{}.", letters.as_str()));
+    }
     for (left_out, what) in [
         (detail.messages_left_out, "messages"),
         (detail.collectives_left_out, "collective operations"),

@@ -12,11 +12,12 @@ use trace_format::layout::{FIRST_FUNCTION, TOOL};
 
 use super::data::{Numbers, TOOL_NAME};
 use super::{environment, safe};
-use crate::metrics::activity::Kind;
 use crate::metrics::activity::index::Look;
+use crate::metrics::activity::{self, Kind};
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, placement, program_line};
 use crate::present::dump::Dump;
+use crate::present::strip;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
 
@@ -119,12 +120,21 @@ impl<'a> View<'a> {
             nonce => nonce,
             kinds => kinds,
             kinds_used => used,
-            detail_note => "Zoom in until single calls, messages and collective operations are drawn.",
+            detail_note => self.detail_note(),
             note => self.note(),
             timeline_data => safe(super::data::for_script(&self.data())),
             script => safe(SCRIPT.join("\n")),
         };
         Ok(environment()?.get_template("view.html")?.render(context)?)
+    }
+
+    fn detail_note(&self) -> String {
+        let zoom = "Zoom in until single calls, messages and collective operations are drawn";
+        let summed = activity::summed(self.look.run, self.look.timeline);
+        match strip::summed_note(summed) {
+            Some(note) => format!("{zoom}; {note}."),
+            None => format!("{zoom}."),
+        }
     }
 
     fn note(&self) -> String {

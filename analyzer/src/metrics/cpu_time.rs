@@ -1,0 +1,76 @@
+//! Computing or sleeping: a rank's readings of CPU time and its threads' times outside MPI come in, how much
+//! of its computation time they were on a core goes out.
+//!
+//! Time outside MPI counts as computation (γ). A thread that sleeps there, in pthread_join or on a lock,
+//! computes nothing, and no call says so. The kernel's time on a core does: of a thread that was on one for
+//! c seconds and outside MPI for u, at most min(c, u) were computing. What the process used beyond the
+//! threads that are known counts in full. So the sum is an upper bound, and γ less it, and less the time
+//! of waiting for a core, is time asleep, at least. Readings are of begin and end: whole run only.
+
+use std::collections::BTreeMap;
+
+use trace_format::header::{Phase, ProcessUsage, ThreadUsage};
+
+use crate::trace::RankTrace;
+
+/// A rank's CPU time against its computation time, seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuTime {
+    /// All threads on a core, between the readings at begin and end.
+    pub on_cpu_s: f64,
+    /// Of γ_i, at most so much on a core.
+    pub compute_on_cpu_s: f64,
+    /// Of γ_i, at least so much neither on a core nor waiting for one.
+    pub asleep_s: f64,
+}
+
+impl CpuTime {
+    /// Of a rank with that γ_i, and the useful seconds of its threads by their numbers; `None` where the
+    /// readings are not there.
+    pub(super) fn new(
+        trace: &RankTrace,
+        compute_s: f64,
+        useful_s: &BTreeMap<u32, f64>,
+    ) -> Option<Self> {
+        let facts = &trace.facts;
+        let process = |phase: Phase| facts.process_usages.iter().find(|usage| usage.phase == phase);
+        let (begin, end): (&ProcessUsage, _) =
+            process(Phase::Init).zip(process(Phase::Finalize))?;
+        let on_cpu_ns = end.on_cpu_ns.checked_sub(begin.on_cpu_ns)?;
+        let end_ticks = facts.end_ticks?;
+        let first = |usage: &ThreadUsage| {
+            let mut usages = facts.usages.iter().filter(|other| other.phase == Phase::Init);
+            usages.find(|other| other.thread_os_id == usage.thread_os_id)
+        };
+        // What a thread used that had ended before is in the process's readings alone.
+        let alive = facts
+            .usages
+            .iter()
+            .filter(|usage| usage.phase == Phase::Finalize && usage.ticks >= end_ticks);
+        let (mut known_ns, mut waited_ns, mut computing_s) = (0u64, 0u64, 0.0);
+        let mut counted = Vec::new();
+        for usage in alive {
+            let before = first(usage);
+            let cpu_ns = usage.on_cpu_ns.saturating_sub(before.map_or(0, |usage| usage.on_cpu_ns));
+            let queue_ns = before.map_or(0, |usage| usage.run_queue_ns);
+            waited_ns = waited_ns.saturating_add(usage.run_queue_ns.saturating_sub(queue_ns));
+            known_ns = known_ns.saturating_add(cpu_ns);
+            let cpu_s = cpu_ns as f64 * 1e-9;
+            computing_s +=
+                useful_s.get(&usage.thread).map_or(cpu_s, |useful_s| cpu_s.min(*useful_s));
+            counted.push(usage.thread);
+        }
+        let ended_ns = end.ended_threads_ns.saturating_sub(begin.ended_threads_ns);
+        let ended = useful_s.iter().filter(|(thread, _)| !counted.contains(thread));
+        computing_s += (ended_ns as f64 * 1e-9).min(ended.map(|(_, useful_s)| useful_s).sum());
+        // Threads that made no call and have ended.
+        let others_ns = on_cpu_ns.saturating_sub(known_ns).saturating_sub(ended_ns);
+        computing_s += others_ns as f64 * 1e-9;
+        let compute_on_cpu_s = computing_s.min(compute_s);
+        Some(Self {
+            on_cpu_s: on_cpu_ns as f64 * 1e-9,
+            compute_on_cpu_s,
+            asleep_s: (compute_s - compute_on_cpu_s - waited_ns as f64 * 1e-9).max(0.0),
+        })
+    }
+}
