@@ -285,6 +285,8 @@ mod tests {
             ranks: None,
             window: None,
             anonymise: false,
+            // The umask is the whole process' own: other tests run in it.
+            rights: OutputRights { share: true },
         };
         let error = export(&arguments).unwrap_err().to_string();
         assert!(error.contains("4294967295 ranks, and 1 left one"), "{error}");
