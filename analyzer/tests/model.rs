@@ -249,15 +249,24 @@ fn held_back_points_compare_all_methods() {
 }
 
 #[test]
-fn for_one_rank_count_the_three_terms_compete() {
+fn rank_counts_alone_are_weighed_and_the_three_terms_stay_by_name() {
     let mut text = String::from("p,tau_s\n");
     for p in [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0] {
         text += &format!("{p},{}\n", 4805.0 / p + 12.2 + 0.729 * p);
     }
     let folder = folder("strong", &[("t.csv", &text)]);
-    let found = json(&["model", &path(&folder, "t.csv"), "--dictionary", "--json"]);
-    assert_eq!(found["choice"]["chosen"], "three terms");
-    assert_eq!(found["choice"]["scores"].as_array().expect("a list").len(), 2);
+    let folder_large = self::folder("strong-large", &[("large.csv", "p\n160\n320\n")]);
+    let (table, large) = (path(&folder, "t.csv"), path(&folder_large, "large.csv"));
+    let found = json(&["model", &table, "--dictionary", "--predict", &large, "--json"]);
+    assert_eq!(found["method"], "evidence");
+    for prediction in found["predictions"].as_array().expect("a list") {
+        let number = |key: &str| prediction[key].as_f64().expect(key);
+        let truth = 4805.0 / number("p") + 12.2 + 0.729 * number("p");
+        assert!((number("value") / truth - 1.0).abs() < 0.05, "{prediction}, truth {truth}");
+        assert!(number("lo") <= truth && truth <= number("hi"), "{prediction}, truth {truth}");
+        assert!(prediction["warning"].as_str().expect("one").contains("changes its regime"));
+    }
+    let found = json(&["model", &table, "--basis", "three-terms", "--json"]);
     let coefficient = found["columns"][0]["coefficient"].as_f64().expect("a number");
     assert!((coefficient / 4805.0 - 1.0).abs() < 1e-4);
 }
@@ -293,7 +302,7 @@ fn bad_input_is_named_with_its_remedy() {
         &[
             ("t.csv", &eigenexa()),
             ("zero.csv", "p,N,tau_s\n0,1,1\n2,2,2\n4,3,3\n8,4,4\n"),
-            ("few.csv", "p,N,tau_s\n1,1,1\n2,2,2\n4,3,3\n"),
+            ("few.csv", "p,N,tau_s\n1,1,1\n2,2,2\n"),
             ("constant.csv", "p,N,tau_s\n2,1,1\n2,2,2\n2,3,3\n2,4,4\n"),
             ("negative.csv", "p,N,tau_s\n2,1,1\n3,2,-2\n4,3,3\n5,4,4\n"),
             ("data.txt", "PARAMETER p\nPOINTS 1 2 3\nDATA 1\nDATA 2\nDATA 3\nDATA 4\n"),
@@ -333,7 +342,7 @@ fn bad_input_is_named_with_its_remedy() {
             "few.csv",
             &["--vars", "p,N", "--basis", "N, p"],
             1,
-            "3 different points; robust needs at least 4",
+            "2 different points; robust needs at least 3",
         ),
         ("constant.csv", &["--vars", "p,N", "--basis", "N/p"], 1, "p is 2 at every point to fit"),
         (

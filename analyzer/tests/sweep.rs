@@ -131,7 +131,17 @@ fn a_table_is_fitted_and_drawn() {
         text += &format!("{p},{},97\n", 100.0 / p + 1.0 + 0.2 * p);
     }
     fs::write(scratch.0.join("t.csv"), text).unwrap();
-    let words = ["scaling", "t.csv", "--json", "--predict", "32", "--svg", "figures"];
+    let words = [
+        "scaling",
+        "t.csv",
+        "--json",
+        "--predict",
+        "32",
+        "--form",
+        "three-terms",
+        "--svg",
+        "figures",
+    ];
     let output = scratch.run(&words);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -10,15 +10,16 @@ use super::error::{CommandError, print};
 use super::figure_files::write_figures;
 use super::observed::{Observed, observe};
 use crate::models::expression::Expression;
-use crate::models::scaling::{Definition, Options, PointChoice, Scaling, Weights};
+use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights};
 use crate::present::scaling::{figures, json, screen};
 
 /// Says how far a program scales, from small runs and without a sequential one.
 ///
 /// Fits (1-ε')/ε' = c0 + c1·p + c2·p² over the rank count p, one fit for each combination of
 /// parameters, to the fastest of repeated runs. Gives computation and overhead terms, the rank
-/// count at which time stops falling, rank counts for efficiency targets, predicted times with
-/// intervals, and what the data do not support.
+/// count at which time stops falling, rank counts for efficiency targets, and what the data do not
+/// support. Times at rank counts of --predict come from many sums of terms, weighed by how well they
+/// explain the points (--form), each with an interval.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi scaling STUDY --predict 64,128\n  \
                   gammachi scaling p1.gammachi p2.gammachi p4.gammachi --region solve\n  \
@@ -67,6 +68,11 @@ pub struct ScalingArguments {
           value_parser = clap::value_parser!(u32).range(1..))]
     predict: Vec<u32>,
 
+    /// What predicts times: many sums of terms, weighed by how well they explain the points (evidence),
+    /// or the paper's a/p + c + d·p (three-terms)
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = FormName::Evidence)]
+    form: FormName,
+
     /// What least squares make small: residuals of (1-ε')/ε' (plain, as the paper) or relative
     /// residuals of τ
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Residuals::Plain)]
@@ -86,6 +92,12 @@ enum Definitions {
     Reference,
     Asymptotic,
     Both,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormName {
+    Evidence,
+    ThreeTerms,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -137,6 +149,10 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         },
         work: arguments.work.clone(),
         predict: arguments.predict.clone(),
+        form: match arguments.form {
+            FormName::Evidence => Form::Evidence,
+            FormName::ThreeTerms => Form::ThreeTerms,
+        },
     };
     let scaling =
         Scaling::new(&table, &options).map_err(|e| CommandError::failed(e.to_string()))?;

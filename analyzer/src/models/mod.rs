@@ -4,6 +4,7 @@
 //! ---|---
 //! [`observations`] | the table that models are fitted to: one row a run, from CSV or from run directories
 //! [`regression`] | times as sums of basis functions (SCIENCE C): fit, select, predict
+//! [`evidence`] | a time over the rank count alone, predicted by weighing many sums of terms
 //! [`scaling`] | the efficiency model: time over the rank count, without a sequential run
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
@@ -12,6 +13,7 @@
 //!
 //! Nothing here prints: [`crate::present`] shows what comes out.
 
+pub mod evidence;
 pub mod expression;
 pub mod logpq;
 pub mod machine;

@@ -36,7 +36,7 @@ fn document(findings: &Findings) -> Value {
         "response": findings.response,
         "variables": first.points.variables,
         "constants": first.points.constants.iter().cloned().map(|(n, v)| (n, json!(v))).collect::<Map<_, _>>(),
-        "method": model.method.name(),
+        "method": model.method_name(),
         "residual": match first.residual {
             Residual::Relative => "relative",
             Residual::Absolute => "absolute",

@@ -48,9 +48,12 @@ pub fn screen(findings: &Findings) -> String {
 fn head(text: &mut String, findings: &Findings) {
     let model = &findings.model;
     let first = &model.parts[0];
-    let residual = match first.residual {
-        Residual::Relative => "relative residuals",
-        Residual::Absolute => "residuals in seconds",
+    let method = match (model.method_name(), first.residual) {
+        ("evidence", _) => {
+            "evidence (many sums of terms, weighed; the typical one is shown)".into()
+        }
+        (name, Residual::Relative) => format!("{name} (relative residuals)"),
+        (name, Residual::Absolute) => format!("{name} (residuals in seconds)"),
     };
     let minima = match findings.rows > first.points.len() {
         true => format!(", minima of {}", plural(findings.rows, "row")),
@@ -58,10 +61,10 @@ fn head(text: &mut String, findings: &Findings) {
     };
     let _ = writeln!(
         text,
-        "MODEL  {} in {} | {} ({residual}) | {} of {}{minima}",
+        "MODEL  {} in {} | {} | {} of {}{minima}",
         findings.response,
         first.points.variables.join(", "),
-        model.method.name(),
+        method,
         plural(first.points.len(), "point"),
         findings.source
     );

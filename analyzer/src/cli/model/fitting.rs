@@ -24,6 +24,21 @@ impl Request {
         let mut comparison = None;
         for part in &self.parts {
             let points = self.points(&fitted, Some(&part.response))?;
+            if self.by_evidence(part) {
+                if self.compare && comparison.is_none() {
+                    let held = held_rows.as_ref();
+                    let held =
+                        held.map(|rows| self.points(rows, Some(&part.response))).transpose()?;
+                    let columns = Basis::dictionary(&self.variables, &self.powers);
+                    let scores = compare(&points, held.as_ref(), &columns);
+                    comparison = Some(scores.map_err(regression_error)?);
+                }
+                let fit = Part::by_evidence(&points, &self.options, table.source());
+                let mut fit = fit.map_err(regression_error)?;
+                fit.label.clone_from(&part.label);
+                model.parts.push(fit);
+                continue;
+            }
             let basis = self.basis(part, &points, table.source(), &mut steps, &mut choice)?;
             if self.compare && comparison.is_none() {
                 let held = match held_rows.as_ref() {
@@ -75,6 +90,13 @@ impl Request {
 
     fn fit(&self, points: &Points, basis: &Basis, source: &str) -> Result<Part, CommandError> {
         Part::fit(points, basis, &self.options, source).map_err(regression_error)
+    }
+
+    /// Whether nobody names functions, and the rank count is the only variable.
+    fn by_evidence(&self, part: &PartRequest) -> bool {
+        let alone = matches!(self.variables.as_slice(), [variable] if is_rank_count(variable));
+        let free = part.basis.is_none() && self.powers.is_empty() && self.two_step.is_none();
+        alone && free && !part.envelope && self.options.method == Method::Robust
     }
 
     /// The columns of a part: given, found by Method 2, or chosen among models.

@@ -41,7 +41,7 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// `hpl`, `eigenexa`, `eigenexa-compute`, `eigenexa-mpi`, or columns separated by commas.
+    /// `hpl`, `eigenexa`, `eigenexa-compute`, `eigenexa-mpi`, `three-terms`, or columns separated by commas.
     ///
     /// # Errors
     /// A column that is no expression, or two that are written alike.
@@ -49,6 +49,7 @@ impl Basis {
         let (name, columns) = match text.trim() {
             "hpl" => ("hpl", HPL),
             "eigenexa" => ("eigenexa", EIGENEXA),
+            "three-terms" => ("three terms", "1/p, 1, p"),
             "eigenexa-compute" => ("eigenexa-compute", EIGENEXA_COMPUTE),
             "eigenexa-mpi" => ("eigenexa-mpi", EIGENEXA_MPI),
             own => ("own columns", own),
@@ -66,6 +67,11 @@ impl Basis {
             basis.columns.push(column);
         }
         Ok(basis)
+    }
+
+    /// Whether nobody has said which functions they are.
+    pub fn is_generic(&self) -> bool {
+        matches!(self.name.as_str(), "dictionary" | "products")
     }
 
     /// Section A's model of strong scaling, τ = a/p + c + d·p, in this variable.
@@ -126,7 +132,7 @@ impl Basis {
     }
 
     /// Columns that this program has written; they are expressions.
-    fn generated(name: &str, columns: &[String]) -> Self {
+    pub(super) fn generated(name: &str, columns: &[String]) -> Self {
         let parsed = columns.iter().filter_map(|column| Expression::parse(column).ok()).collect();
         Self { name: name.to_owned(), columns: parsed }
     }

@@ -31,6 +31,16 @@ pub(super) struct Source {
 /// Share of the predictions that an interval leaves out on either side: 90 % intervals.
 const TAIL: f64 = 0.05;
 
+/// Standard deviation of what a dictionary's form misses, relative, at one doubling outside the measured
+/// ranges; it grows with the root of the doublings.
+pub(super) const FORM_GROWTH: f64 = 0.1;
+
+/// Standard normal numbers, the same for every point that is asked.
+pub(super) fn deviates(number: usize) -> Vec<f64> {
+    let mut random = fastrand::Rng::with_seed(0x6761_6d6d_6163_6869);
+    (0..number).map(|_| normal(&mut random)).collect()
+}
+
 /// One replica's fit.
 #[derive(Debug, Clone)]
 pub(super) struct Replica {

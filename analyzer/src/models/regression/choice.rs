@@ -94,6 +94,8 @@ pub fn compare(
             all.values.extend(held.values.iter().cloned());
             all.times.extend(&held.times);
             all.places.extend(held.places.iter().cloned());
+            // Methods with columns have no use for them.
+            all.computations.clear();
             let split = ((0..fit.len()).collect(), (fit.len()..all.len()).collect());
             (all, vec![split], "the points of --holdout".to_owned())
         }

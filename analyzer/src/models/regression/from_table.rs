@@ -3,6 +3,8 @@
 use super::points::Excess;
 use super::{Points, RegressionError};
 use crate::models::Observations;
+use crate::models::evidence::Computation;
+use crate::models::observations::{CHI_MIN_S, GAMMA_THREADS, P, SUM_GAMMA_S, TAU_S};
 
 /// What `--holdout` says: rows where `variable operator value` holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +79,10 @@ pub fn points_from(
         constants: constants.to_vec(),
         ..Points::default()
     };
+    let computations = match response {
+        Some(TAU_S) => computations(table)?,
+        _ => None,
+    };
     let mut repetitions: Vec<Vec<f64>> = Vec::new();
     for group in table.groups(&names)? {
         let row = match &times {
@@ -90,7 +96,25 @@ pub fn points_from(
         };
         points.values.push(columns.iter().map(|column| column[row]).collect());
         points.places.push(table.place(row));
+        points.computations.extend(computations.as_ref().map(|all| all[row]));
     }
     points.excess = Excess::of(repetitions.iter().map(Vec::as_slice));
     Ok(points)
+}
+
+/// Computation of every row; `None` where a column is missing or has gaps.
+fn computations(table: &Observations) -> Result<Option<Vec<Computation>>, RegressionError> {
+    if !table.has(P) || !table.has(SUM_GAMMA_S) {
+        return Ok(None);
+    }
+    let (ranks, times) = (table.numbers(P)?, table.positive_numbers(TAU_S)?);
+    let sums = table.known_numbers(SUM_GAMMA_S)?;
+    let least = table.has(CHI_MIN_S).then(|| table.known_numbers(CHI_MIN_S)).transpose()?;
+    let threads = table.has(GAMMA_THREADS).then(|| table.numbers(GAMMA_THREADS)).transpose()?;
+    let of = |row: usize| {
+        let mean_s = sums[row]? / ranks[row] / threads.as_ref().map_or(1.0, |all| all[row]);
+        let most_s = least.as_ref().and_then(|all| all[row]).map(|least| times[row] - least);
+        (mean_s > 0.0 && mean_s <= times[row] * 1.000_001).then_some(Computation { mean_s, most_s })
+    };
+    Ok((0..ranks.len()).map(of).collect())
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `points`, `basis` | what is fitted to what |
 //! | `method` | one name a method; `robust`, `candidates`, `nonnegative`, `lasso`, `linear_program`, `face` do the work on a scaled `problem` |
+//! | `by_evidence` | the rank count as the only variable |
 //! | `bootstrap` | replicas and intervals |
 //! | `choice` | methods and models judged by how well they extrapolate inside the data |
 //! | `two_step` | the paper's Method 2 |
@@ -15,6 +16,7 @@
 
 mod basis;
 mod bootstrap;
+mod by_evidence;
 mod candidates;
 mod choice;
 mod error;
@@ -41,6 +43,8 @@ pub use problem::Residual;
 pub use two_step::{TwoStep, two_step};
 
 use nalgebra::{DMatrix, DVector};
+
+use crate::models::evidence::{Evidence, WIDEST};
 
 /// A column is selected when candidates with at least this share of the weight have it.
 pub const SELECTED: f64 = 0.5;
@@ -95,6 +99,8 @@ pub struct Part {
     pub fitted: Vec<f64>,
     /// Fits of the replicas.
     replicas: Vec<bootstrap::Replica>,
+    /// What its times are weighed by, where the rank count is the only variable.
+    pub evidence: Option<Evidence>,
 }
 
 /// A model of a time: the sum of its parts.
@@ -149,13 +155,15 @@ impl Part {
             let all = method::fit(options.method, options.residual, &matrix, &points.times, all)?;
             sources.push(source(times(&DVector::from_vec(all.values)), all.spread, false));
         }
+        // Replicas of the linear program do not scatter as far as its predictions err: none are shown.
+        let number = if options.method == Method::Minimax { 0 } else { options.replicas };
         let replicas = bootstrap::replicas(
             options.method,
             options.residual,
             &matrix,
             &sources,
             points.excess,
-            (options.replicas, options.seed),
+            (number, options.seed),
         );
         let replica_share = (!replicas.is_empty()).then(|| {
             let chose: Vec<&bootstrap::Replica> = replicas.iter().filter(|r| r.selected).collect();
@@ -176,7 +184,44 @@ impl Part {
             points,
             fitted,
             replicas,
+            evidence: None,
         })
+    }
+}
+
+impl Part {
+    /// Seconds of every replica at a point, which is row `i` of `matrix`.
+    fn replica_times(&self, values: &[f64], matrix: &DMatrix<f64>, i: usize) -> Vec<f64> {
+        if let Some(evidence) = &self.evidence {
+            let times = evidence.times(values[0], 1.0);
+            return times.into_iter().map(|time| self.factor * time).collect();
+        }
+        // A dictionary has columns near the right ones only: what it misses grows with the distance.
+        let growth = match self.basis.is_generic() {
+            true => bootstrap::FORM_GROWTH * self.doublings_outside(values).sqrt(),
+            false => 0.0,
+        };
+        let deviates = bootstrap::deviates(self.replicas.len());
+        let pairs = self.replicas.iter().zip(deviates);
+        let time = |(replica, z): (&bootstrap::Replica, f64)| {
+            self.factor * matrix.row(i).tr_dot(&replica.coefficients) * (growth * z).exp()
+        };
+        pairs.map(time).collect()
+    }
+
+    /// Doublings and halvings from the measured ranges to a point, over all variables.
+    fn doublings_outside(&self, values: &[f64]) -> f64 {
+        let of = |(v, value): (usize, &f64)| {
+            let measured = || self.points.values.iter().map(|point| point[v]);
+            let largest = measured().fold(f64::NEG_INFINITY, f64::max);
+            let smallest = measured().fold(f64::INFINITY, f64::min);
+            match *value {
+                value if value > largest && largest > 0.0 => (value / largest).log2(),
+                value if value < smallest && value > 0.0 => (smallest / value).log2(),
+                _ => 0.0,
+            }
+        };
+        values.iter().enumerate().map(of).sum()
     }
 }
 
@@ -188,7 +233,7 @@ fn check(
 ) -> Result<(), RegressionError> {
     let least = match method {
         Method::Lsm => basis.columns.len().max(3),
-        _ => 4,
+        _ => 3,
     };
     if points.len() < least {
         return Err(RegressionError::TooFewPoints {
@@ -239,7 +284,6 @@ impl Model {
         let matrices: Vec<DMatrix<f64>> =
             self.parts.iter().map(|part| points.matrix(&part.basis)).collect::<Result<_, _>>()?;
         let times = self.times_at(points)?;
-        let replicas = self.parts.iter().map(|part| part.replicas.len()).min().unwrap_or(0);
         let at = |i: usize| {
             let mut warnings = self.distance(&points.values[i]);
             for (part, matrix) in self.parts.iter().zip(&matrices) {
@@ -253,19 +297,27 @@ impl Model {
                     );
                 }
             }
-            let mut values: Vec<f64> = (0..replicas)
-                .map(|r| {
-                    let sum = |(part, matrix): (&Part, &DMatrix<f64>)| {
-                        part.factor * matrix.row(i).tr_dot(&part.replicas[r].coefficients)
-                    };
-                    self.parts.iter().zip(&matrices).map(sum).sum()
-                })
+            let parts = self.parts.iter().zip(&matrices);
+            let of_parts: Vec<Vec<f64>> = parts
+                .map(|(part, matrix)| part.replica_times(&points.values[i], matrix, i))
                 .collect();
+            let replicas = of_parts.iter().map(Vec::len).min().unwrap_or(0);
+            let mut values: Vec<f64> =
+                (0..replicas).map(|r| of_parts.iter().map(|times| times[r]).sum()).collect();
             let interval = bootstrap::interval(&mut values);
             let positive = |value: f64| (value > 0.0).then_some(value);
-            let value = positive(times[i]);
+            let mut value = positive(times[i]);
             let (mut lo, mut hi) = (None, None);
-            if value.is_none() {
+            if let Some((low, high)) = interval
+                && self.parts.iter().any(|part| part.evidence.is_some())
+                && high > WIDEST * low
+            {
+                value = None;
+                warnings.push(format!(
+                    "cannot be predicted: the ends of the 90 % interval lie a factor of more than \
+                     {WIDEST} apart; measure at twice the largest rank count"
+                ));
+            } else if value.is_none() {
                 warnings.push(
                     "the model's time is not positive here: it holds for points nearer to the \
                      measured ones"
@@ -282,6 +334,14 @@ impl Model {
         Ok((0..points.len()).map(at).collect())
     }
 
+    /// What found the coefficients, as on the command line.
+    pub fn method_name(&self) -> &'static str {
+        match self.parts.iter().all(|part| part.evidence.is_some()) {
+            true => "evidence",
+            false => self.method.name(),
+        }
+    }
+
     /// How far outside the measured ranges a point lies, one sentence a variable.
     fn distance(&self, values: &[f64]) -> Vec<String> {
         let mut sentences = Vec::new();
@@ -293,7 +353,12 @@ impl Model {
             let value = values[v];
             if value > largest && largest > 0.0 {
                 let times = short(value / largest);
-                sentences.push(format!("asked at {times} times the largest {name} measured"));
+                let assumes = match part.evidence {
+                    Some(_) => "; assumes that nothing changes its regime beyond that",
+                    None => "",
+                };
+                sentences
+                    .push(format!("asked at {times} times the largest {name} measured{assumes}"));
             } else if value < smallest && value > 0.0 {
                 let part = short(smallest / value);
                 sentences.push(format!("asked at 1/{part} of the smallest {name} measured"));

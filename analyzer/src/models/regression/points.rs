@@ -5,6 +5,7 @@ use nalgebra::DMatrix;
 
 use super::RegressionError;
 use super::basis::Basis;
+use crate::models::evidence::Computation;
 
 /// Singular values below this share of the largest are zero; columns are scaled first.
 const RANK_TOLERANCE: f64 = 1e-9;
@@ -27,6 +28,8 @@ pub struct Points {
     /// By how much the minima of the repetitions lie above what they come down to; `None` without
     /// repetitions.
     pub excess: Option<Excess>,
+    /// Computation of the ranks of each point; empty where it is not known of all.
+    pub computations: Vec<Computation>,
 }
 
 /// By how much the smallest of several times lies above the time without any disturbance, which none of
@@ -83,6 +86,10 @@ impl Points {
             },
             places: indices.iter().map(|&i| self.places[i].clone()).collect(),
             excess: self.excess,
+            computations: match self.computations.is_empty() {
+                true => Vec::new(),
+                false => indices.iter().map(|&i| self.computations[i]).collect(),
+            },
         }
     }
 

@@ -20,7 +20,7 @@ pub struct TwoStep {
 /// for all that the other variable does.
 ///
 /// # Errors
-/// A variable that the points do not have, no slice with at least 4 points, a fit that fails.
+/// A variable that the points do not have, no slice with at least 3 points, a fit that fails.
 pub fn two_step(
     points: &Points,
     variables: [&str; 2],
@@ -30,8 +30,8 @@ pub fn two_step(
 ) -> Result<TwoStep, RegressionError> {
     // The mean of candidates would keep nearly every column alive.
     let method = if method == Method::Robust { Method::Sparse } else { method };
-    let first = survivors(points, variables[0], basis, method, source_name)?;
-    let second = survivors(points, variables[1], basis, method, source_name)?;
+    let first = survivors(points, variables, basis, method, source_name)?;
+    let second = survivors(points, [variables[1], variables[0]], basis, method, source_name)?;
     let expressions = |found: &[(Expression, usize, usize)]| -> Vec<Expression> {
         found.iter().map(|(expression, _, _)| expression.clone()).collect()
     };
@@ -41,7 +41,7 @@ pub fn two_step(
 
 fn survivors(
     points: &Points,
-    variable: &str,
+    [variable, fixed]: [&str; 2],
     basis: Option<&Basis>,
     method: Method,
     source_name: &str,
@@ -53,13 +53,14 @@ fn survivors(
         ))
     })?;
     let candidates = candidates(variable, &points.variables, basis);
+    let others = fixed_with(points, index, fixed);
     let mut counts = vec![0; candidates.columns.len()];
     let mut slices = 0;
-    for slice in slices_along(points, index) {
+    for slice in slices_along(points, &others) {
         let mut part = points.select(&slice);
         // The other variables are constants of this slice.
-        for (v, name) in points.variables.iter().enumerate().filter(|(v, _)| *v != index) {
-            part.constants.push((name.clone(), points.values[slice[0]][v]));
+        for &v in &others {
+            part.constants.push((points.variables[v].clone(), points.values[slice[0]][v]));
         }
         part.variables = vec![variable.to_owned()];
         part.values = slice.iter().map(|&i| vec![points.values[i][index]]).collect();
@@ -72,7 +73,7 @@ fn survivors(
     }
     if slices == 0 {
         return Err(RegressionError::Asked(format!(
-            "{source_name}: --two-step wants at least 4 values of {variable} at one value of the \
+            "{source_name}: --two-step wants at least 3 values of {variable} at one value of the \
              other variables; there are fewer everywhere"
         )));
     }
@@ -83,12 +84,23 @@ fn survivors(
         .collect())
 }
 
-/// Points that differ in one variable only, at least 4 of them.
-fn slices_along(points: &Points, index: usize) -> Vec<Vec<usize>> {
-    let others = |i: usize| -> Vec<f64> {
-        let values = points.values[i].iter().enumerate();
-        values.filter(|(v, _)| *v != index).map(|(_, value)| *value).collect()
+/// The variables that stay the same along one: all others but those that follow it. Where P·Q is 64
+/// everywhere, Q follows P.
+fn fixed_with(points: &Points, index: usize, fixed: &str) -> Vec<usize> {
+    let follows = |v: usize| {
+        let mut values: Vec<(f64, f64)> =
+            points.values.iter().map(|point| (point[index], point[v])).collect();
+        values.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        values.dedup();
+        values.windows(2).all(|pair| pair[0].0 != pair[1].0)
     };
+    let of = |v: &usize| *v != index && (points.variables[*v] == fixed || !follows(*v));
+    (0..points.variables.len()).filter(of).collect()
+}
+
+/// Points that agree in these variables, at least 3 of them.
+fn slices_along(points: &Points, fixed: &[usize]) -> Vec<Vec<usize>> {
+    let others = |i: usize| -> Vec<f64> { fixed.iter().map(|v| points.values[i][*v]).collect() };
     let mut slices: Vec<Vec<usize>> = Vec::new();
     for i in 0..points.len() {
         match slices.iter_mut().find(|slice| others(slice[0]) == others(i)) {
@@ -96,7 +108,7 @@ fn slices_along(points: &Points, index: usize) -> Vec<Vec<usize>> {
             None => slices.push(vec![i]),
         }
     }
-    slices.retain(|slice| slice.len() >= 4);
+    slices.retain(|slice| slice.len() >= 3);
     slices
 }
 

@@ -5,9 +5,11 @@ use super::bootstrap::{Interval, Noise, Replicas};
 use super::curve::{Curve, Definition};
 use super::findings::{self, Bounds, Hidden, NextRun, Unbalanced};
 use super::least_squares::{Quadratic, correlation};
+use super::prediction::Prediction;
 use super::series::{Point, Series};
 use super::warning::Warning;
-use super::{Options, PointChoice, ScalingError, Weights};
+use super::{Form, Options, PointChoice, ScalingError, Weights};
+use crate::models::evidence::Evidence;
 
 /// Efficiencies at or below this say little of a system that anybody would use (the paper's
 /// section 3.1); at or above 1 the model has no overhead to speak of.
@@ -46,19 +48,6 @@ pub struct Isoefficiency {
     pub p: Option<f64>,
 }
 
-/// A time that was not measured, or was held back.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    /// Rank count.
-    pub p: u32,
-    /// τ(p), seconds; `None` where the model or the work has no value there.
-    pub tau_s: Option<f64>,
-    /// 90 % interval of one measured run, seconds.
-    pub interval_s: Option<Interval>,
-    /// τ as measured, seconds, where a held-back point tells.
-    pub measured_s: Option<f64>,
-}
-
 /// What the coefficients say.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -76,13 +65,11 @@ pub struct Model {
     pub tau_min_interval_s: Option<Interval>,
     /// By target and definition.
     pub isoefficiency: Vec<Isoefficiency>,
-    /// As asked for, and the held-back points.
-    pub predictions: Vec<Prediction>,
     /// Overhead that hides in the computation.
     pub hidden: Option<Hidden>,
     /// The measurement that would narrow the answer most.
     pub next: Option<NextRun>,
-    replicas: Option<Replicas>,
+    pub(super) replicas: Option<Replicas>,
 }
 
 impl Model {
@@ -116,6 +103,13 @@ pub struct Fit {
     pub left_out: Vec<(u32, LeftOut)>,
     /// `None` where too few points are left.
     pub model: Option<Model>,
+    /// Times as asked for, and of the held-back points.
+    pub predictions: Vec<Prediction>,
+    /// What predicts them.
+    pub form: Form,
+    /// What the points say of times that were not measured; `None` where nothing was asked, the three
+    /// terms predict, or too few rank counts were measured.
+    pub evidence: Option<Evidence>,
     /// What every single run says of τ_min, model or not.
     pub bounds: Option<Bounds>,
     /// Computation that is unevenly spread over the ranks.
@@ -157,6 +151,9 @@ impl Fit {
             fitted: Vec::new(),
             left_out: Vec::new(),
             model: None,
+            predictions: Vec::new(),
+            form: options.form,
+            evidence: None,
             bounds: None,
             unbalanced: None,
             warnings: Vec::new(),
@@ -165,6 +162,7 @@ impl Fit {
         fit.bounds = findings::bounds(&fit.series);
         fit.unbalanced = findings::unbalanced(&fit.series);
         fit.model = fit.solve(options);
+        fit.predict(options);
         fit.warnings = Warning::of(&fit, options);
         Ok(fit)
     }
@@ -233,7 +231,6 @@ impl Fit {
                 .filter(|_| strong && curve.p_c().is_some())
                 .map(|replicas| replicas.interval(tau_min)),
             isoefficiency: isoefficiency.collect(),
-            predictions: self.predictions(options, &curve, replicas.as_ref()),
             hidden: None,
             next: findings::next_run(&problem, &curve, noise, &self.series),
             replicas,
@@ -244,7 +241,7 @@ impl Fit {
 
     /// Standard deviation of τ relative to its mean, and degrees of freedom, over the repetitions
     /// of the points that were fitted.
-    fn repetition_noise(&self) -> (f64, usize) {
+    pub(super) fn repetition_noise(&self) -> (f64, usize) {
         let fitted = |point: &&Point| self.fitted.iter().any(|f| f.measured && f.p == point.p);
         let (mut square, mut freedom) = (0.0, 0);
         for point in self.series.points.iter().filter(fitted) {
@@ -254,37 +251,6 @@ impl Fit {
             }
         }
         (if freedom == 0 { 0.0 } else { (square / freedom as f64).sqrt() }, freedom)
-    }
-
-    fn predictions(
-        &self,
-        options: &Options,
-        curve: &Curve,
-        replicas: Option<&Replicas>,
-    ) -> Vec<Prediction> {
-        let held_back = self.left_out.iter().filter(|(_, why)| *why == LeftOut::NotChosen);
-        let mut asked: Vec<u32> =
-            held_back.map(|(p, _)| *p).chain(options.predict.clone()).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        let predict = |p: u32| {
-            let measured = self.series.points.iter().find(|point| point.p == p);
-            let work = match measured {
-                Some(point) => Some(self.relative_work(point)),
-                None => self.relative_work_at(f64::from(p)),
-            };
-            let tau_s = work.map(|work| curve.tau_s(f64::from(p), work)).filter(|tau| *tau > 0.0);
-            let interval = replicas.zip(work).map(|(r, work)| r.prediction(f64::from(p), work));
-            Prediction {
-                p,
-                tau_s,
-                interval_s: interval
-                    .filter(|_| tau_s.is_some())
-                    .map(|interval| Interval { lo: interval.lo.max(0.0), ..interval }),
-                measured_s: measured.map(|point| point.tau_s),
-            }
-        };
-        asked.into_iter().map(predict).collect()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod curve;
 pub mod findings;
 pub mod fit;
 mod least_squares;
+mod prediction;
 pub mod series;
 mod warning;
 
@@ -21,8 +22,9 @@ use super::observations::ObservationsError;
 
 pub use comparison::{Comparison, Step};
 pub use curve::{Curve, Definition};
-pub use fit::{Fit, FittedPoint, Isoefficiency, LeftOut, Model, Prediction};
+pub use fit::{Fit, FittedPoint, Isoefficiency, LeftOut, Model};
 pub use least_squares::Weights;
+pub use prediction::{Prediction, Unsupported};
 pub use series::{Point, Series, Work};
 pub use warning::Warning;
 
@@ -36,6 +38,16 @@ pub enum PointChoice {
     First(usize),
     /// These rank counts; the others are held back and predicted.
     Listed(Vec<u32>),
+}
+
+/// What predicts times that were not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// Many sums of terms, weighed by how well they explain the points ([`super::evidence`]).
+    #[default]
+    Evidence,
+    /// The paper's three terms, a/p + χ'0 + χ'1·p.
+    ThreeTerms,
 }
 
 /// How to fit and what to answer.
@@ -57,6 +69,8 @@ pub struct Options {
     pub work: Option<Expression>,
     /// Rank counts to predict.
     pub predict: Vec<u32>,
+    /// What predicts them.
+    pub form: Form,
 }
 
 impl Default for Options {
@@ -70,6 +84,7 @@ impl Default for Options {
             definitions: vec![Definition::Reference, Definition::Asymptotic],
             work: None,
             predict: Vec::new(),
+            form: Form::default(),
         }
     }
 }

@@ -24,7 +24,8 @@ fn exact(rank_counts: &[u32], a: f64, c: f64, d: f64) -> String {
 #[test]
 fn without_noise_the_truth_is_recovered() {
     let (a, c, d) = (4805.0, 12.2, 0.729);
-    let options = Options { predict: vec![160, 320], ..Options::default() };
+    let form = Form::ThreeTerms;
+    let options = Options { predict: vec![160, 320], form, ..Options::default() };
     let fit = fit(&exact(&[10, 20, 30, 50, 70, 90], a, c, d), &options);
     let model = fit.model.as_ref().unwrap();
     let close =
@@ -34,7 +35,7 @@ fn without_noise_the_truth_is_recovered() {
     close(model.curve.chi1_s(), d);
     close(model.curve.p_c().unwrap(), (a / d).sqrt());
     close(model.tau_min_s(&fit.series).unwrap(), c + 2.0 * (a * d).sqrt());
-    for prediction in &model.predictions {
+    for prediction in &fit.predictions {
         let p = f64::from(prediction.p);
         close(prediction.tau_s.unwrap(), a / p + c + d * p);
     }
@@ -137,7 +138,8 @@ fn weak_scaling_by_expression_and_by_counted_operations() {
         text += &format!("{p},{tau},{},{},{}\n", 9.9 * p, 1000.0 * p, 5e9 * p);
     }
     let work = |text: &str| Some(Expression::parse(text).unwrap());
-    let options = Options { work: work("N"), predict: vec![32], ..Options::default() };
+    let form = Form::ThreeTerms;
+    let options = Options { work: work("N"), predict: vec![32], form, ..Options::default() };
     for options in [options.clone(), Options { work: None, ..options.clone() }] {
         let fit = fit(&text, &options);
         let model = fit.model.as_ref().unwrap();
@@ -145,7 +147,7 @@ fn weak_scaling_by_expression_and_by_counted_operations() {
         assert!((model.curve.p_c().unwrap() - 1000f64.sqrt()).abs() < 1e-6);
         assert_eq!(model.tau_min_s(&fit.series), None, "the largest speed is no least time");
         let truth = 32.0 * (10.0 / 32.0 + 0.1 + 0.32);
-        assert!((model.predictions[0].tau_s.unwrap() / truth - 1.0).abs() < 1e-9);
+        assert!((fit.predictions[0].tau_s.unwrap() / truth - 1.0).abs() < 1e-9);
         assert!(fit.warnings.contains(&Warning::WeakScaling));
     }
     let without_flops = text.lines().map(|l| l.rsplit_once(',').unwrap().0.to_owned() + "\n");

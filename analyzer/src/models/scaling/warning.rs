@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::fit::{Fit, LeftOut};
 use super::series::Work;
-use super::{Options, PointChoice};
+use super::{Form, Options, PointChoice};
 
 /// How far beyond the largest fitted rank count a prediction is still called near.
 const FAR: f64 = 2.0;
@@ -38,11 +38,7 @@ pub enum Warning {
     Anchored,
     /// A listed rank count was not measured.
     NotMeasured(Vec<u32>),
-    /// The model has no time above 0 there.
-    NegativeTime(Vec<u32>),
-    /// How the work goes on there is not known.
-    UnknownWork(Vec<u32>),
-    /// Asked far beyond what was fitted.
+    /// The three terms are asked far beyond what was fitted.
     FarPrediction(u32, f64),
     /// Counted operations change with p though the work is taken as constant.
     FlopsChange(f64),
@@ -93,7 +89,30 @@ impl Warning {
             }
             Some(_) => all.extend(Self::of_model(fit)),
         }
+        if fit.form == Form::ThreeTerms
+            && let Some(far) = fit.predictions.iter().map(|prediction| prediction.p).max()
+        {
+            let times = f64::from(far) / f64::from(fit.largest_measured());
+            if times > FAR {
+                all.push(Self::FarPrediction(far, times));
+            }
+        }
         all
+    }
+
+    /// Whether the three terms' own account of p_c and τ_min must not be believed.
+    pub fn takes_back_p_c(&self) -> bool {
+        matches!(self, Self::UnsupportedPc | Self::FarPc(..) | Self::NegativeA(_))
+    }
+
+    /// Whether the three terms' efficiencies must not be believed.
+    pub fn takes_back_efficiency(&self) -> bool {
+        matches!(self, Self::NegativeA(_))
+    }
+
+    /// Whether χ' must not be believed.
+    pub fn takes_back_overhead(&self) -> bool {
+        matches!(self, Self::NegativeA(_) | Self::NegativeC1(_))
     }
 
     fn of_model(fit: &Fit) -> Vec<Self> {
@@ -127,27 +146,6 @@ impl Warning {
         }
         if !fit.series.work.is_constant() {
             all.push(Self::WeakScaling);
-        }
-        let (unknown, negative): (Vec<_>, Vec<_>) = model
-            .predictions
-            .iter()
-            .filter(|prediction| prediction.tau_s.is_none())
-            .map(|prediction| prediction.p)
-            .partition(|p| {
-                fit.series.points.iter().all(|point| point.p != *p)
-                    && fit.relative_work_at(f64::from(*p)).is_none()
-            });
-        if !unknown.is_empty() {
-            all.push(Self::UnknownWork(unknown));
-        }
-        if !negative.is_empty() {
-            all.push(Self::NegativeTime(negative));
-        }
-        if let Some(far) = model.predictions.iter().map(|prediction| prediction.p).max() {
-            let times = f64::from(far) / f64::from(largest);
-            if times > FAR {
-                all.push(Self::FarPrediction(far, times));
-            }
         }
         all
     }
@@ -223,17 +221,6 @@ impl fmt::Display for Warning {
             }
             Self::Anchored => write!(f, "ε'(1) = 1 is assumed, not measured"),
             Self::NotMeasured(all) => write!(f, "--points: not measured: p = {}", list(all)),
-            Self::NegativeTime(all) => write!(
-                f,
-                "the model has no time above 0 at p = {}; it does not hold there",
-                list(all)
-            ),
-            Self::UnknownWork(all) => write!(
-                f,
-                "the work at p = {} is not known: it is proportional to p neither in the data nor \
-                 given by --work as an expression of p",
-                list(all)
-            ),
             Self::FarPrediction(p, times) => write!(
                 f,
                 "p = {p} is {times:.1} times the largest rank count fitted: what appears only \

@@ -1,23 +1,51 @@
 //! What to do, in words: a fit comes in, sentences go out.
 
-use crate::models::scaling::{Definition, Fit, Isoefficiency, Model};
+use crate::models::scaling::{Definition, Fit, Isoefficiency, Model, Warning};
 
 use super::super::quantity::{count, percent, seconds, significant};
 
-/// The sentences of a fit, the answer first.
+/// The sentences of a fit, the answer first. What a warning takes back is not said: the warning stands
+/// in its place.
 pub(super) fn sentences(fit: &Fit) -> Vec<String> {
     let mut all = Vec::new();
+    let taken_back = |by: fn(&Warning) -> bool| fit.warnings.iter().any(by);
     match &fit.model {
         Some(model) => {
-            all.extend(efficient_until(fit, model));
-            all.push(stops_falling(fit, model));
-            all.extend(hidden(model));
+            if !taken_back(Warning::takes_back_efficiency) {
+                all.extend(efficient_until(fit, model));
+            }
+            match fit.warnings.iter().find(|warning| warning.takes_back_p_c()) {
+                Some(warning) => all.push(unknown_end(fit, warning)),
+                None => all.push(stops_falling(fit, model)),
+            }
+            if !taken_back(Warning::takes_back_overhead) {
+                all.extend(hidden(model));
+            }
         }
         None => all.extend(next_without_model(fit)),
     }
     all.extend(unbalanced(fit));
     all.extend(fit.model.as_ref().and_then(next));
     all
+}
+
+/// What a reader should know besides: the warnings that no sentence stands for.
+pub(super) fn warnings(fit: &Fit) -> Vec<String> {
+    let leading = match fit.model {
+        Some(_) => fit.warnings.iter().position(Warning::takes_back_p_c),
+        None => None,
+    };
+    let others = fit.warnings.iter().enumerate().filter(|(i, _)| Some(*i) != leading);
+    others.map(|(_, warning)| warning.to_string()).collect()
+}
+
+/// In place of a p_c that is not supported.
+fn unknown_end(fit: &Fit, warning: &Warning) -> String {
+    let what = match fit.series.work.is_constant() {
+        true => "time stops falling",
+        false => "work per time stops growing",
+    };
+    format!("Where {what} cannot be told: {warning}.")
 }
 
 fn efficient_until(fit: &Fit, model: &Model) -> Option<String> {
@@ -146,4 +174,28 @@ fn ranks(p: f64) -> String {
         return count(p.round() as u64);
     }
     significant(p, 3).trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::models::Observations;
+    use crate::models::scaling::{Options, Scaling};
+    use crate::present::scaling::screen;
+
+    #[test]
+    fn a_warning_that_takes_p_c_back_stands_in_its_place() {
+        // p_c = 316, twenty times the largest rank count.
+        let mut text = String::from("p,tau_s,sum_gamma_s\n");
+        for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            text += &format!("{p},{},97\n", 100.0 / p + 1.0 + 0.001 * p);
+        }
+        let table = Observations::from_csv("t.csv", text.as_bytes()).unwrap();
+        let options = Options { predict: vec![32, 1_000_000], ..Options::default() };
+        let scaling = Scaling::new(&table, &options).unwrap();
+        let screen = screen(&scaling, &[], false);
+        assert!(!screen.contains("Time stops falling at"), "{screen}");
+        assert_eq!(screen.matches("times beyond the largest rank count fitted").count(), 1);
+        assert!(screen.contains("Where time stops falling cannot be told: p_c = 316"), "{screen}");
+        assert!(screen.contains("assumes that nothing changes its regime"), "{screen}");
+    }
 }

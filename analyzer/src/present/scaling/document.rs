@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::models::scaling::bootstrap::{Interval, NoiseSource};
-use crate::models::scaling::{Fit, FittedPoint, Model, Scaling};
+use crate::models::scaling::{Fit, FittedPoint, Form, Model, Scaling};
 
-use super::advice;
+use super::{advice, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;
@@ -46,6 +46,8 @@ struct FitDocument<'a> {
     tau_min_s: Option<f64>,
     noise: Option<NoiseDocument>,
     isoefficiency: Vec<IsoefficiencyDocument>,
+    predicted_by: &'static str,
+    assumes: Option<String>,
     predictions: Vec<PredictionDocument>,
     points: Vec<PointDocument>,
     bounds: Option<BoundsDocument>,
@@ -77,6 +79,7 @@ struct PredictionDocument {
     lo_s: Option<f64>,
     hi_s: Option<f64>,
     measured_s: Option<f64>,
+    unsupported: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -225,7 +228,12 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
             },
         }),
         isoefficiency: model.map_or_else(Vec::new, isoefficiency),
-        predictions: model.map_or_else(Vec::new, predictions),
+        predicted_by: match fit.form {
+            Form::Evidence => "evidence",
+            Form::ThreeTerms => "three-terms",
+        },
+        assumes: words::assumption(fit),
+        predictions: predictions(fit),
         points: points(fit),
         bounds: fit.bounds.map(|bounds| BoundsDocument {
             tau_min_lo_s: bounds.lo_s,
@@ -255,7 +263,7 @@ fn fit_document(fit: &Fit) -> FitDocument<'_> {
             error_then: next.error.map(|(_, then)| then),
         }),
         advice: advice::sentences(fit),
-        warnings: fit.warnings.iter().map(ToString::to_string).collect(),
+        warnings: advice::warnings(fit),
     }
 }
 
@@ -269,14 +277,15 @@ fn isoefficiency(model: &Model) -> Vec<IsoefficiencyDocument> {
     .collect()
 }
 
-fn predictions(model: &Model) -> Vec<PredictionDocument> {
-    let all = model.predictions.iter();
+fn predictions(fit: &Fit) -> Vec<PredictionDocument> {
+    let all = fit.predictions.iter();
     all.map(|prediction| PredictionDocument {
         p: prediction.p,
-        tau_s: prediction.tau_s,
+        tau_s: prediction.tau_s.ok(),
         lo_s: prediction.interval_s.map(|interval| interval.lo),
         hi_s: prediction.interval_s.map(|interval| interval.hi),
         measured_s: prediction.measured_s,
+        unsupported: prediction.tau_s.err().map(words::unsupported),
     })
     .collect()
 }

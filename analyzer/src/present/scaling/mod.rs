@@ -5,6 +5,7 @@ mod advice;
 mod document;
 mod pictures;
 mod screen;
+mod words;
 
 pub use document::{VERSION, json};
 pub use pictures::figures;

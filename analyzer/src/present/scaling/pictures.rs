@@ -34,10 +34,7 @@ pub(in crate::present) fn drawings(scaling: &Scaling) -> Vec<(&'static str, Figu
                 modelled.iter().filter_map(|f| overhead(f)).collect(),
             ),
         ),
-        (
-            "prediction.svg",
-            grid("Prediction", modelled.iter().filter_map(|fit| prediction(fit)).collect()),
-        ),
+        ("prediction.svg", grid("Prediction", fits.iter().filter_map(prediction).collect())),
     ];
     all.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
 }
@@ -187,7 +184,9 @@ fn overhead(fit: &Fit) -> Option<Panel> {
 
 /// Figure 6, with the interval.
 fn prediction(fit: &Fit) -> Option<Panel> {
-    let model = fit.model.as_ref()?;
+    if fit.model.is_none() && fit.evidence.is_none() {
+        return None;
+    }
     let (from, to) = extent(fit);
     let fitted = |p: u32| fit.fitted.iter().any(|point| point.measured && point.p == p);
     let points = |wanted: bool| -> Vec<(f64, f64)> {
@@ -196,15 +195,17 @@ fn prediction(fit: &Fit) -> Option<Panel> {
     };
     let mut panel = Panel::new(Axis::log10("ranks p", ""), Axis::log10("elapsed time τ", "s"))
         .titled(name(fit, ""));
-    let band = model.band(fit, &grid(from, to, true));
+    let band = fit.band(&grid(from, to, true));
+    let inside = if fit.evidence.is_some() { "90 % interval" } else { "90 % of runs" };
     if !band.is_empty() {
         // A logarithmic axis has no place for what reaches down to 0.
-        let least = line(fit, from, to).iter().map(|(_, tau)| *tau).fold(f64::INFINITY, f64::min);
+        let least =
+            predicted(fit, from, to).iter().map(|(_, tau)| *tau).fold(f64::INFINITY, f64::min);
         let band = band.into_iter().map(|(p, i)| (p, i.lo.max(least / 10.0), i.hi)).collect();
-        panel = panel.with(Series::new("90 % of runs", Marks::Band(band)).looking(0));
+        panel = panel.with(Series::new(inside, Marks::Band(band)).looking(0));
     }
     panel = panel
-        .with(Series::line("model", line(fit, from, to)).looking(0))
+        .with(Series::line("predicted", predicted(fit, from, to)).looking(0))
         .with(Series::points("fitted", points(true)).looking(0));
     let held_back = points(false);
     if !held_back.is_empty() {
@@ -216,7 +217,7 @@ fn prediction(fit: &Fit) -> Option<Panel> {
 /// From the smallest rank count to the largest, asked or measured.
 fn extent(fit: &Fit) -> (f64, f64) {
     let measured = fit.series.points.iter().map(|point| point.p);
-    let asked = fit.model.iter().flat_map(|model| model.predictions.iter().map(|p| p.p));
+    let asked = fit.predictions.iter().filter(|p| p.tau_s.is_ok()).map(|p| p.p);
     let all: Vec<u32> = measured.chain(asked).collect();
     let least = all.iter().copied().min().unwrap_or(1);
     let most = all.iter().copied().max().unwrap_or(1);
@@ -229,6 +230,12 @@ fn line(fit: &Fit, from: f64, to: f64) -> Vec<(f64, f64)> {
         Some((p, fit.model.as_ref()?.curve.tau_s(p, work)))
     };
     grid(from, to, true).into_iter().filter_map(tau).filter(|(_, tau)| *tau > 0.0).collect()
+}
+
+/// What predicts: evidence where it was weighed, else the three terms.
+fn predicted(fit: &Fit, from: f64, to: f64) -> Vec<(f64, f64)> {
+    let tau = |p: f64| Some((p, fit.predicted_s(p)?));
+    grid(from, to, true).into_iter().filter_map(tau).collect()
 }
 
 fn grid(from: f64, to: f64, logarithmic: bool) -> Vec<f64> {

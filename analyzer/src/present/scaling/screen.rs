@@ -1,12 +1,12 @@
 //! The terminal's screen.
 
 use crate::models::scaling::bootstrap::{CONFIDENCE, NoiseSource};
-use crate::models::scaling::{Comparison, Fit, LeftOut, Model, Scaling, Work, series};
+use crate::models::scaling::{Comparison, Fit, Form, LeftOut, Model, Scaling, Work, series};
 
 use super::super::paragraph::wrapped;
 use super::super::quantity::{percent, seconds, significant};
 use super::super::table::Table;
-use super::advice;
+use super::{advice, words};
 
 /// Everything about all fits; `notes` say what is not in the table. With `colour`, headings are
 /// bold.
@@ -32,10 +32,10 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
                 lines.extend(coefficients(fit, model).into_iter().map(indented));
                 lines.push(String::new());
                 lines.extend(isoefficiency(model).into_iter().map(indented));
-                lines.extend(predictions(model).into_iter().map(indented));
             }
             None => lines.push("No model: the coefficients cannot be identified.".into()),
         }
+        lines.extend(predictions(fit, &bold));
         if let Some(bounds) = fit.bounds {
             lines.extend(wrapped(
                 "",
@@ -48,12 +48,11 @@ pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
                 ),
             ));
         }
-        if !fit.warnings.is_empty() {
+        let warnings = advice::warnings(fit);
+        if !warnings.is_empty() {
             lines.push(String::new());
             lines.push(bold("WARNINGS"));
-            for warning in &fit.warnings {
-                lines.extend(wrapped("  ", &warning.to_string()));
-            }
+            lines.extend(warnings.iter().flat_map(|warning| wrapped("  ", warning)));
         }
         lines.push(String::new());
     }
@@ -198,31 +197,43 @@ fn isoefficiency(model: &Model) -> Vec<String> {
     lines
 }
 
-fn predictions(model: &Model) -> Vec<String> {
-    if model.predictions.is_empty() {
+fn predictions(fit: &Fit, bold: &dyn Fn(&str) -> String) -> Vec<String> {
+    if fit.predictions.is_empty() {
         return Vec::new();
     }
-    let all = &model.predictions;
+    let all = &fit.predictions;
+    let (by, interval) = match fit.form {
+        Form::Evidence => ("many sums of terms, weighed by the points", "90 % interval"),
+        Form::ThreeTerms => ("the three terms", "90 % of runs"),
+    };
+    let mut lines = vec![bold(&format!("PREDICTED  by {by}"))];
     let mut table = Table::default();
     table.right("p", all.iter().map(|prediction| prediction.p.to_string()));
-    let time = |value: Option<f64>| value.map_or("unknown".into(), seconds);
-    table.right("predicted τ", all.iter().map(|prediction| time(prediction.tau_s)));
+    let time = |value: Option<f64>| value.map_or("-".into(), seconds);
+    table.right("predicted τ", all.iter().map(|prediction| time(prediction.tau_s.ok())));
     if all.iter().any(|prediction| prediction.interval_s.is_some()) {
         let range = |prediction: &crate::models::scaling::Prediction| {
             let range = prediction.interval_s?;
             Some(format!("{} to {}", seconds(range.lo), seconds(range.hi)))
         };
-        table.right("90 % of runs", all.iter().map(|p| range(p).unwrap_or_else(|| "-".into())));
+        table.right(interval, all.iter().map(|p| range(p).unwrap_or_else(|| "-".into())));
     }
     if all.iter().any(|prediction| prediction.measured_s.is_some()) {
         let measured = |value: Option<f64>| value.map_or("-".into(), seconds);
         table.right("measured", all.iter().map(|prediction| measured(prediction.measured_s)));
         let error = |prediction: &crate::models::scaling::Prediction| {
-            Some(percent(prediction.tau_s? / prediction.measured_s? - 1.0))
+            Some(percent(prediction.tau_s.ok()? / prediction.measured_s? - 1.0))
         };
         table.right("off by", all.iter().map(|p| error(p).unwrap_or_else(|| "-".into())));
     }
-    let mut lines = table.lines();
+    lines.extend(table.lines().into_iter().map(indented));
+    for prediction in all {
+        if let Err(why) = prediction.tau_s {
+            let why = format!("p = {}: {}", prediction.p, words::unsupported(why));
+            lines.extend(wrapped("  ", &why));
+        }
+    }
+    lines.extend(words::assumption(fit).iter().flat_map(|text| wrapped("  ", text)));
     lines.push(String::new());
     lines
 }

@@ -176,3 +176,16 @@ fn method_2_finds_the_products() {
     let predicted = predict(&part, Method::Minimax, &far)[0];
     assert!((predicted / far.times[0] - 1.0).abs() < 1e-3, "{predicted} for {}", far.times[0]);
 }
+
+#[test]
+fn method_2_takes_the_papers_layout_of_64_processes_and_three_orders() {
+    // P·Q = 64 everywhere, so Q follows P; three orders.
+    let grids = [(1.0, 64.0), (2.0, 32.0), (4.0, 16.0), (8.0, 8.0), (16.0, 4.0)];
+    let points = hpl_grid(&[2e4, 4e4, 6e4], &grids);
+    let truth = Basis::parse("N^3, N^2/P, N^2*P").expect("columns");
+    let points = timed(points, &truth, &[1e-13, 1e-8, 2e-10]);
+    let offered = Basis::parse("N^3, N^2, N, 1/P, P, 1").expect("columns");
+    let found = two_step(&points, ["P", "N"], Some(&offered), Method::Sparse, "test")
+        .expect("three orders and five grids are enough");
+    assert!(found.survivors.iter().all(|columns| columns.len() > 1), "{:?}", found.survivors);
+}

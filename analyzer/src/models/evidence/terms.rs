@@ -1,0 +1,151 @@
+//! The functions of the rank count that a time may be a sum of, and how likely each is beforehand.
+
+/// A function of the rank count p and the work w, relative to that of the first point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// w/p: work that ranks share.
+    Shared,
+    /// w·log₂p/p.
+    SharedLog,
+    /// p^(−2/3): faces of cubes.
+    Faces,
+    /// p^(−1/2): edges of squares.
+    Edges,
+    /// 1.
+    Constant,
+    /// 1 − 1/p.
+    OthersShare,
+    /// log₂p.
+    Log,
+    /// √p.
+    Root,
+    /// p.
+    Linear,
+    /// p·log₂p.
+    LinearLog,
+}
+
+impl Shape {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Shared,
+        Self::SharedLog,
+        Self::Faces,
+        Self::Edges,
+        Self::Constant,
+        Self::OthersShare,
+        Self::Log,
+        Self::Root,
+        Self::Linear,
+        Self::LinearLog,
+    ];
+
+    /// Value at p ranks with work w.
+    pub fn at(self, p: f64, w: f64) -> f64 {
+        match self {
+            Self::Shared => w / p,
+            Self::SharedLog => w * p.log2() / p,
+            Self::Faces => p.powf(-2.0 / 3.0),
+            Self::Edges => p.powf(-0.5),
+            Self::Constant => 1.0,
+            Self::OthersShare => 1.0 - 1.0 / p,
+            Self::Log => p.log2(),
+            Self::Root => p.sqrt(),
+            Self::Linear => p,
+            Self::LinearLog => p * p.log2(),
+        }
+    }
+
+    /// As an expression of this variable, for work that does not change.
+    pub fn expression(self, p: &str) -> String {
+        match self {
+            Self::Shared => format!("1/{p}"),
+            Self::SharedLog => format!("log2({p})/{p}"),
+            Self::Faces => format!("1/{p}^(2/3)"),
+            Self::Edges => format!("1/sqrt({p})"),
+            Self::Constant => "1".into(),
+            Self::OthersShare => format!("1-1/{p}"),
+            Self::Log => format!("log2({p})"),
+            Self::Root => format!("sqrt({p})"),
+            Self::Linear => p.into(),
+            Self::LinearLog => format!("{p}*log2({p})"),
+        }
+    }
+
+    /// How large a coefficient may be beforehand, against the largest that the points allow.
+    pub fn scale(self) -> f64 {
+        match self {
+            Self::Linear | Self::LinearLog => 0.4,
+            Self::Root => 0.5,
+            _ => 1.0,
+        }
+    }
+
+    /// Two forms of one thing: never in a sum together.
+    pub fn excludes(self, other: Self) -> bool {
+        const PAIRS: [(Shape, Shape); 3] = [
+            (Shape::Constant, Shape::OthersShare),
+            (Shape::Linear, Shape::LinearLog),
+            (Shape::Faces, Shape::Edges),
+        ];
+        PAIRS.contains(&(self, other)) || PAIRS.contains(&(other, self))
+    }
+}
+
+/// What a part of the time may be made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    /// In every sum.
+    pub forced: &'static [Shape],
+    /// Each with its chance of being in a sum.
+    pub offered: &'static [(Shape, f64)],
+    /// Discrepancies of a sum from the truth, relative, each with its chance.
+    pub discrepancies: &'static [(f64, f64)],
+}
+
+/// Computation, mean of the ranks.
+pub const COMPUTATION: Family = Family {
+    forced: &[Shape::Shared],
+    offered: &[
+        (Shape::Constant, 0.3),
+        (Shape::Log, 0.05),
+        (Shape::Linear, 0.15),
+        (Shape::Edges, 0.05),
+    ],
+    discrepancies: &[(0.0003, 0.3), (0.001, 0.4), (0.004, 0.3)],
+};
+
+/// Imbalance: what the busiest rank computes beyond the mean.
+pub const IMBALANCE: Family = Family {
+    forced: &[],
+    offered: &[
+        (Shape::Shared, 0.8),
+        (Shape::SharedLog, 0.2),
+        (Shape::Edges, 0.1),
+        (Shape::Constant, 0.2),
+        (Shape::OthersShare, 0.1),
+        (Shape::Linear, 0.1),
+    ],
+    discrepancies: &[(0.01, 0.2), (0.03, 0.3), (0.1, 0.3), (0.25, 0.2)],
+};
+
+/// Overhead, and a time of which nothing more is known.
+pub const OVERHEAD: Family = Family {
+    forced: &[],
+    offered: &[
+        (Shape::Shared, 0.6),
+        (Shape::SharedLog, 0.2),
+        (Shape::Faces, 0.12),
+        (Shape::Edges, 0.25),
+        (Shape::Constant, 0.2),
+        (Shape::OthersShare, 0.2),
+        (Shape::Log, 0.65),
+        (Shape::Root, 0.06),
+        (Shape::Linear, 0.3),
+        (Shape::LinearLog, 0.04),
+    ],
+    discrepancies: &[(0.01, 0.2), (0.03, 0.3), (0.1, 0.3), (0.25, 0.2)],
+};
+
+/// Largest number of terms in a sum, forced ones not counted.
+pub const MOST_TERMS: usize = 4;

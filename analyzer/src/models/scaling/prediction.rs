@@ -1,0 +1,160 @@
+//! Times that were not measured: a fit and the rank counts asked for come in, times with intervals go
+//! out, or why there are none.
+
+use super::bootstrap::Interval;
+use super::fit::{Fit, LeftOut};
+use super::series::Point;
+use super::{Form, Options};
+use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum};
+
+/// Why a time is not predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Unsupported {
+    /// Too few rank counts were measured; what to measure next.
+    FewRankCounts(u32),
+    /// The 90 % interval is too wide to say anything.
+    TooWide {
+        /// Largest rank count, of doublings of the largest measured, that can be predicted.
+        beyond: u32,
+        /// What to measure next.
+        next: u32,
+    },
+    /// How the work goes on is not known.
+    UnknownWork,
+    /// The three terms have no time above 0 there.
+    NotPositive,
+    /// The three terms cannot be fitted.
+    NoModel,
+}
+
+/// A time that was not measured, or was held back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Rank count.
+    pub p: u32,
+    /// τ(p), seconds, or why there is none.
+    pub tau_s: Result<f64, Unsupported>,
+    /// 90 % interval, seconds: of the undisturbed time by evidence, of one measured run by three terms.
+    pub interval_s: Option<Interval>,
+    /// τ as measured, seconds, where a held-back point tells.
+    pub measured_s: Option<f64>,
+}
+
+impl Fit {
+    /// Largest rank count that predictions rest on.
+    pub fn largest_measured(&self) -> u32 {
+        self.kept().map(|point| point.p).max().unwrap_or(1)
+    }
+
+    /// 90 % interval of times at these rank counts, seconds; empty where nothing predicts them.
+    pub fn band(&self, rank_counts: &[f64]) -> Vec<(f64, Interval)> {
+        let Some(evidence) = &self.evidence else {
+            return self
+                .model
+                .as_ref()
+                .map_or_else(Vec::new, |model| model.band(self, rank_counts));
+        };
+        let at = |p: &f64| {
+            let forecast = evidence.at(*p, self.relative_work_at(*p)?);
+            Some((*p, Interval { lo: forecast.lo_s, hi: forecast.hi_s }))
+        };
+        rank_counts.iter().filter_map(at).collect()
+    }
+
+    /// The time that is predicted at p ranks, seconds, measured there or not.
+    pub fn predicted_s(&self, p: f64) -> Option<f64> {
+        let work = self.relative_work_at(p)?;
+        let tau_s = match &self.evidence {
+            Some(evidence) => evidence.at(p, work).tau_s,
+            None => self.model.as_ref()?.curve.tau_s(p, work),
+        };
+        (tau_s > 0.0).then_some(tau_s)
+    }
+
+    /// Points that were not held back.
+    fn kept(&self) -> impl Iterator<Item = &Point> {
+        let held = |p: u32| self.left_out.contains(&(p, LeftOut::NotChosen));
+        self.series.points.iter().filter(move |point| !held(point.p))
+    }
+
+    pub(super) fn predict(&mut self, options: &Options) {
+        let held_back = self.left_out.iter().filter(|(_, why)| *why == LeftOut::NotChosen);
+        let mut asked: Vec<u32> =
+            held_back.map(|(p, _)| *p).chain(options.predict.iter().copied()).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        if self.form == Form::Evidence && !asked.is_empty() {
+            self.evidence = self.weigh(options.anchor_one);
+        }
+        self.predictions = asked.into_iter().map(|p| self.predicted(p)).collect();
+    }
+
+    /// Takes every point that was not held back: a sum of terms that are never negative has no use for
+    /// the paper's range of efficiencies.
+    fn weigh(&self, anchor_one: bool) -> Option<Evidence> {
+        let mut points: Vec<Measured> = Vec::new();
+        if anchor_one && self.series.points.iter().all(|point| point.p > 1) {
+            let work = self.relative_work_at(1.0)?;
+            let tau_s = self.s * work;
+            let computation = Some(Computation { mean_s: tau_s, most_s: Some(tau_s) });
+            points.push(Measured { p: 1.0, work, tau_s, computation });
+        }
+        let measured = |point: &Point| Measured {
+            p: f64::from(point.p),
+            work: self.relative_work(point),
+            tau_s: point.tau_s,
+            computation: point.sum_gamma_s.map(|sum| Computation {
+                mean_s: sum / f64::from(point.p),
+                most_s: point.chi_range_s.map(|(least, _)| point.tau_s - least),
+            }),
+        };
+        points.extend(self.kept().map(measured));
+        let (relative, freedom) = self.repetition_noise();
+        let runs: usize = self.kept().map(|point| point.spread.number).sum();
+        let repetitions = runs as f64 / self.kept().count().max(1) as f64;
+        Evidence::of(&points, (freedom > 0).then(|| noise_of_minimum(relative, repetitions)))
+    }
+
+    fn predicted(&self, p: u32) -> Prediction {
+        let measured = self.series.points.iter().find(|point| point.p == p);
+        let work = match measured {
+            Some(point) => Some(self.relative_work(point)),
+            None => self.relative_work_at(f64::from(p)),
+        };
+        let (tau_s, interval_s) = match (work, self.form) {
+            (None, _) => (Err(Unsupported::UnknownWork), None),
+            (Some(work), Form::Evidence) => self.by_evidence(p, work),
+            (Some(work), Form::ThreeTerms) => self.by_three_terms(p, work),
+        };
+        Prediction { p, tau_s, interval_s, measured_s: measured.map(|point| point.tau_s) }
+    }
+
+    fn by_evidence(&self, p: u32, work: f64) -> (Result<f64, Unsupported>, Option<Interval>) {
+        let largest = self.largest_measured();
+        let next = largest.saturating_mul(2);
+        let Some(evidence) = &self.evidence else {
+            return (Err(Unsupported::FewRankCounts(next)), None);
+        };
+        let forecast = evidence.at(f64::from(p), work);
+        if forecast.is_void() {
+            let holds = |p: &u32| {
+                let work = self.relative_work_at(f64::from(*p));
+                work.is_some_and(|work| !evidence.at(f64::from(*p), work).is_void())
+            };
+            let doublings = std::iter::successors(Some(largest), |p| p.checked_mul(2));
+            let beyond = doublings.take_while(|q| *q < p).take_while(holds).last();
+            return (Err(Unsupported::TooWide { beyond: beyond.unwrap_or(largest), next }), None);
+        }
+        (Ok(forecast.tau_s), Some(Interval { lo: forecast.lo_s, hi: forecast.hi_s }))
+    }
+
+    fn by_three_terms(&self, p: u32, work: f64) -> (Result<f64, Unsupported>, Option<Interval>) {
+        let Some(model) = &self.model else { return (Err(Unsupported::NoModel), None) };
+        let tau_s = model.curve.tau_s(f64::from(p), work);
+        if tau_s <= 0.0 {
+            return (Err(Unsupported::NotPositive), None);
+        }
+        let interval = model.replicas.as_ref().map(|r| r.prediction(f64::from(p), work));
+        (Ok(tau_s), interval.map(|interval| Interval { lo: interval.lo.max(0.0), ..interval }))
+    }
+}

@@ -1,0 +1,104 @@
+// Runs one kind of program once and prints p, tau, the sum of gamma and the largest gamma (seconds).
+//
+// Usage: simulated KIND strong-small|strong-large|weak
+#include "job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *payload;
+static MPI_Op nothing;
+static double gamma_of[8192], first_begin = 1e300, last_end;
+static int finished;
+
+static void no_operation(void *in, void *out, int *count, MPI_Datatype *type) {
+    (void)in, (void)out, (void)count, (void)type;
+}
+
+void compute(const struct job *job, double flops) {
+    double begin = MPI_Wtime();
+    if (flops > 0)
+        smpi_execute_flops(flops);
+    gamma_of[job->rank] += MPI_Wtime() - begin;
+}
+
+int count_of(double bytes) {
+    return bytes < 8 ? 8 : bytes > PAYLOAD / 2 ? PAYLOAD / 2 : (int)bytes;
+}
+
+void exchange(double bytes, int to, int from, MPI_Comm comm) {
+    MPI_Sendrecv(payload, count_of(bytes), MPI_BYTE, to, 0, payload + PAYLOAD / 2, count_of(bytes),
+                 MPI_BYTE, from, 0, comm, MPI_STATUS_IGNORE);
+}
+
+void allreduce(double bytes, MPI_Comm comm) {
+    MPI_Allreduce(payload, payload + PAYLOAD / 2, (count_of(bytes) + 7) / 8, MPI_DOUBLE, nothing, comm);
+}
+
+double uniform(unsigned a, unsigned b) {
+    unsigned long long z = a * 0x9E3779B97F4A7C15ull + b * 0xBF58476D1CE4E5B9ull + 1;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+}
+
+int whole_log2(int p) {
+    int log = 0;
+    while ((1 << log) < p)
+        log++;
+    return log;
+}
+
+MPI_Comm grid_of(int p, int dimensions, int *extents) {
+    int periodic[3] = {1, 1, 1};
+    MPI_Comm grid;
+    memset(extents, 0, sizeof(int) * (size_t)dimensions);
+    MPI_Dims_create(p, dimensions, extents);
+    MPI_Cart_create(MPI_COMM_WORLD, dimensions, extents, periodic, 0, &grid);
+    return grid;
+}
+
+int main(int argc, char **argv) {
+    const struct entry *families[] = {collectives, halos,          transposes, sweeps,
+                                      farms,       factorisations, uneven};
+    Kind run = NULL;
+    struct job job;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &job.p);
+    for (size_t family = 0; argc == 3 && family < sizeof families / sizeof *families; family++)
+        for (const struct entry *entry = families[family]; entry->name; entry++)
+            if (strcmp(entry->name, argv[1]) == 0)
+                run = entry->run;
+    if (!run) {
+        fprintf(stderr, "usage: simulated KIND strong-small|strong-large|weak\n");
+        return 2;
+    }
+    // Of 4 Gflop/s hosts: 50 ms and 800 ms of computing in all, or 4 ms a rank.
+    int weak = strcmp(argv[2], "weak") == 0, large = strcmp(argv[2], "strong-large") == 0;
+    job.flops = weak ? 1.6e7 * job.p : large ? 3.2e9 : 2e8;
+    job.bytes = weak ? 262144.0 * job.p : large ? 134217728.0 : 8388608.0;
+    job.iterations = 2;
+    if (!payload) {
+        payload = SMPI_SHARED_MALLOC(PAYLOAD);
+        MPI_Op_create(no_operation, 1, &nothing);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    run(&job);
+    double end = MPI_Wtime();
+    first_begin = fmin(first_begin, begin);
+    last_end = fmax(last_end, end);
+    if (++finished == job.p) {
+        double sum = 0, largest = 0;
+        for (int rank = 0; rank < job.p; rank++)
+            sum += gamma_of[rank], largest = fmax(largest, gamma_of[rank]);
+        printf("%d,%.9g,%.9g,%.9g\n", job.p, last_end - first_begin, sum, largest);
+        fflush(stdout);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
