@@ -193,6 +193,7 @@ mod tests {
         let options = Options { predict: vec![32, 1_000_000], ..Options::default() };
         let scaling = Scaling::new(&table, &options).unwrap();
         let screen = screen(&scaling, &[], false);
+        let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!screen.contains("Time stops falling at"), "{screen}");
         assert_eq!(screen.matches("times beyond the largest rank count fitted").count(), 1);
         assert!(screen.contains("Where time stops falling cannot be told: p_c = 316"), "{screen}");
