@@ -187,5 +187,9 @@ fn method_2_takes_the_papers_layout_of_64_processes_and_three_orders() {
     let offered = Basis::parse("N^3, N^2, N, 1/P, P, 1").expect("columns");
     let found = two_step(&points, ["P", "N"], Some(&offered), Method::Sparse, "test")
         .expect("three orders and five grids are enough");
-    assert!(found.survivors.iter().all(|columns| columns.len() > 1), "{:?}", found.survivors);
+    let slices = |k: usize| found.survivors[k].iter().map(|(_, _, of)| *of).max();
+    assert_eq!([slices(0), slices(1)], [Some(3), Some(5)], "along P, and along N");
+    let along_p: Vec<&str> =
+        found.survivors[0].iter().map(|(column, _, _)| column.text()).collect();
+    assert!(along_p.contains(&"1/P") && along_p.contains(&"P"), "{along_p:?}");
 }
