@@ -124,6 +124,28 @@ impl SyntheticRank {
         self.slot(thread, Slot { begin, word, peer, tag, bytes, request })
     }
 
+    /// A call with attributes that returned an error of that class.
+    pub fn says_failed(
+        &mut self,
+        name: &str,
+        (begin, end): (u64, u64),
+        said: Attributes,
+        error: u32,
+    ) -> &mut Self {
+        let Attributes { communicator, peer, tag, bytes, request } = said;
+        let word = slot_word(DURATION_ESCAPE, number_of(name), communicator);
+        self.slot(0, Slot { begin, word, peer, tag, bytes, request });
+        let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
+        self.slot(0, Slot { begin: end - begin, word, peer: error as i32, ..Slot::default() })
+    }
+
+    /// One request of the call before, completed with an error of that class.
+    pub fn request_failed(&mut self, said: Attributes, error: u32) -> &mut Self {
+        let Attributes { communicator, peer, tag, bytes, request } = said;
+        let word = slot_word(CONTINUES_REQUEST, CONTINUATION, communicator);
+        self.slot(0, Slot { begin: bytes.into(), word, peer, tag, bytes: error, request })
+    }
+
     /// A call with attributes that has not returned.
     pub fn says_open(&mut self, name: &str, begin: u64, said: Attributes) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = said;

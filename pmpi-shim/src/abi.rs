@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
+use trace_format::errors::ErrorClasses;
 use trace_format::layout::CANCELLED;
 
 use crate::mpi_library::Family;
@@ -181,15 +182,29 @@ pub unsafe fn read_status(status: usize) -> Said {
     }
 }
 
+/// The error classes that are treated by themselves.
+pub fn error_classes() -> ErrorClasses {
+    match FAMILY.load(Relaxed) {
+        OPEN_MPI => ErrorClasses::OPEN_MPI,
+        MPICH => ErrorClasses::MPICH,
+        _ => ErrorClasses::ABI,
+    }
+}
+
+/// Class of an error code, without asking MPI; never 0 for a code that is an error.
+pub fn error_class(code: i32) -> u32 {
+    let class = match FAMILY.load(Relaxed) {
+        // Both libraries of the ABI are MPICH's: the class stands in the low bits of their codes.
+        MPICH | ABI => code & 0x7f,
+        _ => code,
+    };
+    // A class that the program made may have no bits there.
+    if class == 0 { code as u32 } else { class as u32 }
+}
+
 /// Whether an error code says that the statuses hold one error each (MPI_ERR_IN_STATUS).
 pub fn is_in_status(code: usize) -> bool {
-    match FAMILY.load(Relaxed) {
-        OPEN_MPI => code as i32 == 18,
-        MPICH => code as i32 & 0x7f == 17,
-        // Both libraries of this ABI are MPICH's: the class stands in the low bits of their codes.
-        ABI => code as i32 & 0x7f == 19,
-        _ => false,
-    }
+    error_class(code as i32) == error_classes().in_status
 }
 
 /// Handle of MPI_DATATYPE_NULL.

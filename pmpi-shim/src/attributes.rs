@@ -358,27 +358,32 @@ pub unsafe fn after<P: Procedure>(
     result: usize,
 ) -> *mut Slot {
     let plan = &P::PLAN;
-    let success = result as i32 == 0;
     // SAFETY: the caller's promise; on success MPI has written what the procedure returns, and has
     // accepted its datatypes.
     unsafe {
+        if matches!(plan.shape, Shape::All | Shape::Any | Shape::Some) {
+            return after_several(block, plan, slot, arguments, call, result);
+        }
+        if result as i32 != 0 {
+            after_failure(block, plan, slot, arguments, call, result);
+            return slot;
+        }
         if call.unresolved
-            && success
             && let Some(both) = bytes::<P>(block, arguments, call.facts, Sizes::Asked)
         {
             store_bytes::<P>(block, slot, call.first, both);
         }
-        if plan.request_out != NONE && success {
+        if plan.request_out != NONE {
             let request = abi::handle_at(arguments[plan.request_out as usize]);
             (*slot).request = abi::request_key(request);
         }
-        if plan.message != NONE && plan.receive.datatype == NONE && success {
+        if plan.message != NONE && plan.receive.datatype == NONE {
             let message = abi::handle_at(arguments[plan.message as usize]);
             (*slot).request = abi::request_key(message);
         }
         match plan.shape {
             Shape::One => {
-                if success && call.status != 0 {
+                if call.status != 0 {
                     let said = abi::read_status(call.status);
                     write_said(slot, said);
                     store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
@@ -387,19 +392,13 @@ pub unsafe fn after<P: Procedure>(
                     }
                 }
             }
-            Shape::All | Shape::Any | Shape::Some => {
-                return after_several(block, plan, slot, arguments, call, result);
-            }
             Shape::SendReceive => {
-                if success && call.status != 0 {
-                    let said = abi::read_status(call.status);
-                    (*call.first).begin = said.bytes;
-                    (*call.first).peer = said.source;
-                    (*call.first).tag = said.tag;
+                if call.status != 0 {
+                    write_half(call.first, abi::read_status(call.status));
                 }
             }
             _ => {
-                if plan.receives && plan.status != NONE && success && call.status != 0 {
+                if plan.receives && plan.status != NONE && call.status != 0 {
                     let said = abi::read_status(call.status);
                     if plan.object == NONE {
                         write_said(slot, said);
@@ -409,6 +408,75 @@ pub unsafe fn after<P: Procedure>(
             }
         }
         slot
+    }
+}
+
+/// [`after`] for a call that returned an error. What it says of itself are its arguments; but where a
+/// message was longer than its buffer it was received all the same, and its status says which.
+#[cold]
+#[inline(never)]
+unsafe fn after_failure(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    slot: *mut Slot,
+    arguments: &[usize],
+    call: &mut Call,
+    result: usize,
+) {
+    let truncated = abi::error_class(result as i32) == abi::error_classes().truncate;
+    // SAFETY: the promises of `after`; libraries write the status of a message that they cut.
+    unsafe {
+        match plan.shape {
+            _ if call.status == 0 => {}
+            Shape::One => {
+                let request = arguments[plan.request as usize];
+                if plan.request_by_value || (*slot).request == 0 {
+                    return;
+                }
+                // A request that is refused stays as it is.
+                if truncated || abi::request_key(abi::handle_at(request)) == 0 {
+                    call.communicator = COMPLETED;
+                    if truncated {
+                        let said = abi::read_status(call.status);
+                        write_said(slot, said);
+                        write_moved(block, slot, said.bytes);
+                    }
+                }
+            }
+            Shape::SendReceive if truncated => {
+                write_half(call.first, abi::read_status(call.status));
+            }
+            _ if truncated && plan.receives && plan.status != NONE && plan.object == NONE => {
+                let said = abi::read_status(call.status);
+                write_said(slot, said);
+                write_moved(block, slot, said.bytes);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Stores the bytes of a status into the event's slot, or into a continuation where they do not fit.
+unsafe fn write_moved(block: *mut ThreadBlock, slot: *mut Slot, bytes: u64) {
+    // SAFETY: the caller's slot; reserved slots are free behind every event.
+    unsafe {
+        if bytes < u64::from(BYTES_ESCAPE) {
+            (*slot).bytes = bytes as u32;
+        } else {
+            (*slot).bytes = BYTES_ESCAPE;
+            write_bytes(block, bytes, 0);
+        }
+    }
+}
+
+/// Writes what a status says into the receiving half of a call that sends and receives.
+#[inline(always)]
+unsafe fn write_half(half: *mut Slot, said: abi::Said) {
+    // SAFETY: the caller's slot.
+    unsafe {
+        (*half).begin = said.bytes;
+        (*half).peer = said.source;
+        (*half).tag = said.tag;
     }
 }
 
@@ -433,6 +501,7 @@ unsafe fn after_several(
 ) -> *mut Slot {
     let success = result as i32 == 0;
     let stride = abi::status_bytes();
+    let array = arguments[plan.request as usize];
     // SAFETY: the promises of `after`: statuses and indices are written as far as MPI says; the
     // handles were copied before the call.
     unsafe {
@@ -440,14 +509,34 @@ unsafe fn after_several(
             return slot;
         }
         let status = |index: usize| call.status + index * stride;
+        let left = writes_requests_before(plan)
+            && call.own
+            && ignored_statuses::left_pending(array, call.requests, call.status);
+        // Each status has an error of its own then, and some requests may have completed.
+        let each = left || abi::is_in_status(result);
+        let is_gone = |index: usize| {
+            abi::request_key(abi::handle_at(array + index * abi::handle_stride())) == 0
+        };
+        // MPI has accepted the arguments then; a test says whether it speaks of all requests.
+        let all =
+            each && (plan.flag == NONE || *(arguments[plan.flag as usize] as *const i32) != 0);
+        // Class of the error of a request that completed; `None` where it did not.
+        let completion = |index: usize, order: usize| {
+            let error = if each { abi::error_class(abi::status_error(status(order))) } else { 0 };
+            let done = error != abi::error_classes().pending
+                && (success || is_gone(index) || all && ignored_statuses::knows_persistent());
+            done.then_some(error)
+        };
         if writes_requests_before(plan) {
-            let array = arguments[plan.request as usize];
-            let left =
-                call.own && ignored_statuses::left_pending(array, call.requests, call.status);
-            let each = left || abi::is_in_status(result);
             for index in 0..call.requests {
-                if success && !left || each && abi::status_error(status(index)) == 0 {
-                    completions::complete(call.first.add(index), abi::read_status(status(index)));
+                let error = match success && !left {
+                    true => Some(0),
+                    false if each => completion(index, index),
+                    false => None,
+                };
+                if let Some(error) = error {
+                    let said = abi::read_status(status(index));
+                    completions::complete(call.first.add(index), said, error);
                 }
             }
             if left {
@@ -456,23 +545,27 @@ unsafe fn after_several(
             return slot;
         }
         let handles = (*block).handles;
-        if handles.is_null() || !success {
+        if handles.is_null() {
             return slot;
         }
         if matches!(plan.shape, Shape::Any) {
-            let index = *(arguments[plan.index as usize] as *const i32);
-            if index >= 0 && (index as usize) < call.requests {
+            // Where the call failed, its index may not have been written: what is gone was completed.
+            let was_there = |index: &usize| abi::request_key(*handles.add(*index)) != 0;
+            let index = if success {
+                usize::try_from(*(arguments[plan.index as usize] as *const i32)).ok()
+            } else {
+                (0..call.requests).filter(was_there).find(|index| is_gone(*index))
+            };
+            if let Some(index) = index.filter(|index| *index < call.requests) {
                 let said = abi::read_status(call.status);
                 write_said(slot, said);
-                if said.bytes < u64::from(BYTES_ESCAPE) {
-                    (*slot).bytes = said.bytes as u32;
-                } else {
-                    (*slot).bytes = BYTES_ESCAPE;
-                    write_bytes(block, said.bytes, 0);
-                }
-                (*slot).request = abi::request_key(*handles.add(index as usize));
-                call.communicator = COMPLETED | said.cancelled;
+                write_moved(block, slot, said.bytes);
+                (*slot).request = abi::request_key(*handles.add(index));
+                call.communicator = COMPLETED | if success { said.cancelled } else { 0 };
             }
+            return slot;
+        }
+        if !success && !each {
             return slot;
         }
         // All of them, or those that the indices name.
@@ -486,9 +579,11 @@ unsafe fn after_several(
         let Some(slot) = window::with_room(block, slot, completed) else { return slot };
         for order in 0..completed {
             let index = if indices.is_null() { order } else { *indices.add(order) as usize };
-            if index < call.requests {
+            if index < call.requests
+                && let Some(error) = completion(index, order)
+            {
                 let said = abi::read_status(status(order));
-                completions::write_completed(block, *handles.add(index), said);
+                completions::write_completed(block, *handles.add(index), said, error);
             }
         }
         slot

@@ -41,6 +41,8 @@ pub struct CommunicatorFacts {
     pub out_neighbours: i32,
     /// Bits of neighbours that are MPI_PROC_NULL: the edges of a Cartesian topology.
     pub missing_neighbours: u64,
+    /// What it is called on all its members: goes into the hashes of those that are made from it.
+    identity: u64,
 }
 
 static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
@@ -52,6 +54,7 @@ static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
     in_neighbours: 0,
     out_neighbours: 0,
     missing_neighbours: 0,
+    identity: 0,
 };
 
 /// Moves on whenever a handle is freed.
@@ -102,8 +105,8 @@ pub fn begin(library: &MpiLibrary) {
         next_id: COMMUNICATOR_WORLD,
         ..Registry::default()
     };
-    new.register(world, COMMUNICATOR_UNKNOWN, 0, 0);
-    new.register(comm_self, COMMUNICATOR_UNKNOWN, 0, 0);
+    new.register(world, 0, COMMUNICATOR_UNKNOWN, 0, 0);
+    new.register(comm_self, 0, COMMUNICATOR_UNKNOWN, 0, 0);
     debug_assert_eq!(new.next_id, COMMUNICATOR_SELF + 1);
     *registry() = Some(new);
 }
@@ -135,6 +138,10 @@ fn hash_of(ranks: &[i64], seed: u64) -> u64 {
     })
 }
 
+fn identity_of(hash: u64, instance: u32) -> u64 {
+    (hash ^ u64::from(instance)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
+}
+
 /// What an inquiry that takes a handle and an int to write says.
 pub fn ask(name: &CStr, handle: usize) -> Option<i32> {
     let mut value = 0i32;
@@ -163,9 +170,13 @@ impl Registry {
         known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
     }
 
+    /// Registers a communicator. `origin` is the handle of the one that all its members made it from, 0
+    /// where they did not: members may make others from different parents in different orders, so each
+    /// parent's are counted by themselves.
     fn register(
         &mut self,
         handle: usize,
+        origin: usize,
         parent: u16,
         made_by: u16,
         seed: u64,
@@ -180,6 +191,7 @@ impl Registry {
         } else {
             Vec::new()
         };
+        let seed = seed ^ self.communicators.get(&origin).map_or(0, |parent| parent.identity);
         // Both sides of an intercommunicator must find the same hash: order the two groups.
         let (own, other) = (hash_of(&members, seed), hash_of(&remote, seed));
         let hash = if inter { own.min(other) ^ own.max(other).rotate_left(17) } else { own };
@@ -209,10 +221,14 @@ impl Registry {
             in_neighbours,
             out_neighbours,
             missing_neighbours,
+            identity: identity_of(hash, instance),
         };
         // A place that another thread may still hold a pointer to is never written again: what is
         // recycled is the id. A few bytes stay behind for each freed communicator.
         let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+        // Its first member of this world: rank 0 may be of another, whose files are not beside these.
+        let first = members.iter().position(|rank| *rank >= 0);
+        let lists = first.is_some_and(|first| first as i32 == rank);
         peers::know_members(id, if inter { &remote } else { &members });
         self.communicators.insert(handle, kept);
         let _ = define(&Definition::Communicator(Communicator {
@@ -223,8 +239,8 @@ impl Registry {
             size: size as u32,
             rank: rank.max(0) as u32,
             inter,
-            members: if rank == 0 { runs(&members) } else { Vec::new() },
-            remote_members: if rank == 0 { runs(&remote) } else { Vec::new() },
+            members: if lists { runs(&members) } else { Vec::new() },
+            remote_members: if lists { runs(&remote) } else { Vec::new() },
             remote_size: remote_size as u32,
             parent,
             made_by,
@@ -375,10 +391,17 @@ fn look_up(handle: usize) -> &'static CommunicatorFacts {
     registry().as_ref().and_then(|r| r.communicators.get(&handle).copied()).unwrap_or(&UNKNOWN)
 }
 
-/// Registers a communicator that a call has just made.
+/// Registers a communicator that a call has just made from the one of handle `origin`, 0 where its
+/// members did not all make it from one.
 #[cold]
 #[inline(never)]
-pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64, asked: bool) -> u16 {
+pub fn made(
+    handle: usize,
+    origin: usize,
+    (parent, made_by): (u16, u16),
+    seed: u64,
+    asked: bool,
+) -> u16 {
     let _own = OwnWork::begin();
     let mut guard = registry();
     let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
@@ -392,7 +415,7 @@ pub fn made(handle: usize, parent: u16, made_by: u16, seed: u64, asked: bool) ->
         // Freed where we did not see it; its handle has come again.
         registry.forget(handle);
     }
-    let facts = registry.register(handle, parent, made_by, seed);
+    let facts = registry.register(handle, origin, parent, made_by, seed);
     drop(guard);
     forget_handles();
     facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
@@ -415,7 +438,7 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
     }
     // Registering the parent's handle anew gives the definition that the duplicate needs.
     let kept = registry.communicators.get(&parent_handle).copied();
-    let facts = registry.register(parent_handle, parent, made_by, 0);
+    let facts = registry.register(parent_handle, parent_handle, parent, made_by, 0);
     if let Some(kept) = kept {
         registry.communicators.insert(parent_handle, kept);
     }

@@ -84,13 +84,14 @@ pub unsafe fn write_requests(block: *mut ThreadBlock, array: usize, count: usize
     }
 }
 
-/// Completes a slot that [`write_requests`] wrote.
+/// Completes a slot that [`write_requests`] wrote; `error` is the class of the operation's error, 0 none.
 ///
 /// # Safety
 /// `slot` is such a slot of this thread.
-pub unsafe fn complete(slot: *mut Slot, said: Said) {
+pub unsafe fn complete(slot: *mut Slot, said: Said, error: u32) {
     // SAFETY: the caller's promise.
     unsafe {
+        (*slot).bytes = error;
         (*slot).begin = said.bytes;
         (*slot).peer = said.source;
         (*slot).tag = said.tag;
@@ -98,16 +99,16 @@ pub unsafe fn complete(slot: *mut Slot, said: Said) {
     }
 }
 
-/// Writes a continuation slot for a request that was completed.
+/// Writes a continuation slot for a request that was completed; `error` as in [`complete`].
 ///
 /// # Safety
 /// `block` is the calling thread's, with room for the slot.
-pub unsafe fn write_completed(block: *mut ThreadBlock, request: usize, said: Said) {
+pub unsafe fn write_completed(block: *mut ThreadBlock, request: usize, said: Said, error: u32) {
     // SAFETY: the caller's promise.
     unsafe {
         let slot = (*block).cursor;
         slot.write(Slot { request: abi::request_key(request), ..Slot::default() });
-        complete(slot, said);
+        complete(slot, said, error);
         (*block).cursor = slot.add(1);
     }
 }

@@ -37,6 +37,11 @@ pub fn persistent() {
     PERSISTENT.store(true, Relaxed);
 }
 
+/// Whether the program ever made a persistent request: such a one keeps its handle when it completes.
+pub fn knows_persistent() -> bool {
+    PERSISTENT.load(Relaxed)
+}
+
 /// Whether a wait for all, given `statuses` of ours that were zeroed, has left requests pending that it
 /// would have given up without them.
 ///

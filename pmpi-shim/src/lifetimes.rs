@@ -111,7 +111,14 @@ pub unsafe fn define(
                 )))
             } else {
                 let asked = plan.asks_communicator;
-                let made = communicators::made(handle, communicator, plan.function, seed, asked);
+                // With a leader or a root, other members name another communicator.
+                let shared = plan.communicator != NONE && plan.peer == NONE;
+                let origin = match shared {
+                    true => abi::handle(arguments[plan.communicator as usize]),
+                    false => 0,
+                };
+                let made = (communicator, plan.function);
+                let made = communicators::made(handle, origin, made, seed, asked);
                 Some(u32::from(made))
             }
         } else if plan.new_object != NONE {

@@ -11,6 +11,7 @@ use trace_format::layout::{
     CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_OPEN, Slot, ToolReason, slot_word,
 };
 
+use crate::abi;
 use crate::attributes::{self, OwnStatuses};
 use crate::clock_schedule::{self, waits_for_all};
 use crate::counter;
@@ -82,7 +83,7 @@ pub unsafe fn recorded_plain<A: Invoke>(
         open(slot, begin, function, 0);
         let result = arguments.invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
-        close(block, slot, duration, function, 0);
+        close_call(block, slot, duration, (function, 0), result);
         leave(block);
         result
     }
@@ -139,7 +140,7 @@ where
             if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
                 polls::merge(block, slot, begin, duration, function, 0);
             } else {
-                close(block, slot, duration, function, 0);
+                close_call(block, slot, duration, (function, 0), result);
             }
             // Other threads may be recording attributes while this one has no space.
             lifetimes::forget::<P>(doomed, result);
@@ -161,7 +162,7 @@ where
         } else {
             let first = slot;
             let slot = attributes::after::<P>(block, slot, &arguments, &mut call, result);
-            close(block, slot, duration, function, call.communicator);
+            close_call(block, slot, duration, (function, call.communicator), result);
             lifetimes::forget::<P>(doomed, result);
             if slot != first {
                 window::tool_event(block, ToolReason::Window, begin.wrapping_add(duration));
@@ -210,6 +211,29 @@ pub unsafe fn close(
     }
 }
 
+/// Completes the event of an MPI call that returned `result`.
+///
+/// # Safety
+/// As [`close`].
+#[inline(always)]
+unsafe fn close_call(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    duration: u64,
+    (function, communicator): (u16, u16),
+    result: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // One comparison for both: an error code stands above every duration that fits.
+        if duration | (result as u64) << 32 < u64::from(DURATION_ESCAPE) {
+            publish(slot, slot_word(duration as u32, function, communicator));
+        } else {
+            close_with_more(block, slot, duration, (function, communicator), result as i32);
+        }
+    }
+}
+
 /// [`close`] for a duration that does not fit the slot.
 #[cold]
 #[inline(never)]
@@ -220,10 +244,25 @@ unsafe fn close_long(
     function: u16,
     communicator: u16,
 ) {
+    // SAFETY: the caller's promise.
+    unsafe { close_with_more(block, slot, duration, (function, communicator), 0) };
+}
+
+/// [`close_call`] where the duration does not fit the slot, or the call failed: its continuation has both.
+#[cold]
+#[inline(never)]
+unsafe fn close_with_more(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    duration: u64,
+    (function, communicator): (u16, u16),
+    code: i32,
+) {
     // SAFETY: the promises of `close`; one of the reserved slots is still free behind the event.
     unsafe {
         let more = (*block).cursor;
         (&raw mut (*more).begin).write_volatile(duration);
+        (*more).peer = if code == 0 { 0 } else { abi::error_class(code) as i32 };
         publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
         (*block).cursor = more.add(1);
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));

@@ -14,6 +14,7 @@ use trace_format::functions::{self, Class, class_of, is_light, moves_bytes};
 use trace_format::layout::*;
 use trace_format::totals::*;
 
+use crate::abi;
 use crate::peers::{Peers, peers};
 use crate::region;
 use crate::trace_file;
@@ -70,6 +71,8 @@ struct Call {
     received: u64,
     /// Number of polls and ticks inside them.
     polls: Option<(u64, u64)>,
+    /// Class of the error that it returned.
+    error: u32,
 }
 
 fn join(low: u32, high: u32) -> u64 {
@@ -80,7 +83,9 @@ impl Call {
     fn add(&mut self, more: &Slot) {
         let peer_and_tag = join(more.peer as u32, more.tag as u32);
         match more.duration() {
-            CONTINUES_DURATION => self.duration = Some(more.begin),
+            CONTINUES_DURATION => {
+                (self.duration, self.error) = (Some(more.begin), more.peer as u32);
+            }
             CONTINUES_BYTES => self.bytes = Some((more.begin, peer_and_tag)),
             CONTINUES_RECEIVE => self.received = more.begin,
             CONTINUES_POLLS => {
@@ -241,8 +246,13 @@ impl ThreadTotals {
     fn count(&mut self, call: &Call, kind: Kind, peers: &Peers) {
         let slot = &call.slot;
         let compute = kind.class == Class::Compute;
+        let collective = kind.class == Class::Collective;
+        let took_place = call.error == 0 || abi::error_classes().took_place(call.error, collective);
+        let nobody = kind.has_peer && slot.peer == abi::proc_null();
         let (sent, received) = match () {
             () if compute => (join(slot.bytes, slot.request), 0),
+            () if !took_place => (0, 0),
+            () if kind.moves && nobody => (0, call.received),
             () if kind.moves => call.sent_and_received(kind),
             () => (0, 0),
         };
@@ -273,7 +283,11 @@ impl ThreadTotals {
             let work = f64::from_bits(join(slot.peer as u32, slot.tag as u32));
             entry.work = (f64::from_bits(entry.work) + work).to_bits();
         }
-        if kind.class == Class::Collective {
+        if call.error != 0 {
+            let detail = failed_detail(slot.function(), call.error);
+            self.entry(FAILED_CALLS, 0, 0, detail).count += 1;
+        }
+        if collective && took_place {
             let detail = u32::from(slot.communicator());
             self.entry(COLLECTIVES_ON, 0, 0, detail).count += 1;
         }
@@ -283,11 +297,12 @@ impl ThreadTotals {
     /// then the last one, which stands for everything that found none.
     fn entry(&mut self, function: u16, peer: u8, size: u8, detail: u32) -> &mut TotalsEntry {
         let key = match function {
-            COLLECTIVES_ON => (function, 0, 0, detail),
+            COLLECTIVES_ON | FAILED_CALLS => (function, 0, 0, detail),
             _ => (function, peer, size, 0),
         };
         let whole = match function {
             COLLECTIVES_ON => (function, ANY_CLASS, ANY_CLASS, u32::MAX),
+            FAILED_CALLS => (function, ANY_CLASS, ANY_CLASS, 0),
             _ => (function, ANY_CLASS, ANY_CLASS, 0),
         };
         let position = self.position(key, MOST_ENTRIES - KEPT_FREE);

@@ -176,7 +176,8 @@ pub const CONTINUATION: u16 = 4;
 /// First function number of the table that the file header names.
 pub const FIRST_FUNCTION: u16 = 16;
 
-/// A continuation whose `begin` field is the event's full duration in ticks.
+/// A continuation whose `begin` field is the event's full duration in ticks; `peer` is the error class
+/// ([`crate::errors`]) of a call that returned an error, else 0.
 pub const CONTINUES_DURATION: u32 = 1;
 /// A continuation that carries byte counts that do not fit the event's slot: `begin` the bytes sent,
 /// `peer` (low half) and `tag` (high half) the bytes received.
@@ -186,7 +187,7 @@ pub const CONTINUES_BYTES: u32 = 2;
 pub const CONTINUES_RECEIVE: u32 = 3;
 /// A continuation for one request of a call on several: `request`, and, where the request was
 /// completed ([`COMPLETED`] in the communicator's field), `peer`, `tag` and, as a `u64` in `begin`,
-/// bytes from its status.
+/// bytes from its status; `bytes` is the error class of its status, 0 where it succeeded.
 pub const CONTINUES_REQUEST: u32 = 4;
 /// A continuation that makes its event a run of empty polls: `begin` the ticks inside the calls,
 /// `peer` and `tag` (low, high) their number, `bytes` and `request` (low, high) the ticks from the

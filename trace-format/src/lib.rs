@@ -20,6 +20,7 @@ pub mod compute;
 pub mod counters;
 pub mod encoding;
 pub mod environment;
+pub mod errors;
 pub mod functions;
 pub mod header;
 pub mod layout;

@@ -338,6 +338,7 @@ impl RankFile {
                 peer: slot.peer,
                 tag: slot.tag,
                 bytes: slot.begin,
+                error: slot.bytes,
             }
         })
     }

@@ -81,6 +81,15 @@ pub const ANY_CLASS: u8 = 255;
 /// In the place of a function: collective operations on the communicator whose local id is `detail`;
 /// only `count` is used.
 pub const COLLECTIVES_ON: u16 = 5;
+/// In the place of a function: calls that returned an error; only `count` is used, `detail` is
+/// [`failed_detail`]. They are among their function's calls, too.
+pub const FAILED_CALLS: u16 = 6;
+
+/// The `detail` of [`FAILED_CALLS`]: function and error class.
+pub const fn failed_detail(function: u16, error: u32) -> u32 {
+    let error = if error < u16::MAX as u32 { error } else { u16::MAX as u32 };
+    function as u32 | error << 16
+}
 
 /// Whom a call was with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,13 +131,13 @@ impl PeerClass {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TotalsEntry {
-    /// Function number, or [`COLLECTIVES_ON`].
+    /// Function number, [`COLLECTIVES_ON`] or [`FAILED_CALLS`].
     pub function: u16,
     /// A [`PeerClass`] as its number, or [`ANY_CLASS`].
     pub peer_class: u8,
     /// A [`size_class`], or [`ANY_CLASS`].
     pub size_class: u8,
-    /// Local id of the communicator of [`COLLECTIVES_ON`]; else 0.
+    /// Local id of the communicator of [`COLLECTIVES_ON`]; of [`FAILED_CALLS`] see there; else 0.
     pub detail: u32,
     /// Calls.
     pub count: u64,

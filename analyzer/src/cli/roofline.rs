@@ -136,6 +136,12 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
             findings.sweeps.push(Sweep::read(&text, source).map_err(CommandError::failed)?);
         }
     }
+    if !findings.what_if.is_empty() && findings.runs.is_empty() && findings.systems.is_empty() {
+        return Err(CommandError::usage(
+            "--what-if changes a run or a published system (--example); an output of `kernels \
+             roofline` has only measured points",
+        ));
+    }
     if let Some(directory) = &arguments.svg {
         let all = figures(&findings);
         let named: Vec<(&str, String)> =

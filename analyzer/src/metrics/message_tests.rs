@@ -118,3 +118,46 @@ fn level_0_knows_no_messages() {
         .collect();
     assert_eq!(metrics_of(&ranks, &Selection::Whole).messages, None);
 }
+
+#[test]
+fn early_messages_of_threads_that_share_a_channel_say_nothing_of_the_clocks() {
+    let ranks = |second: i32| {
+        let mut ranks: Vec<_> =
+            (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
+        // By the order of begins the first send meets the first receive, whoever meant which.
+        ranks[0].says_on(0, "MPI_Send", 20 * MS, 21 * MS, on_world(1, 1, 8));
+        ranks[0].says_on(1, "MPI_Send", 50 * MS, 51 * MS, on_world(1, second, 8));
+        ranks[1].says_on(0, "MPI_Recv", 10 * MS, 52 * MS, on_world(0, 1, 8));
+        ranks[1].says_on(1, "MPI_Recv", 11 * MS, 22 * MS, on_world(0, second, 8));
+        for rank in &mut ranks {
+            rank.finalize(100 * MS, 100 * MS + 10);
+        }
+        metrics_of(&ranks, &Selection::Whole).messages.unwrap()
+    };
+    let shared = ranks(1);
+    assert_eq!((shared.early, shared.early_ambiguous), (0, 1));
+    assert!(shared.notes().iter().any(|note| note.contains("ambiguous")));
+    let apart = ranks(2);
+    assert_eq!((apart.early, apart.early_ambiguous), (1, 0));
+}
+
+#[test]
+fn what_goes_to_nobody_or_is_refused_is_sent_nowhere() {
+    let mut ranks: Vec<_> = (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
+    ranks[0].says("MPI_Send", 2 * MS, 3 * MS, on_world(1, 1, 1000));
+    // MPI_PROC_NULL of Open MPI.
+    ranks[0].says("MPI_Send", 4 * MS, 5 * MS, on_world(-2, 1, 500));
+    ranks[0].says_failed("MPI_Send", (6 * MS, 7 * MS), on_world(1, 1, 300), 3);
+    ranks[1].says("MPI_Recv", 2 * MS, 4 * MS, on_world(0, 1, 1000));
+    for rank in &mut ranks {
+        rank.finalize(100 * MS, 100 * MS + 10);
+    }
+    let metrics = metrics_of(&ranks, &Selection::Whole);
+    let sends = metrics.calls.iter().find(|call| call.function == "MPI_Send").unwrap();
+    assert_eq!((sends.count, sends.bytes), (3, Some(1000)));
+    assert_eq!(metrics.messages.as_ref().unwrap().total.bytes, 1000);
+    assert_eq!((metrics.ranks[0].failed, metrics.ranks[1].failed), (1, 0));
+    let failed: Vec<_> = metrics.failed.iter().map(|f| (f.function.as_str(), f.count)).collect();
+    assert_eq!((failed, metrics.failed[0].error.as_str()), (vec![("MPI_Send", 1)], "MPI_ERR_TYPE"));
+    assert!(metrics.notes.iter().any(|note| note.contains("1 call returned an error")));
+}

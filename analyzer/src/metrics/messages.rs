@@ -135,6 +135,9 @@ pub struct MessageMetrics {
     /// Messages that arrive before they are sent by the ranks' counters as they stand, without
     /// alignment.
     pub early_unaligned: u64,
+    /// Messages that arrive before they are sent where several threads share communicator, ranks and tag:
+    /// which send met which receive is not certain there. They are not in the three before.
+    pub early_ambiguous: u64,
     /// Sends and receives without a partner.
     pub unmatched: BTreeMap<Reason, Sides>,
     /// By sender and receiver.
@@ -151,6 +154,12 @@ impl MessageMetrics {
     /// Sends and receives without a partner.
     pub fn unmatched_count(&self) -> u64 {
         self.unmatched.values().map(|sides| sides.sends + sides.receives).sum()
+    }
+
+    fn add_early(&mut self, early: Early) {
+        self.early += early.count;
+        self.early_beyond_bound += early.beyond_bound;
+        self.early_unaligned += early.unaligned;
     }
 
     /// Matches a run and sums what lies in a selection; `None` when no rank recorded attributes.
@@ -175,11 +184,12 @@ impl MessageMetrics {
             row_of: &row_of,
             sizes: vec![Traffic::default(); SIZE_CLASSES],
             pairs: FxHashMap::default(),
+            channels: FxHashMap::default(),
             metrics: Self { communicators: rows.clone(), ..Self::default() },
         };
         let threads = rayon::current_num_threads();
         let shares = matching::match_in_shares(run, timeline, communicators, threads, new_tally);
-        let (summary, tally) = match shares.map(merge) {
+        let (summary, mut tally) = match shares.map(merge) {
             Some(Some(all)) => all,
             _ => {
                 let mut tally = new_tally();
@@ -187,6 +197,7 @@ impl MessageMetrics {
                 (summary, tally)
             }
         };
+        tally.settle_early();
         *gathering = tally.gathering;
         let mut metrics = tally.metrics;
         metrics.summary = summary;
@@ -208,6 +219,10 @@ impl MessageMetrics {
             self.summary.size_mismatches,
             "messages of another size than their receive says: matching, or the trace, is wrong",
         );
+        note(
+            self.summary.truncated,
+            "messages were longer than their receive's buffer and were truncated (MPI_ERR_TRUNCATE)",
+        );
         note(self.summary.unknown_requests, "requests were completed whose making is not recorded");
         note(
             self.summary.unknown_collectives,
@@ -225,6 +240,12 @@ impl MessageMetrics {
             self.early,
             "messages arrive before they are sent: times across ranks are off by more than they took; \
              --causal moves them apart",
+        );
+        note(
+            self.early_ambiguous,
+            "messages seem to arrive before they are sent where several threads of a rank use the same \
+             communicator, partner and tag: which send met which receive is ambiguous there, and says \
+             nothing about the clocks",
         );
         notes
     }
@@ -245,13 +266,13 @@ fn size_class(class: u32, traffic: Traffic) -> SizeClass {
 
 /// Rows of the table, those made alike together, and the row of each communicator.
 fn rows(table: &CommunicatorTable) -> (Vec<CommunicatorMetrics>, Vec<usize>) {
-    type Alike<'a> = (bool, u64, Option<&'a str>, Option<&'a str>);
+    type Alike<'a> = (bool, Option<&'a [Members; 2]>, Option<&'a str>, Option<&'a str>);
     let mut rows: Vec<CommunicatorMetrics> = Vec::new();
     let mut known: BTreeMap<Alike, usize> = BTreeMap::new();
     let row_of = table.entries().iter().map(|entry| {
         let alike = (
             entry.own,
-            if entry.own { 0 } else { entry.hash },
+            (!entry.own).then_some(&entry.groups),
             entry.name.as_deref(),
             entry.made_by.as_deref(),
         );
@@ -302,7 +323,27 @@ struct Tally<'a> {
     sizes: Vec<Traffic>,
     /// By sender and receiver.
     pairs: FxHashMap<(u32, u32), Traffic>,
+    /// What ranks with several threads exchange: by communicator, sender, receiver and tag.
+    channels: FxHashMap<(u32, u32, u32, i32), ThreadedChannel>,
     metrics: MessageMetrics,
+}
+
+/// Messages that arrive before they are sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Early {
+    count: u64,
+    beyond_bound: u64,
+    unaligned: u64,
+}
+
+/// Messages that cannot overtake each other, of ranks with several threads.
+#[derive(Debug, Clone, Copy)]
+struct ThreadedChannel {
+    /// Threads of the first message's sender and receiver.
+    threads: (u32, u32),
+    /// Whether other threads use it, too: MPI orders only what one thread does after another.
+    shared: bool,
+    early: Early,
 }
 
 impl Tally<'_> {
@@ -311,21 +352,57 @@ impl Tally<'_> {
         selection.is_some_and(|selection| selection.counts(begin_ticks))
     }
 
-    fn count_early(&mut self, message: &Message) {
+    fn early(&self, message: &Message) -> Early {
         let (send, receive) = (&message.send, &message.receive);
-        let (Some(end_s), Some(end_ticks)) = (receive.end_s, receive.end_ticks) else { return };
-        self.metrics.early_unaligned += u64::from(end_ticks < send.begin_ticks);
+        let mut early = Early::default();
+        let (Some(end_s), Some(end_ticks)) = (receive.end_s, receive.end_ticks) else {
+            return early;
+        };
+        early.unaligned = u64::from(end_ticks < send.begin_ticks);
         if end_s >= send.begin_s {
-            return;
+            return early;
         }
-        self.metrics.early += 1;
+        early.count = 1;
         let bound_ns = |rank: u32, ticks: u64| {
             self.timeline.ranks[self.run.position_of(rank)?].clock.bound_ns_at(ticks)
         };
         let sent = bound_ns(send.rank, send.begin_ticks);
         let bounds = sent.zip(bound_ns(receive.rank, end_ticks));
         let beyond = bounds.is_some_and(|(a, b)| (send.begin_s - end_s) * 1e9 > a + b);
-        self.metrics.early_beyond_bound += u64::from(beyond);
+        early.beyond_bound = u64::from(beyond);
+        early
+    }
+
+    fn has_threads(&self, rank: u32) -> bool {
+        let position = self.run.position_of(rank);
+        position.is_some_and(|position| self.run.ranks[position].threads.len() > 1)
+    }
+
+    fn count_early(&mut self, message: &Message) {
+        let early = self.early(message);
+        let (send, receive) = (&message.send, &message.receive);
+        if !self.has_threads(send.rank) && !self.has_threads(receive.rank) {
+            self.metrics.add_early(early);
+            return;
+        }
+        let threads = (send.thread, receive.thread);
+        let key = (message.communicator, send.rank, receive.rank, message.tag);
+        let new = ThreadedChannel { threads, shared: false, early: Early::default() };
+        let channel = self.channels.entry(key).or_insert(new);
+        channel.shared |= channel.threads != threads;
+        channel.early.count += early.count;
+        channel.early.beyond_bound += early.beyond_bound;
+        channel.early.unaligned += early.unaligned;
+    }
+
+    /// Counts what waited until all users of its channel were known.
+    fn settle_early(&mut self) {
+        for channel in std::mem::take(&mut self.channels).into_values() {
+            match channel.shared {
+                true => self.metrics.early_ambiguous += channel.early.count,
+                false => self.metrics.add_early(channel.early),
+            }
+        }
     }
 
     /// Adds what another one saw of the same run.
@@ -336,6 +413,8 @@ impl Tally<'_> {
         metrics.early += others.early;
         metrics.early_beyond_bound += others.early_beyond_bound;
         metrics.early_unaligned += others.early_unaligned;
+        // All messages of a channel are matched in one share.
+        self.channels.extend(other.channels);
         for (reason, sides) in others.unmatched {
             metrics.unmatched.entry(reason).or_default().add_all(sides);
         }

@@ -19,6 +19,7 @@ pub mod exchanges;
 mod calls;
 mod counters;
 mod cpu_time;
+mod failed;
 mod late_partner;
 mod messages;
 mod rank;
@@ -44,6 +45,7 @@ use crate::trace::{FileDiagnosis, Run};
 pub use calls::CallMetrics;
 pub use counters::{Count, CounterMetrics, RankCount};
 pub use cpu_time::CpuTime;
+pub use failed::FailedCalls;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, OwnCost};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
 pub use resolve::SelectionError;
@@ -161,6 +163,8 @@ pub struct RankMetrics {
     pub flops: Option<f64>,
     /// Calls left by longjmp or an exception, whole run.
     pub abandoned: u64,
+    /// Calls that returned an error.
+    pub failed: u64,
     /// Whether it came to its end.
     pub state: RankState,
     /// What ends its recorded stretch.
@@ -209,6 +213,8 @@ pub struct Metrics {
     pub efficiency: Option<Efficiency>,
     /// By function, most time first.
     pub calls: Vec<CallMetrics>,
+    /// Calls that returned an error, most frequent first.
+    pub failed: Vec<FailedCalls>,
     /// Messages; `None` when no rank recorded what its calls say (level 0).
     pub messages: Option<MessageMetrics>,
     /// Calls by where the program made them; `None` below level 2.
@@ -329,6 +335,8 @@ impl Metrics {
                     .into(),
             );
         }
+        let failed = failed::merge(run, &passes);
+        notes.extend(failed::note(&failed));
         let unfinished = Unfinished::new(run, timeline, &communicators, gathering);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
         let sites = SiteMetrics::new(run, timeline, &resolved);
@@ -356,6 +364,7 @@ impl Metrics {
             ranks,
             efficiency,
             calls,
+            failed,
             messages,
             sites,
             totals,
@@ -461,6 +470,7 @@ fn rank_metrics(
         },
         flops: pass.flops,
         abandoned: trace.threads.iter().map(|thread| thread.abandoned).sum(),
+        failed: pass.failed.values().copied().fold(0, u64::saturating_add),
         state: rank::state(trace, time),
         ending: time.ending,
         top_calls: calls::top_of_rank(trace, time, pass),

@@ -1,11 +1,15 @@
 //! One rank's sums over a selection: its events come in, ticks by activity and calls by function
 //! go out.
 
+use std::collections::BTreeMap;
+
+use trace_format::errors::ErrorClasses;
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::{FIRST_FUNCTION, Slot};
 use trace_format::reader::{RankFile, Totals};
 
 use crate::timeline::RankTime;
+use crate::timeline::mpi_constants::MpiConstants;
 use crate::trace::RankTrace;
 
 use super::resolve::RankSelection;
@@ -64,6 +68,8 @@ pub(super) struct RankPass {
     pub flops: Option<f64>,
     /// Compute calls whose number of operations cannot be.
     pub absurd_flops: u64,
+    /// Calls of a function that returned an error of a class.
+    pub failed: BTreeMap<(u16, u32), u64>,
     /// Each thread by itself, in the order of the file.
     pub threads: Vec<ThreadSums>,
 }
@@ -96,6 +102,10 @@ impl RankPass {
     ) -> Self {
         let stretches = &selection.stretches;
         let functions = Functions::new(trace);
+        // No rank is that.
+        let nobody = MpiConstants::of_family(&trace.file.header.mpi_family)
+            .filter(|_| trace.file.fixed.level > 0)
+            .map_or(i32::MIN, |constants| constants.proc_null);
         let mut pass = Self {
             elapsed_ticks: stretches.iter().map(|(begin, end)| end - begin).sum(),
             ..Self::default()
@@ -107,6 +117,8 @@ impl RankPass {
             let (begin, end) = time.thread_stretch(extent).unwrap_or_default();
             let mut of_thread = ThreadPass {
                 functions: &functions,
+                file: &trace.file,
+                nobody,
                 every_call: selection.every_call,
                 call_clipper: Clipper::new(stretches),
                 length_clipper: Clipper::new(stretches),
@@ -187,6 +199,9 @@ impl RankPass {
                 sums.flops += self.add_flops(f64::from_bits(entry.work));
             }
         }
+        for (function, error, count) in &totals.failed {
+            add(self.failed.entry((*function, *error)).or_default(), *count);
+        }
         let header = &totals.header;
         add(&mut self.polls.calls, header.polls);
         add(&mut self.polls.runs, header.poll_runs);
@@ -204,6 +219,9 @@ impl RankPass {
 /// One thread's spans on their way into the sums of its rank.
 struct ThreadPass<'a, 'p> {
     functions: &'a Functions,
+    file: &'a RankFile,
+    /// MPI_PROC_NULL: nothing goes there.
+    nobody: i32,
     every_call: bool,
     call_clipper: Clipper<'a>,
     length_clipper: Clipper<'a>,
@@ -234,7 +252,8 @@ impl TakeSpans for ThreadPass<'_, '_> {
             calls.ticks += ticks;
             calls.inside_ticks += ticks;
             calls.max_ticks = calls.max_ticks.max(ticks);
-            calls.bytes = calls.bytes.saturating_add(u64::from(call.bytes));
+            let bytes = if call.peer == self.nobody { 0 } else { u64::from(call.bytes) };
+            calls.bytes = calls.bytes.saturating_add(bytes);
             self.thread_calls += 1;
             return true;
         }
@@ -258,11 +277,18 @@ impl TakeSpans for ThreadPass<'_, '_> {
                 counts: self.every_call || self.call_clipper.contains(span.begin_ticks),
                 ticks: end_ticks - span.begin_ticks,
                 inside_ticks: self.length_clipper.common_ticks(span.begin_ticks, end_ticks),
-                bytes: if compute { span.payload[1] } else { span.bytes },
+                bytes: match () {
+                    () if compute => span.payload[1],
+                    () if span.peer() == self.nobody || !took_place(self.file, &span) => 0,
+                    () => span.bytes,
+                },
             };
             sums.add(&call, self.every_call);
             if call.counts {
                 self.thread_calls = self.thread_calls.saturating_add(count);
+                if span.error != 0 {
+                    *self.pass.failed.entry((function, span.error)).or_default() += 1;
+                }
                 if compute {
                     sums.flops += self.pass.add_flops(f64::from_bits(span.payload[0]));
                 }
@@ -277,6 +303,15 @@ impl TakeSpans for ThreadPass<'_, '_> {
         self.segmenter.push(&span, |segment| self.sums.add(&segment));
         true
     }
+}
+
+/// Whether a call moved what it says: it succeeded, or what it returned says that it ran all the same.
+fn took_place(file: &RankFile, span: &Span) -> bool {
+    let SpanKind::Call(function) = span.kind else { return true };
+    let collective =
+        || file.function_name(function).is_some_and(|name| class_of(name) == Class::Collective);
+    let errors = || ErrorClasses::of_family(&file.header.mpi_family);
+    span.error == 0 || errors().is_some_and(|errors| errors.took_place(span.error, collective()))
 }
 
 /// One call, or one run of polls.

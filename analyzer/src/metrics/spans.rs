@@ -55,8 +55,10 @@ pub(super) struct Span {
     pub returned: bool,
     /// Bytes that an MPI call sent or moved (detail level 1 on).
     pub bytes: u64,
-    /// Operations (`f64`) and bytes of an interposed compute function.
+    /// Operations (`f64`) and bytes of an interposed compute function; else fields of the slot.
     pub payload: [u64; 2],
+    /// Class of the error that an MPI call returned; 0 none.
+    pub error: u32,
 }
 
 /// Iterates over a thread's spans in order of their begin.
@@ -147,6 +149,7 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
             returned: true,
             bytes: 0,
             payload: [0; 2],
+            error: 0,
         };
         (at_ticks > begin_ticks).then_some(span)
     };
@@ -195,7 +198,13 @@ impl Span {
             returned: true,
             bytes: event.sent,
             payload: event.payload(),
+            error: event.error,
         }
+    }
+
+    /// The peer that an MPI call names.
+    pub fn peer(&self) -> i32 {
+        self.payload[0] as u32 as i32
     }
 }
 
@@ -328,7 +337,15 @@ impl Ends {
                 None => SpanKind::Call(function),
             },
         };
-        Span { kind, begin_ticks, end_ticks, returned, bytes: event.sent, payload: event.payload() }
+        Span {
+            kind,
+            begin_ticks,
+            end_ticks,
+            returned,
+            bytes: event.sent,
+            payload: event.payload(),
+            error: event.error,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde::Serialize;
+use trace_format::errors::class_name;
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::{
     CANCELLED, COMPLETED, CounterSlot, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
@@ -98,6 +99,8 @@ struct RequestLine {
     cancelled: bool,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     status: Option<ReceiveHalf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -117,6 +120,9 @@ pub struct EventLine {
     function: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     abandoned: bool,
+    /// Name of the error that it returned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     communicator: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,6 +193,7 @@ impl<'a> Dump<'a> {
     pub fn event(&self, rank: usize, thread: u32, event: &Event) -> EventLine {
         let (trace, clock) = (&self.run.ranks[rank], &self.timeline.ranks[rank].clock);
         let duration = |ticks: u64| rounded(clock.duration_s(ticks));
+        let family = &trace.file.header.mpi_family;
         let mut line = EventLine {
             begin_s: rounded(clock.seconds(event.begin)),
             duration_s: event.end.map(|end| duration(end - event.begin)),
@@ -194,6 +201,7 @@ impl<'a> Dump<'a> {
             thread,
             function: String::new(),
             abandoned: event.abandoned,
+            error: (event.error != 0).then(|| class_name(family, event.error)),
             communicator: None,
             peer: None,
             tag: None,
@@ -253,7 +261,9 @@ impl<'a> Dump<'a> {
         }
         line.peer = meaning.peer.then(|| peer(event.peer));
         line.tag = meaning.tag.then(|| tag(event.tag));
-        line.bytes = meaning.bytes.then_some(event.sent);
+        // Nothing goes to MPI_PROC_NULL.
+        let nobody = meaning.peer && event.peer == constants.proc_null;
+        line.bytes = meaning.bytes.then_some(if nobody { 0 } else { event.sent });
         let received = meaning.received || event.received > 0;
         line.received_bytes = (meaning.bytes && received).then_some(event.received);
         line.request = (meaning.request && event.request != 0).then_some(event.request);
@@ -275,6 +285,8 @@ impl<'a> Dump<'a> {
             completed: state.completed,
             cancelled: state.cancelled,
             status: state.completed.then(|| half(state.peer, state.tag, state.bytes)),
+            error: (state.error != 0)
+                .then(|| class_name(&trace.file.header.mpi_family, state.error)),
         });
         line.requests = requests.collect();
         if meaning.makes && event.end.is_some() && event.sent != 0 {
@@ -306,6 +318,7 @@ impl<'a> Dump<'a> {
             receive_end_s: receive.end_s.map(rounded),
             receive_thread: receive.thread,
             wildcard: message.wildcard,
+            truncated: message.truncated,
         }
     }
 
@@ -370,6 +383,8 @@ pub struct MessageLine {
     receive_end_s: Option<f64>,
     receive_thread: u32,
     wildcard: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
 }
 
 /// A send or receive without a partner, as it is printed.
@@ -432,6 +447,7 @@ impl EventLine {
         say("tag", self.tag.as_ref().map(RankOrWord::value));
         say("bytes", self.bytes.map(Into::into));
         say("received", self.received_bytes.map(Into::into));
+        say("error", self.error.as_deref().map(Into::into));
         if let Some(polls) = &self.polls {
             say("polls", Some(polls.count.into()));
             say("inside", Some(polls.time_s.into()));
@@ -458,6 +474,7 @@ impl EventLine {
                 let _ = write!(text, " {name}{value}");
             }
         };
+        say("returned ", self.error.as_deref().map(ToOwned::to_owned));
         say("", self.what.as_deref().map(printable));
         say("", self.communicator.as_deref().map(printable));
         say("peer ", self.peer.as_ref().map(ToString::to_string));
@@ -476,7 +493,10 @@ impl EventLine {
                 Some(status) => format!(" {}", half_text(status)),
                 None => String::new(),
             };
-            let state = state(request.completed, request.cancelled);
+            let state = match &request.error {
+                Some(error) => error.as_str(),
+                None => state(request.completed, request.cancelled),
+            };
             say("", Some(format!("[{:x} {state}{status}]", request.request)));
         }
         text.truncate(text.trim_end().len());
@@ -502,10 +522,11 @@ impl MessageLine {
         let received = self.receive_end_s.map_or("open".into(), |end_s| format!("{end_s:.9}"));
         let Self { send_begin_s, source, destination, tag, bytes, .. } = self;
         let wildcard = if self.wildcard { " (wildcard)" } else { "" };
+        let truncated = if self.truncated { " (truncated)" } else { "" };
         let communicator = printable(&self.communicator);
         format!(
             "{send_begin_s:>15.9} {received:>15} {source:>6} {destination:>6} {tag:>8} {bytes:>12}  \
-             {communicator}{wildcard}"
+             {communicator}{wildcard}{truncated}"
         )
     }
 }

@@ -43,6 +43,7 @@ struct Document<'a> {
     counters: Vec<CounterDocument<'a>>,
     ranks: Vec<RankDocument<'a>>,
     calls: Vec<CallDocument<'a>>,
+    failed_calls: Vec<FailedDocument<'a>>,
     sites: Option<Vec<SiteDocument<'a>>>,
     totals: Option<TotalsPart<'a>>,
     #[serde(flatten)]
@@ -97,6 +98,7 @@ struct RankDocument<'a> {
     events: u64,
     polls: Polls,
     abandoned: u64,
+    failed: u64,
     finalized: bool,
     ending: &'static str,
     last_call: Option<&'a str>,
@@ -118,6 +120,13 @@ struct CallDocument<'a> {
     max_s: f64,
     max_rank: u32,
     bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct FailedDocument<'a> {
+    function: &'a str,
+    error: &'a str,
+    count: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -183,6 +192,15 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         flops_per_s: flops.filter(|_| metrics.elapsed_s > 0.0).map(|f| f / metrics.elapsed_s),
         counters: metrics.counters.iter().map(CounterDocument::new).collect(),
         ranks: (0..metrics.ranks.len()).map(|index| rank(report, index)).collect(),
+        failed_calls: metrics
+            .failed
+            .iter()
+            .map(|row| FailedDocument {
+                function: &row.function,
+                error: &row.error,
+                count: row.count,
+            })
+            .collect(),
         calls: metrics
             .calls
             .iter()
@@ -298,6 +316,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         events: figures.events,
         polls: Polls::of([figures]),
         abandoned: figures.abandoned,
+        failed: figures.failed,
         finalized: figures.state == RankState::Finalized,
         ending: match figures.ending {
             Ending::Finalize => "finalize",

@@ -125,7 +125,7 @@ fn the_document_shows_them_too() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!({
         "matched": 4, "unmatched": 1, "bytes": 4256, "wildcard_receives": 2, "early": 0, "early_beyond_bound": 0, "early_unaligned": 0,
-        "size_mismatches": 0, "unknown_requests": 0,
+        "early_ambiguous": 0, "size_mismatches": 0, "truncated": 0, "unknown_requests": 0,
         "unmatched_reasons": [{"reason": "no partner", "sends": 1, "receives": 0}],
     });
     assert_eq!(json["messages"], expected);

@@ -30,7 +30,9 @@ struct Messages {
     early: u64,
     early_beyond_bound: u64,
     early_unaligned: u64,
+    early_ambiguous: u64,
     size_mismatches: u64,
+    truncated: u64,
     unknown_requests: u64,
 }
 
@@ -133,7 +135,9 @@ fn messages(metrics: &MessageMetrics) -> Messages {
         early: metrics.early,
         early_beyond_bound: metrics.early_beyond_bound,
         early_unaligned: metrics.early_unaligned,
+        early_ambiguous: metrics.early_ambiguous,
         size_mismatches: metrics.summary.size_mismatches,
+        truncated: metrics.summary.truncated,
         unknown_requests: metrics.summary.unknown_requests,
     }
 }

@@ -380,6 +380,10 @@ pub(super) fn trust_parts(report: &Report) -> Vec<String> {
     if abandoned > 0 {
         parts.push(plural(abandoned as usize, "abandoned call"));
     }
+    let failed: u64 = metrics.ranks.iter().map(|rank| rank.failed).sum();
+    if failed > 0 {
+        parts.push(plural(failed as usize, "failed call"));
+    }
     if let (Some(trace), Some(time)) = (report.run.ranks.first(), timeline.ranks.first()) {
         let tick = nanoseconds_fine(1e9 / time.frequency.ticks_per_s);
         parts.push(format!("{}, {tick} a tick", trace.file.counter.name()));

@@ -13,7 +13,7 @@ use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_WORLD};
 use crate::trace::Run;
 
 /// World ranks of a group in order, as runs.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Members {
     /// Position of each run's first member, the run's first world rank, and its stride; a first of
     /// −1 stands for processes outside the world.

@@ -84,6 +84,17 @@ pub enum TraceError {
         /// `HOST:PATH` of one rank's file.
         place: String,
     },
+    /// No rank came out of MPI_Init.
+    #[error(
+        "{directory}: none of its {files} ranks returned from MPI_Init under the recorder, so there is \
+         nothing to report: the program died there, or is still inside"
+    )]
+    NoneBegan {
+        /// The run directory.
+        directory: PathBuf,
+        /// How many files there are.
+        files: usize,
+    },
     /// There are rank files, but none can be opened.
     #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
     NoneReadable {
@@ -114,6 +125,13 @@ pub struct RankTrace {
 }
 
 impl RankTrace {
+    /// Whether anything says when its elapsed time began: MPI_Init returned, or an event was recorded.
+    fn has_begun(&self) -> bool {
+        self.facts.begin_ticks.is_some()
+            || self.facts.end_ticks.is_some()
+            || self.threads.iter().any(|thread| thread.first_ticks.is_some())
+    }
+
     /// Extent of the thread that called MPI first.
     pub fn main_thread(&self) -> Option<&ThreadExtent> {
         self.threads.iter().find(|thread| thread.number == 0)
@@ -135,7 +153,7 @@ pub struct Run {
     pub world_size: u32,
     /// The ranks whose files could be opened, ascending.
     pub ranks: Vec<RankTrace>,
-    /// Ranks without a readable file.
+    /// Ranks without a readable file, or that never returned from MPI_Init.
     pub missing: Vec<RangeInclusive<u32>>,
     /// What `gammachi run` wrote about the run, when it did.
     pub description: Option<RunJson>,
@@ -231,6 +249,16 @@ impl Run {
         ranks.sort_by_key(|rank| rank.rank);
         for rank in &ranks {
             diagnoses.extend(diagnoses_of(rank));
+        }
+        if !ranks.iter().any(RankTrace::has_begun) {
+            return Err(TraceError::NoneBegan {
+                directory: directory.to_owned(),
+                files: ranks.len(),
+            });
+        }
+        // Nothing places them in time: their counters began when the machine did.
+        for rank in ranks.extract_if(.., |rank| !rank.has_begun()) {
+            diagnoses.push(FileDiagnosis { file: rank.name.clone(), what: not_begun(&rank) });
         }
         let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);
         let mut notes = Vec::new();
@@ -339,6 +367,16 @@ fn diagnoses_of(rank: &RankTrace) -> Vec<FileDiagnosis> {
         .chain(rank.facts.unreasonable.iter().cloned())
         .map(|what| FileDiagnosis { file: rank.name.clone(), what })
         .collect()
+}
+
+/// What is to be said of a rank without a begin.
+fn not_begun(rank: &RankTrace) -> String {
+    let what = match rank.process {
+        ProcessState::Gone => "died before its MPI_Init returned",
+        _ if rank.process.runs() => "has not returned from MPI_Init yet",
+        _ => "never returned from MPI_Init",
+    };
+    format!("rank {} {what}: it is left out of all times and figures", rank.rank)
 }
 
 /// The numbers below `count` that an ascending sequence leaves out.

@@ -71,6 +71,22 @@ fn a_file_under_another_ranks_name_is_left_out() {
 }
 
 #[test]
+fn a_rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
+    let never = |rank| {
+        let mut never = SyntheticRank::new(rank, 2);
+        never.anchor(400, 1e9, 400);
+        never
+    };
+    let directory = RunDirectory::of(&[complete(0, 2), never(1)]);
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!((run.ranks.len(), run.missing_count()), (1, 1));
+    assert!(whats(&run).contains("rank 1") && whats(&run).contains("MPI_Init"), "{}", whats(&run));
+    let directory = RunDirectory::of(&[never(0), never(1)]);
+    let error = Run::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("none of its 2 ranks returned from MPI_Init"), "{error}");
+}
+
+#[test]
 fn spawned_worlds_are_only_noted() {
     let directory = RunDirectory::of(&[complete(0, 1)]);
     let spawned = directory.path().join(trace_format::layout::rank_file_path(1, 0));

@@ -301,6 +301,7 @@ impl<'a> Reader<'a> {
                 peer: event.peer,
                 tag: event.tag,
                 bytes: event.sent,
+                error: event.error,
             };
             state.completed.then(|| self.complete(state)).into_iter().collect()
         } else {

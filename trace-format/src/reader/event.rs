@@ -16,6 +16,8 @@ pub struct Event {
     pub end: Option<u64>,
     /// The call was left by longjmp or an exception; its end is not known.
     pub abandoned: bool,
+    /// Class of the error that the call returned ([`crate::errors`]); 0 where it succeeded.
+    pub error: u32,
     /// Peer, root, region or reason.
     pub peer: i32,
     /// Tag; for collectives the slot's bytes received (see [`Event::received`]); for windows and files
@@ -70,6 +72,8 @@ pub struct RequestState {
     pub tag: i32,
     /// Bytes from its status.
     pub bytes: u64,
+    /// Error class of its status; 0 where the operation succeeded.
+    pub error: u32,
 }
 
 /// What most readers of an event want, at a lower price than [`Event`].
@@ -85,11 +89,13 @@ pub struct BriefEvent {
     pub sent: u64,
     /// A run of polls that found nothing: their number and the ticks inside them.
     pub polls: Option<(u64, u64)>,
+    /// As [`Event::error`].
+    pub error: u32,
 }
 
 /// Takes events in brief.
 pub trait TakeBrief {
-    /// Takes a plain call, and says whether it wants more: one that returned and ends before the
+    /// Takes a plain call, and says whether it wants more: one that succeeded and ends before the
     /// thread's next call begins, whose own slot, at that offset in the file, says its length and bytes.
     fn plain(&mut self, slot: &Slot, offset: usize) -> bool;
 
@@ -111,7 +117,7 @@ impl BriefEvent {
     #[inline]
     pub fn plain(slot: &Slot, offset: usize) -> Self {
         let end = slot.begin + u64::from(slot.duration());
-        Self { slot: *slot, offset, end, sent: u64::from(slot.bytes), polls: None }
+        Self { slot: *slot, offset, end, sent: u64::from(slot.bytes), polls: None, error: 0 }
     }
 
     /// Whether the call returned.

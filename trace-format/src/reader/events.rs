@@ -246,6 +246,7 @@ impl<'a> Events<'a> {
 struct More {
     slots: usize,
     duration: Option<u64>,
+    error: u32,
     bytes: Option<(u64, u64)>,
     receive: Option<Half>,
     polls: Option<(u64, u64)>,
@@ -257,7 +258,9 @@ impl More {
         self.slots += 1;
         let peer_and_tag = join(slot.peer as u32, slot.tag as u32);
         match slot.duration() {
-            CONTINUES_DURATION => self.duration = Some(slot.begin),
+            CONTINUES_DURATION => {
+                (self.duration, self.error) = (Some(slot.begin), slot.peer as u32)
+            }
             CONTINUES_BYTES => self.bytes = Some((slot.begin, peer_and_tag)),
             CONTINUES_RECEIVE => {
                 self.receive = Some(Half { peer: slot.peer, tag: slot.tag, bytes: slot.begin });
@@ -419,14 +422,14 @@ impl Events<'_> {
     #[inline]
     pub fn next_brief(&mut self) -> Option<BriefEvent> {
         let Stored { offset, slot, end, continued } = self.advance()?;
-        let (mut sent, mut polls) = (u64::from(slot.bytes), None);
+        let (mut sent, mut polls, mut error) = (u64::from(slot.bytes), None, 0);
         if continued {
-            polls = self.more.polls;
+            (polls, error) = (self.more.polls, self.more.error);
             if let (BYTES_ESCAPE, Some((bytes, _))) = (slot.bytes, self.more.bytes) {
                 sent = bytes;
             }
         }
-        Some(BriefEvent { slot, offset, end, sent, polls })
+        Some(BriefEvent { slot, offset, end, sent, polls, error })
     }
 }
 
@@ -451,6 +454,7 @@ impl Events<'_> {
             begin: slot.begin,
             end: ended.then_some(end),
             abandoned: slot.is_abandoned(),
+            error: 0,
             peer: slot.peer,
             tag: slot.tag,
             sent: u64::from(slot.bytes),
@@ -472,6 +476,7 @@ impl Events<'_> {
             }
             event.receive = more.receive;
             event.polls = more.polls;
+            event.error = more.error;
             event.site = more.site;
             event.continuations = more.slots;
         }

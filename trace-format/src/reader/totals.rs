@@ -3,8 +3,8 @@
 use crate::encoding::checksum;
 use crate::layout::{FUNCTION_MASK, bytes_of, read_plain};
 use crate::totals::{
-    COLLECTIVES_ON, MOST_ENTRIES, SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader, TotalsEntry,
-    snapshot_at,
+    COLLECTIVES_ON, FAILED_CALLS, MOST_ENTRIES, SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader,
+    TotalsEntry, snapshot_at,
 };
 
 /// Events of a thread that are not kept one by one.
@@ -17,6 +17,9 @@ pub struct Totals {
     /// Collective operations by the local id of their communicator; `None` stands for all that had no
     /// place of their own.
     pub collectives: Vec<(Option<u16>, u64)>,
+    /// Calls that returned an error, by function and error class; function 0 stands for all that had no
+    /// place of their own.
+    pub failed: Vec<(u16, u32, u64)>,
 }
 
 impl Totals {
@@ -40,11 +43,15 @@ impl Totals {
         if header.first_sequence >= header.next_sequence || header.begin_ticks > header.end_ticks {
             return Err("the totals stand for nothing (their chunks or times are reversed)".into());
         }
-        let mut totals = Self { header, calls: Vec::new(), collectives: Vec::new() };
+        let mut totals =
+            Self { header, calls: Vec::new(), collectives: Vec::new(), failed: Vec::new() };
         for entry in rest[header_bytes..all].chunks_exact(size_of::<TotalsEntry>()) {
             let entry: TotalsEntry = read_plain(entry).ok_or_else(cut)?;
             if entry.function == COLLECTIVES_ON {
                 totals.collectives.push((u16::try_from(entry.detail).ok(), entry.count));
+            } else if entry.function == FAILED_CALLS {
+                let (function, error) = (entry.detail as u16, entry.detail >> 16);
+                totals.failed.push((function, error, entry.count));
             } else if entry.function & !FUNCTION_MASK != 0 {
                 return Err("the totals name a function that cannot be".into());
             } else {

@@ -459,7 +459,7 @@ fn handle(id: u64) -> u32 {
 }
 
 fn done(request: u32, (peer, tag, bytes): (i32, i32, u64), cancelled: bool) -> RequestState {
-    RequestState { request, completed: true, cancelled, peer, tag, bytes }
+    RequestState { request, completed: true, cancelled, peer, tag, bytes, error: 0 }
 }
 
 fn put_communicator(slot: &mut Slot, communicator: u16) {

@@ -168,6 +168,7 @@ impl Thread {
             peer,
             tag,
             bytes,
+            error: 0,
         };
         while let Some(first) = self.waiting.first_entry()
             && first.key().0 <= end

@@ -48,6 +48,15 @@ impl WhatIf {
         }
     }
 
+    /// A ridge after the change: the operations a byte that a program must have today to reach the peak
+    /// then.
+    pub fn ridge(&self, ridge: f64) -> f64 {
+        match self {
+            Self::Communication(k) | Self::Bandwidth(k) => ridge / k,
+            Self::Peak(k) => ridge * k,
+        }
+    }
+
     /// Intensity, the roof with overlap and the curve without, after the change.
     pub fn apply(&self, intensity: f64, roofs: &Roofs) -> Option<(f64, f64, f64)> {
         let (f, b) = (roofs.flops_per_s()?, roofs.bytes_per_s()?);

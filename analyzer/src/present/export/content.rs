@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 use std::ops::Range;
 
+use trace_format::errors::{ErrorClasses, class_name};
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::{
     CANCELLED, COMPLETED, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
@@ -373,6 +374,17 @@ impl<'a> Content<'a> {
         })
     }
 
+    /// Error classes of a rank's MPI library.
+    pub fn errors(&self, rank: usize) -> Option<ErrorClasses> {
+        ErrorClasses::of_family(&self.trace(rank).file.header.mpi_family)
+    }
+
+    /// Name of the error that a call returned.
+    pub fn error_name(&self, call: &Call) -> Option<String> {
+        let family = &self.trace(call.rank).file.header.mpi_family;
+        (call.event.error != 0).then(|| class_name(family, call.event.error))
+    }
+
     /// What a call says beside its times.
     pub fn attributes(&self, call: &Call) -> Attributes {
         let mut attributes = Attributes::default();
@@ -411,7 +423,9 @@ impl<'a> Content<'a> {
             attributes.tag = Some(event.tag).filter(|tag| *tag != constants.any_tag);
         }
         if meaning.bytes || completed {
-            attributes.bytes = Some(event.sent);
+            // Nothing goes to MPI_PROC_NULL.
+            let nobody = !completed && event.peer == constants.proc_null;
+            attributes.bytes = Some(if nobody { 0 } else { event.sent });
         }
         attributes.receive = event.receive;
         let received = meaning.received || event.received > 0;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::content::{Call, Content, What};
 use super::steps::{Kind, Steps};
-use super::traffic::{IS_RECEIVE, NEVER, Traffic};
+use super::traffic::{IS_RECEIVE, NEVER, TRUNCATED, Traffic, WILDCARD};
 use super::{ExportError, Progress, Written};
 
 /// What a column holds.
@@ -131,6 +131,7 @@ pub const CALLS: Schema = Schema {
         ("polls_ns", Long, true),
         ("flops", Real, true),
         ("left", Flag, false),
+        ("error", Name, true),
     ],
 };
 /// The recorder's own time.
@@ -171,6 +172,7 @@ pub const MESSAGES: Schema = Schema {
         ("send_thread", Int, false),
         ("receive_thread", Int, false),
         ("wildcard", Flag, false),
+        ("truncated", Flag, false),
     ],
 };
 /// Sends and receives without a partner.
@@ -326,6 +328,7 @@ fn calls(
             let Some(function) = content.function(&call) else { continue };
             let attributes = content.attributes(&call);
             let polls = call.event.polls;
+            let error = content.error_name(&call);
             count += 1;
             tables.row(&[
                 whole(number),
@@ -344,6 +347,7 @@ fn calls(
                 maybe(polls.map(|(_, ticks)| (clock.duration_s(ticks) * 1e9).round() as i64)),
                 attributes.flops.map_or(Cell::Empty, Cell::Real),
                 Cell::Flag(call.event.abandoned),
+                error.as_deref().map_or(Cell::Empty, Cell::Name),
             ])?;
         }
     }
@@ -428,7 +432,8 @@ fn messages(
             time(message.receive_end_ns),
             whole(message.send_thread),
             whole(message.receive_thread),
-            Cell::Flag(message.wildcard != 0),
+            Cell::Flag(message.flags & WILDCARD != 0),
+            Cell::Flag(message.flags & TRUNCATED != 0),
         ])?;
     }
     tables.begin(&UNMATCHED)?;

@@ -53,11 +53,17 @@ pub struct MessageRecord {
     pub send_thread: u32,
     /// Thread that posted the receive.
     pub receive_thread: u32,
-    /// 1 where the receive was posted with a wildcard.
-    pub wildcard: u32,
+    /// [`WILDCARD`] and [`TRUNCATED`].
+    pub flags: u32,
     /// Zero.
     pub reserved: u32,
 }
+
+/// In [`MessageRecord::flags`]: the receive was posted with a wildcard.
+pub const WILDCARD: u32 = 1;
+/// In [`MessageRecord::flags`]: it was longer than the receive's buffer.
+pub const TRUNCATED: u32 = 2;
+
 // SAFETY: repr(C), integers only, nine of 8 bytes and then eight of 4: no padding.
 unsafe impl Plain for MessageRecord {}
 const _: () = assert!(size_of::<MessageRecord>() == 9 * 8 + 8 * 4);
@@ -222,7 +228,8 @@ impl MatchSink for Sink<'_, '_> {
             destination: destination as u32,
             send_thread: send.thread,
             receive_thread: receive.thread,
-            wildcard: u32::from(message.wildcard),
+            flags: if message.wildcard { WILDCARD } else { 0 }
+                | if message.truncated { TRUNCATED } else { 0 },
             reserved: 0,
         });
         self.keep(kept);

@@ -139,6 +139,14 @@ struct SystemDocument {
     ridge_both_ways: f64,
     printed: f64,
     remark: &'static str,
+    what_if: Vec<RidgeDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct RidgeDocument {
+    change: String,
+    ridge_one_way: f64,
+    ridge_both_ways: f64,
 }
 
 /// The document as indented text.
@@ -162,7 +170,7 @@ fn document(findings: &Findings) -> Document<'_> {
         machine: findings.source.as_deref(),
         runs: findings.runs.iter().map(|one| run(one, &findings.what_if)).collect(),
         sweeps: findings.sweeps.iter().map(sweep).collect(),
-        systems: findings.systems.iter().map(system).collect(),
+        systems: findings.systems.iter().map(|one| system(one, &findings.what_if)).collect(),
         notes: &findings.notes,
     }
 }
@@ -277,7 +285,7 @@ fn sweep(of: &Sweep) -> SweepDocument<'_> {
     }
 }
 
-fn system(of: &System) -> SystemDocument {
+fn system(of: &System, changes: &[WhatIf]) -> SystemDocument {
     SystemDocument {
         key: of.key,
         name: of.name,
@@ -287,5 +295,13 @@ fn system(of: &System) -> SystemDocument {
         ridge_both_ways: of.ridge_both_ways(),
         printed: of.printed,
         remark: of.remark,
+        what_if: changes
+            .iter()
+            .map(|change| RidgeDocument {
+                change: change.name(),
+                ridge_one_way: change.ridge(of.ridge_one_way()),
+                ridge_both_ways: change.ridge(of.ridge_both_ways()),
+            })
+            .collect(),
     }
 }

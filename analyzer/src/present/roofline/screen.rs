@@ -69,6 +69,13 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         lines.push(bold("PUBLISHED SYSTEMS  (Yasuda et al., table 1)"));
         lines.extend(indented(systems(&findings.systems)));
         lines.push(String::new());
+        if !findings.what_if.is_empty() {
+            lines.push(bold(
+                "WHAT IF  (operations a byte that a program needs today to reach the peak)",
+            ));
+            lines.extend(indented(what_if_of_systems(&findings.systems, &findings.what_if)));
+            lines.push(String::new());
+        }
     }
     if !findings.notes.is_empty() {
         lines.push(bold("NOTES"));
@@ -264,6 +271,26 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     );
     table
         .right("attained", rows.iter().map(|(placed, ..)| rate(placed.point.attained(), "flop/s")));
+    table.lines()
+}
+
+fn what_if_of_systems(all: &[System], changes: &[WhatIf]) -> Vec<String> {
+    let rows: Vec<(&System, &WhatIf)> =
+        all.iter().flat_map(|one| changes.iter().map(move |change| (one, change))).collect();
+    let mut table = Table::default();
+    table.left("system", rows.iter().map(|(one, _)| one.name.to_owned()));
+    table.left("change", rows.iter().map(|(_, change)| change.name()));
+    let mut ridges = |title: &str, ridge: &dyn Fn(&System) -> f64| {
+        table.right(
+            title,
+            rows.iter().map(|(one, change)| {
+                let (now, then) = (ridge(one), change.ridge(ridge(one)));
+                format!("{} -> {}", significant(now, 4), significant(then, 4))
+            }),
+        );
+    };
+    ridges("ridge one way", &System::ridge_one_way);
+    ridges("both ways", &System::ridge_both_ways);
     table.lines()
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Receive {
     /// From its status.
     pub bytes: Option<u64>,
     pub wildcard: bool,
+    /// The message was longer than the buffer: its call says so.
+    pub truncated: bool,
     state: State,
     /// Its rank's events ended before it was complete: kept like an active send.
     active: bool,
@@ -71,13 +73,27 @@ impl Receive {
     /// A receive that is complete.
     pub fn complete(sequence: u64, post: Post, end_ticks: Option<u64>, bytes: u64) -> Self {
         let state = State::Complete { end_ticks };
-        Self { sequence, post, bytes: Some(bytes), wildcard: false, state, active: false }
+        Self { bytes: Some(bytes), state, ..Self::waiting(sequence, post) }
+    }
+
+    /// The receive, of a message that did not fit where `truncated`: how much of it was received no
+    /// status says reliably.
+    pub fn cut_if(self, truncated: bool) -> Self {
+        if truncated { Self { bytes: None, truncated, ..self } } else { self }
     }
 
     /// A receive that is not complete yet.
     pub fn waiting(sequence: u64, post: Post) -> Self {
         let state = State::Waiting;
-        Self { sequence, post, bytes: None, wildcard: false, state, active: false }
+        Self {
+            sequence,
+            post,
+            bytes: None,
+            wildcard: false,
+            truncated: false,
+            state,
+            active: false,
+        }
     }
 
     /// When it was completed.
@@ -304,18 +320,9 @@ impl Channels {
         channel.advance(key, wildcards, matched);
     }
 
-    /// Completes a receive; `post` is the call that stands for its posting.
-    pub fn complete(
-        &mut self,
-        key: ChannelKey,
-        sequence: u64,
-        post: Post,
-        end_ticks: Option<u64>,
-        bytes: u64,
-    ) {
-        self.change(key, sequence, |receive| {
-            *receive = Receive { post, ..Receive::complete(sequence, post, end_ticks, bytes) };
-        });
+    /// Completes the receive of that place in the order of posting.
+    pub fn complete(&mut self, key: ChannelKey, complete: Receive) {
+        self.change(key, complete.sequence, |receive| *receive = complete);
     }
 
     /// A receive whose rank has no more events: it takes its message all the same.

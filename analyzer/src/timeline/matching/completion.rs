@@ -23,6 +23,7 @@ impl RankState<'_> {
                     tag: event.tag,
                     bytes: event.sent,
                     end_ticks: event.end,
+                    error: event.error,
                 };
                 self.complete(event.request, event.communicator & CANCELLED != 0, &said, m);
             }
@@ -34,6 +35,7 @@ impl RankState<'_> {
                         tag: state.tag,
                         bytes: state.bytes,
                         end_ticks: event.end,
+                        error: state.error,
                     };
                     self.complete(state.request, state.cancelled, &said, m);
                 }
@@ -65,13 +67,22 @@ impl RankState<'_> {
         if handle == 0 {
             return;
         }
+        let failed = said.error != 0 && !self.is_truncated(said.error);
+        if failed && m.share.is_some() {
+            // A share does not know of all sends what their requests stand for.
+            m.given_up = true;
+            return;
+        }
         match self.requests.completed(handle) {
             Found::Unknown => m.outlet.summary.unknown_requests += 1,
             Found::Inactive | Found::Active(Work::Nothing) => {}
+            Found::Active(work) if failed => self.fail(&work, said, m),
             Found::Active(Work::Send { key, number, .. }) => {
                 self.complete_send(key, number, cancelled, m);
             }
-            Found::Active(Work::Receive(posted)) if cancelled => self.cancel(&posted, m),
+            Found::Active(Work::Receive(posted)) if cancelled => {
+                self.withdraw(&posted, Reason::Cancelled, m);
+            }
             Found::Active(Work::Receive(posted)) => self.complete_receive(&posted, said, m),
             Found::Active(Work::Both { send, receive }) => {
                 if let Some((key, number)) = send {
@@ -81,7 +92,7 @@ impl RankState<'_> {
                 // MPICH (4.0) leaves the status of MPI_Isendrecv as it was: it says nothing.
                 let says_nothing = self.file.header.mpi_family == "mpich";
                 match says_nothing {
-                    _ if cancelled => self.cancel(&receive, m),
+                    _ if cancelled => self.withdraw(&receive, Reason::Cancelled, m),
                     true if wildcard => self.drop_wildcard(&receive, Reason::SourceUnknown, m),
                     true => self.complete_receive(&receive, &Said { bytes: u64::MAX, ..*said }, m),
                     false => self.complete_receive(&receive, said, m),
@@ -106,14 +117,38 @@ impl RankState<'_> {
         m.drop_orphaned_sends(key);
     }
 
-    fn cancel(&self, posted: &Posted, m: &mut Matching) {
+    /// A receive that takes no message.
+    fn withdraw(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
         match posted.place {
             Place::Channel(key) => {
                 m.channels.cancel_receive(key, posted.sequence);
                 let receive = Receive::waiting(posted.sequence, posted.post);
-                m.outlet.unmatched_receive(key, &receive, Reason::Cancelled);
+                m.outlet.unmatched_receive(key, &receive, reason);
             }
-            Place::Wildcard { .. } => self.drop_wildcard(posted, Reason::Cancelled, m),
+            Place::Wildcard { .. } => self.drop_wildcard(posted, reason, m),
+        }
+    }
+
+    /// An operation that ended with an error: it moved nothing.
+    fn fail(&self, work: &Work, said: &Said, m: &mut Matching) {
+        let fail_send = |(key, number): (ChannelKey, u64), m: &mut Matching| {
+            if let Some(send) = m.channels.cancel_send(key, number) {
+                m.outlet.unmatched_send(key, &send, Reason::Failed);
+            }
+        };
+        match *work {
+            Work::Nothing => {}
+            Work::Send { key, number, .. } => fail_send((key, number), m),
+            Work::Receive(posted) => self.withdraw(&posted, Reason::Failed, m),
+            Work::Both { send, receive } => {
+                if let Some(send) = send {
+                    fail_send(send, m);
+                }
+                self.withdraw(&receive, Reason::Failed, m);
+            }
+            Work::Collective { sequence, number, place, .. } => {
+                m.collectives.completed(sequence, number, place, said.end_ticks);
+            }
         }
     }
 
@@ -127,9 +162,11 @@ impl RankState<'_> {
 
     pub(super) fn complete_receive(&self, posted: &Posted, said: &Said, m: &mut Matching) {
         let Posted { sequence, post, place } = *posted;
+        let receive = Receive::complete(sequence, post, said.end_ticks, said.bytes)
+            .cut_if(self.is_truncated(said.error));
         match place {
             Place::Channel(key) => {
-                m.channels.complete(key, sequence, post, said.end_ticks, said.bytes);
+                m.channels.complete(key, receive);
                 m.drop_orphaned_receives(key);
             }
             Place::Wildcard { communicator: standing, wanted } => {
@@ -139,7 +176,6 @@ impl RankState<'_> {
                 let (communicator, destination) = (standing.communicator, self.rank);
                 let tag = said.tag;
                 let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
-                let receive = Receive::complete(sequence, post, said.end_ticks, said.bytes);
                 let at = (communicator, self.rank);
                 m.channels.resolve(at, wanted, sequence, Some((key, receive)));
                 m.drop_orphaned_receives(key);

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use trace_format::errors::ErrorClasses;
 use trace_format::functions::{Class, class_of};
 use trace_format::layout::FIRST_FUNCTION;
 use trace_format::procedures::{self, Direction};
@@ -60,6 +61,20 @@ pub(crate) enum Operation {
     CollectiveInit,
     /// Makes a request of another kind (a file, a window, a duplicate of a communicator).
     OtherRequest,
+}
+
+impl Operation {
+    /// Whether a call that returned an error of that class, 0 none, did what it is for: its message was
+    /// received and cut, or the collective operation ran. A refused call did nothing.
+    pub(crate) fn took_place(self, error: u32, errors: Option<ErrorClasses>) -> bool {
+        let collective = self == Self::Collective;
+        let receives = matches!(self, Self::Receive | Self::SendReceive | Self::MatchedReceive);
+        error == 0
+            // What it completed it says itself.
+            || matches!(self, Self::CompleteOne | Self::CompleteSeveral)
+            || (collective || receives)
+                && errors.is_some_and(|errors| errors.took_place(error, collective))
+    }
 }
 
 /// Name of the blocking form of a collective operation: `MPI_Ibcast` and `MPI_Bcast_init` give

@@ -45,6 +45,8 @@ pub struct Message {
     pub bytes: u64,
     /// Whether the receive was posted with a wildcard, as far as that is recorded.
     pub wildcard: bool,
+    /// Whether it was longer than the receive's buffer, and cut: the receive returned MPI_ERR_TRUNCATE.
+    pub truncated: bool,
 }
 
 /// One rank's part in a collective operation.
@@ -102,6 +104,8 @@ pub enum Side {
 pub enum Reason {
     /// It was cancelled.
     Cancelled,
+    /// It ended with an error.
+    Failed,
     /// A receive that is never completed in what was recorded, or the send that it would take.
     Open,
     /// A receive whose request was freed before its completion, or the send that it would take.
@@ -133,6 +137,7 @@ impl Reason {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
+            Self::Failed => "ended with an error",
             Self::Open => "receive never completed",
             Self::Freed => "receive freed before its completion",
             Self::SourceUnknown => "source of a failed wildcard receive unknown",
@@ -205,6 +210,8 @@ pub struct MatchingSummary {
     /// Messages whose receive's status gives another size than the send has: a sign that matching,
     /// or the trace, is wrong.
     pub size_mismatches: u64,
+    /// Messages that were longer than their receive's buffer (MPI_ERR_TRUNCATE).
+    pub truncated: u64,
     /// Completions of requests whose making was not recorded.
     pub unknown_requests: u64,
     /// Collective calls on a communicator that is not known.
@@ -225,6 +232,7 @@ impl MatchingSummary {
             self.unmatched.entry(*reason).or_default().add_all(*sides);
         }
         self.size_mismatches += other.size_mismatches;
+        self.truncated += other.truncated;
         self.unknown_requests += other.unknown_requests;
         self.unknown_collectives += other.unknown_collectives;
         self.complete_instances += other.complete_instances;
@@ -300,6 +308,7 @@ impl<'a> Outlet<'a> {
             return None;
         }
         self.summary.matched += 1;
+        self.summary.truncated += u64::from(receive.truncated);
         let said = receive.bytes.filter(|bytes| *bytes < MOST_STATUS_BYTES);
         self.summary.size_mismatches += u64::from(said.is_some_and(|bytes| bytes != send.bytes));
         let end = |rank: usize, post: &super::channels::Post, end_ticks: Option<u64>| MessageEnd {
@@ -317,6 +326,7 @@ impl<'a> Outlet<'a> {
             tag: key.tag,
             bytes: send.bytes,
             wildcard: receive.wildcard,
+            truncated: receive.truncated,
         })
     }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use trace_format::errors::ErrorClasses;
 use trace_format::reader::{Event, RankFile};
 
 use crate::timeline::communicators::{Peer, Standing};
@@ -25,6 +26,7 @@ pub(super) struct RankState<'a> {
     pub(super) rank: u32,
     pub(super) file: &'a RankFile,
     pub(super) constants: MpiConstants,
+    pub(super) errors: Option<ErrorClasses>,
     pub(super) requests: Requests<Work, Template>,
     /// Messages that a matched probe took out, by handle; `None` is MPI_MESSAGE_NO_PROC.
     pub(super) messages: HashMap<u32, VecDeque<Option<Posted>>>,
@@ -44,6 +46,8 @@ pub(super) struct Said {
     pub tag: i32,
     pub bytes: u64,
     pub end_ticks: Option<u64>,
+    /// Class of the operation's error; 0 where it succeeded.
+    pub error: u32,
 }
 
 impl<'a> RankState<'a> {
@@ -53,6 +57,7 @@ impl<'a> RankState<'a> {
             rank: trace.rank,
             file: &trace.file,
             constants,
+            errors: ErrorClasses::of_family(&trace.file.header.mpi_family),
             requests: Requests::new(trace.file.threads.len() > 1),
             messages: HashMap::new(),
             hanging: Vec::new(),
@@ -70,6 +75,9 @@ impl<'a> RankState<'a> {
         (operation, function): (Operation, u16),
         m: &mut Matching,
     ) {
+        if !operation.took_place(event.error, self.errors) {
+            return;
+        }
         let post = self.post(thread, event);
         if m.share.is_some() && operation.needs_all() {
             m.given_up = true;
@@ -96,7 +104,7 @@ impl<'a> RankState<'a> {
             }
             Operation::Receive => {
                 let arguments = arguments_of(event, communicator());
-                self.receive_at_once(post, &arguments, m);
+                self.receive_at_once(post, &arguments, event.error, m);
             }
             Operation::Ireceive if failed => {}
             Operation::Ireceive => {
@@ -120,7 +128,7 @@ impl<'a> RankState<'a> {
                 let arguments = arguments_of(event, communicator());
                 self.send_at_once(post, &arguments, m);
                 if let Some(receive) = receiving(event, &arguments) {
-                    self.receive_at_once(post, &receive, m);
+                    self.receive_at_once(post, &receive, event.error, m);
                 }
             }
             Operation::IsendReceive if failed => {}
@@ -191,6 +199,11 @@ impl<'a> RankState<'a> {
         if m.share.is_none() {
             m.hand_on();
         }
+    }
+
+    /// Whether an error says that a message was longer than its receive's buffer.
+    pub(super) fn is_truncated(&self, error: u32) -> bool {
+        error != 0 && self.errors.is_some_and(|errors| error == errors.truncate)
     }
 
     fn post(&self, thread: u32, event: &Event) -> Post {
@@ -301,7 +314,7 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes a receive that is complete when its call returns; the arguments are the status's then.
-    fn receive_at_once(&mut self, post: Post, arguments: &Arguments, m: &mut Matching) {
+    fn receive_at_once(&mut self, post: Post, arguments: &Arguments, error: u32, m: &mut Matching) {
         let Arguments { communicator, peer, tag, bytes, .. } = *arguments;
         if post.end_ticks.is_none() {
             let posted = self.post_receive(post, arguments, m);
@@ -317,6 +330,7 @@ impl<'a> RankState<'a> {
                 let destination = self.rank;
                 let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
                 let receive = Receive::complete(sequence, post, post.end_ticks, bytes);
+                let receive = receive.cut_if(self.is_truncated(error));
                 m.channels.receive(key, receive);
                 m.drop_orphaned_receives(key);
             }
@@ -361,8 +375,8 @@ impl<'a> RankState<'a> {
             Some(Some(posted)) if post.end_ticks.is_some() => {
                 let posted = Posted { post, ..posted };
                 let end_ticks = post.end_ticks;
-                let (peer, tag, bytes) = (event.peer, event.tag, event.sent);
-                self.complete_receive(&posted, &Said { peer, tag, bytes, end_ticks }, m);
+                let (peer, tag, bytes, error) = (event.peer, event.tag, event.sent, event.error);
+                self.complete_receive(&posted, &Said { peer, tag, bytes, end_ticks, error }, m);
             }
             Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
             None if event.peer == self.constants.proc_null => {}

@@ -6,6 +6,7 @@ use trace_format::header::Definition;
 use trace_format::layout::{CANCELLED, COMMUNICATOR_SELF, COMPLETED};
 
 mod collective_tests;
+mod failure_tests;
 mod lifetime_tests;
 mod order_tests;
 mod share_tests;

@@ -154,6 +154,9 @@ impl<'a> Records<'a> {
         let envelope = envelope(&attributes);
         let communicator = attributes.standing.map(|standing| standing.communicator);
         let event = &call.event;
+        if !function.operation.took_place(event.error, self.content.errors(call.rank)) {
+            return Ok(());
+        }
         // A call that returned without a request failed.
         let failed = event.request == 0 && call.end_ns.is_some();
         match function.operation {
@@ -239,6 +242,13 @@ impl<'a> Records<'a> {
         let attributes = self.attributes(call);
         let communicator = attributes.standing.map(|standing| standing.communicator);
         let event = &call.event;
+        let errors = self.content.errors(call.rank);
+        if !function.operation.took_place(event.error, errors) {
+            return Ok(());
+        }
+        // OTF2 knows no operation that failed: nothing was moved, as by one that was cancelled.
+        let failed =
+            |error: u32| error != 0 && errors.is_none_or(|errors| error != errors.truncate);
         match function.operation {
             Receive => self.receive(at, envelope(&attributes)),
             SendReceive => {
@@ -272,7 +282,7 @@ impl<'a> Records<'a> {
             },
             CompleteOne if event.communicator & COMPLETED == 0 => self.tested(at, event.request),
             CompleteOne => {
-                let cancelled = event.communicator & CANCELLED != 0;
+                let cancelled = event.communicator & CANCELLED != 0 || failed(event.error);
                 self.complete(at, event.request, cancelled, (event.peer, event.tag, event.sent))
             }
             CompleteSeveral => {
@@ -281,7 +291,7 @@ impl<'a> Records<'a> {
                         true => self.complete(
                             at,
                             state.request,
-                            state.cancelled,
+                            state.cancelled || failed(state.error),
                             (state.peer, state.tag, state.bytes),
                         )?,
                         false => self.tested(at, state.request)?,

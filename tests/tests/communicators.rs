@@ -1,0 +1,40 @@
+//! Communicators keep their identity on all their members.
+
+use gammachi_analyzer::metrics::{MessageMetrics, Metrics, Selection};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::timeline::matching::Reason;
+use gammachi_analyzer::trace::Run;
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+
+fn messages(recorded: &Recorded) -> MessageMetrics {
+    let run = Run::open(&recorded.directory()).expect("the run can be read");
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("figures of the run");
+    metrics.messages.expect("attributes were recorded")
+}
+
+under_both! {
+    fn made_from_different_parents_in_another_order(mpi) {
+        let recorded =
+            Job::new(mpi, &victim(mpi, "duplicates_in_another_order")).ranks(4).record();
+        recorded.expect_code(0);
+        let messages = messages(&recorded);
+        let summary = &messages.summary;
+        assert_eq!(messages.unmatched_count(), 0, "{:?}", messages.unmatched);
+        assert_eq!((summary.matched, summary.size_mismatches), (40, 0));
+        assert_eq!((summary.mismatched_instances, summary.incomplete_instances), (0, 0));
+    }
+}
+
+// Debian's MPICH cannot start processes without a process manager that it was built for.
+#[test]
+fn whose_first_rank_is_of_another_world() {
+    let mpi = Mpi::OpenMpi;
+    let recorded = Job::new(mpi, &victim(mpi, "talks_across_worlds")).ranks(2).record();
+    recorded.expect_code(0);
+    let messages = messages(&recorded);
+    assert_eq!(messages.summary.matched, 1, "{:?}", messages.unmatched);
+    let outside = messages.unmatched.get(&Reason::OutsideWorld);
+    assert_eq!(outside.map(|sides| sides.sends), Some(1), "{:?}", messages.unmatched);
+    assert_eq!(messages.unmatched_count(), 1, "{:?}", messages.unmatched);
+}
