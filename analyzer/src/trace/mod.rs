@@ -84,17 +84,6 @@ pub enum TraceError {
         /// `HOST:PATH` of one rank's file.
         place: String,
     },
-    /// No rank came out of MPI_Init.
-    #[error(
-        "{directory}: none of its {files} ranks returned from MPI_Init under the recorder, so there is \
-         nothing to report: the program died there, or is still inside"
-    )]
-    NoneBegan {
-        /// The run directory.
-        directory: PathBuf,
-        /// How many files there are.
-        files: usize,
-    },
     /// There are rank files, but none can be opened.
     #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
     NoneReadable {
@@ -250,14 +239,9 @@ impl Run {
         for rank in &ranks {
             diagnoses.extend(diagnoses_of(rank));
         }
-        if !ranks.iter().any(RankTrace::has_begun) {
-            return Err(TraceError::NoneBegan {
-                directory: directory.to_owned(),
-                files: ranks.len(),
-            });
-        }
-        // Nothing places them in time: their counters began when the machine did.
-        for rank in ranks.extract_if(.., |rank| !rank.has_begun()) {
+        // Nothing places them in time beside the others: their counters began when the machine did.
+        let some_began = ranks.iter().any(RankTrace::has_begun);
+        for rank in ranks.extract_if(.., |rank| some_began && !rank.has_begun()) {
             diagnoses.push(FileDiagnosis { file: rank.name.clone(), what: not_begun(&rank) });
         }
         let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);

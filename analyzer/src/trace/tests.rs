@@ -81,9 +81,9 @@ fn a_rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
     let run = Run::open(directory.path()).unwrap();
     assert_eq!((run.ranks.len(), run.missing_count()), (1, 1));
     assert!(whats(&run).contains("rank 1") && whats(&run).contains("MPI_Init"), "{}", whats(&run));
+    // Without any that began there is nothing to be compared with.
     let directory = RunDirectory::of(&[never(0), never(1)]);
-    let error = Run::open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("none of its 2 ranks returned from MPI_Init"), "{error}");
+    assert_eq!(Run::open(directory.path()).unwrap().ranks.len(), 2);
 }
 
 #[test]
