@@ -365,7 +365,9 @@ pub unsafe fn after<P: Procedure>(
             return after_several(block, plan, slot, arguments, call, result);
         }
         if result as i32 != 0 {
-            after_failure(block, plan, slot, arguments, call, result);
+            if says_more_of_failures(plan) {
+                after_failure(block, plan, slot, arguments, call, result);
+            }
             return slot;
         }
         if call.unresolved
@@ -409,6 +411,13 @@ pub unsafe fn after<P: Procedure>(
         }
         slot
     }
+}
+
+/// Whether [`after_failure`] has anything to do for a procedure.
+#[inline(always)]
+const fn says_more_of_failures(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::One | Shape::SendReceive)
+        || plan.receives && plan.status != NONE && plan.object == NONE
 }
 
 /// [`after`] for a call that returned an error. What it says of itself are its arguments; but where a

@@ -152,3 +152,20 @@ fn what_if_moves_the_point_or_the_roof() {
     let (_, roof, _) = WhatIf::Bandwidth(2.0).apply(1.0, &roofs).unwrap();
     assert_eq!(roof, 16e9);
 }
+
+#[test]
+fn what_if_moves_the_ridge_of_a_published_system() {
+    let nehalem = SYSTEMS.iter().find(|one| one.key == "nehalem-ex").unwrap();
+    let findings = Findings {
+        systems: vec![*nehalem],
+        what_if: vec![WhatIf::Communication(4.0), WhatIf::Peak(2.0)],
+        ..Findings::default()
+    };
+    let screen = crate::present::roofline::screen(&findings, false);
+    assert!(screen.contains("72.48 -> 18.12") && screen.contains("36.24 -> 9.06"), "{screen}");
+    assert!(screen.contains("72.48 -> 145"), "{screen}");
+    let json = crate::present::roofline::json(&findings).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let ridge = json["systems"][0]["what_if"][0]["ridge_both_ways"].as_f64().unwrap();
+    assert!((ridge - 9.06).abs() < 1e-9, "{ridge}");
+}
