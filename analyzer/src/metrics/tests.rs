@@ -563,7 +563,9 @@ fn skewed_ranks_give_the_same_figures() {
 fn a_rank_without_begin_or_events_does_no_harm() {
     let bare = SyntheticRank::new(1, 2);
     let [first, _] = two_ranks();
-    let metrics = whole(&[first, bare]);
+    let directory = RunDirectory::of(&[first, bare]);
+    let run = Run::open(directory.path()).unwrap();
+    let metrics = Metrics::new(&run, &GlobalTimeline::new(&run), &Selection::Whole).unwrap();
     assert_eq!(metrics.ranks.iter().map(|rank| rank.rank).collect::<Vec<_>>(), [0]);
     let nothing = whole(&[SyntheticRank::new(0, 1)]);
     assert!(nothing.efficiency.is_none());

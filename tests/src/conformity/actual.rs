@@ -85,11 +85,14 @@ fn communicators_agree(trace: &Trace) -> Members {
             let identity = (communicator.hash, communicator.instance);
             let fresh = holders.entry(identity).or_default().insert(rank as i64);
             assert!(fresh, "rank {rank} defines {identity:x?} twice: {communicator:?}");
-            if communicator.rank == 0 {
-                let sides = (expand(&communicator.members), expand(&communicator.remote_members));
-                members.entry(identity).or_default().push(sides);
+            if communicator.members.is_empty() {
+                assert!(communicator.rank != 0, "rank {rank}: {communicator:?}");
             } else {
-                assert!(communicator.members.is_empty(), "rank {rank}: {communicator:?}");
+                // Only the first member of this world lists them.
+                let sides = (expand(&communicator.members), expand(&communicator.remote_members));
+                let first = sides.0.iter().position(|member| *member >= 0);
+                assert_eq!(first, Some(communicator.rank as usize), "{communicator:?}");
+                members.entry(identity).or_default().push(sides);
             }
         }
     }
@@ -164,13 +167,18 @@ impl<'a> Reader<'a> {
         members: &Members,
     ) -> Self {
         let mut by_id: HashMap<u16, Vec<(u64, String, String)>> = HashMap::new();
+        // Which of those on the same members, in the order in which this rank made them.
+        let mut alike: HashMap<String, usize> = HashMap::new();
         for (order, communicator) in communicators(rank).enumerate() {
             let name = match order {
                 0 => "world".to_owned(),
                 1 => "self".to_owned(),
                 _ => format!("c{}", order - 1),
             };
-            let whole = described(world_rank as i64, communicator, members);
+            let mut whole = described(world_rank as i64, communicator, members);
+            let earlier = alike.entry(whole.clone()).or_default();
+            whole = format!("{whole}#{earlier}");
+            *earlier += 1;
             by_id.entry(communicator.id).or_default().push((communicator.ticks, name, whole));
         }
         Self {
@@ -479,10 +487,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `[0,1,2]#0` or, for an intercommunicator, `[0|1,2]#0`: members and instance.
+/// `[0,1,2]` or, for an intercommunicator, `[0|1,2]`: members.
 fn described(world_rank: i64, communicator: &Communicator, members: &Members) -> String {
     let Some(sides) = members.get(&(communicator.hash, communicator.instance)) else {
-        return format!("[?]#{}", communicator.instance);
+        return "[?]".to_owned();
     };
     let own = sides.iter().find(|(own, _)| own.contains(&world_rank));
     let Some((own, other)) = own else {
@@ -492,7 +500,7 @@ fn described(world_rank: i64, communicator: &Communicator, members: &Members) ->
     assert_eq!(own.get(communicator.rank as usize), Some(&world_rank), "{communicator:?}");
     assert_eq!(other.len(), communicator.remote_size as usize, "{communicator:?}");
     let bar = if communicator.inter { format!("|{}", group(other)) } else { String::new() };
-    format!("[{}{bar}]#{}", group(own), communicator.instance)
+    format!("[{}{bar}]", group(own))
 }
 
 /// A line that is being written; knows which fields of the slot it has shown.
