@@ -5,7 +5,7 @@
 //! the path needs is cached per thread by handle; freeing a handle anywhere moves a generation on,
 //! which empties these caches. Only registering takes a lock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -21,9 +21,10 @@ use crate::peers;
 use crate::real_entry::OwnWork;
 use crate::thread_block::{COMMUNICATOR_PLACES, SIZE_PLACES, ThreadBlock};
 use crate::trace_file::define;
+use crate::transient::{self, Made};
 
 /// What the path needs to know of a communicator.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct CommunicatorFacts {
     /// Local id.
     pub id: u16,
@@ -63,6 +64,8 @@ struct Registry {
     world_group: usize,
     /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
     communicators: HashMap<usize, &'static CommunicatorFacts>,
+    /// All that were leaked: communicators that are alike have one place.
+    leaked: HashSet<&'static CommunicatorFacts>,
     free: Vec<&'static CommunicatorFacts>,
     next_id: u16,
     /// Earlier communicators by hash of their members.
@@ -211,11 +214,15 @@ impl Registry {
             missing_neighbours,
         };
         // A place that another thread may still hold a pointer to is never written again: what is
-        // recycled is the id. A few bytes stay behind for each freed communicator.
-        let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+        // recycled is the id, and with it the place of one that was like this one.
+        let kept = self.leaked.get(&facts).copied().unwrap_or_else(|| {
+            let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+            self.leaked.insert(kept);
+            kept
+        });
         peers::know_members(id, if inter { &remote } else { &members });
         self.communicators.insert(handle, kept);
-        let _ = define(&Definition::Communicator(Communicator {
+        let definition = Definition::Communicator(Communicator {
             id,
             ticks: counter::now(),
             hash,
@@ -228,7 +235,13 @@ impl Registry {
             remote_size: remote_size as u32,
             parent,
             made_by,
-        }));
+        });
+        if made_by == 0 {
+            // Predefined: it stays.
+            let _ = define(&definition);
+        } else {
+            transient::define(Made::Communicator(id), &definition);
+        }
         Some(kept)
     }
 
@@ -236,8 +249,15 @@ impl Registry {
     fn forget(&mut self, handle: usize) {
         if !self.is_predefined(handle)
             && let Some(facts) = self.communicators.remove(&handle)
-            && facts.id != COMMUNICATOR_UNKNOWN
         {
+            self.give_back(facts);
+        }
+    }
+
+    /// The id of a communicator that is gone may be given again.
+    fn give_back(&mut self, facts: &'static CommunicatorFacts) {
+        transient::freed(Made::Communicator(facts.id));
+        if facts.id != COMMUNICATOR_UNKNOWN {
             self.free.push(facts);
         }
     }
@@ -447,10 +467,10 @@ pub fn withdraw(handle: usize) -> Option<&'static CommunicatorFacts> {
 pub fn freed(handle: usize, withdrawn: Option<&'static CommunicatorFacts>, success: bool) {
     let _own = OwnWork::begin();
     if let (Some(facts), Some(registry)) = (withdrawn, registry().as_mut()) {
-        if !success {
+        if success {
+            registry.give_back(facts);
+        } else {
             registry.communicators.insert(handle, facts);
-        } else if facts.id != COMMUNICATOR_UNKNOWN {
-            registry.free.push(facts);
         }
     }
     forget_handles();
@@ -462,7 +482,8 @@ pub fn freed(handle: usize, withdrawn: Option<&'static CommunicatorFacts>, succe
 pub fn named(id: u16, name: &CStr) {
     let _own = OwnWork::begin();
     let name = name.to_string_lossy().into_owned();
-    let _ = define(&Definition::CommunicatorName { id, ticks: counter::now(), name });
+    let definition = Definition::CommunicatorName { id, ticks: counter::now(), name };
+    transient::define(Made::Communicator(id), &definition);
 }
 
 /// Registers a window or file that a call has just made.
@@ -476,13 +497,14 @@ pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) 
     let id = registry.next_object;
     registry.objects.insert((window, handle), (id, communicator));
     drop(guard);
-    let _ = define(&Definition::Object {
+    let definition = Definition::Object {
         kind: if window { ObjectKind::Window } else { ObjectKind::File },
         id,
         ticks: counter::now(),
         communicator,
         name: name.to_string_lossy().into_owned(),
-    });
+    };
+    transient::define(Made::Object(id), &definition);
     id
 }
 
@@ -514,8 +536,10 @@ fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
 #[cold]
 pub fn object_freed(window: bool, handle: usize) {
     let _own = OwnWork::begin();
-    if let Some(registry) = registry().as_mut() {
-        registry.objects.remove(&(window, handle));
+    let forgotten =
+        registry().as_mut().and_then(|registry| registry.objects.remove(&(window, handle)));
+    if let Some((id, _)) = forgotten {
+        transient::freed(Made::Object(id));
     }
     forget_handles();
 }

@@ -88,6 +88,8 @@ pub unsafe fn define(
     arguments: &[usize],
     communicator: u16,
 ) {
+    // SAFETY: the caller's promise; the window of the call's own slot stays mapped as the older one.
+    unsafe { window::have_slot(block) };
     let begin = counter::now();
     // SAFETY: the caller's promise.
     unsafe {

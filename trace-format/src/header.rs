@@ -126,6 +126,13 @@ pub enum Definition {
     CounterReading(CounterReading),
     /// When the process began and ended, for figures of its whole life.
     ProcessLife(ProcessLife),
+    /// Definitions of what the program has freed and whose events are totals, left out since.
+    LeftOut {
+        /// Communicators.
+        communicators: u64,
+        /// Windows and files.
+        objects: u64,
+    },
 }
 
 /// When a process began and ended. τ_i is the stretch between MPI_Init and MPI_Finalize, this is the whole.
