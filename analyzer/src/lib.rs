@@ -31,6 +31,7 @@ pub mod models;
 pub mod otf2_library;
 pub mod plain_text;
 pub mod present;
+pub mod shell_word;
 pub mod timeline;
 pub mod trace;
 

@@ -5,7 +5,7 @@
 //! the path needs is cached per thread by handle; freeing a handle anywhere moves a generation on,
 //! which empties these caches. Only registering takes a lock.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -21,9 +21,10 @@ use crate::peers;
 use crate::real_entry::OwnWork;
 use crate::thread_block::{COMMUNICATOR_PLACES, SIZE_PLACES, ThreadBlock};
 use crate::trace_file::define;
+use crate::transient::{self, Made};
 
 /// What the path needs to know of a communicator.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct CommunicatorFacts {
     /// Local id.
     pub id: u16,
@@ -41,8 +42,16 @@ pub struct CommunicatorFacts {
     pub out_neighbours: i32,
     /// Bits of neighbours that are MPI_PROC_NULL: the edges of a Cartesian topology.
     pub missing_neighbours: u64,
+}
+
+/// A communicator that the program holds.
+#[derive(Debug)]
+pub struct Registered {
+    facts: &'static CommunicatorFacts,
     /// What it is called on all its members: goes into the hashes of those that are made from it.
     identity: u64,
+    /// Communicators that were made from it, by hash of their members.
+    children: HashMap<u64, u32>,
 }
 
 static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
@@ -54,7 +63,6 @@ static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
     in_neighbours: 0,
     out_neighbours: 0,
     missing_neighbours: 0,
-    identity: 0,
 };
 
 /// Moves on whenever a handle is freed.
@@ -65,10 +73,12 @@ struct Registry {
     library: Option<Constants>,
     world_group: usize,
     /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
-    communicators: HashMap<usize, &'static CommunicatorFacts>,
+    communicators: HashMap<usize, Registered>,
+    /// All that were leaked: communicators that are alike have one place.
+    leaked: HashSet<&'static CommunicatorFacts>,
     free: Vec<&'static CommunicatorFacts>,
     next_id: u16,
-    /// Earlier communicators by hash of their members.
+    /// Earlier communicators that were made from none, by hash of their members.
     instances: HashMap<u64, u32>,
     objects: HashMap<(bool, usize), (u32, u16)>,
     next_object: u32,
@@ -105,8 +115,8 @@ pub fn begin(library: &MpiLibrary) {
         next_id: COMMUNICATOR_WORLD,
         ..Registry::default()
     };
-    new.register(world, 0, COMMUNICATOR_UNKNOWN, 0, 0);
-    new.register(comm_self, 0, COMMUNICATOR_UNKNOWN, 0, 0);
+    new.register(world, world, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
+    new.register(comm_self, comm_self, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
     debug_assert_eq!(new.next_id, COMMUNICATOR_SELF + 1);
     *registry() = Some(new);
 }
@@ -170,24 +180,24 @@ impl Registry {
         known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
     }
 
-    /// Registers a communicator. `origin` is the handle of the one that all its members made it from, 0
+    /// Registers a communicator; `asked` is its handle, or that of one with the same members. `origin` is the handle of the one that all its members made it from, 0
     /// where they did not: members may make others from different parents in different orders, so each
     /// parent's are counted by themselves.
     fn register(
         &mut self,
         handle: usize,
+        asked: usize,
         origin: usize,
-        parent: u16,
-        made_by: u16,
+        (parent, made_by): (u16, u16),
         seed: u64,
     ) -> Option<&'static CommunicatorFacts> {
-        let inter = ask(c"PMPI_Comm_test_inter", handle)? != 0;
-        let size = ask(c"PMPI_Comm_size", handle)?;
-        let rank = ask(c"PMPI_Comm_rank", handle)?;
-        let members = self.world_ranks(handle, c"PMPI_Comm_group", size)?;
-        let remote_size = if inter { ask(c"PMPI_Comm_remote_size", handle)? } else { 0 };
+        let inter = ask(c"PMPI_Comm_test_inter", asked)? != 0;
+        let size = ask(c"PMPI_Comm_size", asked)?;
+        let rank = ask(c"PMPI_Comm_rank", asked)?;
+        let members = self.world_ranks(asked, c"PMPI_Comm_group", size)?;
+        let remote_size = if inter { ask(c"PMPI_Comm_remote_size", asked)? } else { 0 };
         let remote = if inter {
-            self.world_ranks(handle, c"PMPI_Comm_remote_group", remote_size)?
+            self.world_ranks(asked, c"PMPI_Comm_remote_group", remote_size)?
         } else {
             Vec::new()
         };
@@ -195,13 +205,15 @@ impl Registry {
         // Both sides of an intercommunicator must find the same hash: order the two groups.
         let (own, other) = (hash_of(&members, seed), hash_of(&remote, seed));
         let hash = if inter { own.min(other) ^ own.max(other).rotate_left(17) } else { own };
-        let instance = {
-            let count = self.instances.entry(hash).or_insert(0);
-            *count += 1;
-            *count - 1
+        let instances = match self.communicators.get_mut(&origin) {
+            Some(parent) => &mut parent.children,
+            None => &mut self.instances,
         };
+        let count = instances.entry(hash).or_insert(0);
+        let instance = *count;
+        *count += 1;
         let (in_neighbours, out_neighbours, missing_neighbours) =
-            neighbours(handle).unwrap_or((0, 0, 0));
+            neighbours(asked).unwrap_or((0, 0, 0));
         let recycled = self.free.pop();
         let id = match recycled {
             Some(old) => old.id,
@@ -221,17 +233,22 @@ impl Registry {
             in_neighbours,
             out_neighbours,
             missing_neighbours,
-            identity: identity_of(hash, instance),
         };
         // A place that another thread may still hold a pointer to is never written again: what is
-        // recycled is the id. A few bytes stay behind for each freed communicator.
-        let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+        // recycled is the id, and with it the place of one that was like this one.
+        let kept = self.leaked.get(&facts).copied().unwrap_or_else(|| {
+            let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+            self.leaked.insert(kept);
+            kept
+        });
         // Its first member of this world: rank 0 may be of another, whose files are not beside these.
         let first = members.iter().position(|rank| *rank >= 0);
         let lists = first.is_some_and(|first| first as i32 == rank);
         peers::know_members(id, if inter { &remote } else { &members });
-        self.communicators.insert(handle, kept);
-        let _ = define(&Definition::Communicator(Communicator {
+        let identity = identity_of(hash, instance);
+        let registered = Registered { facts: kept, identity, children: HashMap::new() };
+        self.communicators.insert(handle, registered);
+        let definition = Definition::Communicator(Communicator {
             id,
             ticks: counter::now(),
             hash,
@@ -244,16 +261,29 @@ impl Registry {
             remote_size: remote_size as u32,
             parent,
             made_by,
-        }));
+        });
+        if made_by == 0 {
+            // Predefined: it stays.
+            let _ = define(&definition);
+        } else {
+            transient::define(Made::Communicator(id), &definition);
+        }
         Some(kept)
     }
 
     /// Takes a communicator out, unless it is a predefined one; its id may be given again.
     fn forget(&mut self, handle: usize) {
         if !self.is_predefined(handle)
-            && let Some(facts) = self.communicators.remove(&handle)
-            && facts.id != COMMUNICATOR_UNKNOWN
+            && let Some(registered) = self.communicators.remove(&handle)
         {
+            self.give_back(registered.facts);
+        }
+    }
+
+    /// The id of a communicator that is gone may be given again.
+    fn give_back(&mut self, facts: &'static CommunicatorFacts) {
+        transient::freed(Made::Communicator(facts.id));
+        if facts.id != COMMUNICATOR_UNKNOWN {
             self.free.push(facts);
         }
     }
@@ -388,7 +418,7 @@ pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static Communic
 #[inline(never)]
 fn look_up(handle: usize) -> &'static CommunicatorFacts {
     let _own = OwnWork::begin();
-    registry().as_ref().and_then(|r| r.communicators.get(&handle).copied()).unwrap_or(&UNKNOWN)
+    registry().as_ref().and_then(|r| r.communicators.get(&handle)).map_or(&UNKNOWN, |r| r.facts)
 }
 
 /// Registers a communicator that a call has just made from the one of handle `origin`, 0 where its
@@ -408,14 +438,14 @@ pub fn made(
     if registry.is_null(handle) {
         return COMMUNICATOR_UNKNOWN;
     }
-    if let Some(known) = registry.communicators.get(&handle).copied() {
+    if let Some(known) = registry.communicators.get(&handle) {
         if asked {
-            return known.id;
+            return known.facts.id;
         }
         // Freed where we did not see it; its handle has come again.
         registry.forget(handle);
     }
-    let facts = registry.register(handle, origin, parent, made_by, seed);
+    let facts = registry.register(handle, handle, origin, (parent, made_by), seed);
     drop(guard);
     forget_handles();
     facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
@@ -436,15 +466,7 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
     if !registry.communicators.contains_key(&parent_handle) {
         return COMMUNICATOR_UNKNOWN;
     }
-    // Registering the parent's handle anew gives the definition that the duplicate needs.
-    let kept = registry.communicators.get(&parent_handle).copied();
-    let facts = registry.register(parent_handle, parent_handle, parent, made_by, 0);
-    if let Some(kept) = kept {
-        registry.communicators.insert(parent_handle, kept);
-    }
-    if let Some(facts) = facts {
-        registry.communicators.insert(handle, facts);
-    }
+    let facts = registry.register(handle, parent_handle, parent_handle, (parent, made_by), 0);
     drop(guard);
     forget_handles();
     facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
@@ -454,7 +476,7 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
 /// same handle for a new one.
 #[cold]
 #[inline(never)]
-pub fn withdraw(handle: usize) -> Option<&'static CommunicatorFacts> {
+pub fn withdraw(handle: usize) -> Option<Registered> {
     let _own = OwnWork::begin();
     let withdrawn = registry().as_mut().and_then(|registry| {
         (!registry.is_predefined(handle)).then(|| registry.communicators.remove(&handle))?
@@ -467,13 +489,13 @@ pub fn withdraw(handle: usize) -> Option<&'static CommunicatorFacts> {
 /// communicator, it is put back.
 #[cold]
 #[inline(never)]
-pub fn freed(handle: usize, withdrawn: Option<&'static CommunicatorFacts>, success: bool) {
+pub fn freed(handle: usize, withdrawn: Option<Registered>, success: bool) {
     let _own = OwnWork::begin();
-    if let (Some(facts), Some(registry)) = (withdrawn, registry().as_mut()) {
-        if !success {
-            registry.communicators.insert(handle, facts);
-        } else if facts.id != COMMUNICATOR_UNKNOWN {
-            registry.free.push(facts);
+    if let (Some(registered), Some(registry)) = (withdrawn, registry().as_mut()) {
+        if success {
+            registry.give_back(registered.facts);
+        } else {
+            registry.communicators.insert(handle, registered);
         }
     }
     forget_handles();
@@ -485,7 +507,8 @@ pub fn freed(handle: usize, withdrawn: Option<&'static CommunicatorFacts>, succe
 pub fn named(id: u16, name: &CStr) {
     let _own = OwnWork::begin();
     let name = name.to_string_lossy().into_owned();
-    let _ = define(&Definition::CommunicatorName { id, ticks: counter::now(), name });
+    let definition = Definition::CommunicatorName { id, ticks: counter::now(), name };
+    transient::define(Made::Communicator(id), &definition);
 }
 
 /// Registers a window or file that a call has just made.
@@ -499,13 +522,14 @@ pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) 
     let id = registry.next_object;
     registry.objects.insert((window, handle), (id, communicator));
     drop(guard);
-    let _ = define(&Definition::Object {
+    let definition = Definition::Object {
         kind: if window { ObjectKind::Window } else { ObjectKind::File },
         id,
         ticks: counter::now(),
         communicator,
         name: name.to_string_lossy().into_owned(),
-    });
+    };
+    transient::define(Made::Object(id), &definition);
     id
 }
 
@@ -537,8 +561,10 @@ fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
 #[cold]
 pub fn object_freed(window: bool, handle: usize) {
     let _own = OwnWork::begin();
-    if let Some(registry) = registry().as_mut() {
-        registry.objects.remove(&(window, handle));
+    let forgotten =
+        registry().as_mut().and_then(|registry| registry.objects.remove(&(window, handle)));
+    if let Some((id, _)) = forgotten {
+        transient::freed(Made::Object(id));
     }
     forget_handles();
 }

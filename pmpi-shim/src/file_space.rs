@@ -56,6 +56,30 @@ pub fn allocate(descriptor: c_int, offset: u64, bytes: usize) -> c_int {
     error
 }
 
+/// Has everything that was written to a file reach its storage, where that can still fail: disks grant space when
+/// it is asked for, file servers (and file systems that copy on write) may refuse it when it is written back.
+pub fn synchronise(descriptor: c_int) -> std::io::Result<()> {
+    // From linux/magic.h: ext2 to ext4, XFS, tmpfs, ramfs, F2FS, overlayfs.
+    const GRANT_AT_ONCE: [i64; 6] =
+        [0xef53, 0x5846_5342, 0x0102_1994, 0x8584_58f6, 0xf2f5_2010, 0x794c_7630];
+    // SAFETY: a zeroed statfs is valid to be written over.
+    let grants_at_once = unsafe {
+        let mut system: libc::statfs = std::mem::zeroed();
+        libc::fstatfs(descriptor, &mut system) == 0
+            && GRANT_AT_ONCE.contains(&(system.f_type as i64 & 0xffff_ffff))
+    };
+    loop {
+        // SAFETY: a plain number.
+        if grants_at_once || unsafe { libc::fsync(descriptor) } == 0 {
+            return Ok(());
+        }
+        let error = std::io::Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 /// Makes a file of btrfs one that is not copied on write: there a store into a page that was granted and
 /// written needs new space all the same, and is SIGBUS where there is none.
 pub fn refuse_copy_on_write(descriptor: c_int) -> Result<(), String> {

@@ -12,6 +12,10 @@ use trace_format::layout::{CHUNK_HEADER_BYTES, ChunkHeader, read_plain};
 use crate::totals::ThreadTotals;
 use crate::trace_file;
 
+/// Bytes of definitions that the process holds beside the file.
+const LEAST_FREED_BYTES: u64 = 6 << 10;
+const MOST_FREED_BYTES: u64 = 1 << 20;
+
 static KEEPING: OnceLock<Keeping> = OnceLock::new();
 
 /// Chooses what is kept; called once, before the first window is opened.
@@ -26,6 +30,22 @@ fn policy() -> KeepingPolicy {
 /// Whether no event is kept one by one when the run ends.
 pub fn only_totals() -> bool {
     policy() == KeepingPolicy::Totals
+}
+
+/// Whether every event so far stays one by one, so that every definition is needed.
+pub fn keeps_all() -> bool {
+    policy() == KeepingPolicy::First && !trace_file::is_full()
+}
+
+/// Bytes of definitions that may stay of what the program has freed.
+pub fn freed_definition_bytes() -> u64 {
+    match KEEPING.get() {
+        // Their events may still be there.
+        Some(keeping) if keeping.policy == KeepingPolicy::Last => {
+            (keeping.max_bytes / 16).clamp(LEAST_FREED_BYTES, MOST_FREED_BYTES)
+        }
+        _ => LEAST_FREED_BYTES,
+    }
 }
 
 /// What a thread keeps besides its windows.
@@ -114,8 +134,8 @@ impl Kept {
         self.fold(window, slots, next_opened)
     }
 
-    /// Moves the totals to the front of their chunk; where they end in the file.
-    pub fn compact(&mut self) -> Option<u64> {
+    /// Moves the totals to the front of their chunk; where it begins and where they end in the file.
+    pub fn compact(&mut self) -> Option<(u64, u64)> {
         self.totals.as_mut()?.compact().ok()
     }
 }

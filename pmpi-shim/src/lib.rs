@@ -29,6 +29,7 @@
 //! | `keeping` | what becomes of a full window, by the run's policy |
 //! | `peers` | which ranks run on the same host |
 //! | `totals` | events folded into totals |
+//! | `transient` | definitions of what the program makes and frees, in bounded space |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
 //! | `file_space` | space of a file by its descriptor |
 //! | `life` | the recorder's states, start and finish |
@@ -100,6 +101,7 @@ mod stage;
 mod thread_block;
 mod totals;
 mod trace_file;
+mod transient;
 mod weak_references;
 mod window;
 mod work;

@@ -372,6 +372,12 @@ fn make_place(settings: &Settings, wanted: &Path, rank: u32, run_id: RunId) -> P
         let mut directory = wanted.clone();
         if attempt > 1 {
             directory.as_mut_os_string().push(format!("-{attempt}"));
+            // One that is there is somebody else's, though it may be empty still.
+            match trace_file::make_new_directory(&directory) {
+                Ok(()) => {}
+                Err(CreateError::Exists) => continue,
+                Err(CreateError::Failed(reason)) => return Place::Refused(reason),
+            }
         }
         match create_rank_file(settings, &directory, (rank, &run_id), true) {
             Ok(()) => return Place::Directory(directory, run_id),
@@ -399,9 +405,7 @@ fn create_rank_file(
         }
     }
     let path = directory.join(rank_file_path(0, rank));
-    if let Some(folder) = path.parent() {
-        trace_file::make_directory(folder).map_err(CreateError::Failed)?;
-    }
+    trace_file::make_directories(directory, &path).map_err(CreateError::Failed)?;
     trace_file::create(&path)
 }
 
@@ -487,11 +491,11 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
 pub unsafe fn after_finalize(block: *mut ThreadBlock) {
     let _own = OwnWork::begin();
     let _ = catch_unwind(AssertUnwindSafe(|| {
-        let _ = define(&Definition::Finalized { lost_events: LOST_EVENTS.load(Relaxed) });
+        let lost_events = LOST_EVENTS.load(Relaxed);
         STATE.store(OVER, Relaxed);
         // SAFETY: the caller's promise; after this the thread has no window.
-        unsafe {
-            window::finish(block);
+        if let Err(reason) = unsafe { window::finish(block, lost_events) } {
+            say(&format!("this rank's trace is not whole: {reason}"));
         }
         stage::move_home();
     }));

@@ -4,11 +4,12 @@
 //! what is made is registered after it, outside the call's stamps, as the tool's own time.
 
 use std::ffi::{CStr, c_char};
+use std::mem::ManuallyDrop;
 
 use trace_format::layout::{Slot, ToolReason};
 
 use crate::abi;
-use crate::communicators::{self, CommunicatorFacts};
+use crate::communicators::{self, Registered};
 use crate::counter;
 use crate::datatypes;
 use crate::plan::{NONE, Plan, Procedure};
@@ -26,10 +27,10 @@ pub fn defines<P: Procedure>() -> bool {
 }
 
 /// What a call is about to free.
-#[derive(Clone, Copy)]
 pub struct Doomed {
     handle: usize,
-    communicator: Option<&'static CommunicatorFacts>,
+    /// Without a destructor: an error handler may leave the frame that holds it by longjmp.
+    communicator: Option<ManuallyDrop<Registered>>,
 }
 
 /// Takes out what a call is about to free, before it overwrites the handle.
@@ -44,7 +45,7 @@ pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> Doomed {
     unsafe {
         if plan.freed_communicator != NONE {
             doomed.handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
-            doomed.communicator = communicators::withdraw(doomed.handle);
+            doomed.communicator = communicators::withdraw(doomed.handle).map(ManuallyDrop::new);
         } else if plan.freed_object != NONE {
             doomed.handle = abi::object_at(plan.window, arguments[plan.freed_object as usize]);
         } else if plan.frees_datatype {
@@ -67,7 +68,8 @@ pub fn forget<P: Procedure>(doomed: Doomed, result: usize) {
     let plan = &P::PLAN;
     let success = result as i32 == 0;
     if plan.freed_communicator != NONE {
-        communicators::freed(doomed.handle, doomed.communicator, success);
+        let withdrawn = doomed.communicator.map(ManuallyDrop::into_inner);
+        communicators::freed(doomed.handle, withdrawn, success);
     } else if plan.freed_object != NONE && success {
         communicators::object_freed(plan.window, doomed.handle);
     } else if plan.frees_datatype {
@@ -88,6 +90,8 @@ pub unsafe fn define(
     arguments: &[usize],
     communicator: u16,
 ) {
+    // SAFETY: the caller's promise; the window of the call's own slot stays mapped as the older one.
+    unsafe { window::have_slot(block) };
     let begin = counter::now();
     // SAFETY: the caller's promise.
     unsafe {

@@ -7,11 +7,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use trace_format::layout::{STAGED_EXTENSION, rank_file_path};
+use trace_format::private_directory;
 
 use crate::file_space::may_grow_to;
 use crate::machine;
@@ -23,6 +24,8 @@ use crate::trace_file::{self, CreateError};
 struct Staged {
     file: PathBuf,
     home: PathBuf,
+    /// The run directory.
+    directory: PathBuf,
     /// The file that keeps the run directory, where this rank made it.
     claim: Option<PathBuf>,
 }
@@ -41,41 +44,54 @@ pub fn create(
     if home.exists() {
         return Err(CreateError::Exists);
     }
-    let file = folder(stage, directory, run_id).join(rank_file_path(0, rank));
+    let job = stage.join(job_name(run_id));
+    let run = job.join(directory.file_name().unwrap_or("run.gammachi".as_ref()));
+    let file = run.join(rank_file_path(0, rank));
     let claim = match claims {
-        true => Some(claim(&home, &file)?),
+        true => Some(claim(directory, &home, &file)?),
         false => None,
     };
-    let made = match file.parent() {
-        Some(parent) => trace_file::make_directory(parent).map_err(CreateError::Failed),
-        None => Ok(()),
-    };
+    let made = make_private(&job)
+        .and_then(|()| trace_file::make_directories(&run, &file))
+        .map_err(CreateError::Failed);
     if let Err(error) = made.and_then(|()| trace_file::create(&file)) {
         if let Some(claim) = claim {
             let _ = fs::remove_file(claim);
         }
         return Err(error);
     }
-    *STAGED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Staged { file, home, claim });
+    *STAGED.lock().unwrap_or_else(PoisonError::into_inner) =
+        Some(Staged { file, home, directory: directory.to_owned(), claim });
     Ok(())
 }
 
-/// The run's folder on this host: jobs that share a staging directory never meet in it.
-fn folder(stage: &Path, directory: &Path, run_id: &RunId) -> PathBuf {
+/// Name of the job's folder on this host: jobs that share a staging directory never meet in it.
+fn job_name(run_id: &RunId) -> String {
     let mut job = String::from("gammachi-");
     match run_id.iter().any(|byte| *byte != 0) {
-        true => job.extend(run_id[..8].iter().map(|byte| format!("{byte:02x}"))),
+        true => job.extend(run_id.iter().map(|byte| format!("{byte:02x}"))),
         false => job += &format!("{}-{}", std::process::id(), machine::date_for_name()),
     }
-    let name = directory.file_name().unwrap_or("run.gammachi".as_ref());
-    stage.join(job).join(name)
+    job
+}
+
+/// Makes the job's folder, or finds that a rank of this user has made it. The staging directory may be one that
+/// all users write to, where a name may have been taken by somebody who wants what is put there.
+fn make_private(job: &Path) -> Result<(), String> {
+    let wrong = |error: io::Error| format!("{}: {error}", job.display());
+    private_directory::make(job).map_err(wrong)?;
+    let there = fs::symlink_metadata(job).map_err(wrong)?;
+    // SAFETY: a system call without arguments.
+    let own = there.uid() == unsafe { libc::geteuid() };
+    match there.is_dir() && own && there.mode() & 0o077 == 0 {
+        true => Ok(()),
+        false => Err(format!("{} is another user's, or open to others", job.display())),
+    }
 }
 
 /// Keeps the run directory for this run, and says in it where the data lie meanwhile.
-fn claim(home: &Path, file: &Path) -> Result<PathBuf, CreateError> {
-    if let Some(folder) = home.parent() {
-        trace_file::make_directory(folder).map_err(CreateError::Failed)?;
-    }
+fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateError> {
+    trace_file::make_directories(directory, home).map_err(CreateError::Failed)?;
     let path = home.with_extension(STAGED_EXTENSION);
     let text = format!("{}:{}\n", machine::host(), file.display());
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -95,7 +111,7 @@ pub fn move_home() {
     let Some(staged) = STAGED.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return;
     };
-    if let Err(error) = copy(&staged.file, &staged.home) {
+    if let Err(error) = copy(&staged.file, &staged.directory, &staged.home) {
         say(&format!(
             "this rank's trace stays in {} on {}, for it cannot be moved to {}: {error}; gammachi collect \
              joins it",
@@ -118,10 +134,8 @@ pub fn move_home() {
 }
 
 /// Copies under another name first: under its own name there is never half a file.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if let Some(folder) = to.parent() {
-        trace_file::make_directory(folder).map_err(io::Error::other)?;
-    }
+fn copy(from: &Path, directory: &Path, to: &Path) -> io::Result<()> {
+    trace_file::make_directories(directory, to).map_err(io::Error::other)?;
     let mut half = to.as_os_str().to_owned();
     half.push(".part");
     let copied = (|| {
@@ -141,4 +155,24 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         let _ = fs::remove_file(&half);
     }
     copied
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{DirBuilderExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_refused() {
+        let stage = std::env::temp_dir().join(format!("stage-private-{}", std::process::id()));
+        fs::create_dir_all(&stage).unwrap();
+        assert_eq!(make_private(&stage.join("new")), Ok(()));
+        assert_eq!(make_private(&stage.join("new")), Ok(()), "another rank's");
+        fs::DirBuilder::new().mode(0o755).create(stage.join("open")).unwrap();
+        assert!(make_private(&stage.join("open")).is_err());
+        symlink(stage.join("new"), stage.join("link")).unwrap();
+        assert!(make_private(&stage.join("link")).is_err());
+        fs::remove_dir_all(stage).unwrap();
+    }
 }

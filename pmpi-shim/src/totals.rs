@@ -354,13 +354,13 @@ impl ThreadTotals {
         trace_file::write_at(self.offset + SELECTOR_AT as u64, &selector.to_le_bytes())
     }
 
-    /// Puts the newest snapshot in the first place; where it ends in the file.
-    pub fn compact(&mut self) -> Result<u64, String> {
+    /// Puts the newest snapshot in the first place; where the chunk begins in the file, and where it ends.
+    pub fn compact(&mut self) -> Result<(u64, u64), String> {
         if self.published & 1 == 1 {
             self.write_snapshot(0)?;
         }
         let used = size_of::<SnapshotHeader>() + self.entries.len() * size_of::<TotalsEntry>();
-        Ok(self.offset + (snapshot_at(0) + used) as u64)
+        Ok((self.offset, self.offset + (snapshot_at(0) + used) as u64))
     }
 }
 

@@ -14,11 +14,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trace_format::encoding::{FRAME_BYTES, checksum, encode, framed_bytes};
 use trace_format::header::{Definition, FileHeader};
 use trace_format::layout::*;
+use trace_format::private_directory;
 use trace_format::totals::TOTALS_CHUNK_BYTES;
 
 use crate::file_space::{
-    allocate, identity_of, may_grow_to, move_up, populate, refuse_copy_on_write, write_all,
-    write_zeros,
+    allocate, identity_of, may_grow_to, move_up, populate, refuse_copy_on_write, synchronise,
+    write_all, write_zeros,
 };
 
 /// Bytes of a definition chunk, unless one record needs more.
@@ -32,9 +33,28 @@ struct TraceFile {
     end: u64,
     /// Beyond this no events are added; windows and definitions are.
     max_bytes: u64,
-    /// Current definition chunk: offset of the next record and of its end.
-    definitions: Option<(u64, u64)>,
-    definition_chunks: u32,
+    /// Whether no more events may be added.
+    full: bool,
+    /// The chunk that definitions are added to which always stay.
+    definitions: Option<DefinitionChunk>,
+    /// Offset and length of all definition chunks.
+    definition_places: Vec<(u64, u64)>,
+}
+
+/// A chunk of definitions.
+#[derive(Debug, Clone, Copy)]
+pub struct DefinitionChunk {
+    offset: u64,
+    /// Where the next record goes.
+    next: u64,
+    end: u64,
+}
+
+impl DefinitionChunk {
+    /// Bytes of the chunk.
+    pub fn bytes(&self) -> u64 {
+        self.end - self.offset
+    }
 }
 
 static FILE: Mutex<Option<TraceFile>> = Mutex::new(None);
@@ -69,14 +89,21 @@ pub enum CreateError {
     Failed(String),
 }
 
-/// Makes a directory of mode 0700 and its parents where they are missing.
-pub fn make_directory(path: &Path) -> Result<(), String> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(|error| format!("cannot make the directory {}: {error}", path.display()))
+/// Makes a run directory that must not be there yet.
+pub fn make_new_directory(path: &Path) -> Result<(), CreateError> {
+    private_directory::make_new(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => CreateError::Exists,
+        _ => CreateError::Failed(cannot_make(path, &error)),
+    })
+}
+
+/// Makes a run directory and the folder of a file in it, where they are missing.
+pub fn make_directories(run: &Path, file: &Path) -> Result<(), String> {
+    private_directory::make_for(run, file).map_err(|error| cannot_make(run, &error))
+}
+
+fn cannot_make(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot make the directory {}: {error}", path.display())
 }
 
 /// Makes the rank's file, mode 0600; it must not exist.
@@ -102,8 +129,9 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         path: path.to_owned(),
         end: HEADER_BYTES,
         max_bytes: u64::MAX,
+        full: false,
         definitions: None,
-        definition_chunks: 0,
+        definition_places: Vec::new(),
     });
     Ok(())
 }
@@ -193,27 +221,125 @@ impl TraceFile {
 
     fn define(&mut self, definition: &Definition) -> Result<(), String> {
         let payload = encode(definition).ok_or("a definition is too long")?;
-        let framed = framed_bytes(payload.len()) as u64;
-        if self.definitions.is_none_or(|(next, end)| next + framed > end) {
-            let needed = CHUNK_HEADER_BYTES as u64 + framed;
-            let length = needed.next_multiple_of(CHUNK_GRANULE).max(DEFINITION_CHUNK_BYTES);
-            let offset = self.end;
-            self.grant(offset, length as usize)?;
-            let number = self.definition_chunks;
-            let header = ChunkHeader { length, ..empty_chunk(CHUNK_DEFINITIONS, 0, number) };
-            self.write(offset, bytes_of(&sealed(header)))?;
-            self.end += length;
-            self.definition_chunks += 1;
-            self.definitions = Some((offset + CHUNK_HEADER_BYTES as u64, offset + length));
-        }
-        let (next, end) = self.definitions.ok_or("no definition chunk")?;
-        let frame = u64::from(checksum(&payload)) << 32 | payload.len() as u64;
+        let mut chunk = match self.definitions {
+            Some(chunk) if chunk.next + framed_bytes(payload.len()) as u64 <= chunk.end => chunk,
+            _ => self.open_definitions(framed_bytes(payload.len()) as u64)?,
+        };
+        let added = self.add_definition(&mut chunk, &payload);
+        self.definitions = Some(chunk);
+        added
+    }
+
+    /// Makes an empty chunk for definitions of so many bytes in all, or of the usual length.
+    fn open_definitions(&mut self, framed: u64) -> Result<DefinitionChunk, String> {
+        let needed = CHUNK_HEADER_BYTES as u64 + framed;
+        let length = needed.next_multiple_of(CHUNK_GRANULE).max(DEFINITION_CHUNK_BYTES);
+        let offset = self.end;
+        self.grant(offset, length as usize)?;
+        let header = self.definition_header(offset, length);
+        self.write(offset, bytes_of(&header))?;
+        self.end += length;
+        self.definition_places.push((offset, length));
+        Ok(DefinitionChunk {
+            offset,
+            next: offset + CHUNK_HEADER_BYTES as u64,
+            end: offset + length,
+        })
+    }
+
+    fn definition_header(&self, offset: u64, length: u64) -> ChunkHeader {
+        let number = self.definition_places.iter().position(|(at, _)| *at == offset);
+        let number = number.unwrap_or(self.definition_places.len()) as u32;
+        sealed(ChunkHeader { length, ..empty_chunk(CHUNK_DEFINITIONS, 0, number) })
+    }
+
+    /// Adds a record to a chunk that has room for it.
+    fn add_definition(
+        &mut self,
+        chunk: &mut DefinitionChunk,
+        payload: &[u8],
+    ) -> Result<(), String> {
         // The frame is written last: without it the record is not there.
-        self.write(next + FRAME_BYTES as u64, &payload)?;
-        self.write(next, &frame.to_le_bytes())?;
-        self.definitions = Some((next + framed, end));
+        self.write(chunk.next + FRAME_BYTES as u64, payload)?;
+        self.write(chunk.next, &frame_of(payload))?;
+        chunk.next += framed_bytes(payload.len()) as u64;
         Ok(())
     }
+
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), String> {
+        let descriptor = self.descriptor()?;
+        let (mut done, length) = (0, bytes.len());
+        while done < length {
+            let rest = &mut bytes[done..];
+            let at = (offset + done as u64) as i64;
+            // SAFETY: writes into the slice.
+            match unsafe { libc::pread(descriptor, rest.as_mut_ptr().cast(), rest.len(), at) } {
+                read @ 1.. => done += read as usize,
+                // What was never written at the end of the file.
+                0 => {
+                    rest.fill(0);
+                    break;
+                }
+                _ => {
+                    let error = std::io::Error::last_os_error();
+                    if error.kind() != std::io::ErrorKind::Interrupted {
+                        return Err(format!("cannot read the trace back: {error}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the definition chunks that stand behind what a chunk holds, where nothing else is needed, to there;
+    /// where the last of them ends then. While it works, each stands in its old place or in both.
+    fn gather_definitions(&mut self, chunk: u64, used_end: u64) -> Result<u64, String> {
+        let mut end = used_end.next_multiple_of(CHUNK_GRANULE);
+        // A reader goes on where the chunk's header says that it ends.
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        self.read(chunk, &mut header)?;
+        let header: ChunkHeader = read_plain(&header).ok_or("a chunk is too short")?;
+        let shorter = sealed(ChunkHeader { length: end - chunk, ..header });
+        self.write(chunk, bytes_of(&shorter))?;
+        self.definition_places.sort_unstable();
+        for (offset, length) in self.definition_places.clone() {
+            if offset < end {
+                continue;
+            }
+            let mut chunk = vec![0; length as usize];
+            self.read(offset, &mut chunk)?;
+            let header: ChunkHeader = read_plain(&chunk).ok_or("a chunk is too short")?;
+            if header.kind != CHUNK_DEFINITIONS {
+                continue;
+            }
+            let used = chunk.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+            // Room for the file's last record stays, and for an empty frame behind it.
+            let shorter = (used + 64).next_multiple_of(CHUNK_GRANULE).min(length);
+            if end + shorter > offset {
+                end = offset + length;
+                continue;
+            }
+            let content = &chunk[CHUNK_HEADER_BYTES..shorter as usize];
+            self.write_chunk(end, &sealed(ChunkHeader { length: shorter, ..header }), content)?;
+            self.retire(offset, length)?;
+            if let Some(current) = self.definitions.filter(|current| current.offset == offset) {
+                let next = end + (current.next - offset);
+                self.definitions = Some(DefinitionChunk { offset: end, next, end: end + shorter });
+            }
+            end += shorter;
+        }
+        Ok(end)
+    }
+
+    /// Has what a definition chunk holds not count any more.
+    fn retire(&mut self, offset: u64, length: u64) -> Result<(), String> {
+        let header = self.definition_header(offset, length);
+        self.write(offset, bytes_of(&sealed(ChunkHeader { kind: CHUNK_UNFINISHED, ..header })))
+    }
+}
+
+fn frame_of(payload: &[u8]) -> [u8; FRAME_BYTES] {
+    (u64::from(checksum(payload)) << 32 | payload.len() as u64).to_le_bytes()
 }
 
 /// A header with its magic and checksum.
@@ -307,6 +433,7 @@ pub fn append(
     let used = (CHUNK_HEADER_BYTES + slots.len()).max(place_bytes) as u64;
     let (offset, length) = (file.end, used.next_multiple_of(CHUNK_GRANULE));
     if offset + length > file.max_bytes {
+        file.full = true;
         return Ok(None);
     }
     if place_bytes > CHUNK_HEADER_BYTES + slots.len() {
@@ -348,29 +475,7 @@ pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> 
 
 /// Reads back what lies at an offset of the file.
 pub fn read_back(offset: u64, bytes: &mut [u8]) -> Result<(), String> {
-    let mut guard = lock();
-    let descriptor = guard.as_mut().ok_or("no trace file")?.descriptor()?;
-    let (mut done, length) = (0, bytes.len());
-    while done < length {
-        let rest = &mut bytes[done..];
-        let at = (offset + done as u64) as i64;
-        // SAFETY: writes into the slice.
-        match unsafe { libc::pread(descriptor, rest.as_mut_ptr().cast(), rest.len(), at) } {
-            read @ 1.. => done += read as usize,
-            // What was never written at the end of the file.
-            0 => {
-                rest.fill(0);
-                break;
-            }
-            _ => {
-                let error = std::io::Error::last_os_error();
-                if error.kind() != std::io::ErrorKind::Interrupted {
-                    return Err(format!("cannot read the trace back: {error}"));
-                }
-            }
-        }
-    }
-    Ok(())
+    lock().as_mut().ok_or("no trace file")?.read(offset, bytes)
 }
 
 /// A chunk for a thread's totals; its offset.
@@ -396,32 +501,116 @@ pub fn define(definition: &Definition) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.define(definition)
 }
 
-/// Cuts off what nobody needs at the end of the file, and closes it.
-///
-/// The caller has unmapped what is cut, so that nothing can store there.
-pub fn finish(cut: Option<Cut>) {
-    let mut guard = lock();
-    let Some(file) = guard.as_mut() else { return };
-    if let Ok(descriptor) = file.descriptor() {
-        if let Some(Cut { used_end, given_end }) = cut
-            && given_end == file.end
-        {
-            let definitions = file.definitions.map_or(0, |(_, end)| end);
-            let keep = used_end.max(definitions).next_multiple_of(CHUNK_GRANULE);
-            // SAFETY: our descriptor; no mapping reaches behind the new end. A failure leaves zeros.
-            unsafe { libc::ftruncate(descriptor, keep as i64) };
-        }
-        // SAFETY: ours; never used again.
-        unsafe { libc::close(descriptor) };
-    }
-    file.descriptor = -1;
+/// Whether the file may not grow by events any more.
+pub fn is_full() -> bool {
+    lock().as_ref().is_none_or(|file| file.full)
 }
 
-/// Bytes at the end of the file that nobody needs.
+/// Makes an empty chunk for definitions that may be left out again, with room for that many bytes of framed
+/// records.
+pub fn open_definitions(framed: u64) -> Result<DefinitionChunk, String> {
+    lock().as_mut().ok_or("no trace file")?.open_definitions(framed)
+}
+
+/// Adds a record to a chunk of [`open_definitions`]; whether it had room for it.
+pub fn add_definition(chunk: &mut DefinitionChunk, payload: &[u8]) -> Result<bool, String> {
+    if chunk.next + framed_bytes(payload.len()) as u64 > chunk.end {
+        return Ok(false);
+    }
+    lock().as_mut().ok_or("no trace file")?.add_definition(chunk, payload).map(|()| true)
+}
+
+/// Fills a chunk, whose contents do not count, with these records, which fit.
+pub fn fill_definitions<'a>(
+    chunk: &mut DefinitionChunk,
+    payloads: impl Iterator<Item = &'a [u8]>,
+) -> Result<(), String> {
+    let mut content = Vec::with_capacity(chunk.bytes() as usize);
+    for payload in payloads {
+        content.extend(frame_of(payload));
+        content.extend(payload);
+        content.resize(content.len().next_multiple_of(FRAME_BYTES), 0);
+    }
+    chunk.next = chunk.offset + (CHUNK_HEADER_BYTES + content.len()) as u64;
+    content.resize(chunk.bytes() as usize - CHUNK_HEADER_BYTES, 0);
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let header = file.definition_header(chunk.offset, chunk.bytes());
+    file.write_chunk(chunk.offset, &header, &content)
+}
+
+/// Has what a chunk holds not count any more.
+pub fn retire_definitions(chunk: &DefinitionChunk) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.retire(chunk.offset, chunk.bytes())
+}
+
+/// Has the file reach its storage, cuts off what nobody needs at its end, and closes it.
+///
+/// The caller has unmapped what is cut, so that nothing can store there.
+///
+/// # Errors
+/// What was refused now though it had been taken before, as a sentence; a part of the trace may be lost.
+pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), String> {
+    let mut guard = lock();
+    let Some(file) = guard.as_mut() else { return Ok(()) };
+    let mut outcome = Ok(());
+    if let Ok(descriptor) = file.descriptor() {
+        let reason = format!("the file system of {} lost what it had taken", file.path.display());
+        let refused = |error: std::io::Error| format!("{reason}: {error}");
+        outcome = synchronise(descriptor).map_err(refused);
+        if let Err(reason) = &outcome {
+            // Other pages than the lost ones may still be taken.
+            let _ = file.define(&Definition::Stopped { ticks, reason: reason.clone() });
+        }
+        // The last record needs room before the end is known.
+        let last = Definition::Finalized { lost_events };
+        let framed = encode(&last).map_or(0, |payload| framed_bytes(payload.len()) as u64);
+        if file.definitions.is_none_or(|chunk| chunk.next + framed > chunk.end) {
+            file.definitions = file.open_definitions(framed).ok();
+        }
+        let definitions = file.definition_places.iter().map(|(at, length)| at + length).max();
+        let keep = match cut {
+            Some(Cut::Behind { chunk, used_end }) => file.gather_definitions(chunk, used_end).ok(),
+            Some(Cut::Tail { used_end, given_end }) if given_end == file.end => {
+                Some(used_end.max(definitions.unwrap_or(0)).next_multiple_of(CHUNK_GRANULE))
+            }
+            _ => None,
+        };
+        if let Some(keep) = keep {
+            // SAFETY: our descriptor; nothing stores behind the new end. A failure leaves zeros.
+            unsafe { libc::ftruncate(descriptor, keep as i64) };
+        }
+        // Said last: a file that is finished is never shortened.
+        let _ = file.define(&last);
+        // The bulk has arrived; what came since is little.
+        outcome = outcome.and_then(|()| synchronise(descriptor).map_err(refused));
+        // SAFETY: ours; never used again.
+        if unsafe { libc::close(descriptor) } != 0 {
+            let error = std::io::Error::last_os_error();
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                outcome = outcome.and(Err(refused(error)));
+            }
+        }
+    }
+    file.descriptor = -1;
+    outcome
+}
+
+/// What nobody needs at the end of the file.
 #[derive(Debug, Clone, Copy)]
-pub struct Cut {
-    /// Where they begin.
-    pub used_end: u64,
-    /// Where the file would end with them: nothing is cut when it ends elsewhere.
-    pub given_end: u64,
+pub enum Cut {
+    /// The tail of the last chunk.
+    Tail {
+        /// Where it begins.
+        used_end: u64,
+        /// Where the file would end with it: nothing is cut when it ends elsewhere.
+        given_end: u64,
+    },
+    /// All behind a chunk, but definitions.
+    Behind {
+        /// Where the chunk begins.
+        chunk: u64,
+        /// Where what it holds ends.
+        used_end: u64,
+    },
 }

@@ -462,9 +462,12 @@ pub fn watch_threads() {
 
 /// Ends the calling thread's recording when MPI is finalized, and the file with it.
 ///
+/// # Errors
+/// As [`trace_file::finish`].
+///
 /// # Safety
 /// `block` is the calling thread's; nothing is recorded any more.
-pub unsafe fn finish(block: *mut ThreadBlock) {
+pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), String> {
     // SAFETY: the caller's promise; after this the thread has no window.
     unsafe {
         let (recorder, used) = ((*block).recorder, used_bytes(block));
@@ -472,30 +475,28 @@ pub unsafe fn finish(block: *mut ThreadBlock) {
         (*block).window = null_mut();
         (*block).recorder = null_mut();
         if recorder.is_null() {
-            trace_file::finish(None);
-            return;
+            return trace_file::finish(None, counter::now(), lost_events);
         }
         let mut recorder = Box::from_raw(recorder);
         let alone = THREADS.load(Relaxed) == 1;
-        let given_end = |memory: &Memory| memory.offset.map(|at| at + memory.bytes as u64);
         let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
-            let last = recorder.windows().filter_map(given_end).max();
             let windows = recorder.windows().count();
             let clean = recorder.put_away(used, counter::now());
             for memory in clean.iter().filter(|memory| memory.offset.is_some()) {
                 libc::munmap(memory.mapping.cast(), memory.bytes);
             }
-            let used_end = recorder.kept.compact().filter(|_| alone && clean.len() == windows);
-            used_end.zip(last).map(|(used_end, given_end)| Cut { used_end, given_end })
+            let totals = recorder.kept.compact();
+            let only_totals = keeping::only_totals() && alone && clean.len() == windows;
+            totals.filter(|_| only_totals).map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
         } else {
             let Memory { mapping, bytes, offset } = recorder.current.memory;
             libc::munmap(mapping.cast(), bytes);
-            offset.map(|at| Cut {
+            offset.map(|at| Cut::Tail {
                 used_end: at + (CHUNK_HEADER_BYTES + used) as u64,
                 given_end: at + bytes as u64,
             })
         };
-        trace_file::finish(cut);
+        trace_file::finish(cut, counter::now(), lost_events)
     }
 }
 
@@ -541,6 +542,19 @@ pub unsafe fn with_room(
         publish(moved, event.word);
         slot.write_bytes(0, 1 + more);
         Some(moved)
+    }
+}
+
+/// Has the thread's next slot at hand: what begins from now on lies behind the opening of its window.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn have_slot(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*block).cursor >= (*block).end {
+            next(block, 0);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use gammachi_analyzer::metrics::{Metrics, Selection, SiteMetrics};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
+use system_tests::job::Output;
 use system_tests::place::repository;
 use system_tests::trace::Trace;
 use system_tests::victim::{Build, built};
@@ -117,6 +118,57 @@ under_both! {
                 assert!(calls_kept(&trace, index) >= LAST_EVENTS, "{keep}");
             }
         }
+    }
+
+    // Definitions obey the limits, too, on disk and in memory; what still lives is described.
+    fn communicators_that_are_freed_take_no_room(mpi) {
+        const TIMES: u64 = 20_000;
+        let limits = [("totals", 0, 100_000), ("first", 1 << 20, (1 << 20) + (700 << 10)), ("last", 1 << 20, (1 << 20) + (700 << 10))];
+        // One rank agrees with nobody on each duplicate, which would take its time.
+        let job = Job::new(mpi, &victim(mpi, "duplicates_and_frees"))
+            .argument(TIMES.to_string());
+        let growth_kb = |output: &Output| -> i64 {
+            let grew = output.stdout.split_whitespace().nth(1).and_then(|kb| kb.parse().ok());
+            grew.unwrap_or_else(|| panic!("{output}"))
+        };
+        let bare = job.bare();
+        bare.expect_code(0);
+        for (keep, max_bytes, most_bytes) in limits {
+            let recorded = job
+                .clone()
+                .environment("GAMMACHI_KEEP", keep)
+                .environment("GAMMACHI_MAX_BYTES", max_bytes.to_string())
+                .record();
+            recorded.expect_code(0);
+            let more_kb = growth_kb(&recorded.output) - growth_kb(&bare);
+            assert!(more_kb < 512, "{keep}: {more_kb} kB of memory");
+            let (run, metrics) = metrics_of(&recorded);
+            let count = |name: &str| metrics.calls.iter().find(|c| c.function == name).map(|c| c.count);
+            assert_eq!(count("MPI_Comm_free"), Some(TIMES + 1), "{keep}");
+            for rank in &run.ranks {
+                let path = recorded.directory().join(&rank.name);
+                let bytes = path.metadata().expect("the file").len();
+                assert!(bytes < most_bytes, "{keep}: {bytes} bytes");
+                let names = rank.file.definitions.iter().filter(|definition| {
+                    matches!(definition, Definition::CommunicatorName { name, .. } if name == "kept")
+                });
+                assert_eq!(names.count(), 1, "{keep}");
+            }
+            assert!(run.notes.iter().any(|note| note.contains("communicators")), "{:?}", run.notes);
+        }
+    }
+
+    // What a file server refuses when it writes back is said and stands in the trace.
+    fn what_is_refused_late_is_said(mpi) {
+        let late = built(mpi, "refuses_late", Build::Shared);
+        let recorded = job(mpi, "first", 0).preload_before(&late).record();
+        recorded.expect_code(0);
+        let said = recorded.output.own_lines().join("\n");
+        assert_eq!(said.matches("is not whole").count(), 2, "{said}");
+        assert!(said.contains("quota"), "{said}");
+        let run = Run::open(&recorded.directory()).expect("the run can be read");
+        let what: Vec<String> = run.diagnoses.iter().map(ToString::to_string).collect();
+        assert!(what.len() == 2 && what.iter().all(|one| one.contains("quota")), "{what:?}");
     }
 
     fn where_no_memory_can_be_shared_windows_are_written(mpi) {

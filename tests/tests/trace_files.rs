@@ -133,6 +133,18 @@ under_both! {
         }
     }
 
+    fn a_file_in_the_place_of_standard_error_is_the_programs(mpi) {
+        let fresh = Fresh::new();
+        let recorded = Job::new(mpi, &victim(mpi, "opens_a_file_as_standard_error"))
+            .argument(fresh.join("own"))
+            // Something to say.
+            .environment("GAMMACHI_LEVEL", "9")
+            .record();
+        recorded.expect_code(0);
+        assert_eq!(std::fs::read_to_string(fresh.join("own")).expect("it is there"), "own\n");
+        assert!(recorded.trace().rank(0).is_finalized());
+    }
+
     fn descriptors_closed_and_reused_by_the_program(mpi) {
         let fresh = Fresh::new();
         let recorded =

@@ -128,6 +128,13 @@ pub enum Definition {
     ProcessLife(ProcessLife),
     /// Time on a core of the whole process so far.
     ProcessUsage(ProcessUsage),
+    /// Definitions of what the program has freed and whose events are totals, left out since.
+    LeftOut {
+        /// Communicators.
+        communicators: u64,
+        /// Windows and files.
+        objects: u64,
+    },
 }
 
 /// When a process began and ended. τ_i is the stretch between MPI_Init and MPI_Finalize, this is the whole.

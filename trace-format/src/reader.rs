@@ -5,9 +5,10 @@
 //! before use, damage ends the stream it is found in, and every such end is a [`Diagnosis`].
 //!
 //! The file is mapped privately. A writer that is still running may add to it (that is safe: slots
-//! are published last word first) and use its windows again, which is why those of a file that is not
-//! finished are copied while their header stays the same. One that *shortens* the file while it is
-//! read would end the reader with SIGBUS: the recorder only shortens a file that it has finished.
+//! are published last word first), use its windows again, and cut the file's end off when it finishes. So the
+//! windows of a file that is not finished are read into memory of the reader's own, while their header stays the
+//! same. All else stays where it is in the file; should something cut that off, [`RankFile::unreadable`] says so
+//! ([`crate::file_map`]).
 //!
 //! A packed file ([`crate::pack`]) is read as its original is: offsets are those of the original.
 
@@ -22,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::{Advice, MmapMut, MmapOptions};
+use memmap2::Advice;
 use serde::{Deserialize, Serialize};
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
+use crate::file_map::FileMap;
 use crate::functions::{Class, class_of};
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
@@ -37,8 +39,8 @@ use chunks::Found;
 const OPEN_TRIES: usize = 4;
 /// Times that a window or totals are read that change meanwhile.
 const HOLD_TRIES: usize = 16;
-/// Bytes behind a window's last used slot that are held with it: the reader looks there for strays.
-const HELD_BEHIND: usize = 64 * SLOT_BYTES;
+/// A longer window stays where it is: no recorder makes one, and memory for it need not be there.
+const MOST_HELD_BYTES: usize = 64 << 20;
 
 pub use event::{BriefEvent, Event, Half, Position, RequestState, TakeBrief};
 pub use events::Events;
@@ -82,6 +84,9 @@ pub enum OpenError {
 
 const SHORTER_THAN_HEADER: &str = "shorter than a rank file's header; it was cut off, or the process \
                                    died while starting to record";
+
+const UNREADABLE: &str = "from here on the file could not be read any more: something shortened it meanwhile, or \
+                          its file system failed";
 
 /// Event chunks of one thread in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +152,7 @@ pub struct RankFile {
     /// Where each event chunk's slots lie: from, to.
     event_areas: Vec<(usize, usize)>,
     /// The file, or all of a packed one but its event slots.
-    map: MmapMut,
+    map: FileMap,
     packed: Option<PackedFile>,
 }
 
@@ -161,10 +166,14 @@ impl RankFile {
         let mut file = Self::open_once(path)?;
         // A process that still runs may have filled windows between one look and the next.
         for _ in 0..OPEN_TRIES {
-            if !file.outrun {
+            // What cannot be read was cut off since the file was mapped, as a rule because it was finished.
+            if !file.outrun && file.map.unreadable_from().is_none() {
                 break;
             }
             file = Self::open_once(path)?;
+        }
+        if let Some(unreadable) = file.unreadable() {
+            file.diagnoses.push(unreadable);
         }
         Ok(file)
     }
@@ -182,23 +191,17 @@ impl RankFile {
         if file.metadata().map_err(io)?.len() < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
-        // Hardly a page is ever written to: memory for all of a large file need not be there.
-        // SAFETY: the mapping is private; the file's writers follow the rule in the module's text (they
-        // never shorten a file that is not finished).
-        let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(&file) }.map_err(io)?;
-        // From chunk to chunk: what lies between is not wanted yet. It is advice, and may be refused.
-        let _ = map.advise(Advice::Random);
-        let read = Self::read(path, map, None)?;
-        let _ = read.map.advise(Advice::Normal);
+        let map = FileMap::of_file(&file).map_err(io)?;
+        // From chunk to chunk: what lies between is not wanted yet.
+        map.advise(Advice::Random);
+        let read = Self::read(path, map, None, Some(&file))?;
+        read.map.advise(Advice::Normal);
         Ok(read)
     }
 
     /// Has the system fetch a stretch of the file that will be read soon.
     fn fetch(&self, from: usize, to: usize) {
-        let to = to.min(self.map.len());
-        if self.packed.is_none() && from < to {
-            let _ = self.map.advise_range(Advice::WillNeed, from, to - from);
-        }
+        self.map.fetch(from..to);
     }
 
     /// A file that was packed: what is not event slots is unpacked at once, the slots where they are read.
@@ -206,12 +209,10 @@ impl RankFile {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         let packed = PackedFile::open(file).map_err(bad)?;
-        // Pages that nothing is written to take no memory.
-        let length = packed.covered.max(1);
-        let mut map = MmapOptions::new().len(length).no_reserve_swap().map_anon().map_err(io)?;
+        let mut map = FileMap::of_memory(packed.covered).map_err(io)?;
         let damaged = packed.plain(|at, bytes| map[at..at + bytes.len()].copy_from_slice(bytes));
         let damage = packed.damage.clone();
-        let mut rank_file = Self::read(path, map, Some(packed))?;
+        let mut rank_file = Self::read(path, map, Some(packed), None)?;
         for (offset, what) in damaged.into_iter().chain(damage) {
             rank_file.diagnoses.push(Diagnosis { offset, what });
         }
@@ -225,13 +226,18 @@ impl RankFile {
     /// As [`RankFile::open`].
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        // A mapping cannot be empty.
-        let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(io)?;
+        let mut map = FileMap::of_memory(bytes.len()).map_err(io)?;
         map[..bytes.len()].copy_from_slice(bytes);
-        Self::read(path, map, None)
+        Self::read(path, map, None, None)
     }
 
-    fn read(path: &Path, map: MmapMut, packed: Option<PackedFile>) -> Result<Self, OpenError> {
+    /// `source` is the file that is mapped, where one is.
+    fn read(
+        path: &Path,
+        map: FileMap,
+        packed: Option<PackedFile>,
+        source: Option<&File>,
+    ) -> Result<Self, OpenError> {
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
         if (map.len() as u64) < HEADER_BYTES {
             return Err(bad(SHORTER_THAN_HEADER.into()));
@@ -258,7 +264,7 @@ impl RankFile {
             map,
             packed,
         };
-        rank_file.walk_chunks();
+        rank_file.walk_chunks(source);
         let threads = rank_file.threads.len();
         if let Some(packed) = &mut rank_file.packed {
             packed.keep_for(threads);
@@ -291,6 +297,16 @@ impl RankFile {
     /// The packed file, where this is one.
     pub fn packed(&self) -> Option<&PackedFile> {
         self.packed.as_ref()
+    }
+
+    /// Where the file could not be read when it was wanted: something shortened it meanwhile, or the file
+    /// system failed. What was read of it may be wrong from there on. To be asked when all is read.
+    pub fn unreadable(&self) -> Option<Diagnosis> {
+        let packed = self.packed.as_ref().and_then(PackedFile::unreadable_from);
+        self.map
+            .unreadable_from()
+            .or(packed)
+            .map(|offset| Diagnosis { offset: offset as u64, what: UNREADABLE.to_owned() })
     }
 
     /// The file's bytes; of a packed one without its event slots.
@@ -371,7 +387,7 @@ impl RankFile {
         self.diagnoses.push(Diagnosis { offset: offset as u64, what: what.into() });
     }
 
-    fn walk_chunks(&mut self) {
+    fn walk_chunks(&mut self, source: Option<&File>) {
         let mut at = HEADER_BYTES as usize;
         let granule = CHUNK_GRANULE as usize;
         let mut found = Found::default();
@@ -415,48 +431,48 @@ impl RankFile {
             at = at.saturating_add(chunk.length as usize);
         }
         let finalized = |d: &Definition| matches!(d, Definition::Finalized { .. });
-        // Nobody writes to a packed file.
-        if self.packed.is_none() && !self.definitions.iter().any(finalized) {
+        if let Some(source) = source
+            && !self.definitions.iter().any(finalized)
+        {
             found.events.retain_mut(|(chunk, at, end)| {
-                chunk.flags & CHUNK_IS_WINDOW == 0 || self.hold(chunk, *at, *end)
+                chunk.flags & CHUNK_IS_WINDOW == 0 || self.hold(source, chunk, *at, *end)
             });
         }
         (self.threads, self.outrun) = chunks::threads(found, &mut self.diagnoses);
     }
 
-    /// Copies a window of a process that may still run, so that it cannot change any more; `chunk`
-    /// becomes the header that it has. `false` when it was always just being used again.
-    fn hold(&mut self, chunk: &mut ChunkHeader, at: usize, end: usize) -> bool {
+    /// Reads a window of a process that may still run into memory of ours, so that it cannot change or go away
+    /// any more; `chunk` becomes the header that it has. `false` when it was always just being used again, or
+    /// is gone.
+    fn hold(&mut self, source: &File, chunk: &mut ChunkHeader, at: usize, end: usize) -> bool {
+        if end - at > MOST_HELD_BYTES {
+            return true;
+        }
+        let mut window = vec![0; end - at];
         for _ in 0..HOLD_TRIES {
-            let Some(before) = self.window_header(at) else { continue };
-            let first = at + CHUNK_HEADER_BYTES;
-            // The slots that are used, and what may stand behind them.
-            let mut used = first;
-            while used + SLOT_BYTES <= end && self.load_u64(used + 8) != 0 {
-                used += SLOT_BYTES;
-            }
-            let to = (used + HELD_BEHIND).min(end);
-            let copy = self.map[first..to].to_vec();
-            if self.window_header(at) != Some(before) {
+            let Some(before) = read_window(source, at, &mut window) else { continue };
+            let area = &window[CHUNK_HEADER_BYTES..];
+            let slots = area.chunks_exact(SLOT_BYTES);
+            // Slots that are in use when the first read meets them are whole when the second does.
+            let used = slots.take_while(|slot| read_plain(slot).is_some_and(|s: Slot| s.word != 0));
+            let used = CHUNK_HEADER_BYTES + used.count() * SLOT_BYTES;
+            let mut again = vec![0; window.len()];
+            if read_window(source, at, &mut again) != Some(before) {
                 continue;
             }
-            self.map[first..to].copy_from_slice(&copy);
+            // What is being stored behind those is not wanted; of a process that ended all is.
+            if again != window {
+                again[used..].fill(0);
+            }
+            let filled = again.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            if self.map.replace(at..end, &again[..filled]).is_err() {
+                break;
+            }
             *chunk = before;
             return true;
         }
         self.outrun = true;
         false
-    }
-
-    /// The header of a window, unless it is being used again.
-    fn window_header(&self, at: usize) -> Option<ChunkHeader> {
-        // The word with the magic is stored last, and taken away first.
-        let magic = self.load_u64(at) as u32;
-        let header: ChunkHeader = read_plain(&self.map[at..])?;
-        std::sync::atomic::fence(Ordering::Acquire);
-        let (from, to) = CHUNK_CRC_COVERS;
-        let sound = header.crc == checksum(self.map.get(at + from..at + to)?);
-        (magic == CHUNK_MAGIC && sound).then_some(header)
     }
 
     fn read_totals(&self, at: usize, end: usize) -> Result<Option<Totals>, String> {
@@ -533,6 +549,18 @@ impl RankFile {
         // caller passes a multiple of 8, and an atomic may be read from shared memory.
         unsafe { &*bytes.as_ptr().cast::<AtomicU64>() }.load(Ordering::Acquire)
     }
+}
+
+/// Reads a window; its header, unless it is being used again, or is gone.
+fn read_window(source: &File, at: usize, window: &mut [u8]) -> Option<ChunkHeader> {
+    source.read_exact_at(window, at as u64).ok()?;
+    let header: ChunkHeader = read_plain(window)?;
+    // The word with the magic is stored last, and taken away first.
+    let mut magic = [0; 4];
+    source.read_exact_at(&mut magic, at as u64).ok()?;
+    let (from, to) = CHUNK_CRC_COVERS;
+    let sound = header.crc == checksum(window.get(from..to)?);
+    (sound && header.magic == CHUNK_MAGIC && magic == CHUNK_MAGIC.to_le_bytes()).then_some(header)
 }
 
 fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {

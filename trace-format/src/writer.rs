@@ -6,14 +6,15 @@
 //! held open in between: a run may have more ranks than a process may have files.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::encoding::{checksum, encode, framed_bytes};
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
+use crate::private_directory;
 
 /// Bytes of the event chunks that are written.
 const CHUNK_BYTES: usize = MAPPING_GRANULE as usize;
@@ -59,9 +60,7 @@ impl RankFileWriter {
     /// The file cannot be made, or the header is longer than a header area.
     pub fn create(run: &Path, fixed: &FixedHeader, header: &FileHeader) -> io::Result<Self> {
         let path = run.join(rank_file_path(fixed.world, fixed.rank));
-        if let Some(directory) = path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        }
+        private_directory::make_for(run, &path)?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all_at(&header_area(fixed, header)?, 0)?;
         Ok(Self { path, end: HEADER_BYTES, threads: BTreeMap::new() })

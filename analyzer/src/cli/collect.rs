@@ -8,6 +8,7 @@ use clap::Args;
 use super::error::{CommandError, say};
 use crate::plain_text::printable;
 use crate::present::{number_list, range_list};
+use crate::shell_word::shell_word;
 use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
 
 /// Joins the parts of a run that hosts have kept for themselves.
@@ -85,7 +86,8 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         let list = number_list(collected.unfinished.clone());
         text.push_str(&format!("; not ended by MPI_Finalize: rank {list}"));
     }
-    say(&format!("{text}; see: gammachi report {shown}"));
+    let word = shell_word(&arguments.run.to_string_lossy());
+    say(&format!("{text}; see: gammachi report {word}"));
     Ok(())
 }
 

@@ -84,7 +84,8 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         }
         let mut sink = MessageLines { arguments, dump: &dump, lines };
         match_run(&run, &timeline, &communicators, &mut sink);
-        return sink.lines.finish();
+        sink.lines.finish()?;
+        return run.check_readable().map_err(CommandError::of_run);
     }
     if !arguments.json {
         lines.line(&event_titles());
@@ -117,7 +118,8 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
             }
         }
     }
-    lines.finish()
+    lines.finish()?;
+    run.check_readable().map_err(CommandError::of_run)
 }
 
 fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use thiserror::Error;
 
 use crate::plain_text::for_terminal;
+use crate::trace::TraceError;
 
 /// Exit code of a program or data that failed.
 pub const EXIT_FAILED: u8 = 1;
@@ -50,6 +51,11 @@ impl CommandError {
             io::ErrorKind::BrokenPipe => Self::ClosedOutput,
             _ => Self::Failed(format!("cannot write to standard output: {error}")),
         }
+    }
+
+    /// A run that cannot be read.
+    pub fn of_run(error: TraceError) -> Self {
+        Self::failed(error.to_string())
     }
 
     /// The exit code that belongs to it.

@@ -184,6 +184,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
         let shown = arguments.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
     })?;
+    run.check_readable().map_err(CommandError::of_run)?;
     let moves = match arguments.to {
         To::Paraver => {
             let of = |ending: &&str| {

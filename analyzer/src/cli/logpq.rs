@@ -384,6 +384,7 @@ fn predict_run(
         };
         findings.runs.push(RunPrediction::new(name, &exchanges, of));
     }
+    run.check_readable().map_err(CommandError::of_run)?;
     let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
     notes.extend(machine.doubts_for(&hosts, mpi));
     Ok(notes)

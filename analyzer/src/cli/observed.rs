@@ -140,6 +140,7 @@ fn figures(source: &Source) -> Result<RunFigures, String> {
     let metrics =
         Metrics::new(&run, &timeline, &selection).map_err(|error| named(error.to_string()))?;
     let mut figures = RunFigures::new(source.name.clone(), &run, &metrics).map_err(named)?;
+    run.check_readable().map_err(|error| error.to_string())?;
     figures.rep = source.planned.map(|(_, rep)| rep);
     Ok(figures)
 }

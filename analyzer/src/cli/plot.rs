@@ -93,6 +93,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
         PlotKind::Timeline => draw_timeline(arguments, &run, &timeline)?,
         kind => draw_figures(arguments, kind, &run, &timeline)?,
     };
+    run.check_readable().map_err(CommandError::of_run)?;
     match arguments.out.as_os_str() == "-" {
         true => print(&svg),
         false => output_file::write(&arguments.out, &svg),

@@ -133,6 +133,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         terminal::screen(&report, colour)
     };
+    run.check_readable().map_err(CommandError::of_run)?;
     print(&text)
 }
 
@@ -148,6 +149,7 @@ fn page(report: &Report, file: &Path, arguments: &ReportArguments) -> Result<(),
     let roofs = roofs.map(|path| under_roofs(run, timeline, &metrics.selection, path));
     let text = html::page(report, &activity, &detail, roofs.transpose()?.as_ref())
         .map_err(|error| CommandError::failed(error.to_string()))?;
+    run.check_readable().map_err(CommandError::of_run)?;
     write_page(file, &text)
 }
 

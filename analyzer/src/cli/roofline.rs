@@ -223,7 +223,9 @@ fn of_run(
         Some(region) => vec![(region.clone(), Selection::Region(region.clone()))],
         None => whole_and_regions(&run),
     };
-    place((&run, &timeline), &selections, machine, sheet)
+    let findings = place((&run, &timeline), &selections, machine, sheet)?;
+    run.check_readable().map_err(CommandError::of_run)?;
+    Ok(findings)
 }
 
 fn place(

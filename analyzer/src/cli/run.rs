@@ -22,6 +22,7 @@ use super::recorder_environment::{
 };
 use super::recording_options::{Recording, RecordingOptions};
 use super::run_directory::{self, RecordedJob, RunDirectory};
+use crate::shell_word::shell_word;
 use crate::trace::run_json::{
     Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, environment_that_matters,
 };
@@ -78,12 +79,13 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             let mut variables = recording.variables();
             variables.push((LD_PRELOAD, preload));
             variables.push((GAMMACHI_OUT, directory.path.clone().into()));
-            variables.push((GAMMACHI_RUN_ID, fresh_run_id().into()));
+            let id = fresh_run_id();
+            variables.push((GAMMACHI_RUN_ID, id.clone().into()));
             if parts.launcher.is_some() {
                 variables.push((GAMMACHI_EVERY_RANK, "1".into()));
             }
             let hopeless = say_obstacles(words, parts);
-            run_recorded(words, parts, variables, &directory, &mut run_json, hopeless)
+            run_recorded(words, parts, variables, (&directory, &id), &mut run_json, hopeless)
         }
         Err(reason) => {
             say(&format!("nothing will be recorded: {reason}; the program runs without it"));
@@ -98,7 +100,7 @@ fn run_recorded(
     words: &[OsString],
     parts: Parts,
     variables: Vec<Variable>,
-    directory: &RunDirectory,
+    (directory, id): (&RunDirectory, &str),
     run_json: &mut RunJson,
     hopeless: bool,
 ) -> Result<(), CommandError> {
@@ -123,7 +125,7 @@ fn run_recorded(
     run_json.end = Some(Instant::now());
     run_json.duration_s = Some(duration.as_secs_f64());
     run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
-    conclude(directory, run_json, || {
+    conclude(&directory.recorded_jobs(id), directory, run_json, || {
         let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
         (!hopeless).then(|| likely_reasons(words, program.as_deref()))
     });
@@ -162,8 +164,12 @@ fn forwarded(variables: &[Variable]) -> Vec<(String, OsString)> {
 /// Completes `run.json` wherever ranks were recorded and says where that is.
 ///
 /// `why` is asked where nothing was recorded, and gives nothing where that has been said.
-fn conclude(directory: &RunDirectory, run_json: &RunJson, why: impl FnOnce() -> Option<String>) {
-    let jobs = directory.recorded_jobs();
+fn conclude(
+    jobs: &[RecordedJob],
+    directory: &RunDirectory,
+    run_json: &RunJson,
+    why: impl FnOnce() -> Option<String>,
+) {
     if jobs.is_empty() {
         let end = if directory.discard() { "removed" } else { "kept" };
         let failed = run_json.exit.filter(|exit| exit.code != 0);
@@ -174,13 +180,13 @@ fn conclude(directory: &RunDirectory, run_json: &RunJson, why: impl FnOnce() -> 
         return;
     }
     let run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
-    for job in &jobs {
+    for job in jobs {
         if let Err(error) = run_json.write(&job.path) {
             say(&format!("cannot write run.json in {}: {error}", job.shown.display()));
         }
     }
     let places: Vec<String> = jobs.iter().map(place).collect();
-    let first = jobs[0].shown.display();
+    let first = shell_word(&jobs[0].shown.to_string_lossy());
     say(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
 }
 

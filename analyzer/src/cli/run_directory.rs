@@ -2,20 +2,25 @@
 //! end, what was recorded in it.
 //!
 //! One `gammachi run` may start several MPI jobs, one after another. The recorder puts the first
-//! into the directory and the others beside it, `DIR-2`, `DIR-3` …
+//! into the directory and the others beside it, `DIR-2`, `DIR-3` … Other runs may have such names, too, or get
+//! them meanwhile: what belongs to this command is told by the ids of the rank files.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use trace_format::layout::{FixedHeader, MAGIC, read_plain};
+use trace_format::private_directory;
+use trace_format::run_id::{COMMAND_BYTES, of_command};
 
 use super::CommandError;
 use crate::trace::run_json::RUN_JSON;
 
-/// A directory that is there and was empty.
+/// A directory that is there, was empty, and is taken by this command.
 #[derive(Debug)]
 pub struct RunDirectory {
     /// As the user writes it; for messages.
@@ -23,8 +28,6 @@ pub struct RunDirectory {
     /// Absolute.
     pub path: PathBuf,
     created: bool,
-    /// `DIR-2` … that were there before the run.
-    foreign: Vec<PathBuf>,
 }
 
 /// Ranks recorded in one directory.
@@ -38,7 +41,7 @@ pub struct RecordedJob {
     pub ranks: usize,
 }
 
-/// Makes the directory, mode 0700, parents included.
+/// Makes the directory, mode 0700, and takes it with an empty `run.json`.
 ///
 /// The inner result is an error when the directory cannot be made, with the reason: no ground to
 /// keep the program from running.
@@ -66,20 +69,37 @@ fn prepare_named(out: &Path) -> Result<Result<RunDirectory, String>, CommandErro
             shown.display()
         ))
     };
-    let created = !fs::exists(&shown).unwrap_or(false);
-    if created && let Err(error) = make(&shown, true) {
-        return Ok(Err(cannot_make(&shown, &error)));
-    }
+    let created = match private_directory::make_new(&shown) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Ok(Err(cannot_make(&shown, &error))),
+    };
     match fs::metadata(&shown) {
         Ok(metadata) if !metadata.is_dir() => return Err(refused("it exists and is no directory")),
         Ok(_) => {}
         Err(error) => return Ok(Err(cannot_make(&shown, &error))),
     }
     match is_empty(&shown) {
-        Ok(true) => Ok(RunDirectory::new(shown, created)),
-        Ok(false) => Err(refused("the directory exists and is not empty")),
+        Ok(true) => {}
+        Ok(false) => return Err(refused("the directory exists and is not empty")),
+        Err(error) => return Ok(Err(cannot_make(&shown, &error))),
+    }
+    match take(&shown) {
+        Ok(()) => Ok(RunDirectory::new(shown, created)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(CommandError::usage(format!(
+                "--out {}: another gammachi run has just taken it; name another directory",
+                shown.display()
+            )))
+        }
         Err(error) => Ok(Err(cannot_make(&shown, &error))),
     }
+}
+
+/// Takes a directory: only one of several commands that find it empty makes the file.
+fn take(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path.join(RUN_JSON)).map(drop)
 }
 
 /// Makes `NAME-DATE.gammachi`, or with `-b`, `-c` … behind the date when two runs start in one
@@ -88,17 +108,16 @@ fn prepare_default(stem: &str) -> Result<RunDirectory, String> {
     let mut shown = PathBuf::new();
     for suffix in std::iter::once(String::new()).chain(('b'..='z').map(|c| format!("-{c}"))) {
         shown = PathBuf::from(format!("{stem}{suffix}.gammachi"));
-        match make(&shown, false) {
-            Ok(()) => return RunDirectory::new(shown, true),
+        match private_directory::make_new(&shown) {
+            Ok(()) => {
+                take(&shown).map_err(|error| cannot_make(&shown, &error))?;
+                return RunDirectory::new(shown, true);
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(cannot_make(&shown, &error)),
         }
     }
     Err(cannot_make(&shown, &io::ErrorKind::AlreadyExists.into()))
-}
-
-fn make(path: &Path, parents: bool) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).recursive(parents).create(path)
 }
 
 fn is_empty(path: &Path) -> io::Result<bool> {
@@ -112,9 +131,7 @@ fn cannot_make(path: &Path, error: &io::Error) -> String {
 impl RunDirectory {
     fn new(shown: PathBuf, created: bool) -> Result<Self, String> {
         let path = std::path::absolute(&shown).map_err(|error| cannot_make(&shown, &error))?;
-        let mut directory = Self { shown, path, created, foreign: Vec::new() };
-        directory.foreign = directory.siblings().map(|(_, path)| path).collect();
-        Ok(directory)
+        Ok(Self { shown, path, created })
     }
 
     /// `DIR-2`, `DIR-3` … as far as they exist: as shown and absolute.
@@ -124,11 +141,12 @@ impl RunDirectory {
             .take_while(|(_, path)| path.is_dir())
     }
 
-    /// Directories in which this run has recorded ranks, its own first.
-    pub fn recorded_jobs(&self) -> Vec<RecordedJob> {
+    /// Directories in which the command of that `GAMMACHI_RUN_ID` has recorded ranks, its own first.
+    pub fn recorded_jobs(&self, command: &str) -> Vec<RecordedJob> {
+        let command = of_command(command.as_bytes());
         std::iter::once((self.shown.clone(), self.path.clone()))
-            .chain(self.siblings().filter(|(_, path)| !self.foreign.contains(path)))
-            .map(|(shown, path)| RecordedJob { ranks: count_ranks(&path), shown, path })
+            .chain(self.siblings().filter(|(_, path)| is_of_command(path, command)))
+            .map(|(shown, path)| RecordedJob { ranks: rank_files(&path).count(), shown, path })
             .filter(|job| job.ranks > 0)
             .collect()
     }
@@ -153,15 +171,27 @@ fn numbered(path: &Path, job: u32) -> PathBuf {
 }
 
 /// Rank files below a run directory, by their names (`ranks-000/rank-000000.gmc`).
-fn count_ranks(path: &Path) -> usize {
-    let names = |path: &Path| {
-        fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name())
-    };
-    names(path)
-        .filter(|folder| folder.to_string_lossy().starts_with("ranks-"))
-        .flat_map(|folder| names(&path.join(folder)))
-        .filter(|file| file.to_string_lossy().ends_with(".gmc"))
-        .count()
+fn rank_files(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    entries(path)
+        .filter(|folder| folder.file_name().to_string_lossy().starts_with("ranks-"))
+        .flat_map(move |folder| entries(&folder.path()))
+        .filter(|file| file.file_name().to_string_lossy().ends_with(".gmc"))
+        .map(|file| file.path())
+}
+
+/// Whether a run directory holds ranks that a command has recorded.
+fn is_of_command(path: &Path, command: [u8; COMMAND_BYTES]) -> bool {
+    // One of them may have died before its header was written.
+    rank_files(path)
+        .find_map(|file| fixed_header(&file))
+        .is_some_and(|header| header.run_id.starts_with(&command))
+}
+
+fn fixed_header(path: &Path) -> Option<FixedHeader> {
+    let mut bytes = [0; size_of::<FixedHeader>()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).ok()?;
+    read_plain::<FixedHeader>(&bytes).filter(|header| header.magic == MAGIC)
 }
 
 /// `app-20260131-120000`; a name that would be hidden, or unpleasant in a shell, is made tame.
@@ -232,10 +262,37 @@ mod tests {
     }
 
     #[test]
+    fn of_commands_at_once_one_gets_the_directory() {
+        let root = scratch("race");
+        for attempt in 0..50 {
+            let out = root.join(attempt.to_string());
+            let start = std::sync::Barrier::new(4);
+            let took = std::thread::scope(|scope| {
+                let commands: Vec<_> = (0..4)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            start.wait();
+                            prepare_named(&out).is_ok_and(|inner| inner.is_ok())
+                        })
+                    })
+                    .collect();
+                commands.into_iter().map(|c| c.join().unwrap()).filter(|took| *took).count()
+            });
+            assert_eq!(took, 1);
+        }
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
     fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
         let root = scratch("use");
         let taken = prepare_named(&root.join("a/b/")).unwrap().unwrap();
         assert!(taken.created && taken.path.ends_with("a/b"));
+        let mode = |path: &Path| {
+            std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions())
+        };
+        let usual = mode(&root);
+        assert_eq!((mode(&taken.path) & 0o777, mode(&root.join("a"))), (0o700, usual));
         fs::write(taken.path.join("x"), "").unwrap();
         assert_eq!(prepare_named(&taken.path).unwrap_err().exit_code(), 2);
         assert_eq!(prepare_named(&taken.path.join("x")).unwrap_err().exit_code(), 2);
@@ -245,24 +302,26 @@ mod tests {
     }
 
     #[test]
-    fn recorded_ranks_are_counted_job_by_job() {
+    fn ranks_are_counted_of_the_commands_own_jobs() {
         let root = scratch("jobs");
         fs::create_dir(root.join("run-3")).unwrap();
-        fs::create_dir(root.join("run-2")).unwrap();
         let directory = prepare_named(&root.join("run")).unwrap().unwrap();
-        let record = |directory: &str, files: &[&str]| {
+        let record = |directory: &str, command: &str, files: &[&str]| {
             let folder = root.join(directory).join("ranks-000");
             fs::create_dir_all(&folder).unwrap();
+            let mut run_id = [7; 16];
+            run_id[..COMMAND_BYTES].copy_from_slice(&of_command(command.as_bytes()));
+            let header: FixedHeader = read_plain(&[0; 64]).unwrap();
+            let header = FixedHeader { magic: MAGIC, run_id, ..header };
             for file in files {
-                fs::write(folder.join(file), "").unwrap();
+                fs::write(folder.join(file), trace_format::layout::bytes_of(&header)).unwrap();
             }
         };
-        record("run", &["rank-000000.gmc", "rank-000001.gmc", "notes.txt"]);
-        record("run-2", &["rank-000000.gmc"]);
-        record("run-4", &["rank-000000.gmc", "world-001-rank-000000.gmc"]);
-        let jobs: Vec<(PathBuf, usize)> =
-            directory.recorded_jobs().into_iter().map(|job| (job.path, job.ranks)).collect();
-        assert_eq!(jobs, [(root.join("run"), 2), (root.join("run-4"), 2)]);
+        record("run", "ours", &["rank-000000.gmc", "rank-000001.gmc", "notes.txt"]);
+        record("run-2", "another's", &["rank-000000.gmc"]);
+        record("run-4", "ours", &["rank-000000.gmc", "world-001-rank-000000.gmc"]);
+        let jobs = directory.recorded_jobs("ours").into_iter().map(|job| (job.path, job.ranks));
+        assert_eq!(jobs.collect::<Vec<_>>(), [(root.join("run"), 2), (root.join("run-4"), 2)]);
         assert!(!directory.discard(), "there is something in it");
         fs::remove_dir_all(root).unwrap();
     }

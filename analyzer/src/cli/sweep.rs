@@ -1,16 +1,17 @@
 //! `gammachi sweep`: a command with placeholders comes in; every combination is run under the
 //! recorder, and a study directory goes out.
 
+mod lock;
 mod plan;
 mod progress;
 mod runner;
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use trace_format::private_directory;
 
 use super::child_signals::SignalGuard;
 use super::error::{CommandError, print, say};
@@ -18,7 +19,9 @@ use super::observed::{Observed, observe};
 use super::recording_options::{COMPUTE_KINDS, DEFAULT_LEVEL};
 use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
 use crate::present::study::{Row, study_table};
+use crate::shell_word::shell_word;
 use crate::trace::study_json::{StudyJson, StudyRunState};
+use lock::StudyLock;
 use plan::{Plan, Values};
 use progress::Progress;
 use runner::Outcome;
@@ -91,7 +94,7 @@ pub struct SweepArguments {
 /// Runs the study and prints its table.
 ///
 /// # Errors
-/// Wrong usage: a placeholder is missing, the directory holds another study. Failure: runs failed
+/// Wrong usage: a placeholder is missing, the directory holds another study, or another sweep is at work in it. Failure: runs failed
 /// (exit code 1, when all others are done), or the directory cannot be written.
 pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
     let plan = Plan {
@@ -106,7 +109,11 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
     if arguments.dry_run {
         return print(&plan.describe(&study));
     }
-    make_directory(&arguments.out)?;
+    private_directory::make(&arguments.out)
+        .map_err(|error| cannot_write(&arguments.out, &error))?;
+    let _lock = StudyLock::take(&arguments.out)?;
+    // Another sweep may have been at work until now.
+    study = join(arguments, &plan)?;
     save(&study, &arguments.out)?;
     let waiting: Vec<usize> = (0..study.runs.len())
         .filter(|at| study.runs[*at].state == StudyRunState::Pending)
@@ -151,7 +158,10 @@ fn join(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandErr
     let out = &arguments.out;
     let fresh = |runs| plan.study(arguments.level, &arguments.compute, &arguments.region, runs);
     if !StudyJson::is_in(out) {
-        if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) || out.is_file() {
+        let foreign = |entry: std::io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| entry.file_name() != lock::LOCK_FILE)
+        };
+        if fs::read_dir(out).is_ok_and(|mut entries| entries.any(foreign)) || out.is_file() {
             return Err(CommandError::usage(format!(
                 "--out {}: exists and is no study; name a new directory",
                 out.display()
@@ -182,14 +192,6 @@ fn join(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandErr
         }
     }
     Ok(study)
-}
-
-fn make_directory(out: &Path) -> Result<(), CommandError> {
-    DirBuilder::new()
-        .mode(0o700)
-        .recursive(true)
-        .create(out)
-        .map_err(|error| cannot_write(out, &error))
 }
 
 fn save(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
@@ -226,7 +228,8 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
             });
         }
         print(&study_table(&keys, rows))?;
-        say(&format!("study in {0}; see: gammachi scaling {0}", out.display()));
+        let word = shell_word(&out.to_string_lossy());
+        say(&format!("study in {}; see: gammachi scaling {word}", out.display()));
     }
     match failed.first() {
         None => Ok(()),

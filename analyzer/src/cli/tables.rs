@@ -55,6 +55,7 @@ pub fn tables(arguments: &TablesArguments) -> Result<(), CommandError> {
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let tables = LatePartner::new(&run, &timeline).map_err(CommandError::failed)?;
+    run.check_readable().map_err(CommandError::of_run)?;
     print(&screen(&tables))
 }
 

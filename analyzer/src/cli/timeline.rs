@@ -68,6 +68,7 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     }
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let strip = Strip { seconds, rows, columns, colour };
+    run.check_readable().map_err(CommandError::of_run)?;
     print(&(strip::heading(&run, &activity, &strip) + &strip::text(&run, &activity, &strip)))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
 use crate::plain_text::printable;
+use crate::shell_word::shell_word;
 use crate::timeline::{Alignment, Ending, GlobalTimeline};
 
 use super::Report;
@@ -451,29 +452,12 @@ fn diagnosis_lines(report: &Report) -> Vec<String> {
 }
 
 fn next_command(report: &Report) -> String {
-    let directory = quoted(&report.run.directory.display().to_string());
+    let directory = shell_word(&report.run.directory.display().to_string());
     let regions = report.run.region_names();
     match (&report.metrics.selection, regions.first()) {
         (Selection::Whole, Some(name)) => {
-            format!("gammachi report {directory} --region {}", quoted(&printable(name)))
+            format!("gammachi report {directory} --region {}", shell_word(&printable(name)))
         }
         _ => format!("gammachi report {directory} --json"),
     }
-}
-
-/// As a shell takes it for one word.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_-./+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    if text.chars().any(char::is_control) {
-        let escaped = |c: char| match c {
-            '\'' | '\\' => format!("\\{c}"),
-            c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
-            c => c.to_string(),
-        };
-        return format!("$'{}'", text.chars().map(escaped).collect::<String>());
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

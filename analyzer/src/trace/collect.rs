@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use trace_format::header::Definition;
 use trace_format::layout::rank_file_path;
+use trace_format::private_directory;
 use trace_format::reader::RankFile;
 
 use super::run_json::{RUN_JSON, RunJson, RunState};
@@ -182,7 +183,7 @@ pub fn collect(
             }
             collected.already -= 1;
         }
-        copy_checked(&file.path, &target)?;
+        copy_checked(&file.path, directory, &target)?;
         progress(file);
         collected.copied.push(file.clone());
         held.insert(file.place, FoundFile { path: target, ..file.clone() });
@@ -227,16 +228,12 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-fn copy_checked(from: &Path, to: &Path) -> Result<(), String> {
+fn copy_checked(from: &Path, run: &Path, to: &Path) -> Result<(), String> {
     let parent = to.parent().unwrap_or(Path::new("."));
     let wrong = |what: &str, path: &Path, error: io::Error| {
         format!("cannot {what} {}: {error}", path.display())
     };
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(parent)
-        .map_err(|error| wrong("make", parent, error))?;
+    private_directory::make_for(run, to).map_err(|error| wrong("make", parent, error))?;
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let unfinished = parent.join(format!(".{name}.{}", std::process::id()));
     let copied = write_copy(from, &unfinished)

@@ -40,6 +40,8 @@ pub struct RankFacts {
     pub counter_readings: Vec<CounterReading>,
     /// Environment variables that matter for performance.
     pub environment: Vec<(String, String)>,
+    /// Communicators, and windows and files, whose definitions were left out after they were freed.
+    pub left_out: (u64, u64),
     /// Values that cannot be, as sentences; they are not in the other fields.
     pub unreasonable: Vec<String>,
 }
@@ -85,6 +87,9 @@ impl RankFacts {
             Definition::Counter(counter) => self.counters.push(counter.clone()),
             Definition::CounterReading(reading) => self.counter_readings.push(reading.clone()),
             Definition::Environment(variables) => self.environment.clone_from(variables),
+            Definition::LeftOut { communicators, objects } => {
+                self.left_out = (*communicators, *objects);
+            }
             // What message matching needs; nothing here does.
             _ => {}
         }

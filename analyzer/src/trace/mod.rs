@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use trace_format::reader::{OpenError, RankFile};
 
+use crate::shell_word::shell_word;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
 pub use process::ProcessState;
@@ -76,13 +77,24 @@ pub enum TraceError {
     #[error(
         "{directory}: the ranks' files are still in the staging directories of their hosts, one in \
          {place} (the job runs, or was killed, or could not move them); join them: gammachi collect \
-         {directory} STAGE…"
+         {word} STAGE…",
+        word = shell_word(&.directory.to_string_lossy())
     )]
     Staged {
         /// The run directory.
         directory: PathBuf,
         /// `HOST:PATH` of one rank's file.
         place: String,
+    },
+    /// A file was shortened, or its file system failed, after the run was opened.
+    #[error(
+        "{file}: {what}; the figures would be wrong: once the file is whole, give the command again"
+    )]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Since which byte.
+        what: String,
     },
     /// There are rank files, but none can be opened.
     #[error("{directory}: none of its {files} rank files can be read; the first: {first}")]
@@ -261,6 +273,17 @@ impl Run {
                 if text.is_empty() { "it gives no version" } else { text }
             ));
         }
+        let left_out = ranks.iter().map(|rank| rank.facts.left_out);
+        let (communicators, objects) = left_out.fold((0, 0), |sum: (u64, u64), one| {
+            (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+        });
+        if (communicators, objects) != (0, 0) {
+            notes.push(format!(
+                "{communicators} communicators and {objects} windows and files were freed where events are \
+                 only summed up: their calls are in the totals, what they were is not kept (counted on each \
+                 rank)"
+            ));
+        }
         let description = match RunJson::read(directory) {
             Ok(description) => Some(description),
             Err(error) if error.is_absent() => None,
@@ -272,6 +295,25 @@ impl Run {
         let directory = directory.to_owned();
         let anonymous = false;
         Ok(Self { directory, world_size, ranks, missing, description, diagnoses, notes, anonymous })
+    }
+
+    /// Whether all that was read since the run was opened could be read: to be asked before figures of it are
+    /// shown.
+    ///
+    /// # Errors
+    /// The first file that was shortened meanwhile, or whose file system failed.
+    pub fn check_readable(&self) -> Result<(), TraceError> {
+        let unreadable = self.ranks.iter().find_map(|rank| {
+            // What was so when the file was opened is a diagnosis, which is shown.
+            let what = rank.file.unreadable()?;
+            (!rank.file.diagnoses.contains(&what)).then(|| (rank, what.to_string()))
+        });
+        match unreadable {
+            Some((rank, what)) => {
+                Err(TraceError::Unreadable { file: self.directory.join(&rank.name), what })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Position of a rank in [`Run::ranks`].

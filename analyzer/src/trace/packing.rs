@@ -1,13 +1,14 @@
 //! Runs at rest: a run directory comes in; its rank files are packed, or unpacked, each beside its place,
 //! read back and compared, and only then given its name.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use trace_format::pack::{self, UnpackError};
+use trace_format::private_directory;
 use trace_format::reader::RankFile;
 
 use super::run_json::RUN_JSON;
@@ -99,6 +100,10 @@ impl Packing<'_> {
     pub fn run(&self, progress: impl Fn(u64) + Sync) -> Result<Packed, PackingError> {
         let listing = directory::list(self.run)?;
         if let Some(out) = self.out {
+            private_directory::make(out).map_err(|error| PackingError::File {
+                path: out.to_owned(),
+                what: format!("cannot be made: {error}"),
+            })?;
             copy_description(self.run, out)?;
         }
         let results: Vec<Result<Packed, PackingError>> =
@@ -209,7 +214,7 @@ fn copy(from: &Path, to: &mut File) -> io::Result<()> {
 /// Writes a file beside its place, has it reach the disk, and gives it its name.
 fn write_beside(target: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let parent = target.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    private_directory::make(parent)?;
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let part = parent.join(format!(".{name}.{}.part", std::process::id()));
     let mut options = OpenOptions::new();

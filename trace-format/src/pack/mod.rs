@@ -50,7 +50,7 @@ pub(crate) fn head(original: &[u8]) -> [u8; PACKED_HEAD_BYTES] {
 /// continuations) in them.
 ///
 /// # Errors
-/// When `out` cannot be written.
+/// When `out` cannot be written, or the file could not be read to its end.
 pub fn pack(
     file: &RankFile,
     out: &mut impl Write,
@@ -72,6 +72,9 @@ pub fn pack(
     }
     packer.plain_until(original.len())?;
     packer.piece(PieceKind::End, 0, &[])?;
+    if let Some(unreadable) = file.unreadable() {
+        return Err(io::Error::other(unreadable.to_string()));
+    }
     progress(packer.at as u64);
     Ok((packer.written, packer.events))
 }

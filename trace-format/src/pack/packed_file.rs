@@ -6,11 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use memmap2::{Mmap, MmapOptions};
-
 use super::pieces::{PIECE_HEAD_BYTES, Piece, PieceHead, PieceKind};
 use super::{PACKED_HEAD_BYTES, PACKED_MAGIC, PACKED_VERSION};
 use crate::encoding::checksum;
+use crate::file_map::FileMap;
 use crate::layout::SLOT_BYTES;
 
 /// Pieces of slots that are kept unpacked for each file, a thread of the recorded program: the one that
@@ -29,7 +28,7 @@ pub struct Block {
 /// A packed file, opened.
 #[derive(Debug)]
 pub struct PackedFile {
-    map: Mmap,
+    map: FileMap,
     /// Bytes of the original, and its checksum.
     pub original_bytes: u64,
     crc: u32,
@@ -64,10 +63,7 @@ impl PackedFile {
     /// # Errors
     /// A sentence when its head is not right; damage behind that is in [`PackedFile::damage`].
     pub fn open(file: &File) -> Result<Self, String> {
-        // SAFETY: the mapping is only read; packed files are written under another name and never
-        // changed once they have theirs. One that is shortened all the same ends the reader with SIGBUS,
-        // as with rank files.
-        let map = unsafe { MmapOptions::new().map(file) }.map_err(|error| error.to_string())?;
+        let map = FileMap::of_file(file).map_err(|error| error.to_string())?;
         let word = |at: usize| {
             let bytes = map.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             bytes.map(u32::from_le_bytes).unwrap_or_default()
@@ -136,6 +132,11 @@ impl PackedFile {
         let head = self.pieces.get(behind.checked_sub(1)?)?.head;
         let end = (head.offset + u64::from(head.length)) as usize;
         (head.kind == PieceKind::Zeros && offset < end).then_some(end)
+    }
+
+    /// Where the packed file could not be read when it was wanted.
+    pub(crate) fn unreadable_from(&self) -> Option<usize> {
+        self.map.unreadable_from()
     }
 
     /// Bytes of the packed file.

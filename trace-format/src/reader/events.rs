@@ -179,15 +179,23 @@ impl<'a> Events<'a> {
     /// Behind the last slot at hand, or at an empty one: goes where the next may be.
     #[cold]
     fn go_on(&mut self) -> bool {
-        if self.at + SLOT_BYTES <= self.view_end {
-            if let Some(stray) = self.stray_after(self.at) {
-                self.damage = Some(Diagnosis {
-                    offset: self.at as u64,
-                    what: format!("an empty slot before others (next at byte {stray})"),
-                });
-                return false;
-            }
-        } else if self.at + SLOT_BYTES <= self.chunk_end {
+        let is_empty = self.at + SLOT_BYTES <= self.view_end;
+        let stray = if is_empty { self.stray_after(self.at) } else { None };
+        // Asked when the chunk has been looked at up to its end.
+        if let Some(unreadable) = self.file.unreadable()
+            && unreadable.offset < self.chunk_end as u64
+        {
+            self.damage = Some(unreadable);
+            return false;
+        }
+        if let Some(stray) = stray {
+            self.damage = Some(Diagnosis {
+                offset: self.at as u64,
+                what: format!("an empty slot before others (next at byte {stray})"),
+            });
+            return false;
+        }
+        if !is_empty && self.at + SLOT_BYTES <= self.chunk_end {
             self.open_view();
             return self.damage.is_none();
         }

@@ -170,6 +170,10 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
         ));
         return index;
     }
+    if let Err(error) = run.check_readable() {
+        say(&error.to_string());
+        return index;
+    }
     let read = done.load(Ordering::Relaxed);
     let took_s = started.elapsed().as_secs_f64();
     match index_file::keep(run, &index) {

@@ -1,0 +1,82 @@
+//! One sweep at a time works in a study: each removes what an interrupted one has left, and must not find
+//! the other's runs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::cli::CommandError;
+use crate::cli::error::say;
+use crate::cli::run::host_name;
+
+/// Name of the file that is locked; it stays, for removing it could part two sweeps that wait for it.
+pub(super) const LOCK_FILE: &str = ".sweep.lock";
+
+/// A study that this process has for itself; the system gives it back however the process ends.
+#[derive(Debug)]
+pub(super) struct StudyLock {
+    _file: Option<File>,
+}
+
+impl StudyLock {
+    /// Takes a study.
+    ///
+    /// # Errors
+    /// Wrong usage: another sweep has it; its process and host are named.
+    pub fn take(study: &Path) -> Result<Self, CommandError> {
+        let path = study.join(LOCK_FILE);
+        let cannot =
+            |error: io::Error| CommandError::failed(format!("{}: {error}", path.display()));
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let mut file = options.open(&path).map_err(cannot)?;
+        // SAFETY: a descriptor of ours and a number.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::WouldBlock {
+                // Lustre mounted without -o flock, say.
+                say(&format!(
+                    "{}: this file system has no locks ({error}): do not let two sweeps work in one study",
+                    study.display()
+                ));
+                return Ok(Self { _file: None });
+            }
+            let mut owner = String::new();
+            let _ = file.read_to_string(&mut owner);
+            let owner = owner.trim();
+            return Err(CommandError::usage(format!(
+                "--out {}: another sweep works in this study{}{owner}; wait until it has ended, or name another \
+                 directory",
+                study.display(),
+                if owner.is_empty() { "" } else { ": " },
+            )));
+        }
+        let owner = format!("process {} on {}\n", std::process::id(), host_name());
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(owner.as_bytes()))
+            .map_err(cannot)?;
+        Ok(Self { _file: Some(file) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_sweep_is_refused_until_the_first_ends() {
+        let study = std::env::temp_dir().join(format!("study-lock-{}", std::process::id()));
+        std::fs::create_dir_all(&study).unwrap();
+        let first = StudyLock::take(&study).unwrap();
+        let refused = StudyLock::take(&study).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        let owner = format!("process {} on {}", std::process::id(), host_name());
+        assert!(refused.to_string().contains(&owner), "{refused}");
+        drop(first);
+        StudyLock::take(&study).unwrap();
+        std::fs::remove_dir_all(study).unwrap();
+    }
+}
