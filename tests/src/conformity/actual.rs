@@ -167,18 +167,13 @@ impl<'a> Reader<'a> {
         members: &Members,
     ) -> Self {
         let mut by_id: HashMap<u16, Vec<(u64, String, String)>> = HashMap::new();
-        // Which of those on the same members, in the order in which this rank made them.
-        let mut alike: HashMap<String, usize> = HashMap::new();
         for (order, communicator) in communicators(rank).enumerate() {
             let name = match order {
                 0 => "world".to_owned(),
                 1 => "self".to_owned(),
                 _ => format!("c{}", order - 1),
             };
-            let mut whole = described(world_rank as i64, communicator, members);
-            let earlier = alike.entry(whole.clone()).or_default();
-            whole = format!("{whole}#{earlier}");
-            *earlier += 1;
+            let whole = described(world_rank as i64, communicator, members);
             by_id.entry(communicator.id).or_default().push((communicator.ticks, name, whole));
         }
         Self {
@@ -487,10 +482,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `[0,1,2]` or, for an intercommunicator, `[0|1,2]`: members.
+/// `[0,1,2]#0` or, for an intercommunicator, `[0|1,2]#0`: members and instance.
 fn described(world_rank: i64, communicator: &Communicator, members: &Members) -> String {
     let Some(sides) = members.get(&(communicator.hash, communicator.instance)) else {
-        return "[?]".to_owned();
+        return format!("[?]#{}", communicator.instance);
     };
     let own = sides.iter().find(|(own, _)| own.contains(&world_rank));
     let Some((own, other)) = own else {
@@ -500,7 +495,7 @@ fn described(world_rank: i64, communicator: &Communicator, members: &Members) ->
     assert_eq!(own.get(communicator.rank as usize), Some(&world_rank), "{communicator:?}");
     assert_eq!(other.len(), communicator.remote_size as usize, "{communicator:?}");
     let bar = if communicator.inter { format!("|{}", group(other)) } else { String::new() };
-    format!("[{}{bar}]", group(own))
+    format!("[{}{bar}]#{}", group(own), communicator.instance)
 }
 
 /// A line that is being written; knows which fields of the slot it has shown.

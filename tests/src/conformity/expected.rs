@@ -15,7 +15,7 @@
 //!
 //! Bytes of calls that only send are `sent`, that only receive `received` or, where the call returns
 //! before, `posted`. A completed receive is `r1:SOURCE/TAG/BYTES`, another request `r1:sent`,
-//! `r1:file/BYTES` or `r1:done`. A new communicator is `c1[members]#instance` in world ranks, the groups of
+//! `r1:file/BYTES` or `r1:done`. A new communicator is `c1[members]#instance` in world ranks (the instance counts earlier ones of the same parent), the groups of
 //! an intercommunicator apart by `|`. `polls` is the number of merged calls that found nothing.
 
 use std::collections::BTreeMap;
