@@ -116,7 +116,7 @@ impl Shown {
         }
     }
 
-    fn to_the_end(self) -> String {
+    fn into_screen(self) -> String {
         self.reader.join().expect("it only reads");
         text(&self.text.lock().expect("nobody panics with it"))
     }
@@ -227,7 +227,7 @@ under_both! {
         keys.write_all(b"\x03").expect("script reads it");
         let output = terminal.wait_with_output().expect("it ends");
         drop(keys);
-        let screen = shown.to_the_end();
+        let screen = shown.into_screen();
         assert_eq!(output.status.code(), Some(130), "{screen}");
         assert!(screen.contains("1/3 runs"), "{screen}");
         assert!(screen.contains("gammachi: interrupted; 1 of 3 runs are made"), "{screen}");

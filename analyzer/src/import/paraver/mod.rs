@@ -8,13 +8,13 @@
 //!
 //! | file | its idea |
 //! |---|---|
-//! | [`head`] | the first line and the communicators |
-//! | [`names`] | names of values and nodes |
-//! | [`ends`] | a first pass: ends of messages, in order of the calls that they belong to |
-//! | [`calls`] | a second pass: events become calls |
-//! | [`close`] | a call that has ended takes its messages, requests and root |
-//! | [`states`] | what a thread does outside its calls, and when its process lives |
-//! | [`roots`] | roots of collective operations |
+//! | `head` | the first line and the communicators |
+//! | `names` | names of values and nodes |
+//! | `ends` | a first pass: ends of messages, in order of the calls that they belong to |
+//! | `calls` | a second pass: events become calls |
+//! | `close` | a call that has ended takes its messages, requests and root |
+//! | `states` | what a thread does outside its calls, and when its process lives |
+//! | `roots` | roots of collective operations |
 
 mod calls;
 mod close;
