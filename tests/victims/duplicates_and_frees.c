@@ -1,6 +1,6 @@
 /* Duplicates and frees a communicator as many times as the argument says, with a barrier on the duplicate now
    and then; one duplicate, "kept", lives throughout. Rank 0 prints by how many kB its memory grew between the
-   first tenth and the end. */
+   middle and the end. */
 #include "victim.h"
 
 static long resident_kb(void)
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_name(kept, "kept");
     for (int turn = 0; turn < times; turn++) {
         MPI_Comm duplicate;
-        if (turn == times / 10)
+        if (turn == times / 2)
             before = resident_kb();
         MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
         if (turn % 100 == 0)

@@ -438,7 +438,16 @@ impl RankFile {
                 chunk.flags & CHUNK_IS_WINDOW == 0 || self.hold(source, chunk, *at, *end)
             });
         }
-        (self.threads, self.outrun) = chunks::threads(found, &mut self.diagnoses);
+        if let Some(source) = source
+            && self.definitions.iter().any(finalized)
+        {
+            // It was finished, and its end cut off, since it was mapped.
+            let bytes = source.metadata().map_or(0, |metadata| metadata.len());
+            self.outrun |= bytes < self.map.len() as u64;
+        }
+        let (threads, outrun) = chunks::threads(found, &mut self.diagnoses);
+        self.threads = threads;
+        self.outrun |= outrun;
     }
 
     /// Reads a window of a process that may still run into memory of ours, so that it cannot change or go away
