@@ -244,8 +244,9 @@ fn a_choice_of_computation_that_does_not_fit_and_a_rank_that_sleeps_are_named() 
         screen.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let screen = words(&rank);
-    let expected = "But rank 0 sleeps: of the 1.00 s that count as its computation its threads were on a \
-                    core for 100 ms at most; without time asleep the efficiency is 10 % at most.";
+    let expected = "VERDICT 10 % efficient at most: rank 0 sleeps; of the 1.00 s that count as its computation \
+                    its threads were on a core for 100 ms at most. With time asleep counted as computation, \
+                    as below, it is 100 %.";
     assert!(screen.contains(expected), "{screen}");
     assert!(!screen.contains("does not fit"), "{screen}");
     rank.header.compute = "blas".into();

@@ -35,11 +35,11 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(crowded(report));
     sentences.extend(super::job::unequal_pinning(report));
     sentences.extend(misfit(report));
+    let efficiency = asleep(report).unwrap_or_else(|| efficiency(report));
     sentences.push(match is_whole(report) {
-        true => efficiency(report),
-        false => format!("Of what was recorded: {}", efficiency(report)),
+        true => efficiency,
+        false => format!("Of what was recorded: {efficiency}"),
     });
-    sentences.extend(asleep(report));
     sentences.extend(worst_rank(report));
     sentences
 }
@@ -193,7 +193,7 @@ fn misfit(report: &Report) -> Option<String> {
     })
 }
 
-/// Says where ranks slept in what counts as their computation.
+/// The efficiency where ranks slept in what counts as their computation; `None` where none did.
 fn asleep(report: &Report) -> Option<String> {
     let metrics = report.metrics;
     let elapsed_s = metrics.elapsed_s;
@@ -205,6 +205,7 @@ fn asleep(report: &Report) -> Option<String> {
     let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
     let others = match found.len() {
         1 => String::new(),
+        2 => " (so does 1 more)".to_owned(),
         count => format!(" (so do {} more)", count - 1),
     };
     let counted_s = |rank: &RankMetrics| match rank.cpu_time {
@@ -213,13 +214,19 @@ fn asleep(report: &Report) -> Option<String> {
     };
     let counted_s: f64 = metrics.participants().map(counted_s).sum();
     let efficiency = counted_s / (elapsed_s * metrics.participants().count() as f64);
+    let figure = metrics.efficiency.map_or(String::new(), |efficiency| {
+        format!(
+            " With time asleep counted as computation, as below, it is {}.",
+            percent(efficiency.parallel)
+        )
+    });
     Some(format!(
-        "But rank {} sleeps{others}: of the {} that count as its computation its threads were on a core for \
-         {} at most; without time asleep the efficiency is {} at most.",
+        "{} efficient at most: rank {} sleeps{others}; of the {} that count as its computation its threads \
+         were on a core for {} at most.{figure}",
+        percent(efficiency),
         worst.rank,
         seconds(worst.compute_s),
         seconds(on_cpu_s),
-        percent(efficiency)
     ))
 }
 
