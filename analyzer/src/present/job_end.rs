@@ -1,5 +1,4 @@
-//! How the job ended, where it did not end well: the launcher's exit code and where the ranks stand come
-//! in, the headline goes out.
+//! Headline of a job that did not end well, from the launcher's exit code and where the ranks stand.
 
 use std::path::Path;
 

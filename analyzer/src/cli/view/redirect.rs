@@ -124,7 +124,7 @@ fn remove_at_end(file: &Path, directory: &Path) -> io::Result<()> {
     DIRECTORY.store(CString::new(directory.as_os_str().as_bytes())?.into_raw(), Ordering::Release);
     for signal in ENDING.into_iter().filter(|signal| !is_ignored(*signal)) {
         // SAFETY: a zeroed sigaction is valid; `remove_and_end` calls only what signal handlers may.
-        // SA_RESETHAND makes the signal that it raises end the process as without us.
+        // SA_RESETHAND makes the signal that it raises end the process as if this handler were not there.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = remove_and_end as extern "C" fn(c_int) as libc::sighandler_t;

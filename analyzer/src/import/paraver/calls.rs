@@ -1,5 +1,4 @@
-//! Events become calls: the lines of a `.prv` come in, in order of time; calls, regions and the tool's own
-//! time go to the ranks' files.
+//! Reads the events of a `.prv` in order of time and writes calls, regions and tool time to the ranks' files.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;

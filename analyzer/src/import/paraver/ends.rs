@@ -1,5 +1,4 @@
-//! The ends of messages in order of time: communication records come in as the file has them, each thread
-//! gets the ends that lie in its calls.
+//! Collects the ends of messages, sorted by the call of each thread in which they lie.
 //!
 //! A communication record stands where its *physical* send is (Extrae sorts by it): behind the end of a
 //! blocking send's call, and before or behind the receive. So the file is read twice: first for these

@@ -1,4 +1,4 @@
-//! What a thread does outside its calls: its states come in, stretches without computation go out.
+//! Finds from a thread's states where it does not compute outside its calls.
 //!
 //! Most states say again what the calls say. What is left is time that the tool does not count as
 //! computing (tracing switched off, I/O, fork and join), and when a process begins and ends.
