@@ -1,8 +1,7 @@
-//! A time over the rank count, predicted by weighing evidence: a few points come in, a time with an
-//! interval at any rank count goes out.
+//! Predicts a time at any rank count, with an interval, from a few measured points by weighing evidence.
 //!
-//! Computation, imbalance and overhead are modelled apart ([`part`]), each as a sum of terms none of
-//! which is ever negative ([`terms`]). No single sum is chosen: all are weighed by how well they explain
+//! Computation, imbalance and overhead are modelled apart (`part`), each as a sum of terms none of
+//! which is ever negative (`terms`). No single sum is chosen: all are weighed by how well they explain
 //! the points. Where the ranks' computation is known, three ways of taking the time apart count alike.
 //! docs/scaling.md says how well this predicts programs that it was not made on.
 
