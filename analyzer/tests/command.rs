@@ -12,6 +12,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::trace::run_json::{RunJson, RunState};
+use trace_format::layout::{FixedHeader, MAGIC, bytes_of, read_plain};
+use trace_format::run_id::{COMMAND_BYTES, RUN_ID_BYTES, of_command};
 
 /// A folder of its own for each test, removed at the end.
 struct Scratch(PathBuf);
@@ -175,8 +177,22 @@ fn the_description_is_there_while_the_program_runs() {
 #[test]
 fn several_jobs_of_one_run_are_all_named_and_described() {
     let scratch = Scratch::new("jobs");
-    let program = format!("{RECORDS_A_RANK}; GAMMACHI_OUT=$GAMMACHI_OUT-2; {RECORDS_A_RANK}");
-    let output = scratch.run(&["run", "--out", "r", "--", "sh", "-c", &program]);
+    // Whose a second job's directory is, the ids in its rank files say.
+    let program = format!(
+        "{RECORDS_A_RANK}; echo $GAMMACHI_RUN_ID >id
+         until [ -e second ]; do sleep 0.02; done; GAMMACHI_OUT=$GAMMACHI_OUT-2; {RECORDS_A_RANK}
+         for rank in $GAMMACHI_OUT/ranks-000/*; do cat second >$rank; done"
+    );
+    let mut running = scratch.command(&["run", "--out", "r", "--", "sh", "-c", &program]);
+    let running = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = wait_for_line(&scratch.0.join("id"));
+    let mut run_id = [7; RUN_ID_BYTES];
+    run_id[..COMMAND_BYTES].copy_from_slice(&of_command(id.as_bytes()));
+    let blank = vec![0; size_of::<FixedHeader>()];
+    let header = FixedHeader { magic: MAGIC, run_id, ..read_plain(&blank).unwrap() };
+    fs::write(scratch.0.join("second.part"), bytes_of(&header)).unwrap();
+    fs::rename(scratch.0.join("second.part"), scratch.0.join("second")).unwrap();
+    let output = running.wait_with_output().unwrap();
     let text = stderr(&output);
     assert!(text.contains("recorded in r (2 ranks), r-2 (2 ranks); see"), "{text}");
     assert_eq!(RunJson::read(&scratch.0.join("r-2")).unwrap().state, RunState::Finished);
