@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use trace_format::header::Definition;
-use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL, rank_file_path};
+use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL, ToolReason, rank_file_path};
 use trace_format::reader::{Event, RankFile};
 
 /// A run's ranks.
@@ -137,6 +137,14 @@ impl RankTrace {
     /// Calls of a name, over all threads.
     pub fn count(&self, name: &str) -> usize {
         self.threads.iter().map(|thread| thread.count(name)).sum()
+    }
+
+    /// Stretches of the recorder's own time for a reason, over all threads.
+    pub fn tool_events(&self, reason: ToolReason) -> usize {
+        let events = self.threads.iter().flat_map(|thread| &thread.events);
+        let of_reason =
+            |named: &&Named| named.event.function == TOOL && named.event.peer == reason as i32;
+        events.filter(of_reason).count()
     }
 
     /// Events whose call had not returned, over all threads.

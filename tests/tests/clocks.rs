@@ -7,7 +7,7 @@ use system_tests::place::{Fresh, repository};
 use system_tests::trace::{RankTrace, Trace};
 use system_tests::{Job, Mpi, skip, under_both, victim};
 use trace_format::header::{ClockAnchor, ClockBound, ClockExchange, Definition, Phase};
-use trace_format::layout::{TOOL, ToolReason};
+use trace_format::layout::ToolReason;
 
 fn exchanges(rank: &RankTrace) -> Vec<ClockExchange> {
     let definitions = rank.file.definitions.iter();
@@ -152,10 +152,8 @@ under_both! {
         };
         assert!(!during.is_empty() && during.iter().all(|phase| *phase == Phase::During));
         for rank in &trace.ranks {
-            let spent = rank.threads[0].events.iter().filter(|named| {
-                named.event.function == TOOL && named.event.peer == ToolReason::Clock as i32
-            });
-            assert!(spent.count() >= during.len(), "what it costs is tool time");
+            let spent = rank.tool_events(ToolReason::Clock);
+            assert!(spent >= during.len(), "what it costs is tool time");
             // The agreement is the recorder's, not the program's.
             assert_eq!((rank.count("MPI_Bcast"), rank.count("MPI_Barrier")), (0, 1200));
         }

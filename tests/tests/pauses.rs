@@ -21,10 +21,7 @@ under_both! {
                     "MPI_Finalize",
                 ]
             );
-            let paused = thread.events.iter().filter(|named| {
-                named.event.function == TOOL && named.event.peer == ToolReason::Paused as i32
-            });
-            assert_eq!(paused.count(), 2);
+            assert_eq!(rank.tool_events(ToolReason::Paused), 2);
             assert!(rank.is_finalized());
         }
     }
