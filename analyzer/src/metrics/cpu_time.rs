@@ -1,5 +1,4 @@
-//! Computing or sleeping: a rank's readings of CPU time and its threads' times outside MPI come in, how much
-//! of its computation time they were on a core goes out.
+//! Tells how much of a rank's computation time its threads were on a core, and how much they slept.
 //!
 //! Time outside MPI counts as computation (γ). A thread that sleeps there, in pthread_join or on a lock,
 //! computes nothing, and no call says so. The kernel's time on a core does: of a thread that was on one for

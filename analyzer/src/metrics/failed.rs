@@ -1,4 +1,4 @@
-//! Calls that returned an error: every rank's counts come in, one row a function and error class goes out.
+//! Counts calls that returned an error, by function and error class.
 
 use std::collections::BTreeMap;
 

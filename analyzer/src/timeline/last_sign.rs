@@ -1,5 +1,4 @@
-//! Up to when a job is known to have lived whose ranks did not all finish: a run and its clocks come in, the
-//! job's last sign of life goes out, and what was open lasts to it.
+//! Finds the last sign of life of a job whose ranks did not all finish; calls that were open last to it.
 //!
 //! A rank inside a call leaves no stamp while it waits. It did not wait for nothing: its call counts up to
 //! the last sign of life of the job, which is the moment of looking while a process runs, else the

@@ -27,7 +27,7 @@ pub struct States {
 pub type Outside = BTreeMap<u32, u64>;
 
 impl States {
-    /// A state; the states of a thread come in order of time.
+    /// Takes the next state of a thread, in order of time.
     pub fn add(&mut self, (begin, end): (u64, u64), state: u32) {
         if state != RUNNING && state != NOT_CREATED && begin < end {
             self.pending.push_back(Stretch { begin, end, state });

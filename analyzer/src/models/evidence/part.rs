@@ -1,5 +1,5 @@
-//! One part of the time (computation, imbalance, overhead): points come in, curves that could have
-//! made them go out, each with non-negative coefficients.
+//! Draws curves with non-negative coefficients that could have made the points of one part of the time
+//! (computation, imbalance, overhead).
 //!
 //! Every sum of at most four terms is weighed by its evidence: prior chance × density of the points ×
 //! probability that no coefficient is negative. A sum is not the truth: its discrepancy is a random

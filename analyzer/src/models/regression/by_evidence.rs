@@ -1,5 +1,4 @@
-//! The rank count as the only variable: points come in, a part whose times are weighed by evidence
-//! ([`crate::models::evidence`]) goes out.
+//! Models times with the rank count as the only variable, weighed by evidence ([`crate::models::evidence`]).
 
 use super::{Basis, Identifiability, Options, Part, Points, RegressionError, SELECTED};
 use crate::models::evidence::{Evidence, LEAST_POINTS, Measured};

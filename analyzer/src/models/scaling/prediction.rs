@@ -1,5 +1,4 @@
-//! Times that were not measured: a fit and the rank counts asked for come in, times with intervals go
-//! out, or why there are none.
+//! Predicts times that were not measured, with intervals, or says why there are none.
 
 use super::bootstrap::Interval;
 use super::fit::{Fit, LeftOut};

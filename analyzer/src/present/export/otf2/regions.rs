@@ -1,4 +1,4 @@
-//! Regions of an archive: steps come in, their numbers go out, and what the archive says of each.
+//! Numbers the regions of an archive and defines what it says of each.
 //!
 //! As Score-P defines them, so that Scalasca takes them for what they are: MPI's functions have the source
 //! file "MPI" and the role of what they do (Score-P: `SCOREP_Mpi_Reg.inc.c`).
