@@ -5,12 +5,13 @@
 //! `$OUT_DIR/compute_entries.rs`: the interposed compute functions of `trace_format::compute`.
 
 mod build_compute;
-mod build_plan;
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use trace_format::layout::FIRST_FUNCTION;
+use trace_format::meaning::Meaning;
+use trace_format::meaning::plan::Plan;
 use trace_format::procedures::{Parameter, Procedure, all};
 
 /// PyPI's mpi4py looks for these with dlopen(NULL) before any MPI is loaded and aborts when it
@@ -84,10 +85,14 @@ fn recording(
     if forwarded_only(name) {
         return "forwarded(&REAL, ".to_owned();
     }
-    let large = symbol.ends_with("_c");
-    match build_plan::plan(name, parameters).expression(function, large) {
-        None => format!("recorded_plain(&REAL, {function}, "),
-        Some(expression) => {
+    let class = Meaning::of(name).class;
+    let plan = Plan::of(function, name, class, parameters, symbol.ends_with("_c"));
+    match plan.is_empty() {
+        true => format!("recorded_plain(&REAL, {function}, "),
+        false => {
+            // Its debug text is Rust, but for the paths of the two enumerations.
+            let expression = format!("{plan:?}").replace("shape: ", "shape: Shape::");
+            let expression = expression.replace("per: ", "per: Per::");
             let kind = format!("Plan{}", symbol.trim_start_matches("MPI_").replace('_', ""));
             writeln!(
                 out,
@@ -156,7 +161,6 @@ fn invoke(most: usize) -> String {
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=build_plan.rs");
     println!("cargo::rerun-if-changed=build_compute.rs");
     let procedures = all();
     let most = procedures

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::mem::transmute;
 
 use crate::path::{forwarded, recorded, recorded_plain};
-use crate::plan::{NO_PLAN, NONE, Per, Plan, Procedure, Shape, Side};
+use crate::plan::{Per, Plan, Procedure, Shape, Side};
 use crate::real_entry::RealEntry;
 use crate::thread_block::entry_stub;
 

@@ -10,8 +10,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use trace_format::encoding::checksum;
-use trace_format::functions::{self, Class, class_of, is_light, moves_bytes};
+use trace_format::functions::{self, is_light};
 use trace_format::layout::*;
+use trace_format::meaning::{Class, Meaning};
 use trace_format::totals::*;
 
 use crate::abi;
@@ -47,11 +48,10 @@ fn kinds() -> &'static [Kind] {
     static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
     KINDS.get_or_init(|| {
         let kind = |name: &String| {
-            let class = class_of(name);
-            let moves = moves_bytes(name, class);
-            let peers = matches!(class, Class::PointToPoint | Class::Probe);
-            let has_peer = peers && !name.starts_with("MPI_Start") && name != "MPI_Cancel"
+            let Meaning { class, moves_bytes: moves, fields, .. } = *Meaning::of(name);
+            let exchanges = matches!(class, Class::PointToPoint | Class::Probe)
                 || class == Class::OneSided && moves;
+            let has_peer = exchanges && fields.peer.is_on_communicator();
             Kind { class, moves, has_peer, light: is_light(name) }
         };
         functions::names().iter().map(kind).collect()

@@ -26,6 +26,7 @@ pub mod file_map;
 pub mod functions;
 pub mod header;
 pub mod layout;
+pub mod meaning;
 #[cfg(feature = "reader")]
 pub mod pack;
 pub mod private_directory;

@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::file_map::FileMap;
-use crate::functions::{Class, class_of};
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
+use crate::meaning::Meaning;
 use crate::pack::{PACKED_MAGIC, PackedFile};
 use crate::totals::SELECTOR_AT;
 use chunks::Found;
@@ -147,8 +147,8 @@ pub struct RankFile {
     /// Whether the process filled windows while the file was read.
     outrun: bool,
     functions: Vec<String>,
-    /// For each function, whether its slot's tag field holds the bytes received.
-    collectives: Vec<bool>,
+    /// For each function what it means.
+    meanings: Vec<&'static Meaning>,
     /// Where each event chunk's slots lie: from, to.
     event_areas: Vec<(usize, usize)>,
     /// The file, or all of a packed one but its event slots.
@@ -247,8 +247,7 @@ impl RankFile {
         let counter = CounterKind::from_number(fixed.counter)
             .ok_or_else(|| bad(format!("unknown counter kind {}", fixed.counter)))?;
         let functions: Vec<String> = header.function_names.lines().map(str::to_owned).collect();
-        let collectives =
-            functions.iter().map(|name| class_of(name) == Class::Collective).collect();
+        let meanings = functions.iter().map(|name| Meaning::of(name)).collect();
         let mut rank_file = Self {
             path: path.to_owned(),
             fixed,
@@ -259,7 +258,7 @@ impl RankFile {
             diagnoses: Vec::new(),
             outrun: false,
             functions,
-            collectives,
+            meanings,
             event_areas: Vec::new(),
             map,
             packed,
@@ -283,10 +282,22 @@ impl RankFile {
         &self.functions
     }
 
+    /// What a function means; `None` for markers and unknown numbers.
+    #[inline]
+    pub fn meaning(&self, function: u16) -> Option<&'static Meaning> {
+        let index = usize::from(function).wrapping_sub(usize::from(FIRST_FUNCTION));
+        self.meanings.get(index).copied()
+    }
+
+    /// What all functions mean, in the order of their numbers from [`FIRST_FUNCTION`] on.
+    pub fn meanings(&self) -> &[&'static Meaning] {
+        &self.meanings
+    }
+
+    /// Whether the tag field of a function's slot holds the bytes received.
     #[inline]
     fn holds_received(&self, function: u16) -> bool {
-        let index = usize::from(function).wrapping_sub(usize::from(FIRST_FUNCTION));
-        self.fixed.level > 0 && self.collectives.get(index).copied().unwrap_or(false)
+        self.fixed.level > 0 && self.meaning(function).is_some_and(|m| m.fields.received)
     }
 
     /// Bytes of the file; of a packed one those that it had before.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trace_format::functions::{Class, class_of, moves_bytes};
+use trace_format::meaning::{Class, Meaning};
 
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
@@ -46,7 +46,7 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
     for ((trace, time), pass) in run.ranks.iter().zip(&timeline.ranks).zip(passes) {
         for sums in pass.calls.iter().filter(|sums| sums.count > 0) {
             let Some(name) = trace.file.function_name(sums.function) else { continue };
-            let class = class_of(name);
+            let Meaning { class, moves_bytes, .. } = *Meaning::of(name);
             let row = rows.entry(name).or_insert_with(|| CallMetrics {
                 function: name.to_owned(),
                 class,
@@ -63,7 +63,7 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
                 (row.max_s, row.max_rank) = (max_s, trace.rank);
             }
             let recorded = class == Class::Compute || trace.file.fixed.level > 0;
-            if recorded && moves_bytes(name, class) {
+            if recorded && moves_bytes {
                 row.bytes = Some(row.bytes.unwrap_or(0).saturating_add(sums.bytes));
             }
         }
@@ -85,7 +85,7 @@ pub(super) fn top_of_rank(
         .filter(|sums| sums.inside_ticks > 0)
         .filter_map(|sums| {
             let name = trace.file.function_name(sums.function)?;
-            let is_mpi = class_of(name) != Class::Compute;
+            let is_mpi = Meaning::of(name).class != Class::Compute;
             is_mpi.then(|| (name.to_owned(), time.clock.duration_s(sums.inside_ticks)))
         })
         .collect();

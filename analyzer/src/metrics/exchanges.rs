@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use trace_format::functions::{Class, class_of};
+use trace_format::meaning::{Class, Meaning};
 
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorTable, Peer};
@@ -264,7 +264,7 @@ fn rank_sums(
     for sums in &pass.calls {
         let Some(name) = trace.file.function_name(sums.function) else { continue };
         let time_s = time.clock.duration_s(sums.inside_ticks);
-        match class_of(name) {
+        match Meaning::of(name).class {
             Class::PointToPoint | Class::Completion | Class::Probe => {
                 rank.point_to_point_s += time_s;
             }

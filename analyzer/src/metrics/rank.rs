@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use trace_format::errors::ErrorClasses;
-use trace_format::functions::{Class, class_of};
 use trace_format::layout::{FIRST_FUNCTION, Slot};
+use trace_format::meaning::{Class, Meaning};
 use trace_format::reader::{RankFile, Totals};
 
 use crate::timeline::RankTime;
@@ -183,7 +183,7 @@ impl RankPass {
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
         for entry in &totals.calls {
             let Some(name) = file.function_name(entry.function) else { continue };
-            let class = class_of(name);
+            let class = Meaning::of(name).class;
             let Some(sums) = calls.get_mut(usize::from(entry.function - FIRST_FUNCTION)) else {
                 continue;
             };
@@ -308,8 +308,10 @@ impl TakeSpans for ThreadPass<'_, '_> {
 /// Whether a call moved what it says: it succeeded, or what it returned says that it ran all the same.
 fn took_place(file: &RankFile, span: &Span) -> bool {
     let SpanKind::Call(function) = span.kind else { return true };
-    let collective =
-        || file.function_name(function).is_some_and(|name| class_of(name) == Class::Collective);
+    let collective = || {
+        file.function_name(function)
+            .is_some_and(|name| Meaning::of(name).class == Class::Collective)
+    };
     let errors = || ErrorClasses::of_family(&file.header.mpi_family);
     span.error == 0 || errors().is_some_and(|errors| errors.took_place(span.error, collective()))
 }

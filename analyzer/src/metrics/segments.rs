@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use trace_format::functions::{Class, class_of, is_light};
+use trace_format::functions::is_light;
 use trace_format::layout::FIRST_FUNCTION;
+use trace_format::meaning::{Class, Meaning};
 
 use crate::trace::RankTrace;
 
@@ -31,7 +32,7 @@ impl Functions {
             named.filter(|(_, name)| chosen.contains(&name.as_str())).map(|(id, _)| *id).collect()
         });
         let names = trace.file.function_names().iter();
-        let entry = |name: &String| (class_of(name) == Class::Compute, activity_of(name));
+        let entry = |name: &String| (Meaning::of(name).class == Class::Compute, activity_of(name));
         Self { table: names.map(entry).collect(), regions }
     }
 
@@ -79,7 +80,7 @@ impl Activity {
 }
 
 fn activity_of(name: &str) -> Activity {
-    match class_of(name) {
+    match Meaning::of(name).class {
         _ if is_light(name) => Activity::Own,
         Class::Compute => Activity::Compute,
         _ => Activity::Mpi,

@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use trace_format::errors::class_name;
-use trace_format::functions::{Class, class_of};
 use trace_format::layout::{
     CANCELLED, COMPLETED, CounterSlot, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
 };
+use trace_format::meaning::Class;
 use trace_format::procedures::{self, Direction};
 use trace_format::reader::Event;
 
@@ -44,7 +44,7 @@ impl Meaning {
     }
 
     pub(super) fn of(procedure: &procedures::Procedure) -> Self {
-        let class = class_of(&procedure.name);
+        let class = trace_format::meaning::Meaning::of(&procedure.name).class;
         let has = |kind: &str, directions: &[Direction]| {
             let mut parameters = procedure.parameters.iter();
             parameters.any(|p| p.kind == kind && directions.contains(&p.direction))
@@ -294,7 +294,8 @@ impl<'a> Dump<'a> {
             let id = event.sent as u16;
             let end = event.end.unwrap_or(event.begin);
             let after = self.communicators.next_meaning(rank, id, end);
-            let is_communicator = class_of(&line.function) == Class::Communicators;
+            let is_communicator =
+                trace_format::meaning::Meaning::of(&line.function).class == Class::Communicators;
             line.made = Some(match after.filter(|_| is_communicator) {
                 Some(standing) => self.communicators.label(standing.communicator),
                 None => format!("#{}", event.sent),

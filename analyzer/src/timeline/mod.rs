@@ -6,6 +6,7 @@
 //! return to MPI_Finalize's entry, or, of a rank that never got there, to its last stamp or, where it was
 //! inside a call, to the job's last sign of life ([`LastSign`]).
 
+pub mod calls;
 mod causal;
 mod chain;
 pub mod communicators;

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::trace::{Named, RankTrace, Trace};
-use trace_format::functions::{Class, class_of};
 use trace_format::header::{Communicator, Definition, ObjectKind};
 use trace_format::layout::{CANCELLED, COMPLETED};
+use trace_format::meaning::{Class, Meaning};
 use trace_format::procedures::{Direction, Procedure, all};
 use trace_format::reader::RequestState;
 
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
     }
 
     fn attributes(&mut self, procedure: &Procedure, named: &Named, line: &mut Line) {
-        let (event, class) = (&named.event, class_of(&named.name));
+        let (event, class) = (&named.event, Meaning::of(&named.name).class);
         let has = |kind: &str| procedure.parameters.iter().any(|p| p.kind == kind);
         let takes = |name: &str| {
             let given = |direction| !matches!(direction, Direction::Out);
@@ -397,7 +397,7 @@ impl<'a> Reader<'a> {
         uses: &dyn Fn(&str) -> bool,
         makes: &dyn Fn(&str) -> bool,
     ) {
-        let (event, class) = (&named.event, class_of(&named.name));
+        let (event, class) = (&named.event, Meaning::of(&named.name).class);
         let end = event.end.unwrap_or(u64::MAX);
         let object = uses("WINDOW") && class == Class::OneSided || uses("FILE");
         if uses("COMMUNICATOR") || object {

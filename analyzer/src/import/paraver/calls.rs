@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::path::Path;
 
-use trace_format::functions::{Class, class_of};
 use trace_format::layout::ToolReason;
+use trace_format::meaning::{Class, Meaning};
 
 pub use crate::present::export::extrae::MPI_TYPES;
 use crate::present::export::extrae::{COMMUNICATOR, IS_ROOT, RECEIVED_BYTES, SENT_BYTES, USER};
@@ -433,5 +433,5 @@ impl<'a> Reading<'a> {
 
 /// Of a function that has a number in a run.
 fn is_compute(name: &str) -> bool {
-    class_of(name) == Class::Compute
+    Meaning::of(name).class == Class::Compute
 }

@@ -1,7 +1,7 @@
 //! Kinds of activity: a function's name comes in, one of ten kinds goes out.
 
-use trace_format::functions::{Class, class_of};
 use trace_format::layout::FIRST_FUNCTION;
+use trace_format::meaning::{Class, Meaning};
 use trace_format::reader::{RankFile, Thread};
 
 /// What a thread does, as a timeline colours it.
@@ -67,7 +67,7 @@ impl Kind {
 
     /// Of a function.
     pub fn of_function(name: &str) -> Self {
-        match class_of(name) {
+        match Meaning::of(name).class {
             Class::PointToPoint
                 if name.contains("recv") || name.contains("Recv") || name.contains("Parrived") =>
             {
@@ -111,7 +111,7 @@ pub(super) fn shares_of_totals(thread: &Thread, file: &RankFile) -> [f64; KINDS]
         let Some(name) = file.function_name(entry.function) else { continue };
         let kind = Kind::of_function(name);
         // MPI_Init and MPI_Finalize lie outside of what a row shows.
-        if kind.is_mpi() && class_of(name) != Class::Lifetime {
+        if kind.is_mpi() && Meaning::of(name).class != Class::Lifetime {
             shares[kind as usize] += entry.ticks as f64;
         }
     }

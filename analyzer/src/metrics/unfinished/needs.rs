@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_format::functions::Class;
+use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
 use crate::timeline::matching::{ActiveOperation, ActiveWork};

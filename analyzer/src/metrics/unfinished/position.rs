@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use trace_format::functions::{Class, class_of};
 use trace_format::layout::{FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL};
+use trace_format::meaning::{Class, Meaning};
 use trace_format::reader::{Event, RankFile, Thread};
 
 use crate::timeline::communicators::{CommunicatorTable, Peer};
@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
     pub fn class(&self, event: &Event) -> Class {
         match event.function < FIRST_FUNCTION {
             true => Class::Other,
-            false => class_of(self.name(event)),
+            false => Meaning::of(self.name(event)).class,
         }
     }
 

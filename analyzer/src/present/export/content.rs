@@ -11,10 +11,10 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use trace_format::errors::{ErrorClasses, class_name};
-use trace_format::functions::{Class, class_of};
 use trace_format::layout::{
     CANCELLED, COMPLETED, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
 };
+use trace_format::meaning::Class;
 use trace_format::procedures;
 use trace_format::reader::{Event, Events, Half, RequestState};
 
@@ -227,7 +227,7 @@ fn functions(names: Vec<String>) -> Vec<Function> {
         all.map(|procedure| (procedure.name.clone(), Meaning::of(&procedure))).collect()
     };
     let function = |name: String| Function {
-        class: class_of(&name),
+        class: trace_format::meaning::Meaning::of(&name).class,
         operation: operation(&name),
         meaning: meanings.get(&name).copied().unwrap_or_else(Meaning::compute),
         name,

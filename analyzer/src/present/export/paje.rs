@@ -110,8 +110,8 @@ fn quoted(text: &str) -> String {
 }
 
 /// Colours by kind, as fractions of red, green and blue.
-fn colour(class: Option<trace_format::functions::Class>, kind: Kind, what: What) -> &'static str {
-    use trace_format::functions::Class;
+fn colour(class: Option<trace_format::meaning::Class>, kind: Kind, what: What) -> &'static str {
+    use trace_format::meaning::Class;
     match (kind, what, class) {
         (Kind::Region(_), ..) => "0.85 0.85 0.75",
         (_, What::Tool(_), _) => "0.40 0.40 0.40",

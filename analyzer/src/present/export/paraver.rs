@@ -7,8 +7,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use trace_format::functions::Class;
 use trace_format::layout::Plain;
+use trace_format::meaning::Class;
 
 use super::content::{Call, Content, Function, What};
 use super::extrae::{

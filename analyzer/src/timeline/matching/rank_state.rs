@@ -79,7 +79,7 @@ impl<'a> RankState<'a> {
             return;
         }
         let post = self.post(thread, event);
-        if m.share.is_some() && operation.needs_all() {
+        if m.share.is_some() && super::shares::needs_all(operation) {
             m.given_up = true;
             return;
         }

@@ -143,20 +143,18 @@ impl Matching<'_> {
     }
 }
 
-impl Operation {
-    /// Whether a share alone cannot tell what it does.
-    pub(super) fn needs_all(self) -> bool {
-        matches!(
-            self,
-            Self::SendInit
-                | Self::ReceiveInit
-                | Self::PartitionedSendInit
-                | Self::PartitionedReceiveInit
-                | Self::CollectiveInit
-                | Self::Start
-                | Self::Startall
-        )
-    }
+/// Whether a share alone cannot tell what an operation does.
+pub(super) fn needs_all(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::SendInit
+            | Operation::ReceiveInit
+            | Operation::PartitionedSendInit
+            | Operation::PartitionedReceiveInit
+            | Operation::CollectiveInit
+            | Operation::Start
+            | Operation::Startall
+    )
 }
 
 /// Whether a run may be matched in shares.

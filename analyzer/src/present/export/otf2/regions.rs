@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use trace_format::functions::Class;
+use trace_format::meaning::Class;
 
 use crate::present::export::content::{Content, Function, What};
 use crate::present::export::perfetto::step_name;

@@ -1,0 +1,163 @@
+//! What a call does to messages, requests and collective operations.
+
+use super::class::{Class, collective_stem};
+use crate::errors::ErrorClasses;
+use crate::procedures::{Direction, Procedure};
+
+/// What a call does, as far as messages and collective operations are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Nothing of interest.
+    Nothing,
+    /// Sends and returns when the buffer may be used again.
+    Send,
+    /// Sends and makes a request.
+    Isend,
+    /// Makes a persistent request that sends.
+    SendInit,
+    /// Makes a partitioned request that sends.
+    PartitionedSendInit,
+    /// Receives.
+    Receive,
+    /// Posts a receive and makes a request.
+    Ireceive,
+    /// Makes a persistent request that receives.
+    ReceiveInit,
+    /// Makes a partitioned request that receives.
+    PartitionedReceiveInit,
+    /// Sends and receives.
+    SendReceive,
+    /// Sends and posts a receive, one request for both.
+    IsendReceive,
+    /// Takes a message out of the queue, to be received by its handle.
+    MatchedProbe,
+    /// Receives by a message handle.
+    MatchedReceive,
+    /// As `MatchedReceive`, with a request.
+    MatchedIreceive,
+    /// Starts a persistent request.
+    Start,
+    /// Starts several.
+    Startall,
+    /// Waits or tests for one request, or finds one of several.
+    CompleteOne,
+    /// Waits or tests for several requests.
+    CompleteSeveral,
+    /// Asks for a request to be cancelled.
+    Cancel,
+    /// Frees a request.
+    FreeRequest,
+    /// A blocking collective operation.
+    Collective,
+    /// A non-blocking collective operation.
+    Icollective,
+    /// Makes a persistent collective request.
+    CollectiveInit,
+    /// Makes a request of another kind (a file, a window, a duplicate of a communicator).
+    OtherRequest,
+}
+
+impl Operation {
+    /// Whether a call that returned an error of that class, 0 none, did what it is for: its message was
+    /// received and cut, or the collective operation ran. A refused call did nothing.
+    pub fn took_place(self, error: u32, errors: Option<ErrorClasses>) -> bool {
+        let collective = self == Self::Collective;
+        let receives = matches!(self, Self::Receive | Self::SendReceive | Self::MatchedReceive);
+        error == 0
+            // What it completed it says itself.
+            || matches!(self, Self::CompleteOne | Self::CompleteSeveral)
+            || (collective || receives)
+                && errors.is_some_and(|errors| errors.took_place(error, collective))
+    }
+
+    /// What a procedure does.
+    pub(super) fn of(procedure: &Procedure, class: Class) -> Self {
+        let name = procedure.name.as_str();
+        let makes_request = || {
+            let mut parameters = procedure.parameters.iter();
+            parameters.any(|p| p.kind == "REQUEST" && p.direction == Direction::Out)
+        };
+        match name {
+            "MPI_Send" | "MPI_Bsend" | "MPI_Ssend" | "MPI_Rsend" => Self::Send,
+            "MPI_Isend" | "MPI_Ibsend" | "MPI_Issend" | "MPI_Irsend" => Self::Isend,
+            "MPI_Send_init" | "MPI_Bsend_init" | "MPI_Ssend_init" | "MPI_Rsend_init" => {
+                Self::SendInit
+            }
+            "MPI_Psend_init" => Self::PartitionedSendInit,
+            "MPI_Recv" => Self::Receive,
+            "MPI_Irecv" => Self::Ireceive,
+            "MPI_Recv_init" => Self::ReceiveInit,
+            "MPI_Precv_init" => Self::PartitionedReceiveInit,
+            "MPI_Sendrecv" | "MPI_Sendrecv_replace" => Self::SendReceive,
+            "MPI_Isendrecv" | "MPI_Isendrecv_replace" => Self::IsendReceive,
+            "MPI_Mprobe" | "MPI_Improbe" => Self::MatchedProbe,
+            "MPI_Mrecv" => Self::MatchedReceive,
+            "MPI_Imrecv" => Self::MatchedIreceive,
+            "MPI_Start" => Self::Start,
+            "MPI_Startall" => Self::Startall,
+            "MPI_Wait" | "MPI_Test" | "MPI_Waitany" | "MPI_Testany" => Self::CompleteOne,
+            "MPI_Waitall" | "MPI_Testall" | "MPI_Waitsome" | "MPI_Testsome" => {
+                Self::CompleteSeveral
+            }
+            "MPI_Cancel" => Self::Cancel,
+            "MPI_Request_free" => Self::FreeRequest,
+            _ if class == Class::Collective => {
+                if name.ends_with("_init") {
+                    Self::CollectiveInit
+                } else if makes_request() {
+                    Self::Icollective
+                } else {
+                    Self::Collective
+                }
+            }
+            _ if makes_request() => Self::OtherRequest,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Name of the blocking form: `MPI_Ibcast` and `MPI_Bcast_init` give `MPI_Bcast`; what is no collective
+/// operation keeps its name.
+pub(super) fn blocking_form(name: &str) -> String {
+    let Some(stem) = collective_stem(name) else { return name.to_owned() };
+    let mut letters = stem.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("MPI_{first}{}", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meaning::Meaning;
+
+    #[test]
+    fn operations_of_some_names() {
+        for (name, expected) in [
+            ("MPI_Ibarrier", Operation::Icollective),
+            ("MPI_Barrier", Operation::Collective),
+            ("MPI_Barrier_init", Operation::CollectiveInit),
+            ("MPI_Comm_idup", Operation::OtherRequest),
+            ("MPI_File_iwrite_all", Operation::OtherRequest),
+            ("MPI_Rget", Operation::OtherRequest),
+            ("MPI_Grequest_start", Operation::OtherRequest),
+            ("MPI_Request_get_status", Operation::Nothing),
+            ("MPI_Comm_rank", Operation::Nothing),
+            ("MPI_Iprobe", Operation::Nothing),
+        ] {
+            assert_eq!(Meaning::of(name).operation, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_collective_has_one_blocking_form() {
+        for (name, form) in [
+            ("MPI_Ialltoallw", "MPI_Alltoallw"),
+            ("MPI_Allreduce_init", "MPI_Allreduce"),
+            ("MPI_Ineighbor_allgather", "MPI_Neighbor_allgather"),
+            ("MPI_Bcast", "MPI_Bcast"),
+            ("MPI_Isend", "MPI_Isend"),
+        ] {
+            assert_eq!(blocking_form(name), form);
+        }
+    }
+}
