@@ -8,6 +8,7 @@
 //! | [`trace`] | a run directory | [`trace::Run`]: rank files, opened and validated, and what is wrong with them |
 //! | [`timeline`] | a run | [`timeline::GlobalTimeline`]: every rank's counter on one clock, with an error bound |
 //! | [`timeline::matching`] | a run, its timeline, its communicators | messages and collective instances, one by one |
+//! | [`analysis`] | a run, its timeline | every call, message and collective operation, once, to all observers |
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
@@ -23,6 +24,7 @@
 // All output goes through `cli::error`, which keeps control characters from terminals.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod analysis;
 pub mod calibration;
 pub mod cli;
 pub mod import;

@@ -277,6 +277,12 @@ impl RankFile {
         self.functions.get(usize::from(index)).map(String::as_str)
     }
 
+    /// Number of a function; `None` where the file does not name it.
+    pub fn function_number(&self, name: &str) -> Option<u16> {
+        let index = self.functions.iter().position(|other| other == name)?;
+        Some(FIRST_FUNCTION + u16::try_from(index).ok()?)
+    }
+
     /// Names of all functions in the order of their numbers from [`FIRST_FUNCTION`] on.
     pub fn function_names(&self) -> &[String] {
         &self.functions

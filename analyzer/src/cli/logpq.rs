@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print};
 use super::figure_files::write_figures;
+use crate::analysis::Analysis;
 use crate::metrics::Selection;
 use crate::metrics::exchanges::{Exchanges, Place};
 use crate::models::Machine;
@@ -357,8 +358,10 @@ fn predict_run(
     };
     let mut notes = Vec::new();
     let mut hosts = Vec::new();
-    for (name, selection) in selections {
-        let exchanges = match Exchanges::new(&run, &timeline, &selection) {
+    let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
+    let all = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
+    for ((name, selection), exchanges) in selections.into_iter().zip(all) {
+        let exchanges = match exchanges {
             Ok(exchanges) => exchanges,
             Err(error) if arguments.region.is_none() && selection != Selection::Whole => {
                 notes.push(format!("left out: {name}: {error}"));

@@ -9,11 +9,12 @@ use super::clock::known_rates;
 use super::error::{CommandError, print};
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
-use super::roofline::under_roofs;
+use super::roofline::{placed_selections, under_roofs};
 use super::{output_file, selection_arguments};
-use crate::metrics::activity::detail::{Detail, PAGE_BUDGET};
-use crate::metrics::activity::{Activity, bins_for};
-use crate::metrics::{Metrics, Selection};
+use crate::analysis::Analysis;
+use crate::metrics::activity::bins_for;
+use crate::metrics::activity::detail::PAGE_BUDGET;
+use crate::metrics::{Answer, Metrics, Page, Question, Selection};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::{Report, html, json, terminal};
@@ -118,15 +119,15 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let whole = if arguments.from_start { Whole::Process } else { Whole::Mpi };
     let measured = GlobalTimeline::over(&run, &known_rates, whole);
     let timeline = if arguments.causal { measured.corrected(&run) } else { measured };
+    if let Some(file) = &arguments.html {
+        return page(&run, &timeline, &selection, (file, arguments));
+    }
     let metrics = match arguments.no_messages {
         true => Metrics::without_messages(&run, &timeline, &selection),
         false => Metrics::new(&run, &timeline, &selection),
     };
     let metrics = metrics.map_err(|error| CommandError::failed(error.to_string()))?;
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
-    if let Some(file) = &arguments.html {
-        return page(&report, file, arguments);
-    }
     let text = if arguments.json {
         json::text(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
@@ -138,16 +139,35 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
 }
 
 /// Writes the page and says how large it is.
-fn page(report: &Report, file: &Path, arguments: &ReportArguments) -> Result<(), CommandError> {
+fn page(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    selection: &Selection,
+    (file, arguments): (&Path, &ReportArguments),
+) -> Result<(), CommandError> {
     let asked = arguments.detail.iter().map(|text| selection_arguments::seconds("--detail", text));
     let asked = asked.collect::<Result<Vec<_>, _>>()?;
-    let rows = report.run.ranks.iter().map(|rank| rank.threads.len().max(1)).sum();
-    let activity = Activity::new(report.run, report.timeline, bins_for(rows));
-    let detail = Detail::new(report.run, report.timeline, &activity, &asked, PAGE_BUDGET);
-    let Report { run, timeline, metrics } = *report;
-    let roofs = arguments.machine.as_deref();
-    let roofs = roofs.map(|path| under_roofs(run, timeline, &metrics.selection, path));
-    let text = html::page(report, &activity, &detail, roofs.transpose()?.as_ref())
+    let rows = run.ranks.iter().map(|rank| rank.threads.len().max(1)).sum();
+    let placed = arguments.machine.as_ref().map(|_| placed_selections(run, selection));
+    let exchanges: Vec<Selection> =
+        placed.iter().flatten().map(|(_, selection)| selection.clone()).collect();
+    let question = Question {
+        selection,
+        messages: !arguments.no_messages || !run.all_finished(),
+        exchanges: &exchanges,
+        page: Some(Page { bins: bins_for(rows), asked: &asked, budget: PAGE_BUDGET }),
+    };
+    let answer = Answer::new(&Analysis::of(run, timeline), &question);
+    let answer = answer.map_err(|error| CommandError::failed(error.to_string()))?;
+    let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
+        unreachable!("a page was asked for");
+    };
+    let report = Report { run, timeline, metrics: &metrics };
+    let roofs = match (&arguments.machine, &placed) {
+        (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
+        _ => None,
+    };
+    let text = html::page(&report, &activity, &detail, roofs.as_ref())
         .map_err(|error| CommandError::failed(error.to_string()))?;
     run.check_readable().map_err(CommandError::of_run)?;
     write_page(file, &text)

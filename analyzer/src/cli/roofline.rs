@@ -10,8 +10,9 @@ use trace_format::functions::DECLARED_WORK;
 
 use super::error::{CommandError, print};
 use super::figure_files::write_figures;
+use crate::analysis::Analysis;
 use crate::metrics::exchanges::Exchanges;
-use crate::metrics::{ComputeMode, Metrics, Selection};
+use crate::metrics::{ComputeMode, Metrics, Selection, SelectionError};
 use crate::models::Machine;
 use crate::models::machine::MACHINE_JSON;
 use crate::models::roofline::findings::{Placed, RunFindings};
@@ -180,26 +181,30 @@ fn read(path: &Path, findings: &mut Findings) -> Result<Machine, CommandError> {
     Ok(machine)
 }
 
-/// A run under the roofs of the machine in a file: the selection, or the whole run and each region.
-///
-/// # Errors
-/// Failure when the file cannot be read or the selection is empty.
-pub fn under_roofs(
-    run: &Run,
-    timeline: &GlobalTimeline,
-    selection: &Selection,
-    file: &Path,
-) -> Result<Findings, CommandError> {
-    let mut findings = Findings::default();
-    let machine = read(file, &mut findings)?;
-    let selections = match selection {
+/// What of a run is placed under roofs: the selection, or the whole run and each region; with their names.
+pub fn placed_selections(run: &Run, selection: &Selection) -> Vec<(String, Selection)> {
+    match selection {
         Selection::Whole => whole_and_regions(run),
         Selection::Region(name) => vec![(name.clone(), selection.clone())],
         Selection::Window { from, to } => {
             vec![(format!("window {from} to {to}"), selection.clone())]
         }
-    };
-    let placed = place((run, timeline), &selections, Some(&machine), &DataSheet::default())?;
+    }
+}
+
+/// What the ranks of selections worked and exchanged, under the roofs of the machine in a file.
+///
+/// # Errors
+/// Failure when the file cannot be read or the first selection is empty.
+pub fn under_roofs(
+    run: &Run,
+    selections: &[(String, Selection)],
+    exchanges: Vec<Result<Exchanges, SelectionError>>,
+    file: &Path,
+) -> Result<Findings, CommandError> {
+    let mut findings = Findings::default();
+    let machine = read(file, &mut findings)?;
+    let placed = place(run, selections, exchanges, Some(&machine), &DataSheet::default())?;
     findings.runs.push(placed);
     Ok(findings)
 }
@@ -223,14 +228,17 @@ fn of_run(
         Some(region) => vec![(region.clone(), Selection::Region(region.clone()))],
         None => whole_and_regions(&run),
     };
-    let findings = place((&run, &timeline), &selections, machine, sheet)?;
+    let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
+    let exchanges = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
+    let findings = place(&run, &selections, exchanges, machine, sheet)?;
     run.check_readable().map_err(CommandError::of_run)?;
     Ok(findings)
 }
 
 fn place(
-    (run, timeline): (&Run, &GlobalTimeline),
+    run: &Run,
     selections: &[(String, Selection)],
+    exchanges: Vec<Result<Exchanges, SelectionError>>,
     machine: Option<&Machine>,
     sheet: &DataSheet,
 ) -> Result<RunFindings, CommandError> {
@@ -240,8 +248,8 @@ fn place(
         work: Default::default(),
         notes: Vec::new(),
     };
-    for (index, (name, selection)) in selections.iter().enumerate() {
-        let exchanges = match Exchanges::new(run, timeline, selection) {
+    for (index, ((name, _), exchanges)) in selections.iter().zip(exchanges).enumerate() {
+        let exchanges = match exchanges {
             Ok(exchanges) => exchanges,
             // A region that nobody entered is no reason to say nothing of the run.
             Err(error) if index > 0 => {

@@ -7,7 +7,7 @@ use trace_format::meaning::{Class, Meaning};
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
-use super::rank::RankPass;
+use super::sums::RankPass;
 
 /// One function's calls over all ranks.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,16 +4,16 @@
 //! A counter is the process's: what all its threads did between two readings. Of a region that is what
 //! was counted from the begin to the end of each outermost occurrence.
 
-use rayon::prelude::*;
 use trace_format::counters::{SCALED, UNREADABLE, description};
 use trace_format::header::{Counter, Phase};
 use trace_format::layout::CounterSlot;
 
-use crate::timeline::{GlobalTimeline, RankTime};
+use crate::analysis::spans::{PlainCall, Span, SpanKind};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::timeline::RankTime;
 use crate::trace::{RankTrace, Run};
 
 use super::resolve::{RankSelection, Resolved};
-use super::spans::{SpanKind, Spans};
 
 /// A counter over the ranks of a selection.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,24 +54,14 @@ pub struct Count {
 }
 
 impl CounterMetrics {
-    /// The counters that any rank was asked for, in their order.
-    pub(super) fn of_run(run: &Run, timeline: &GlobalTimeline, resolved: &Resolved) -> Vec<Self> {
+    /// The counters that any rank was asked for, in their order; of each rank what it counted.
+    pub(super) fn of_run(run: &Run, ranks: &[Option<Counts>]) -> Vec<Self> {
         let mut names: Vec<&str> = Vec::new();
         for counter in run.ranks.iter().flat_map(|rank| &rank.facts.counters) {
             if !names.contains(&counter.name.as_str()) {
                 names.push(&counter.name);
             }
         }
-        if names.is_empty() {
-            return Vec::new();
-        }
-        let ranks: Vec<_> = (0..run.ranks.len())
-            .into_par_iter()
-            .map(|at| {
-                let (trace, selection) = (&run.ranks[at], &resolved.ranks[at]);
-                selection.takes_part.then(|| counts(trace, &timeline.ranks[at], selection))
-            })
-            .collect();
         let of = |name: &&str| {
             let named = |trace: &RankTrace| {
                 trace.facts.counters.iter().position(|counter| counter.name == *name)
@@ -79,7 +69,7 @@ impl CounterMetrics {
             let known = run.ranks.iter().flat_map(|rank| &rank.facts.counters);
             let known =
                 known.filter(|one| one.name == *name).max_by_key(|one| !one.events.is_empty());
-            let ranks = run.ranks.iter().zip(&ranks).filter_map(|(trace, counts)| {
+            let ranks = run.ranks.iter().zip(ranks).filter_map(|(trace, counts)| {
                 let counts = counts.as_ref()?;
                 let at = named(trace);
                 Some(RankCount {
@@ -135,12 +125,97 @@ struct Bounds {
     last: Option<(u64, Reading)>,
 }
 
-/// Each counter of a rank, in the order of its definitions.
-fn counts(
-    trace: &RankTrace,
-    time: &RankTime,
-    selection: &RankSelection,
-) -> Vec<Result<Count, String>> {
+/// Each counter of a rank, in the order of its definitions; `None` where the rank takes no part.
+pub(super) type Counts = Vec<Result<Count, String>>;
+
+/// Sees the counter readings of all ranks, for each of several selections.
+pub(super) struct Readings<'s> {
+    /// The selections.
+    pub selections: Vec<&'s Resolved>,
+}
+
+/// Those of one rank.
+pub(super) struct RankReadings<'a, 's> {
+    rank: RankView<'a>,
+    each: Vec<OfSelection<'s>>,
+}
+
+struct OfSelection<'s> {
+    selection: &'s RankSelection,
+    /// By counter, in the order of the definitions.
+    bounds: Vec<Bounds>,
+}
+
+impl<'a, 's> CallObserver<'a> for Readings<'s> {
+    type OfRank = RankReadings<'a, 's>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> RankReadings<'a, 's> {
+        let of = |resolved: &&'s Resolved| {
+            let selection = &resolved.ranks[rank.position];
+            OfSelection { selection, bounds: at_ends(rank.trace, rank.time, selection) }
+        };
+        RankReadings { rank, each: self.selections.iter().map(of).collect() }
+    }
+}
+
+impl<'a> RankObserver<'a> for RankReadings<'a, '_> {
+    fn begin_thread(&mut self, _thread: ThreadView<'a>) {}
+
+    fn span(&mut self, span: &Span) {
+        let Some(found) = reading_of(span.kind, span.payload) else { return };
+        let facts = &self.rank.trace.facts;
+        let ended = facts.counter_readings.iter().any(|one| one.phase == Phase::Finalize);
+        let number = |counter: &Counter| counter.number == found.number;
+        let Some(at) = facts.counters.iter().position(number) else { return };
+        let reading = Reading { value: found.value, state: found.state };
+        // The whole of a rank that came to its end needs no event.
+        for of in self.each.iter_mut().filter(|of| !(of.selection.every_call && ended)) {
+            of.bounds[at].take(span, reading, of.selection);
+        }
+    }
+
+    #[inline]
+    fn plain(&mut self, _call: &PlainCall) {}
+
+    fn end_thread(&mut self) {}
+}
+
+impl RankReadings<'_, '_> {
+    /// What was counted in each selection.
+    pub fn finish(self) -> Vec<Option<Counts>> {
+        let RankView { trace, time, .. } = self.rank;
+        let of = |of: OfSelection| {
+            let each = trace.facts.counters.iter().zip(&of.bounds);
+            let stretches = &of.selection.stretches;
+            of.selection
+                .takes_part
+                .then(|| each.map(|(one, bounds)| count(one, bounds, time, stretches)).collect())
+        };
+        self.each.into_iter().map(of).collect()
+    }
+}
+
+impl Bounds {
+    fn take(&mut self, span: &Span, reading: Reading, selection: &RankSelection) {
+        let stretches = &selection.stretches;
+        // A marker's readings end where the region begins, or begin where it ends.
+        if !selection.every_call {
+            if let Ok(stretch) = stretches.binary_search_by_key(&span.end_ticks, |one| one.0) {
+                self.begins[stretch] = Some(reading);
+            }
+            let end = stretches.binary_search_by_key(&span.begin_ticks, |one| one.1);
+            if let Ok(stretch) = end {
+                self.ends[stretch] = Some(reading);
+            }
+        }
+        if self.last.is_none_or(|(ticks, _)| span.end_ticks >= ticks) {
+            self.last = Some((span.end_ticks, reading));
+        }
+    }
+}
+
+/// The readings at a rank's begin and end.
+fn at_ends(trace: &RankTrace, time: &RankTime, selection: &RankSelection) -> Vec<Bounds> {
     let counters = &trace.facts.counters;
     let stretches = &selection.stretches;
     let bounds = |_: &Counter| Bounds {
@@ -169,31 +244,7 @@ fn counts(
             }
         }
     }
-    let ended = trace.facts.counter_readings.iter().any(|one| one.phase == Phase::Finalize);
-    // The whole of a rank that came to its end needs no event.
-    if !(selection.every_call && ended) {
-        for span in Spans::of_threads(trace, time).flatten() {
-            let Some(found) = reading_of(span.kind, span.payload) else { continue };
-            let Some(at) = position(found.number) else { continue };
-            let reading = Reading { value: found.value, state: found.state };
-            let bounds = &mut all[at];
-            // A marker's readings end where the region begins, or begin where it ends.
-            if !selection.every_call {
-                if let Ok(stretch) = stretches.binary_search_by_key(&span.end_ticks, |one| one.0) {
-                    bounds.begins[stretch] = Some(reading);
-                }
-                let end = stretches.binary_search_by_key(&span.begin_ticks, |one| one.1);
-                if let Ok(stretch) = end {
-                    bounds.ends[stretch] = Some(reading);
-                }
-            }
-            if bounds.last.is_none_or(|(ticks, _)| span.end_ticks >= ticks) {
-                bounds.last = Some((span.end_ticks, reading));
-            }
-        }
-    }
-    let each = counters.iter().zip(&all);
-    each.map(|(counter, bounds)| count(counter, bounds, time, stretches)).collect()
+    all
 }
 
 fn reading_of(kind: SpanKind, payload: [u64; 2]) -> Option<CounterSlot> {

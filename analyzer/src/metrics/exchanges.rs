@@ -8,18 +8,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use trace_format::meaning::{Class, Meaning};
 
+use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
-use crate::timeline::communicators::{CommunicatorTable, Peer};
-use crate::timeline::matching::{
-    self, CollectiveInstance, CollectiveMember, MatchSink, Message, Unmatched,
-};
+use crate::timeline::communicators::Peer;
+use crate::timeline::matching::{CollectiveInstance, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
-use super::rank::RankPass;
+use super::passes::Passes;
 use super::resolve::{Resolved, SelectionError};
+use super::selected::Selected;
+use super::sums::RankPass;
 use super::{CounterMetrics, Metrics, Selection};
 
 /// Where the partner of an exchange is.
@@ -161,27 +162,48 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Reads a run's events once for the sums and once for the messages.
+    /// Of several selections; the events are gone through once for the sums of all, and once for their
+    /// messages. Errors stand at the places of the selections that name what the run does not have.
+    pub fn of_all(
+        analysis: &Analysis,
+        selections: &[Selection],
+    ) -> Vec<Result<Self, SelectionError>> {
+        let resolved = Resolved::all(analysis, selections);
+        let good: Vec<&Resolved> = resolved.iter().flatten().collect();
+        let passes = Passes::new(analysis, &good);
+        let selected = Selected::new(analysis.run.ranks.len(), &good);
+        let matched = analysis.matches(|| Tally::new(analysis.run, &selected, good.len()));
+        let matched = matched.and_then(|(_, tallies)| tallies.into_iter().reduce(Tally::merged));
+        let mut places = 0..good.len();
+        let each = selections.iter().zip(&resolved).map(|(selection, resolved)| {
+            let resolved = resolved.as_ref().map_err(Clone::clone)?;
+            let at = places.next().unwrap_or_default();
+            Ok(Self::new(analysis, (selection, resolved), (&passes, at), (at, matched.as_ref())))
+        });
+        each.collect()
+    }
+
+    /// Of a selection alone.
     ///
     /// # Errors
     /// When the selection names what the run does not have.
-    pub fn new(
-        run: &Run,
-        timeline: &GlobalTimeline,
-        selection: &Selection,
-    ) -> Result<Self, SelectionError> {
-        let resolved = Resolved::new(run, timeline, selection)?;
-        let compute = super::compute_mode(run, &mut Vec::new());
-        let passes: Vec<RankPass> = (0..run.ranks.len())
-            .into_par_iter()
-            .map(|at| {
-                RankPass::new(&run.ranks[at], &timeline.ranks[at], &resolved.ranks[at], compute)
-            })
-            .collect();
+    pub fn of(analysis: &Analysis, selection: &Selection) -> Result<Self, SelectionError> {
+        let mut all = Self::of_all(analysis, std::slice::from_ref(selection));
+        all.pop().unwrap_or_else(|| unreachable!("one selection was given"))
+    }
+
+    /// Of a selection that is resolved, from what was summed and matched of it and others: its places there.
+    pub(super) fn new(
+        analysis: &Analysis,
+        (selection, resolved): (&Selection, &Resolved),
+        (passes, pass): (&Passes, usize),
+        (place, tally): (usize, Option<&Tally>),
+    ) -> Self {
+        let Analysis { run, timeline, .. } = *analysis;
         let mut hosts: Vec<String> = Vec::new();
         let mut not_counted = BTreeMap::new();
         let mut ranks = Vec::new();
-        for (at, pass) in passes.iter().enumerate() {
+        for (at, pass) in passes.sums[pass].iter().enumerate() {
             let name = &run.ranks[at].file.header.host;
             let host = hosts.iter().position(|other| other == name).unwrap_or_else(|| {
                 hosts.push(name.clone());
@@ -191,29 +213,20 @@ impl Exchanges {
             (rank.host, rank.takes_part) = (host, resolved.ranks[at].takes_part);
             ranks.push(rank);
         }
-        let has_messages = matching::is_possible(run);
         let mut this = Self {
             selection: selection.clone(),
             elapsed_s: resolved.elapsed_s,
             hosts,
             ranks,
-            has_messages,
+            has_messages: tally.is_some(),
             not_counted,
             unmatched: 0,
-            counters: CounterMetrics::of_run(run, timeline, &resolved),
+            counters: passes.counters(run, pass),
         };
-        if has_messages {
-            let communicators = CommunicatorTable::new(run);
-            let mut tally = Tally {
-                run,
-                resolved: &resolved,
-                communicators: &communicators,
-                shares: BTreeMap::new(),
-                exchanges: &mut this,
-            };
-            matching::match_run(run, timeline, &communicators, &mut tally);
+        if let Some(tally) = tally {
+            tally.fill(&mut this, place, analysis);
         }
-        Ok(this)
+        this
     }
 
     /// The ranks that take part.
@@ -291,60 +304,114 @@ fn rank_sums(
     rank
 }
 
-struct Tally<'a> {
-    run: &'a Run,
-    resolved: &'a Resolved,
-    communicators: &'a CommunicatorTable,
-    /// Share of a communicator's other members that are on other hosts, by (communicator, host).
-    shares: BTreeMap<(u32, usize), f64>,
-    exchanges: &'a mut Exchanges,
+/// What one selection's ranks exchanged; positions are those in the run, bytes those of one message.
+#[derive(Debug, Default)]
+struct OfSelection {
+    /// Messages by sender, receiver and bytes, where the send begins in the selection.
+    sent: FxHashMap<(u32, u32, u64), u64>,
+    /// Likewise, where the receive was posted in it.
+    received: FxHashMap<(u32, u32, u64), u64>,
+    /// Bytes that a rank's collective calls on a communicator put in and got out.
+    collective: FxHashMap<(u32, u32), (u64, u64)>,
+    unmatched: u64,
 }
 
-impl Tally<'_> {
-    fn selected(&self, rank: u32, begin_ticks: u64) -> Option<usize> {
-        let at = self.run.position_of(rank)?;
-        self.resolved.ranks.get(at)?.counts(begin_ticks).then_some(at)
+/// Messages and collective calls of selections in the making.
+pub(super) struct Tally<'a> {
+    run: &'a Run,
+    selected: &'a Selected,
+    each: Vec<OfSelection>,
+}
+
+impl<'a> Tally<'a> {
+    /// Of so many selections.
+    pub fn new(run: &'a Run, selected: &'a Selected, selections: usize) -> Self {
+        let each = (0..selections).map(|_| OfSelection::default()).collect();
+        Self { run, selected, each }
     }
 
-    fn place(&self, a: u32, b: u32) -> Place {
-        let host = |rank| Some(self.exchanges.ranks[self.run.position_of(rank)?].host);
-        if host(a) == host(b) { Place::SameHost } else { Place::OtherHost }
-    }
-
-    fn share_elsewhere(&mut self, communicator: u32, host: usize) -> f64 {
-        if let Some(share) = self.shares.get(&(communicator, host)) {
-            return *share;
+    /// This one, and what another one saw of the same run.
+    pub fn merged(mut self, other: Self) -> Self {
+        for (ours, theirs) in self.each.iter_mut().zip(other.each) {
+            for (message, count) in theirs.sent {
+                *ours.sent.entry(message).or_default() += count;
+            }
+            for (message, count) in theirs.received {
+                *ours.received.entry(message).or_default() += count;
+            }
+            for (member, (sent, received)) in theirs.collective {
+                let sums = ours.collective.entry(member).or_default();
+                *sums = (sums.0.saturating_add(sent), sums.1.saturating_add(received));
+            }
+            ours.unmatched += theirs.unmatched;
         }
-        let (mut here, mut elsewhere) = (0.0f64, 0.0);
-        let entry = self.communicators.get(communicator);
-        for members in entry.iter().flat_map(|entry| &entry.groups) {
-            for position in 0..members.size() {
-                let Peer::World(rank) = members.peer(position as i32) else { continue };
-                let Some(at) = self.run.position_of(rank) else { continue };
-                match self.exchanges.ranks[at].host == host {
-                    true => here += 1.0,
-                    false => elsewhere += 1.0,
+        self
+    }
+
+    /// What the ranks of a selection exchanged.
+    fn fill(&self, exchanges: &mut Exchanges, selection: usize, analysis: &Analysis) {
+        let of = &self.each[selection];
+        let host = |ranks: &[RankExchanges], at: u32| ranks.get(at as usize).map(|rank| rank.host);
+        let place = |ranks: &[RankExchanges], a: u32, b: u32| match host(ranks, a) == host(ranks, b)
+        {
+            true => Place::SameHost,
+            false => Place::OtherHost,
+        };
+        let ranks = &mut exchanges.ranks;
+        for (&(from, to, bytes), count) in &of.sent {
+            let (place, partner) = (place(ranks, from, to), ranks[to as usize].rank);
+            let rank = &mut ranks[from as usize];
+            *rank.sent.entry((place, bytes)).or_default() += count;
+            rank.partners.insert((place, partner));
+        }
+        for (&(from, to, bytes), count) in &of.received {
+            let (place, partner) = (place(ranks, from, to), ranks[from as usize].rank);
+            let rank = &mut ranks[to as usize];
+            *rank.received.entry((place, bytes)).or_default() += count;
+            rank.partners.insert((place, partner));
+        }
+        // In order: sums of floating-point numbers depend on it.
+        let members: BTreeMap<_, _> = of.collective.iter().collect();
+        let mut shares = BTreeMap::new();
+        for (&(at, communicator), &(sent, received)) in members {
+            let host = ranks[at as usize].host;
+            let share = *shares
+                .entry((communicator, host))
+                .or_insert_with(|| share_elsewhere(analysis, ranks, communicator, host));
+            let (sent, received) = (sent as f64, received as f64);
+            for (place, share) in [(Place::SameHost, 1.0 - share), (Place::OtherHost, share)] {
+                if share > 0.0 && sent + received > 0.0 {
+                    let moved = Moved { sent: sent * share, received: received * share };
+                    ranks[at as usize].collective.entry(place).or_default().add(&moved);
                 }
             }
         }
-        // The rank itself is no partner.
-        let others = here - 1.0 + elsewhere;
-        let share = if others > 0.0 { elsewhere / others } else { 0.0 };
-        self.shares.insert((communicator, host), share);
-        share
+        exchanges.unmatched = of.unmatched;
     }
+}
 
-    fn collective_member(&mut self, communicator: u32, member: &CollectiveMember) {
-        let Some(at) = self.selected(member.rank, member.begin_ticks) else { return };
-        let share = self.share_elsewhere(communicator, self.exchanges.ranks[at].host);
-        let (sent, received) = (member.sent_bytes as f64, member.received_bytes as f64);
-        for (place, share) in [(Place::SameHost, 1.0 - share), (Place::OtherHost, share)] {
-            if share > 0.0 && sent + received > 0.0 {
-                let moved = Moved { sent: sent * share, received: received * share };
-                self.exchanges.ranks[at].collective.entry(place).or_default().add(&moved);
+/// Share of a communicator's other members that are on other hosts than one of them.
+fn share_elsewhere(
+    analysis: &Analysis,
+    ranks: &[RankExchanges],
+    communicator: u32,
+    host: usize,
+) -> f64 {
+    let (mut here, mut elsewhere) = (0.0f64, 0.0);
+    let entry = analysis.communicators().get(communicator);
+    for members in entry.iter().flat_map(|entry| &entry.groups) {
+        for position in 0..members.size() {
+            let Peer::World(rank) = members.peer(position as i32) else { continue };
+            let Some(at) = analysis.run.position_of(rank) else { continue };
+            match ranks[at].host == host {
+                true => here += 1.0,
+                false => elsewhere += 1.0,
             }
         }
     }
+    // The rank itself is no partner.
+    let others = here - 1.0 + elsewhere;
+    if others > 0.0 { elsewhere / others } else { 0.0 }
 }
 
 impl MatchSink for Tally<'_> {
@@ -353,28 +420,33 @@ impl MatchSink for Tally<'_> {
         if send.rank == receive.rank {
             return;
         }
-        let place = self.place(send.rank, receive.rank);
-        if let Some(at) = self.selected(send.rank, send.begin_ticks) {
-            let rank = &mut self.exchanges.ranks[at];
-            *rank.sent.entry((place, message.bytes)).or_default() += 1;
-            rank.partners.insert((place, receive.rank));
+        let ends = self.run.position_of(send.rank).zip(self.run.position_of(receive.rank));
+        let Some((from, to)) = ends else { return };
+        let key = (from as u32, to as u32, message.bytes);
+        for index in self.selected.at(from, send.begin_ticks) {
+            *self.each[*index].sent.entry(key).or_default() += 1;
         }
-        if let Some(at) = self.selected(receive.rank, receive.begin_ticks) {
-            let rank = &mut self.exchanges.ranks[at];
-            *rank.received.entry((place, message.bytes)).or_default() += 1;
-            rank.partners.insert((place, send.rank));
+        for index in self.selected.at(to, receive.begin_ticks) {
+            *self.each[*index].received.entry(key).or_default() += 1;
         }
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
         for member in &instance.members {
-            self.collective_member(instance.communicator, member);
+            let Some(at) = self.run.position_of(member.rank) else { continue };
+            for index in self.selected.at(at, member.begin_ticks) {
+                let key = (at as u32, instance.communicator);
+                let sums = self.each[*index].collective.entry(key).or_default();
+                sums.0 = sums.0.saturating_add(member.sent_bytes);
+                sums.1 = sums.1.saturating_add(member.received_bytes);
+            }
         }
     }
 
     fn unmatched(&mut self, unmatched: &Unmatched) {
-        if self.selected(unmatched.rank, unmatched.begin_ticks).is_some() {
-            self.exchanges.unmatched += 1;
+        let Some(at) = self.run.position_of(unmatched.rank) else { return };
+        for index in self.selected.at(at, unmatched.begin_ticks) {
+            self.each[*index].unmatched += 1;
         }
     }
 }

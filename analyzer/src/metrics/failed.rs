@@ -6,7 +6,7 @@ use trace_format::errors::class_name;
 
 use crate::trace::Run;
 
-use super::rank::RankPass;
+use super::sums::RankPass;
 
 /// Calls of one function that returned one class of error, over all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]

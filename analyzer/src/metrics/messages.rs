@@ -6,13 +6,15 @@
 //! that exchange messages and by the communicators.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
 use crate::timeline::matching::{
-    self, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason, Sides,
+    ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason, Sides,
     Unmatched,
 };
 use crate::trace::Run;
@@ -162,49 +164,19 @@ impl MessageMetrics {
         self.early_unaligned += early.unaligned;
     }
 
-    /// Matches a run and sums what lies in a selection; `None` when no rank recorded attributes.
-    /// What matching leaves open goes to `gathering`.
-    pub(super) fn new(
-        run: &Run,
-        timeline: &GlobalTimeline,
-        resolved: &Resolved,
-        communicators: &CommunicatorTable,
-        gathering: &mut Gathering,
-    ) -> Option<Self> {
-        if !matching::is_possible(run) {
-            return None;
-        }
-        let (rows, row_of) = rows(communicators);
-        let new_tally = || Tally {
-            run,
-            timeline,
-            selections: &resolved.ranks,
-            communicators,
-            gathering: Gathering::default(),
-            row_of: &row_of,
-            sizes: vec![Traffic::default(); SIZE_CLASSES],
-            pairs: FxHashMap::default(),
-            channels: FxHashMap::default(),
-            metrics: Self { communicators: rows.clone(), ..Self::default() },
-        };
-        let threads = rayon::current_num_threads();
-        let shares = matching::match_in_shares(run, timeline, communicators, threads, new_tally);
-        let (summary, mut tally) = match shares.map(merge) {
-            Some(Some(all)) => all,
-            _ => {
-                let mut tally = new_tally();
-                let summary = matching::match_run(run, timeline, communicators, &mut tally);
-                (summary, tally)
-            }
-        };
+    /// What tallies found in the shares of a run together, and what matching left open.
+    pub(super) fn of<'t>(
+        summary: MatchingSummary,
+        tallies: impl Iterator<Item = Tally<'t>>,
+    ) -> Option<(Self, Gathering)> {
+        let mut tally = tallies.reduce(Tally::merged)?;
         tally.settle_early();
-        *gathering = tally.gathering;
         let mut metrics = tally.metrics;
         metrics.summary = summary;
         metrics.matrix.pairs = tally.pairs.into_iter().collect();
         let classes = (0u32..).zip(tally.sizes).filter(|(_, traffic)| traffic.count > 0);
         metrics.sizes = classes.map(|(class, traffic)| size_class(class, traffic)).collect();
-        Some(metrics)
+        Some((metrics, tally.gathering))
     }
 
     /// What a reader should know about the figures.
@@ -303,22 +275,14 @@ fn new_row(entry: &CommunicatorEntry) -> CommunicatorMetrics {
     }
 }
 
-/// All shares of a run together. Their ranks all finished: of these nothing is gathered.
-fn merge<'a>(shares: Vec<(MatchingSummary, Tally<'a>)>) -> Option<(MatchingSummary, Tally<'a>)> {
-    shares.into_iter().reduce(|(mut summary, mut tally), (other_summary, other)| {
-        summary.add(&other_summary);
-        tally.add(other);
-        (summary, tally)
-    })
-}
-
-struct Tally<'a> {
+/// Sums the messages and collective operations of a selection.
+pub(super) struct Tally<'a> {
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     selections: &'a [RankSelection],
     communicators: &'a CommunicatorTable,
     gathering: Gathering,
-    row_of: &'a [usize],
+    row_of: Arc<[usize]>,
     /// By class of size.
     sizes: Vec<Traffic>,
     /// By sender and receiver.
@@ -346,7 +310,25 @@ struct ThreadedChannel {
     early: Early,
 }
 
-impl Tally<'_> {
+impl<'a> Tally<'a> {
+    /// Of a selection.
+    pub fn new(analysis: &'a Analysis, resolved: &'a Resolved) -> Self {
+        let communicators = analysis.communicators();
+        let (rows, row_of) = rows(communicators);
+        Self {
+            run: analysis.run,
+            timeline: analysis.timeline,
+            selections: &resolved.ranks,
+            communicators,
+            gathering: Gathering::default(),
+            row_of: row_of.into(),
+            sizes: vec![Traffic::default(); SIZE_CLASSES],
+            pairs: FxHashMap::default(),
+            channels: FxHashMap::default(),
+            metrics: MessageMetrics { communicators: rows, ..MessageMetrics::default() },
+        }
+    }
+
     fn selects(&self, rank: u32, begin_ticks: u64) -> bool {
         let selection = self.run.position_of(rank).and_then(|index| self.selections.get(index));
         selection.is_some_and(|selection| selection.counts(begin_ticks))
@@ -405,8 +387,9 @@ impl Tally<'_> {
         }
     }
 
-    /// Adds what another one saw of the same run.
-    fn add(&mut self, other: Self) {
+    /// This one, and what another one saw of the same run.
+    fn merged(mut self, other: Self) -> Self {
+        self.gathering.add(other.gathering);
         let (metrics, others) = (&mut self.metrics, other.metrics);
         metrics.total.add(others.total);
         metrics.wildcard_receives += others.wildcard_receives;
@@ -430,6 +413,7 @@ impl Tally<'_> {
         for (pair, traffic) in other.pairs {
             self.pairs.entry(pair).or_default().add(traffic);
         }
+        self
     }
 
     fn row(&mut self, communicator: u32) -> Option<&mut CommunicatorMetrics> {

@@ -14,6 +14,7 @@
 //! bounded by ranks (and by the occurrences of a selected region), not by events.
 
 pub mod activity;
+mod answer;
 pub mod exchanges;
 
 mod calls;
@@ -21,27 +22,26 @@ mod counters;
 mod cpu_time;
 mod failed;
 mod late_partner;
+mod marks;
 mod messages;
-mod rank;
+mod passes;
 mod resolve;
-mod segments;
+mod selected;
 mod selection;
 mod sites;
-mod spans;
+mod sums;
 mod system;
 mod totals;
 mod unfinished;
-mod union;
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
-use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::matching::is_shareable;
+use crate::analysis::Analysis;
+pub use crate::analysis::segments::ComputeMode;
 use crate::timeline::{Ending, GlobalTimeline};
 use crate::trace::{FileDiagnosis, Run};
 
+pub use answer::{Answer, Page, Question};
 pub use calls::CallMetrics;
 pub use counters::{Count, CounterMetrics, RankCount};
 pub use cpu_time::CpuTime;
@@ -52,6 +52,7 @@ pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
 pub use sites::{SiteMetrics, SiteRow};
+use sums::RankPass;
 pub use system::{Behind, Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
 use unfinished::Gathering;
@@ -59,34 +60,6 @@ pub use unfinished::{
     Arguments, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner, Ranks,
     ThreadPosition, Unfinished, UnfinishedRank, WaitsFor, Whom,
 };
-
-/// What counts as computation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComputeMode {
-    /// Time outside MPI calls and tool time.
-    Outside,
-    /// Time in interposed compute functions.
-    Blas,
-    /// Time in the program's regions, outside MPI calls and tool time.
-    Regions,
-}
-
-impl ComputeMode {
-    /// The name that the file header and the JSON report use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Outside => "outside",
-            Self::Blas => "blas",
-            Self::Regions => "regions",
-        }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        // `regions=NAME,…`: which regions is the segmenter's affair.
-        let name = if name.starts_with("regions=") { "regions" } else { name };
-        [Self::Outside, Self::Blas, Self::Regions].into_iter().find(|mode| mode.name() == name)
-    }
-}
 
 /// Whether the rank came to its end.
 #[derive(Debug, Clone, PartialEq)]
@@ -241,6 +214,14 @@ pub struct Metrics {
     pub notes: Vec<String>,
 }
 
+/// What matching found of a selection.
+enum Matched {
+    /// It was not asked for.
+    LeftOut,
+    /// Messages and what is open; `None` where no rank recorded attributes.
+    Found(Option<Box<(MessageMetrics, Gathering)>>),
+}
+
 impl Metrics {
     /// The ranks that take part in the selection: p of them.
     pub fn participants(&self) -> impl Iterator<Item = &RankMetrics> {
@@ -269,8 +250,7 @@ impl Metrics {
         timeline: &GlobalTimeline,
         selection: &Selection,
     ) -> Result<Self, SelectionError> {
-        let all_finished = run.missing.is_empty() && run.ranks.iter().all(|r| r.facts.finalized());
-        Self::with(run, timeline, selection, !all_finished)
+        Self::with(run, timeline, selection, !run.all_finished())
     }
 
     fn with(
@@ -279,39 +259,34 @@ impl Metrics {
         selection: &Selection,
         messages: bool,
     ) -> Result<Self, SelectionError> {
+        let analysis = Analysis::of(run, timeline);
+        let question = Question { selection, messages, exchanges: &[], page: None };
+        Answer::new(&analysis, &question).map(|answer| answer.metrics)
+    }
+
+    /// From the sums of a selection, the messages in it, and what matching left open.
+    fn of(
+        analysis: &Analysis,
+        (selection, resolved): (&Selection, &Resolved),
+        passes: &[RankPass],
+        counters: Vec<CounterMetrics>,
+        matched: Matched,
+    ) -> Self {
+        let Analysis { run, timeline, .. } = *analysis;
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);
-        let resolved = Resolved::new(run, timeline, selection)?;
         notes.extend(resolved.notes.iter().cloned());
-        let communicators = CommunicatorTable::new(run);
-        let mut gathering = Gathering::default();
-        if !messages {
-            notes.push("messages and communicators are left out (--no-messages)".into());
-        }
-        let mut matched = || match messages {
-            true => {
-                let gathering = &mut gathering;
-                MessageMetrics::new(run, timeline, &resolved, &communicators, gathering)
+        let (messages, gathering) = match matched {
+            Matched::LeftOut => {
+                notes.push("messages and communicators are left out (--no-messages)".into());
+                (None, Gathering::default())
             }
-            false => None,
+            Matched::Found(found) => match found.map(|found| *found) {
+                Some((messages, gathering)) => (Some(messages), gathering),
+                None => (None, Gathering::default()),
+            },
         };
-        let sums = || -> Vec<rank::RankPass> {
-            let pass = |index: usize| {
-                let (trace, time) = (&run.ranks[index], &timeline.ranks[index]);
-                rank::RankPass::new(trace, time, &resolved.ranks[index], compute)
-            };
-            (0..run.ranks.len()).into_par_iter().map(pass).collect()
-        };
-        let (passes, messages) = match is_shareable(run) {
-            // Each keeps all cores busy.
-            true => (sums(), matched()),
-            // Matching follows all ranks at once and keeps one core busy; the others sum up the ranks.
-            false => {
-                let (messages, passes) = rayon::join(matched, sums);
-                (passes, messages)
-            }
-        };
-        let calls = calls::merge(run, timeline, &passes);
+        let calls = calls::merge(run, timeline, passes);
         let mut diagnoses = Vec::new();
         let mut ranks = Vec::with_capacity(passes.len());
         for (index, pass) in passes.iter().enumerate() {
@@ -325,7 +300,7 @@ impl Metrics {
                     ),
                 });
             }
-            ranks.push(rank_metrics(run, timeline, &resolved, index, pass));
+            ranks.push(rank_metrics(run, timeline, resolved, index, pass));
         }
         if ranks.iter().any(|rank| rank.takes_part && rank.threads > 1) {
             notes.push(
@@ -335,11 +310,11 @@ impl Metrics {
                     .into(),
             );
         }
-        let failed = failed::merge(run, &passes);
+        let failed = failed::merge(run, passes);
         notes.extend(failed::note(&failed));
-        let unfinished = Unfinished::new(run, timeline, &communicators, gathering);
+        let unfinished = Unfinished::new(run, timeline, analysis.communicators(), gathering);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
-        let sites = SiteMetrics::new(run, timeline, &resolved);
+        let sites = SiteMetrics::new(run, timeline, resolved);
         for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
             notes.push(format!("call sites: {module} {why}; offsets in it are shown"));
         }
@@ -356,7 +331,7 @@ impl Metrics {
         let flops =
             ranks.iter().filter(|r| r.takes_part).filter_map(|r| r.flops).reduce(|a, b| a + b);
         let lost = run.ranks.iter().filter_map(|rank| rank.facts.lost_events);
-        Ok(Self {
+        Self {
             selection: selection.clone(),
             elapsed_s: resolved.elapsed_s,
             run_elapsed_s: resolved.run_elapsed_s,
@@ -371,13 +346,13 @@ impl Metrics {
             unfinished,
             compute,
             flops,
-            counters: CounterMetrics::of_run(run, timeline, &resolved),
+            counters,
             lost_events: lost.fold(0, u64::saturating_add),
             oversubscription: system::oversubscription(run, timeline),
             pinning: system::pinning(run),
             diagnoses,
             notes,
-        })
+        }
     }
 }
 
@@ -411,7 +386,7 @@ fn rank_metrics(
     timeline: &GlobalTimeline,
     resolved: &Resolved,
     index: usize,
-    pass: &rank::RankPass,
+    pass: &RankPass,
 ) -> RankMetrics {
     let (trace, time) = (&run.ranks[index], &timeline.ranks[index]);
     let seconds = |ticks| time.clock.duration_s(ticks);
@@ -471,7 +446,7 @@ fn rank_metrics(
         flops: pass.flops,
         abandoned: trace.threads.iter().map(|thread| thread.abandoned).sum(),
         failed: pass.failed.values().copied().fold(0, u64::saturating_add),
-        state: rank::state(trace, time),
+        state: sums::state(trace, time),
         ending: time.ending,
         top_calls: calls::top_of_rank(trace, time, pass),
     }

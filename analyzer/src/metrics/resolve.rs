@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
-
+use crate::analysis::Analysis;
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
+use super::marks::{Found, Marks, RankMarks, Wanted};
 use super::selection::{Bound, Selection};
-use super::spans::{Span, SpanKind, Spans};
 
 /// Why a selection selects nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -104,10 +103,35 @@ pub(super) struct Resolved {
 type Stretches = Option<Vec<(u64, u64)>>;
 
 impl Resolved {
-    pub fn new(
+    /// Selections on every rank's counter; the events are gone through once for all of them, and not at
+    /// all where none asks for a region or for a call.
+    pub fn all(analysis: &Analysis, selections: &[Selection]) -> Vec<Result<Self, SelectionError>> {
+        let Analysis { run, timeline, .. } = *analysis;
+        let wanted: Vec<Wanted> = selections.iter().map(Wanted::of).collect();
+        let found: Vec<Vec<Found>> = match wanted.iter().all(Wanted::is_nothing) {
+            true => run
+                .ranks
+                .iter()
+                .map(|_| wanted.iter().map(|_| Found::default()).collect())
+                .collect(),
+            false => {
+                let of_ranks = analysis.calls(&Marks { wanted: &wanted });
+                of_ranks.into_iter().map(RankMarks::finish).collect()
+            }
+        };
+        let each = selections.iter().enumerate();
+        each.map(|(index, selection)| {
+            let found: Vec<&Found> = found.iter().map(|of_rank| &of_rank[index]).collect();
+            Self::new(run, timeline, selection, &found)
+        })
+        .collect()
+    }
+
+    fn new(
         run: &Run,
         timeline: &GlobalTimeline,
         selection: &Selection,
+        found: &[&Found],
     ) -> Result<Self, SelectionError> {
         let earliest = timeline.ranks.iter().map(RankTime::begin_s).fold(f64::INFINITY, f64::min);
         let latest = timeline.ranks.iter().map(RankTime::end_s).fold(f64::NEG_INFINITY, f64::max);
@@ -116,8 +140,10 @@ impl Resolved {
             Selection::Whole => {
                 timeline.ranks.iter().map(|r| Some(vec![(r.begin_ticks, r.end_ticks)])).collect()
             }
-            Selection::Region(name) => region(run, timeline, name)?,
-            Selection::Window { from, to } => window(run, timeline, from, to, run_elapsed_s)?,
+            Selection::Region(name) => region(run, found, name)?,
+            Selection::Window { from, to } => {
+                window((run, timeline), found, (from, to), run_elapsed_s)?
+            }
         };
         if *selection != Selection::Whole {
             without_totals(run, timeline, selection, &parts)?;
@@ -244,79 +270,24 @@ fn equal_counts(parts: &[Stretches]) -> Option<usize> {
     (counts.len() == 1).then(|| counts.first().copied()).flatten()
 }
 
-fn region(
-    run: &Run,
-    timeline: &GlobalTimeline,
-    name: &str,
-) -> Result<Vec<Stretches>, SelectionError> {
+fn region(run: &Run, found: &[&Found], name: &str) -> Result<Vec<Stretches>, SelectionError> {
     let known = run.region_names();
     if !known.contains(name) {
         let known = known.into_iter().map(str::to_owned).collect();
         return Err(SelectionError::UnknownRegion { name: name.to_owned(), known });
     }
-    let pairs: Vec<_> = run.ranks.iter().zip(&timeline.ranks).collect();
-    let parts: Vec<Stretches> = pairs
-        .into_par_iter()
-        .map(|(trace, time)| occurrences_of_region(trace, time, name))
-        .collect();
+    let parts = found.iter().map(|found| found.occurrences.clone());
+    let parts: Vec<Stretches> = parts.map(|found| (!found.is_empty()).then_some(found)).collect();
     if parts.iter().all(Option::is_none) {
         return Err(SelectionError::EmptyRegion(name.to_owned()));
     }
     Ok(parts)
 }
 
-/// The outermost occurrences of a region on a rank, clipped to its stretch. One that never ends
-/// lasts to the rank's end. Occurrences of different threads that overlap count as one.
-fn occurrences_of_region(trace: &RankTrace, time: &RankTime, name: &str) -> Stretches {
-    let named = trace.facts.regions.iter().filter(|(_, other)| other.as_str() == name);
-    let ids: BTreeSet<u32> = named.map(|(id, _)| *id).collect();
-    let mut found = Vec::new();
-    for spans in Spans::of_threads(trace, time) {
-        let (mut depth, mut begin) = (0u64, 0);
-        let mut close = |begin: u64, end: u64| {
-            let begin = begin.clamp(time.begin_ticks, time.end_ticks);
-            let end = end.clamp(time.begin_ticks, time.end_ticks);
-            if end > begin {
-                found.push((begin, end));
-            }
-        };
-        for span in spans {
-            match span.kind {
-                SpanKind::RegionBegin(id) if ids.contains(&id) => {
-                    if depth == 0 {
-                        begin = span.begin_ticks;
-                    }
-                    depth += 1;
-                }
-                SpanKind::RegionEnd(id) if ids.contains(&id) && depth > 0 => {
-                    depth -= 1;
-                    if depth == 0 {
-                        close(begin, span.begin_ticks);
-                    }
-                }
-                _ => {}
-            }
-        }
-        if depth > 0 {
-            close(begin, time.end_ticks);
-        }
-    }
-    found.sort_unstable();
-    found.dedup_by(|next, previous| {
-        let overlap = next.0 < previous.1;
-        if overlap {
-            previous.1 = previous.1.max(next.1);
-        }
-        overlap
-    });
-    (!found.is_empty()).then_some(found)
-}
-
 fn window(
-    run: &Run,
-    timeline: &GlobalTimeline,
-    from: &Bound,
-    to: &Bound,
+    (run, timeline): (&Run, &GlobalTimeline),
+    found: &[&Found],
+    (from, to): (&Bound, &Bound),
     run_elapsed_s: f64,
 ) -> Result<Vec<Stretches>, SelectionError> {
     let empty = |what| SelectionError::EmptyWindow { window: format!("{from},{to}"), what };
@@ -334,23 +305,22 @@ fn window(
         return Err(empty(format!("the run lasts from 0 to {run_elapsed_s:.6} s")));
     }
     let by_call = [from, to].iter().any(|bound| matches!(bound, Bound::Occurrence { .. }));
-    let pairs: Vec<_> = run.ranks.iter().zip(&timeline.ranks).collect();
-    let parts: Vec<Stretches> = pairs
-        .into_par_iter()
-        .map(|(trace, time)| {
-            let begin = moment(trace, time, from, |span| span.returned.then_some(span.end_ticks));
-            let end = moment(trace, time, to, |span| Some(span.begin_ticks));
-            let stretch = begin
-                .zip(end)
-                .map(|(begin, end)| (begin.max(time.begin_ticks), end.min(time.end_ticks)));
-            match stretch.filter(|(begin, end)| begin < end) {
-                Some(stretch) => Some(vec![stretch]),
-                // By seconds every rank takes part, also one that had ended before.
-                None if !by_call => Some(Vec::new()),
-                None => None,
-            }
-        })
-        .collect();
+    let of_rank = |(time, found): (&RankTime, &&Found)| {
+        let [first, second] = &found.calls;
+        let begin =
+            moment(time, from, first.filter(|call| call.returned).map(|call| call.end_ticks));
+        let end = moment(time, to, second.map(|call| call.begin_ticks));
+        let stretch = begin
+            .zip(end)
+            .map(|(begin, end)| (begin.max(time.begin_ticks), end.min(time.end_ticks)));
+        match stretch.filter(|(begin, end)| begin < end) {
+            Some(stretch) => Some(vec![stretch]),
+            // By seconds every rank takes part, also one that had ended before.
+            None if !by_call => Some(Vec::new()),
+            None => None,
+        }
+    };
+    let parts: Vec<Stretches> = timeline.ranks.iter().zip(found).map(of_rank).collect();
     if parts.iter().flatten().all(Vec::is_empty) {
         return Err(empty(if by_call {
             "no rank makes these calls in this order between MPI_Init and MPI_Finalize".into()
@@ -362,38 +332,9 @@ fn window(
 }
 
 /// A bound on a rank's counter; `None` when the rank does not make that call.
-fn moment(
-    trace: &RankTrace,
-    time: &RankTime,
-    bound: &Bound,
-    stamp: impl Fn(&Span) -> Option<u64>,
-) -> Option<u64> {
+fn moment(time: &RankTime, bound: &Bound, of_call: Option<u64>) -> Option<u64> {
     match bound {
         Bound::Seconds(seconds) => Some(time.clock.ticks_at(*seconds)),
-        Bound::Occurrence { function, number } => {
-            let names = trace.file.function_names().iter();
-            let index = names.zip(0u16..).find(|(name, _)| *name == function)?.1;
-            let function = trace_format::layout::FIRST_FUNCTION + index;
-            nth_call(trace, time, function, *number).and_then(|span| stamp(&span))
-        }
-    }
-}
-
-/// The n-th call of a function on a rank, by begin over its threads.
-fn nth_call(trace: &RankTrace, time: &RankTime, function: u16, number: u64) -> Option<Span> {
-    let is_it = |span: &Span| span.kind == SpanKind::Call(function);
-    let mut heads: Vec<_> =
-        Spans::of_threads(trace, time).map(|spans| spans.filter(is_it).peekable()).collect();
-    let mut seen = 0;
-    loop {
-        let begins = heads.iter_mut().enumerate();
-        let (next, _) = begins
-            .filter_map(|(index, head)| Some((index, head.peek()?.begin_ticks)))
-            .min_by_key(|(_, begin)| *begin)?;
-        seen += 1;
-        let span = heads[next].next()?;
-        if seen == number {
-            return Some(span);
-        }
+        Bound::Occurrence { .. } => of_call,
     }
 }

@@ -167,6 +167,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether every rank of the world is there and returned from MPI_Finalize.
+    pub fn all_finished(&self) -> bool {
+        self.missing.is_empty() && self.ranks.iter().all(|rank| rank.facts.finalized())
+    }
+
     /// The user's parameters: as the rank files say, else as `gammachi run` wrote them.
     pub fn parameters(&self) -> Vec<(String, String)> {
         let of_files = self.ranks.iter().map(|rank| &rank.file.header.parameters);

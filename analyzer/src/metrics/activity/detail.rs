@@ -1,15 +1,16 @@
 //! Single calls where they matter: windows of the run come in, their events, messages and collective
 //! operations go out, as many as a page can carry.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
 use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
 use trace_format::reader::Event;
 
+use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
-use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, match_run};
+use crate::timeline::matching::{CollectiveInstance, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
 use super::index::ActivityIndex;
@@ -113,16 +114,48 @@ impl Detail {
         asked: &[Range<f64>],
         budget: Budget,
     ) -> Self {
+        let analysis = Analysis::of(run, timeline);
+        let mut detail = Self::of_events(&analysis, activity, asked, budget);
+        if !detail.windows.is_empty() {
+            let found = analysis.matches(|| Gather::new(&detail.windows, budget));
+            let gathered = found.map(|(_, gathered)| gathered).unwrap_or_default();
+            detail.add_matches(gathered, budget);
+        }
+        detail
+    }
+
+    /// Windows and events; messages and collective operations are to be added.
+    pub fn of_events(
+        analysis: &Analysis,
+        activity: &Activity,
+        asked: &[Range<f64>],
+        budget: Budget,
+    ) -> Self {
+        let Analysis { run, timeline, .. } = *analysis;
         let windows = windows(run, timeline, activity, asked, budget.events);
         let mut detail = Self { windows, ..Self::default() };
         detail.read_events(run, timeline, activity, budget.regions);
-        if matching::is_possible(run) && !detail.windows.is_empty() {
-            let table = CommunicatorTable::new(run);
-            let mut sink =
-                Gather { detail: &mut detail, most: budget.messages, collective_calls: 0 };
-            match_run(run, timeline, &table, &mut sink);
-        }
         detail
+    }
+
+    /// Adds what was gathered in the shares of the run, as far as it may.
+    pub fn add_matches(&mut self, gathered: Vec<Gather>, budget: Budget) {
+        let mut all = Gather::new(&self.windows, budget);
+        for other in gathered {
+            all.messages.extend(other.messages);
+            all.collectives.extend(other.collectives);
+            all.messages_left_out += other.messages_left_out;
+            all.collectives_left_out += other.collectives_left_out;
+        }
+        all.shorten();
+        let Gather { messages, messages_left_out, collectives, collectives_left_out, .. } = all;
+        *self = Self {
+            messages,
+            messages_left_out,
+            collectives,
+            collectives_left_out,
+            ..std::mem::take(self)
+        };
     }
 
     fn touches(&self, from_s: f64, to_s: f64) -> bool {
@@ -286,38 +319,93 @@ fn joined(mut windows: Vec<Range<f64>>, length_s: f64) -> Vec<Range<f64>> {
     joined
 }
 
-struct Gather<'a> {
-    detail: &'a mut Detail,
+/// Messages and collective operations in windows, the earliest first, as many as a budget allows.
+pub struct Gather {
+    windows: Vec<Range<f64>>,
     most: usize,
-    collective_calls: usize,
+    messages: Vec<Message>,
+    messages_left_out: u64,
+    collectives: Vec<CollectiveInstance>,
+    /// Calls of these.
+    calls: usize,
+    collectives_left_out: u64,
 }
 
-impl MatchSink for Gather<'_> {
+/// Where a message stands among others: by its send, so that it does not depend on the shares.
+fn order_of_messages(a: &Message, b: &Message) -> Ordering {
+    let ranks = |message: &Message| (message.send.rank, message.send.begin_ticks);
+    a.send.begin_s.total_cmp(&b.send.begin_s).then_with(|| ranks(a).cmp(&ranks(b)))
+}
+
+fn order_of_collectives(a: &CollectiveInstance, b: &CollectiveInstance) -> Ordering {
+    let begin = |instance: &CollectiveInstance| {
+        instance.members.iter().map(|member| member.begin_s).fold(f64::INFINITY, f64::min)
+    };
+    let which = |instance: &CollectiveInstance| (instance.communicator, instance.number);
+    begin(a).total_cmp(&begin(b)).then_with(|| which(a).cmp(&which(b)))
+}
+
+impl Gather {
+    /// In windows of global seconds.
+    pub fn new(windows: &[Range<f64>], budget: Budget) -> Self {
+        Self {
+            windows: windows.to_vec(),
+            most: budget.messages,
+            messages: Vec::new(),
+            messages_left_out: 0,
+            collectives: Vec::new(),
+            calls: 0,
+            collectives_left_out: 0,
+        }
+    }
+
+    fn touches(&self, from_s: f64, to_s: f64) -> bool {
+        self.windows.iter().any(|window| from_s <= window.end && to_s >= window.start)
+    }
+
+    /// Leaves out what is too much.
+    fn shorten(&mut self) {
+        self.messages.sort_by(order_of_messages);
+        self.messages_left_out += self.messages.len().saturating_sub(self.most) as u64;
+        self.messages.truncate(self.most);
+        self.collectives.sort_by(order_of_collectives);
+        let before = self.collectives.len();
+        let (mut calls, most) = (0, self.most);
+        self.collectives.retain(|instance| {
+            let fits = calls + instance.members.len() <= most;
+            calls += if fits { instance.members.len() } else { 0 };
+            fits
+        });
+        self.calls = calls;
+        self.collectives_left_out += (before - self.collectives.len()) as u64;
+    }
+}
+
+impl MatchSink for Gather {
     fn message(&mut self, message: &Message) {
         let sent_s = message.send.end_s.unwrap_or(message.send.begin_s);
         let received_s = message.receive.end_s.unwrap_or(message.receive.begin_s);
-        if !(self.detail.touches(sent_s, sent_s) || self.detail.touches(received_s, received_s)) {
-            return;
-        }
-        if self.detail.messages.len() < self.most {
-            self.detail.messages.push(*message);
-        } else {
-            self.detail.messages_left_out += 1;
+        if self.touches(sent_s, sent_s) || self.touches(received_s, received_s) {
+            self.messages.push(*message);
+            if self.messages.len() > 2 * self.most {
+                self.shorten();
+            }
         }
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
-        let touches = instance.members.iter().any(|member| {
-            self.detail.touches(member.begin_s, member.end_s.unwrap_or(member.begin_s))
-        });
-        if !touches {
-            return;
-        }
-        if self.collective_calls + instance.members.len() <= self.most {
-            self.collective_calls += instance.members.len();
-            self.detail.collectives.push(instance.clone());
-        } else {
-            self.detail.collectives_left_out += 1;
+        let touches = instance
+            .members
+            .iter()
+            .any(|member| self.touches(member.begin_s, member.end_s.unwrap_or(member.begin_s)));
+        if touches {
+            self.calls += instance.members.len();
+            self.collectives.push(instance.clone());
+            if self.calls > 2 * self.most {
+                self.shorten();
+            }
         }
     }
+
+    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 }

@@ -17,8 +17,8 @@ use crate::trace::{Run, ThreadExtent};
 
 use super::kind::{FunctionKinds, KINDS, Kind, shares_of_totals};
 use super::{LONGEST, LongCall, SegmentActivity, kind_of, stretch};
-use crate::metrics::segments::{Functions, Segment, Segmenter};
-use crate::metrics::spans::{Span, SpanKind, Spans};
+use crate::analysis::segments::{Functions, Segment, Segmenter};
+use crate::analysis::spans::{Span, SpanKind, Spans};
 
 /// Events between two places of the table.
 pub const GRANULE: u64 = 1024;
@@ -376,7 +376,7 @@ fn ticks_of_sum(segment: &Segment, of_mpi: &[f64; KINDS]) -> [u64; KINDS] {
 /// Reads a row again from a place of the table on, and tells the time by kind up to moments that ascend.
 struct Walker<'a> {
     spans: Option<Spans<'a>>,
-    segmenter: Segmenter<'a>,
+    segmenter: Segmenter,
     kinds: &'a FunctionKinds,
     poll_kind: Kind,
     /// Shares of kinds in the time in MPI that totals stand for.

@@ -10,13 +10,12 @@ pub mod index;
 pub mod index_file;
 mod kind;
 
-use rayon::prelude::*;
-
+use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::{GlobalTimeline, RankTime};
-use crate::trace::{RankTrace, Run, ThreadExtent};
+use crate::trace::{Run, ThreadExtent};
 
-use super::segments::{Activity as SegmentActivity, Functions, Segment, Segmenter};
-use super::spans::{Span, SpanKind, Spans};
+use crate::analysis::segments::{Functions, Segment, Segmenter};
+use crate::analysis::spans::{Activity as SegmentActivity, Span, SpanKind};
 use kind::{FunctionKinds, shares_of_totals};
 pub use kind::{KINDS, Kind};
 
@@ -95,37 +94,33 @@ pub fn bins_for(rows: usize) -> usize {
 }
 
 impl Activity {
-    /// Reads every event once; ranks in parallel.
+    /// Goes through the events for this alone.
     pub fn new(run: &Run, timeline: &GlobalTimeline, bins: usize) -> Self {
-        let length_s = timeline.ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
-        let bins = bins.max(1);
-        let passes: Vec<RankPass> = (0..run.ranks.len())
-            .into_par_iter()
-            .map(|position| {
-                RankPass::new(
-                    &run.ranks[position],
-                    &timeline.ranks[position],
-                    position,
-                    (bins, length_s),
-                )
-            })
-            .collect();
+        let analysis = Analysis::of(run, timeline);
+        let observer = Bins::new(timeline, bins);
+        let ranks = analysis.calls(&observer);
+        Self::of(&analysis, &observer, ranks)
+    }
+
+    /// What an observer kept of the ranks, together.
+    pub fn of(analysis: &Analysis, observer: &Bins, ranks: Vec<RankBins>) -> Self {
         let mut activity = Self {
             rows: Vec::new(),
-            bins,
-            length_s,
+            bins: observer.bins,
+            length_s: observer.length_s,
             longest: Vec::new(),
             durations: Durations { counts: vec![[0; KINDS]; DURATION_CLASSES] },
             calls: 0,
-            summed_s: summed(run, timeline),
+            summed_s: summed(analysis.run, analysis.timeline),
         };
-        for pass in passes {
+        for rank in ranks {
+            let RankBins { rows, longest, durations, calls, .. } = rank.finish();
             let first = activity.rows.len();
-            activity.rows.extend(pass.rows);
+            activity.rows.extend(rows);
             let moved = |call: LongCall| LongCall { row: call.row + first, ..call };
-            activity.longest.extend(pass.longest.into_iter().map(moved));
-            activity.calls += pass.calls;
-            for (sums, counts) in activity.durations.counts.iter_mut().zip(pass.durations) {
+            activity.longest.extend(longest.into_iter().map(moved));
+            activity.calls += calls;
+            for (sums, counts) in activity.durations.counts.iter_mut().zip(durations) {
                 sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
             }
         }
@@ -156,86 +151,151 @@ fn keep_longest(calls: &mut Vec<LongCall>) {
     calls.truncate(LONGEST);
 }
 
-/// One rank's share.
-struct RankPass {
+/// Sees what each thread does when.
+#[derive(Debug, Clone, Copy)]
+pub struct Bins {
+    bins: usize,
+    length_s: f64,
+}
+
+impl Bins {
+    /// In so many bins a row.
+    pub fn new(timeline: &GlobalTimeline, bins: usize) -> Self {
+        let length_s = timeline.ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
+        Self { bins: bins.max(1), length_s }
+    }
+
+    /// Bins in a second.
+    fn scale(&self) -> f64 {
+        if self.length_s > 0.0 { self.bins as f64 / self.length_s } else { 0.0 }
+    }
+}
+
+impl<'a> CallObserver<'a> for Bins {
+    type OfRank = RankBins<'a>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> RankBins<'a> {
+        let mut of_rank = RankBins {
+            rank,
+            bins: *self,
+            functions: Functions::new(rank.trace),
+            kinds: FunctionKinds::new(&rank.trace.file),
+            at: None,
+            rows: Vec::new(),
+            longest: Vec::new(),
+            durations: vec![[0; KINDS]; DURATION_CLASSES],
+            calls: 0,
+        };
+        if !rank.trace.file.threads.iter().any(|thread| thread.number == 0) {
+            // No event of the first thread: its whole stretch is the program's own.
+            of_rank.begin_row(0, (rank.time.begin_ticks, rank.time.end_ticks), [0.0; KINDS]);
+            of_rank.end_row();
+        }
+        of_rank
+    }
+}
+
+/// One rank's rows in the making.
+#[derive(Debug)]
+pub struct RankBins<'a> {
+    rank: RankView<'a>,
+    bins: Bins,
+    functions: Functions,
+    kinds: FunctionKinds,
+    at: Option<RowInTheMaking>,
     rows: Vec<Row>,
     longest: Vec<LongCall>,
     durations: Vec<[u64; KINDS]>,
     calls: u64,
 }
 
-impl RankPass {
-    fn new(
-        trace: &RankTrace,
-        time: &RankTime,
-        position: usize,
-        (bins, length_s): (usize, f64),
-    ) -> Self {
-        let mut pass = Self {
-            rows: Vec::new(),
-            longest: Vec::new(),
-            durations: vec![[0; KINDS]; DURATION_CLASSES],
-            calls: 0,
+#[derive(Debug)]
+struct RowInTheMaking {
+    row: Row,
+    segmenter: Segmenter,
+    /// Of the time in MPI that the thread's totals stand for.
+    of_totals: [f64; KINDS],
+    /// Kind of the run of polls whose time is not laid yet.
+    poll_kind: Kind,
+}
+
+impl<'a> RankObserver<'a> for RankBins<'a> {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        let number = thread.extent.number;
+        let stretch = thread.stretch.filter(|(begin, end)| number == 0 || begin < end);
+        if let Some(stretch) = stretch {
+            let of_totals = shares_of_totals(thread.thread, &self.rank.trace.file);
+            self.begin_row(number, stretch, of_totals);
+        }
+    }
+
+    fn span(&mut self, span: &Span) {
+        let Some(mut at) = self.at.take() else { return };
+        let kind = match span.kind {
+            SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
+                let kind = self.kinds.of(function);
+                self.count(span, (kind, function), at.row.thread, self.rank.time);
+                kind
+            }
+            _ => Kind::Tool,
         };
-        let functions = Functions::new(trace);
-        let kinds = FunctionKinds::new(&trace.file);
-        let empty = |thread: u32, begin_ticks, end_ticks| Row {
+        let (time, scale) = (self.rank.time, self.bins.scale());
+        let RowInTheMaking { row, segmenter, of_totals, poll_kind } = &mut at;
+        segmenter.push(span, |segment| {
+            let before = segment.begin_ticks < span.begin_ticks;
+            match span.kind {
+                SpanKind::Summed { over, .. } if !before => {
+                    row.spread(&segment, over, of_totals, time, scale);
+                }
+                _ => row.add(&segment, if before { *poll_kind } else { kind }, time, scale),
+            }
+        });
+        if matches!(span.kind, SpanKind::Polls { .. }) {
+            *poll_kind = kind;
+        }
+        self.at = Some(at);
+    }
+
+    fn end_thread(&mut self) {
+        self.end_row();
+    }
+}
+
+impl RankBins<'_> {
+    fn begin_row(&mut self, thread: u32, (begin, end): (u64, u64), of_totals: [f64; KINDS]) {
+        let RankView { position, trace, time } = self.rank;
+        let row = Row {
             position,
             rank: trace.rank,
             thread,
-            begin_s: time.clock.seconds(begin_ticks),
-            end_s: time.clock.seconds(end_ticks),
-            bins: vec![[0.0; KINDS]; bins],
+            begin_s: time.clock.seconds(begin),
+            end_s: time.clock.seconds(end),
+            bins: vec![[0.0; KINDS]; self.bins.bins],
             totals_s: [0.0; KINDS],
         };
-        let scale = if length_s > 0.0 { bins as f64 / length_s } else { 0.0 };
-        if !trace.file.threads.iter().any(|thread| thread.number == 0) {
-            // No event of the first thread: its whole stretch is the program's own.
-            let mut row = empty(0, time.begin_ticks, time.end_ticks);
-            let mut segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &functions);
-            segmenter.finish(|segment| row.add(&segment, Kind::Own, time, scale));
-            pass.rows.push(row);
-        }
-        let threads = trace.file.threads.iter().zip(&trace.threads);
-        for ((thread, extent), spans) in threads.zip(Spans::of_threads(trace, time)) {
-            let Some((begin, end)) = stretch(extent, time) else { continue };
-            let of_totals = shares_of_totals(thread, &trace.file);
-            let mut row = empty(extent.number, begin, end);
-            let mut segmenter = Segmenter::new(begin, end, &functions);
-            let mut poll_kind = Kind::Wait;
-            for span in spans {
-                let kind = match span.kind {
-                    SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
-                        let kind = kinds.of(function);
-                        pass.count(&span, (kind, function), extent.number, time);
-                        kind
-                    }
-                    _ => Kind::Tool,
-                };
-                segmenter.push(&span, |segment| {
-                    let before = segment.begin_ticks < span.begin_ticks;
-                    match span.kind {
-                        SpanKind::Summed { over, .. } if !before => {
-                            row.spread(&segment, over, &of_totals, time, scale);
-                        }
-                        _ => row.add(&segment, if before { poll_kind } else { kind }, time, scale),
-                    }
-                });
-                if matches!(span.kind, SpanKind::Polls { .. }) {
-                    poll_kind = kind;
-                }
-            }
-            segmenter.finish(|segment| row.add(&segment, poll_kind, time, scale));
-            pass.rows.push(row);
-        }
-        pass.rows.sort_by_key(|row| row.thread);
-        for call in &mut pass.longest {
+        let segmenter = Segmenter::new(begin, end, &self.functions);
+        self.at = Some(RowInTheMaking { row, segmenter, of_totals, poll_kind: Kind::Wait });
+    }
+
+    fn end_row(&mut self) {
+        let Some(RowInTheMaking { mut row, mut segmenter, poll_kind, .. }) = self.at.take() else {
+            return;
+        };
+        let (time, scale) = (self.rank.time, self.bins.scale());
+        segmenter.finish(|segment| row.add(&segment, poll_kind, time, scale));
+        self.rows.push(row);
+    }
+
+    /// All rows, in the order of their threads.
+    fn finish(mut self) -> Self {
+        self.rows.sort_by_key(|row| row.thread);
+        for call in &mut self.longest {
             // While they are gathered the thread's number stands for the row.
             let thread = call.row as u32;
-            call.row = pass.rows.iter().position(|row| row.thread == thread).unwrap_or(0);
+            call.row = self.rows.iter().position(|row| row.thread == thread).unwrap_or(0);
         }
-        keep_longest(&mut pass.longest);
-        pass
+        keep_longest(&mut self.longest);
+        self
     }
 
     fn count(&mut self, span: &Span, (kind, function): (Kind, u16), thread: u32, time: &RankTime) {

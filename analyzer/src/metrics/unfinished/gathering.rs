@@ -63,6 +63,16 @@ impl Gathering {
         });
     }
 
+    /// Adds what was left open in another share of the run.
+    pub fn add(&mut self, other: Self) {
+        let first = self.collectives.len();
+        self.collectives.extend(other.collectives);
+        self.calls.extend(other.calls.into_iter().map(|(call, number)| (call, first + number)));
+        for (rank, operations) in other.active {
+            self.active.entry(rank).or_default().extend(operations);
+        }
+    }
+
     /// Takes an operation that is still active.
     pub fn active(&mut self, operation: &ActiveOperation) {
         self.active.entry(operation.rank).or_default().push(*operation);

@@ -2,6 +2,7 @@
 //! stretch's begin to its end go out.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use trace_format::functions::is_light;
 use trace_format::layout::FIRST_FUNCTION;
@@ -9,15 +10,57 @@ use trace_format::meaning::{Class, Meaning};
 
 use crate::trace::RankTrace;
 
-use super::ComputeMode;
-use super::spans::{Span, SpanKind, Spans};
+use super::spans::{Activity, Span, SpanKind, Spans};
+
+/// What counts as computation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComputeMode {
+    /// Time outside MPI calls and tool time.
+    Outside,
+    /// Time in interposed compute functions.
+    Blas,
+    /// Time in the program's regions, outside MPI calls and tool time.
+    Regions,
+}
+
+impl ComputeMode {
+    /// The name that the file header and the JSON report use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Outside => "outside",
+            Self::Blas => "blas",
+            Self::Regions => "regions",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        // `regions=NAME,…`: which regions is the segmenter's affair.
+        let name = if name.starts_with("regions=") { "regions" } else { name };
+        [Self::Outside, Self::Blas, Self::Regions].into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// Whether an activity is useful work.
+    #[inline]
+    pub fn is_useful(self, activity: Activity, in_region: bool) -> bool {
+        let work = matches!(activity, Activity::Compute | Activity::Own);
+        match self {
+            Self::Outside => work,
+            Self::Blas => activity == Activity::Compute,
+            Self::Regions => work && in_region,
+        }
+    }
+}
 
 /// Which of a file's functions compute, and which of its regions count.
+#[derive(Debug, Clone)]
+pub struct Functions(Arc<Table>);
+
 #[derive(Debug)]
-pub(super) struct Functions {
+struct Table {
     /// Of each function whether it computes, and what the time inside it is: small functions' time is the
     /// program's own.
-    table: Vec<(bool, Activity)>,
+    functions: Vec<(bool, Activity)>,
     /// Regions that are computation; `None` for all.
     regions: Option<BTreeSet<u32>>,
 }
@@ -33,49 +76,19 @@ impl Functions {
         });
         let names = trace.file.function_names().iter();
         let entry = |name: &String| (Meaning::of(name).class == Class::Compute, activity_of(name));
-        Self { table: names.map(entry).collect(), regions }
+        Self(Arc::new(Table { functions: names.map(entry).collect(), regions }))
     }
 
     /// Whether a function is an interposed compute function, and what the time inside it is.
     #[inline]
     pub fn entry(&self, function: u16) -> (bool, Activity) {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
-        self.table.get(index).copied().unwrap_or((false, Activity::Mpi))
+        self.0.functions.get(index).copied().unwrap_or((false, Activity::Mpi))
     }
 
     /// Whether a region is computation with `--compute regions`.
     fn counts(&self, region: u32) -> bool {
-        self.regions.as_ref().is_none_or(|regions| regions.contains(&region))
-    }
-}
-
-/// What a thread does in a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Activity {
-    /// Inside an MPI call.
-    Mpi,
-    /// Inside the recorder.
-    Tool,
-    /// Inside an interposed compute function.
-    Compute,
-    /// Anything else: the program's own code.
-    Own,
-}
-
-impl Activity {
-    pub const COUNT: usize = 4;
-    /// All, in the order of their numbers.
-    pub const ALL: [Self; Self::COUNT] = [Self::Mpi, Self::Tool, Self::Compute, Self::Own];
-
-    /// Whether it is useful work.
-    #[inline]
-    pub fn is_useful(self, in_region: bool, mode: ComputeMode) -> bool {
-        let work = matches!(self, Self::Compute | Self::Own);
-        match mode {
-            ComputeMode::Outside => work,
-            ComputeMode::Blas => self == Self::Compute,
-            ComputeMode::Regions => work && in_region,
-        }
+        self.0.regions.as_ref().is_none_or(|regions| regions.contains(&region))
     }
 }
 
@@ -89,9 +102,12 @@ fn activity_of(name: &str) -> Activity {
 
 /// A piece of a thread's stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Segment {
+pub struct Segment {
+    /// Counter at its begin.
     pub begin_ticks: u64,
+    /// Counter at its end.
     pub end_ticks: u64,
+    /// What the thread does in it.
     pub activity: Activity,
     /// Whether a region of the program is open.
     pub in_region: bool,
@@ -101,14 +117,14 @@ impl Segment {
     /// Whether it is useful work.
     #[inline]
     pub fn is_useful(&self, mode: ComputeMode) -> bool {
-        self.activity.is_useful(self.in_region, mode)
+        mode.is_useful(self.activity, self.in_region)
     }
 }
 
 /// Cuts a stretch into segments, span by span.
 #[derive(Debug)]
-pub(super) struct Segmenter<'a> {
-    functions: &'a Functions,
+pub struct Segmenter {
+    functions: Functions,
     at_ticks: u64,
     end_ticks: u64,
     open_regions: u64,
@@ -117,9 +133,10 @@ pub(super) struct Segmenter<'a> {
     polls_ticks: u64,
 }
 
-impl<'a> Segmenter<'a> {
+impl Segmenter {
     /// Of the stretch from `begin_ticks` to `end_ticks`.
-    pub fn new(begin_ticks: u64, end_ticks: u64, functions: &'a Functions) -> Self {
+    pub fn new(begin_ticks: u64, end_ticks: u64, functions: &Functions) -> Self {
+        let functions = functions.clone();
         Self { functions, at_ticks: begin_ticks, end_ticks, open_regions: 0, polls_ticks: 0 }
     }
 
@@ -132,7 +149,7 @@ impl<'a> Segmenter<'a> {
     pub fn resume(
         (at_ticks, polls_ticks): (u64, u64),
         end_ticks: u64,
-        functions: &'a Functions,
+        functions: &Functions,
     ) -> Self {
         Self { polls_ticks, ..Self::new(at_ticks, end_ticks, functions) }
     }
@@ -221,15 +238,15 @@ impl<'a> Segmenter<'a> {
 
 /// Iterates over a thread's segments.
 #[derive(Debug)]
-pub(super) struct Segments<'a> {
+pub struct Segments<'a> {
     spans: Option<Spans<'a>>,
-    segmenter: Segmenter<'a>,
+    segmenter: Segmenter,
     completed: VecDeque<Segment>,
 }
 
 impl<'a> Segments<'a> {
     /// Of a thread; of one without events when there are no spans.
-    pub fn new(spans: Option<Spans<'a>>, segmenter: Segmenter<'a>) -> Self {
+    pub fn new(spans: Option<Spans<'a>>, segmenter: Segmenter) -> Self {
         Self { spans, segmenter, completed: VecDeque::new() }
     }
 }

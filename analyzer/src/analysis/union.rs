@@ -5,11 +5,12 @@
 ///
 /// Both come in order of their begin; the stretches do not overlap.
 #[derive(Debug, Clone)]
-pub(super) struct Clipper<'a> {
+pub struct Clipper<'a> {
     stretches: &'a [(u64, u64)],
 }
 
 impl<'a> Clipper<'a> {
+    /// Of stretches in order that do not overlap.
     pub fn new(stretches: &'a [(u64, u64)]) -> Self {
         Self { stretches }
     }
@@ -38,11 +39,15 @@ impl<'a> Clipper<'a> {
         met.map(|&(begin, end)| end.min(end_ticks).saturating_sub(begin.max(begin_ticks))).sum()
     }
 
-    /// Whether one stretch holds an interval and all that may come between it and the ones before.
+    /// Whether a moment lies in a stretch, and up to when that stays so.
     #[inline]
-    pub fn holds(&self, begin_ticks: u64, end_ticks: u64) -> bool {
-        let stretch = self.stretches.first();
-        stretch.is_some_and(|(begin, end)| *begin <= begin_ticks && end_ticks <= *end)
+    pub fn around(&mut self, ticks: u64) -> (bool, u64) {
+        self.move_to(ticks);
+        match self.stretches.first() {
+            Some((begin, end)) if *begin <= ticks => (true, *end),
+            Some((begin, _)) => (false, *begin),
+            None => (false, u64::MAX),
+        }
     }
 
     /// Whether a moment lies in a stretch; its end does not.
@@ -55,13 +60,14 @@ impl<'a> Clipper<'a> {
 
 /// Sums the union of intervals, clipped to a selection, as they come in order of their begin.
 #[derive(Debug)]
-pub(super) struct Union<'a> {
+pub struct Union<'a> {
     clipper: Clipper<'a>,
     current: Option<(u64, u64)>,
     ticks: u64,
 }
 
 impl<'a> Union<'a> {
+    /// Clipped to stretches in order that do not overlap.
     pub fn new(stretches: &'a [(u64, u64)]) -> Self {
         Self { clipper: Clipper::new(stretches), current: None, ticks: 0 }
     }
@@ -89,7 +95,7 @@ impl<'a> Union<'a> {
 }
 
 /// Merges sorted sequences of intervals into one, by begin. Few sequences: a scan finds the next.
-pub(super) fn merged<I: Iterator<Item = (u64, u64)>>(
+pub fn merged<I: Iterator<Item = (u64, u64)>>(
     sequences: Vec<I>,
 ) -> impl Iterator<Item = (u64, u64)> {
     let mut heads: Vec<_> = sequences.into_iter().map(Iterator::peekable).collect();

@@ -7,13 +7,32 @@ use trace_format::layout::{REGION_BEGIN, REGION_END, Slot, TOOL};
 use trace_format::reader::{BriefEvent, Events, Position, RankFile, TakeBrief, Thread};
 use trace_format::totals::SnapshotHeader;
 
-use super::segments::Activity;
 use crate::timeline::RankTime;
 use crate::trace::{RankTrace, ThreadExtent};
 
+/// What a thread does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Inside an MPI call.
+    Mpi,
+    /// Inside the recorder.
+    Tool,
+    /// Inside an interposed compute function.
+    Compute,
+    /// Anything else: the program's own code.
+    Own,
+}
+
+impl Activity {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [Self::Mpi, Self::Tool, Self::Compute, Self::Own];
+}
+
 /// What a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpanKind {
+pub enum SpanKind {
     /// A call of MPI or of an interposed function, by its number.
     Call(u16),
     /// A run of polls that found nothing, the program's own code between them.
@@ -46,8 +65,10 @@ pub(super) enum SpanKind {
 
 /// An event with a settled end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub struct Span {
+    /// What it is.
     pub kind: SpanKind,
+    /// Counter at the begin.
     pub begin_ticks: u64,
     /// Of a call that had not returned: the rank's end when it is the thread's last call.
     pub end_ticks: u64,
@@ -68,7 +89,7 @@ pub(super) struct Span {
 /// next call's begin ends there: calls of one thread never overlap, so one of its times is wrong.
 /// (Tool time and markers may lie inside a call: the recorder's end lies inside MPI_Finalize.)
 #[derive(Debug)]
-pub(super) struct Spans<'a> {
+pub struct Spans<'a> {
     events: Events<'a>,
     /// The event that comes next, once its predecessor was read.
     ahead: Option<BriefEvent>,
@@ -168,14 +189,14 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
 }
 
 /// Takes spans.
-pub(super) trait TakeSpans {
+pub trait TakeSpans {
     /// Takes a span, and says whether it wants more.
     fn span(&mut self, span: Span) -> bool;
 
-    /// As [`TakeSpans::span`], for a plain call: [`TakeBrief::plain`].
+    /// As [`TakeSpans::span`], for a plain call.
     #[inline]
-    fn plain(&mut self, call: &Slot) -> bool {
-        self.span(Span::of_plain(call))
+    fn plain(&mut self, call: &PlainCall) -> bool {
+        self.span(call.span())
     }
 }
 
@@ -186,14 +207,54 @@ impl<F: FnMut(Span) -> bool> TakeSpans for F {
     }
 }
 
-impl Span {
-    /// A plain call.
+/// A call that succeeded and ended before its thread's next began, by its own slot alone.
+#[derive(Debug)]
+pub struct PlainCall(Slot);
+
+impl PlainCall {
+    /// Function number.
     #[inline]
-    pub fn of_plain(call: &Slot) -> Self {
-        let event = BriefEvent::plain(call, 0);
-        Self {
-            kind: SpanKind::Call(call.function()),
-            begin_ticks: call.begin,
+    pub fn function(&self) -> u16 {
+        self.0.function()
+    }
+
+    /// Counter at the begin.
+    #[inline]
+    pub fn begin_ticks(&self) -> u64 {
+        self.0.begin
+    }
+
+    /// Its length.
+    #[inline]
+    pub fn ticks(&self) -> u64 {
+        u64::from(self.0.duration())
+    }
+
+    /// Counter at the end.
+    #[inline]
+    pub fn end_ticks(&self) -> u64 {
+        self.0.begin + self.ticks()
+    }
+
+    /// Bytes that an MPI call sent or moved.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.0.bytes)
+    }
+
+    /// The peer that an MPI call names.
+    #[inline]
+    pub fn peer(&self) -> i32 {
+        self.0.peer
+    }
+
+    /// As a span.
+    #[inline]
+    pub fn span(&self) -> Span {
+        let event = BriefEvent::plain(&self.0, 0);
+        Span {
+            kind: SpanKind::Call(self.function()),
+            begin_ticks: self.begin_ticks(),
             end_ticks: event.end,
             returned: true,
             bytes: event.sent,
@@ -201,7 +262,9 @@ impl Span {
             error: event.error,
         }
     }
+}
 
+impl Span {
     /// The peer that an MPI call names.
     pub fn peer(&self) -> i32 {
         self.payload[0] as u32 as i32
@@ -224,7 +287,7 @@ impl<T: TakeSpans> TakeBrief for Settling<'_, T> {
             return false;
         }
         *self.before = None;
-        self.goes_on = self.take.plain(slot);
+        self.goes_on = self.take.plain(&PlainCall(*slot));
         self.goes_on
     }
 

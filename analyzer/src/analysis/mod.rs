@@ -1,0 +1,317 @@
+//! One pass over the events of a run, for all who ask: a run and its timeline come in once; observers
+//! see every call of every rank, and every message and collective operation, and keep what they need.
+//!
+//! | file | its idea |
+//! |---|---|
+//! | `spans` | a thread's events with settled ends |
+//! | `segments` | a thread's time without holes |
+//! | `union` | how much of a selection intervals cover |
+//!
+//! There are two kinds of observers. A [`CallObserver`] sees the calls of ranks, each rank by itself and
+//! in any order, its threads one after the other; what it keeps of a rank is handed back by rank, and so
+//! ranks can be divided over threads. A [`MatchSink`] sees what matching finds; several stand side by side
+//! as a tuple. The stage before (`trace::extent`) has gone through the events once, for extents and
+//! lifetimes; nobody else goes through them.
+
+pub mod segments;
+pub mod spans;
+pub mod union;
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+use trace_format::reader::Thread;
+
+use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::matching::{
+    self, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Unmatched,
+};
+use crate::timeline::{GlobalTimeline, RankTime};
+use crate::trace::{RankTrace, Run, ThreadExtent};
+
+use spans::{PlainCall, Span, Spans, TakeSpans};
+
+/// A run whose events are to be gone through.
+#[derive(Debug)]
+pub struct Analysis<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
+    communicators: OnceLock<CommunicatorTable>,
+}
+
+/// A rank whose events come.
+#[derive(Debug, Clone, Copy)]
+pub struct RankView<'a> {
+    /// Its position in the run.
+    pub position: usize,
+    /// Its file and what is known of it.
+    pub trace: &'a RankTrace,
+    /// Its stretch and clock.
+    pub time: &'a RankTime,
+}
+
+/// A thread whose events come.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadView<'a> {
+    /// Its chunks and totals.
+    pub thread: &'a Thread,
+    /// What the first pass found.
+    pub extent: &'a ThreadExtent,
+    /// Where it is known, on the rank's counter; `None` where that has no length.
+    pub stretch: Option<(u64, u64)>,
+}
+
+/// Sees the calls of all ranks.
+pub trait CallObserver<'a>: Sync {
+    /// What sees those of one rank, and keeps what is wanted of it.
+    type OfRank: RankObserver<'a> + Send;
+
+    /// A rank's events come next.
+    fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank;
+}
+
+/// Sees the calls of one rank, thread by thread, those of a thread in order of their begin.
+pub trait RankObserver<'a> {
+    /// A thread's events come next.
+    fn begin_thread(&mut self, thread: ThreadView<'a>);
+
+    /// Any event but a plain call.
+    fn span(&mut self, span: &Span);
+
+    /// A call that succeeded and ended before the thread's next began: most are so.
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        self.span(&call.span());
+    }
+
+    /// The thread has no more events.
+    fn end_thread(&mut self);
+}
+
+/// Nobody.
+impl<'a> CallObserver<'a> for () {
+    type OfRank = ();
+
+    fn begin_rank(&self, _rank: RankView<'a>) {}
+}
+
+impl<'a> RankObserver<'a> for () {
+    fn begin_thread(&mut self, _thread: ThreadView<'a>) {}
+    fn span(&mut self, _span: &Span) {}
+    #[inline]
+    fn plain(&mut self, _call: &PlainCall) {}
+    fn end_thread(&mut self) {}
+}
+
+impl<'a, A: CallObserver<'a>> CallObserver<'a> for &A {
+    type OfRank = A::OfRank;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank {
+        (*self).begin_rank(rank)
+    }
+}
+
+/// Two observers are one.
+impl<'a, A: CallObserver<'a>, B: CallObserver<'a>> CallObserver<'a> for (A, B) {
+    type OfRank = (A::OfRank, B::OfRank);
+
+    fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank {
+        (self.0.begin_rank(rank), self.1.begin_rank(rank))
+    }
+}
+
+impl<'a, A: RankObserver<'a>, B: RankObserver<'a>> RankObserver<'a> for (A, B) {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        self.0.begin_thread(thread);
+        self.1.begin_thread(thread);
+    }
+
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        self.0.span(span);
+        self.1.span(span);
+    }
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        self.0.plain(call);
+        self.1.plain(call);
+    }
+
+    fn end_thread(&mut self) {
+        self.0.end_thread();
+        self.1.end_thread();
+    }
+}
+
+/// An observer that only some ask for.
+impl<'a, A: CallObserver<'a>> CallObserver<'a> for Option<A> {
+    type OfRank = Option<A::OfRank>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank {
+        self.as_ref().map(|observer| observer.begin_rank(rank))
+    }
+}
+
+impl<'a, A: RankObserver<'a>> RankObserver<'a> for Option<A> {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        if let Some(observer) = self {
+            observer.begin_thread(thread);
+        }
+    }
+
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        if let Some(observer) = self {
+            observer.span(span);
+        }
+    }
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        if let Some(observer) = self {
+            observer.plain(call);
+        }
+    }
+
+    fn end_thread(&mut self) {
+        if let Some(observer) = self {
+            observer.end_thread();
+        }
+    }
+}
+
+/// Two observers of matches side by side.
+impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
+    fn message(&mut self, message: &Message) {
+        self.0.message(message);
+        self.1.message(message);
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        self.0.collective(instance);
+        self.1.collective(instance);
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        self.0.unmatched(unmatched);
+        self.1.unmatched(unmatched);
+    }
+
+    fn active(&mut self, operation: &ActiveOperation) {
+        self.0.active(operation);
+        self.1.active(operation);
+    }
+}
+
+/// An observer of matches that only some ask for.
+impl<A: MatchSink> MatchSink for Option<A> {
+    fn message(&mut self, message: &Message) {
+        if let Some(sink) = self {
+            sink.message(message);
+        }
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        if let Some(sink) = self {
+            sink.collective(instance);
+        }
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        if let Some(sink) = self {
+            sink.unmatched(unmatched);
+        }
+    }
+
+    fn active(&mut self, operation: &ActiveOperation) {
+        if let Some(sink) = self {
+            sink.active(operation);
+        }
+    }
+}
+
+/// Hands an observer the spans of a thread.
+struct Handing<'o, O>(&'o mut O);
+
+impl<'a, O: RankObserver<'a>> TakeSpans for Handing<'_, O> {
+    #[inline]
+    fn span(&mut self, span: Span) -> bool {
+        self.0.span(&span);
+        true
+    }
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) -> bool {
+        self.0.plain(call);
+        true
+    }
+}
+
+impl<'a> Analysis<'a> {
+    /// Of a run on its timeline.
+    pub fn of(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
+        Self { run, timeline, communicators: OnceLock::new() }
+    }
+
+    /// The run's communicators.
+    pub fn communicators(&self) -> &CommunicatorTable {
+        self.communicators.get_or_init(|| CommunicatorTable::new(self.run))
+    }
+
+    /// A rank by its position in the run.
+    pub fn rank(&self, position: usize) -> RankView<'a> {
+        let (trace, time) = (&self.run.ranks[position], &self.timeline.ranks[position]);
+        RankView { position, trace, time }
+    }
+
+    /// Goes through the calls of all ranks once; gives what was kept of each, in their order.
+    pub fn calls<O: CallObserver<'a>>(&self, observer: &O) -> Vec<O::OfRank> {
+        let of_rank = |position: usize| {
+            let rank = self.rank(position);
+            let mut observer = observer.begin_rank(rank);
+            let threads = rank.trace.file.threads.iter().zip(&rank.trace.threads);
+            for (thread, extent) in threads {
+                let stretch = rank.time.thread_stretch(extent);
+                observer.begin_thread(ThreadView { thread, extent, stretch });
+                let mut spans = Spans::new(&rank.trace.file, thread, extent, rank.time.end_ticks);
+                spans.hand_on(&mut Handing(&mut observer));
+                observer.end_thread();
+            }
+            observer
+        };
+        (0..self.run.ranks.len()).into_par_iter().map(of_rank).collect()
+    }
+
+    /// Matches all messages and collective operations once; gives an observer for each share of the run,
+    /// to be merged by who asked. `None` when no rank recorded what its calls say.
+    pub fn matches<S: MatchSink + Send>(
+        &self,
+        new_sink: impl Fn() -> S + Sync,
+    ) -> Option<(MatchingSummary, Vec<S>)> {
+        if !matching::is_possible(self.run) {
+            return None;
+        }
+        let (run, timeline, communicators) = (self.run, self.timeline, self.communicators());
+        let threads = rayon::current_num_threads();
+        let shares = matching::match_in_shares(run, timeline, communicators, threads, &new_sink);
+        Some(match shares {
+            Some(shares) => {
+                let mut summary = MatchingSummary::default();
+                let sinks = shares.into_iter().map(|(of_share, sink)| {
+                    summary.add(&of_share);
+                    sink
+                });
+                let sinks = sinks.collect();
+                (summary, sinks)
+            }
+            None => {
+                let mut sink = new_sink();
+                let summary = matching::match_run(run, timeline, communicators, &mut sink);
+                (summary, vec![sink])
+            }
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! Where selections begin and end on each rank: what is wanted comes in, regions' occurrences and the calls
+//! that bound windows go out, all of them from one pass.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::spans::{PlainCall, Span, SpanKind};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+
+use super::selection::{Bound, Selection};
+
+/// What a selection has to find in the events.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Wanted {
+    /// A region by its name.
+    region: Option<String>,
+    /// The n-th calls of functions that bound a window.
+    calls: [Option<(String, u64)>; 2],
+}
+
+impl Wanted {
+    /// Of a selection.
+    pub fn of(selection: &Selection) -> Self {
+        let call = |bound: &Bound| match bound {
+            Bound::Seconds(_) => None,
+            Bound::Occurrence { function, number } => Some((function.clone(), *number)),
+        };
+        match selection {
+            Selection::Whole => Self::default(),
+            Selection::Region(name) => Self { region: Some(name.clone()), ..Self::default() },
+            Selection::Window { from, to } => Self { region: None, calls: [call(from), call(to)] },
+        }
+    }
+
+    /// Whether the events need not be looked at.
+    pub fn is_nothing(&self) -> bool {
+        self.region.is_none() && self.calls.iter().all(Option::is_none)
+    }
+}
+
+/// What was found of a selection on a rank.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    /// The outermost occurrences of its region, clipped to the rank's stretch, ascending. One that never
+    /// ends lasts to the rank's end. Occurrences of different threads that overlap count as one.
+    pub occurrences: Vec<(u64, u64)>,
+    /// The calls that bound its window.
+    pub calls: [Option<Span>; 2],
+}
+
+/// Finds what selections want.
+pub(super) struct Marks<'s> {
+    /// For each selection.
+    pub wanted: &'s [Wanted],
+}
+
+/// What selections want on one rank, in the making.
+pub(super) struct RankMarks<'a> {
+    rank: RankView<'a>,
+    each: Vec<OfSelection>,
+    /// Functions whose calls are wanted.
+    functions: BTreeSet<u16>,
+}
+
+/// Of one selection.
+struct OfSelection {
+    regions: BTreeSet<u32>,
+    /// How many of them the thread is in, and since when.
+    depth: u64,
+    begin_ticks: u64,
+    occurrences: Vec<(u64, u64)>,
+    calls: [Option<Bounding>; 2],
+}
+
+/// The n-th call of a function, over the threads of a rank.
+struct Bounding {
+    function: u16,
+    nth: usize,
+    /// Calls of a rank with one thread that came before those that are kept.
+    before: usize,
+    /// The earliest calls so far, at most `nth`.
+    found: Vec<Span>,
+}
+
+impl Bounding {
+    fn take(&mut self, span: &Span, threads: usize) {
+        if threads == 1 {
+            // They come in order.
+            if self.before + 1 == self.nth {
+                self.found.push(*span);
+            }
+            self.before += 1;
+            return;
+        }
+        // Threads come one after the other: of each its first ones may be the n-th of all.
+        let at = self.found.partition_point(|other| other.begin_ticks <= span.begin_ticks);
+        if at < self.nth {
+            self.found.insert(at, *span);
+            self.found.truncate(self.nth);
+        }
+    }
+
+    fn finish(self, threads: usize) -> Option<Span> {
+        match threads {
+            1 => self.found.first().copied(),
+            _ => self.found.get(self.nth.checked_sub(1)?).copied(),
+        }
+    }
+}
+
+impl<'a> CallObserver<'a> for Marks<'_> {
+    type OfRank = RankMarks<'a>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> RankMarks<'a> {
+        let of = |wanted: &Wanted| {
+            let named = rank.trace.facts.regions.iter();
+            let is_it = |name: &String| wanted.region.as_ref() == Some(name);
+            let call = |wanted: &Option<(String, u64)>| {
+                let (name, nth) = wanted.as_ref()?;
+                Some(Bounding {
+                    function: rank.trace.file.function_number(name)?,
+                    nth: usize::try_from(*nth).unwrap_or(usize::MAX),
+                    before: 0,
+                    found: Vec::new(),
+                })
+            };
+            OfSelection {
+                regions: named.filter(|(_, name)| is_it(name)).map(|(id, _)| *id).collect(),
+                depth: 0,
+                begin_ticks: 0,
+                occurrences: Vec::new(),
+                calls: [call(&wanted.calls[0]), call(&wanted.calls[1])],
+            }
+        };
+        let each: Vec<OfSelection> = self.wanted.iter().map(of).collect();
+        let calls = each.iter().flat_map(|of| of.calls.iter().flatten());
+        let functions = calls.map(|call| call.function).collect();
+        RankMarks { rank, each, functions }
+    }
+}
+
+impl OfSelection {
+    fn close(&mut self, end_ticks: u64, rank: &RankView) {
+        let clip = |ticks: u64| ticks.clamp(rank.time.begin_ticks, rank.time.end_ticks);
+        let (begin, end) = (clip(self.begin_ticks), clip(end_ticks));
+        if end > begin {
+            self.occurrences.push((begin, end));
+        }
+    }
+
+    fn mark(&mut self, span: &Span, rank: &RankView) {
+        match span.kind {
+            SpanKind::RegionBegin(id) if self.regions.contains(&id) => {
+                if self.depth == 0 {
+                    self.begin_ticks = span.begin_ticks;
+                }
+                self.depth += 1;
+            }
+            SpanKind::RegionEnd(id) if self.regions.contains(&id) && self.depth > 0 => {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    self.close(span.begin_ticks, rank);
+                }
+            }
+            SpanKind::Call(function) => {
+                let threads = rank.trace.file.threads.len();
+                let calls = self.calls.iter_mut().flatten();
+                calls.filter(|c| c.function == function).for_each(|c| c.take(span, threads));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> RankObserver<'a> for RankMarks<'a> {
+    fn begin_thread(&mut self, _thread: ThreadView<'a>) {
+        self.each.iter_mut().for_each(|of| of.depth = 0);
+    }
+
+    fn span(&mut self, span: &Span) {
+        self.each.iter_mut().for_each(|of| of.mark(span, &self.rank));
+    }
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        if !self.functions.is_empty() && self.functions.contains(&call.function()) {
+            self.span(&call.span());
+        }
+    }
+
+    fn end_thread(&mut self) {
+        for of in self.each.iter_mut().filter(|of| of.depth > 0) {
+            of.close(self.rank.time.end_ticks, &self.rank);
+        }
+    }
+}
+
+impl RankMarks<'_> {
+    /// What was found of each selection.
+    pub fn finish(self) -> Vec<Found> {
+        let threads = self.rank.trace.file.threads.len();
+        let found = self.each.into_iter().map(|of| {
+            let mut occurrences = of.occurrences;
+            occurrences.sort_unstable();
+            occurrences.dedup_by(|next, previous| {
+                let overlap = next.0 < previous.1;
+                if overlap {
+                    previous.1 = previous.1.max(next.1);
+                }
+                overlap
+            });
+            Found { occurrences, calls: of.calls.map(|call| call?.finish(threads)) }
+        });
+        found.collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! Every rank's sums over selections: its events come in, ticks by activity and calls by function go out,
+//! of each selection by itself.
+//!
+//! | file | its idea |
+//! |---|---|
+//! | `accumulator` | sums in the making |
+//! | `thread` | a thread's spans on their way into the sums of all selections |
+
+mod accumulator;
+mod thread;
+
+use std::collections::BTreeMap;
+
+use crate::analysis::segments::{ComputeMode, Functions, Segmenter, Segments};
+use crate::analysis::spans::Spans;
+use crate::analysis::union::{Union, merged};
+use crate::timeline::RankTime;
+use crate::trace::RankTrace;
+
+use super::RankState;
+
+pub(super) use accumulator::{CallSums, PollSums};
+pub(super) use thread::Sums;
+
+/// One rank's sums.
+#[derive(Debug, Clone, Default)]
+pub(in crate::metrics) struct RankPass {
+    /// Length of the selection's stretches.
+    pub elapsed_ticks: u64,
+    /// Useful time, the union over the threads.
+    pub compute_ticks: u64,
+    /// The first thread's time in MPI.
+    pub mpi_ticks: u64,
+    /// The first thread's time in the recorder.
+    pub tool_ticks: u64,
+    /// The first thread's remaining time that is not useful.
+    pub other_ticks: u64,
+    /// Functions that were called, of all threads.
+    pub calls: Vec<CallSums>,
+    /// Polls in runs that began in the selection, of all threads.
+    pub polls: PollSums,
+    /// Operations of compute calls that began in the selection; `None` without such calls.
+    pub flops: Option<f64>,
+    /// Compute calls whose number of operations cannot be.
+    pub absurd_flops: u64,
+    /// Calls of a function that returned an error of a class.
+    pub failed: BTreeMap<(u16, u32), u64>,
+    /// Each thread by itself, in the order of the file.
+    pub threads: Vec<ThreadSums>,
+}
+
+/// One thread's sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(in crate::metrics) struct ThreadSums {
+    /// Thread as the file numbers it.
+    pub number: u32,
+    /// Calls that began in the selection.
+    pub calls: u64,
+    /// Ticks in MPI.
+    pub mpi_ticks: u64,
+    /// Ticks in the recorder.
+    pub tool_ticks: u64,
+    /// Useful ticks.
+    pub compute_ticks: u64,
+}
+
+/// Ticks in which at least one thread does useful work, in each of several lists of stretches.
+fn union_over_threads(
+    trace: &RankTrace,
+    time: &RankTime,
+    stretches: &[&[(u64, u64)]],
+    functions: &Functions,
+    mode: ComputeMode,
+) -> Vec<u64> {
+    let mut sequences = Vec::new();
+    if !trace.file.threads.iter().any(|thread| thread.number == 0) {
+        let segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, functions);
+        sequences.push(Segments::new(None, segmenter));
+    }
+    for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
+        let Some((begin, end)) = time.thread_stretch(extent) else { continue };
+        let segmenter = Segmenter::new(begin, end, functions);
+        sequences.push(Segments::new(Some(spans), segmenter));
+    }
+    let useful = sequences.into_iter().map(|segments| {
+        let useful = segments.filter(|segment| segment.is_useful(mode));
+        useful.map(|segment| (segment.begin_ticks, segment.end_ticks))
+    });
+    let mut unions: Vec<Union> = stretches.iter().map(|stretches| Union::new(stretches)).collect();
+    for (begin, end) in merged(useful.collect()) {
+        unions.iter_mut().for_each(|union| union.add(begin, end));
+    }
+    unions.into_iter().map(Union::finish).collect()
+}
+
+/// Whether the rank came to its end, and where it stands when it did not.
+pub(in crate::metrics) fn state(trace: &RankTrace, time: &RankTime) -> RankState {
+    if trace.facts.finalized() {
+        return RankState::Finalized;
+    }
+    let name = |function| trace.file.function_name(function).unwrap_or("unknown").to_owned();
+    let lasts = || trace.threads.iter().filter_map(|thread| thread.last_call.as_ref());
+    let last_call = lasts().max_by_key(|call| call.begin_ticks).map(|call| name(call.function));
+    let open = lasts().filter(|call| call.open).max_by_key(|call| call.begin_ticks);
+    let inside = open.map(|call| (name(call.function), time.clock.seconds(call.begin_ticks)));
+    RankState::Unfinished { last_call, inside }
+}

@@ -1,0 +1,300 @@
+//! A thread's spans on their way into the sums of all selections at once.
+//!
+//! Selections begin and end at moments of the rank's counter. Between two such moments all of them have the
+//! same to say of a call: it lies in these and in no others. So what lies between two moments as a whole is
+//! summed once, and added to the selections that hold it when the next moment is passed. What reaches over
+//! a moment is cut for each selection by itself.
+
+use trace_format::errors::ErrorClasses;
+use trace_format::meaning::Class;
+
+use crate::analysis::segments::{ComputeMode, Functions, Segment, Segmenter};
+use crate::analysis::spans::{PlainCall, Span, SpanKind};
+use crate::analysis::union::Clipper;
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::timeline::mpi_constants::MpiConstants;
+
+use super::accumulator::{Accumulator, ActivityTicks, Call};
+use super::{RankPass, ThreadSums, union_over_threads};
+use crate::metrics::resolve::{RankSelection, Resolved};
+
+/// Sums the calls of every rank over selections.
+pub(in crate::metrics) struct Sums<'s> {
+    /// The selections.
+    pub selections: Vec<&'s Resolved>,
+    /// What counts as computation.
+    pub mode: ComputeMode,
+}
+
+impl<'a, 's> CallObserver<'a> for Sums<'s> {
+    type OfRank = RankSums<'a, 's>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> RankSums<'a, 's> {
+        let header = &rank.trace.file.header;
+        let functions = rank.trace.file.function_names().len();
+        let of_rank = |resolved: &&'s Resolved| OfSelection {
+            selection: &resolved.ranks[rank.position],
+            starts: Clipper::new(&[]),
+            lengths: Clipper::new(&[]),
+            segments: Clipper::new(&[]),
+            around: Clipper::new(&[]),
+            sums: Accumulator::new(functions),
+            main: None,
+            threads: Vec::new(),
+        };
+        RankSums {
+            rank,
+            mode: self.mode,
+            functions: Functions::new(rank.trace),
+            // No rank is that.
+            nobody: MpiConstants::of_family(&header.mpi_family)
+                .filter(|_| rank.trace.file.fixed.level > 0)
+                .map_or(i32::MIN, |constants| constants.proc_null),
+            selections: self.selections.iter().map(of_rank).collect(),
+            thread: None,
+            segmenter: Segmenter::new(0, 0, &Functions::new(rank.trace)),
+            until_ticks: 0,
+            holding: Vec::new(),
+            together: Accumulator::new(functions),
+        }
+    }
+}
+
+/// One rank's sums in the making.
+pub(in crate::metrics) struct RankSums<'a, 's> {
+    rank: RankView<'a>,
+    mode: ComputeMode,
+    functions: Functions,
+    /// MPI_PROC_NULL: nothing goes there.
+    nobody: i32,
+    selections: Vec<OfSelection<'s>>,
+    thread: Option<ThreadView<'a>>,
+    segmenter: Segmenter,
+    /// Up to when what comes as a whole lies in the same selections; 0: not known.
+    until_ticks: u64,
+    /// Which selections these are.
+    holding: Vec<usize>,
+    /// What lies in them.
+    together: Accumulator,
+}
+
+/// One selection's sums on a rank.
+struct OfSelection<'s> {
+    selection: &'s RankSelection,
+    /// Where calls begin, how much of them counts, and how much of segments.
+    starts: Clipper<'s>,
+    lengths: Clipper<'s>,
+    segments: Clipper<'s>,
+    around: Clipper<'s>,
+    sums: Accumulator,
+    main: Option<ActivityTicks>,
+    threads: Vec<ThreadSums>,
+}
+
+impl OfSelection<'_> {
+    fn begin_thread(&mut self) {
+        let clipper = Clipper::new(&self.selection.stretches);
+        (self.starts, self.lengths) = (clipper.clone(), clipper.clone());
+        (self.segments, self.around) = (clipper.clone(), clipper);
+    }
+
+    fn add_segment(&mut self, segment: &Segment) {
+        let ticks = self.segments.common_ticks(segment.begin_ticks, segment.end_ticks);
+        self.sums.ticks[segment.activity as usize][usize::from(segment.in_region)] += ticks;
+    }
+
+    /// Adds a call that begins then, cut to the selection.
+    fn add_call(&mut self, begin_ticks: u64, call: &Call) {
+        let every_call = self.selection.every_call;
+        let counts = every_call || self.starts.contains(begin_ticks);
+        let inside_ticks = self.lengths.common_ticks(begin_ticks, begin_ticks + call.ticks);
+        if !counts {
+            return self.sums.add_inside(call.function, inside_ticks);
+        }
+        let ticks = if every_call { call.ticks } else { inside_ticks };
+        self.sums.add_call(&Call { ticks, inside_ticks, ..*call });
+    }
+}
+
+impl RankSums<'_, '_> {
+    /// Hands what lies in the same selections to them.
+    fn part(&mut self) {
+        for index in self.holding.drain(..) {
+            self.selections[index].sums.add(&self.together);
+        }
+        self.together.clear();
+        self.until_ticks = 0;
+    }
+
+    /// Finds out which selections hold what comes next, and up to when.
+    fn gather(&mut self) {
+        let (at_ticks, _) = self.segmenter.state();
+        let mut until_ticks = u64::MAX;
+        self.holding.clear();
+        for (index, of) in self.selections.iter_mut().enumerate() {
+            let (inside, until) = of.around.around(at_ticks);
+            // A call outside of a whole run counts, and its time does not.
+            if !inside && of.selection.every_call {
+                self.holding.clear();
+                return;
+            }
+            if inside {
+                self.holding.push(index);
+            }
+            until_ticks = until_ticks.min(until);
+        }
+        self.until_ticks = until_ticks;
+    }
+
+    /// The call that a span is, if it is one.
+    fn call_of(&self, span: &Span) -> Option<Call> {
+        let (function, count, ticks, polls) = match span.kind {
+            SpanKind::Call(function) => (function, 1, span.end_ticks - span.begin_ticks, false),
+            SpanKind::Polls { function, count, inside_ticks } => {
+                (function, count, inside_ticks, true)
+            }
+            _ => return None,
+        };
+        let (compute, _) = self.functions.entry(function);
+        let bytes = match () {
+            () if compute => span.payload[1],
+            () if span.peer() == self.nobody || !self.took_place(span) => 0,
+            () => span.bytes,
+        };
+        let flops = compute.then(|| f64::from_bits(span.payload[0]));
+        let error = span.error;
+        Some(Call { function, count, ticks, inside_ticks: ticks, bytes, flops, error, polls })
+    }
+
+    /// Whether a call moved what it says: it succeeded, or its error says that it ran all the same.
+    fn took_place(&self, span: &Span) -> bool {
+        let SpanKind::Call(function) = span.kind else { return true };
+        let file = &self.rank.trace.file;
+        let collective =
+            || file.meaning(function).is_some_and(|meaning| meaning.class == Class::Collective);
+        let errors = || ErrorClasses::of_family(&file.header.mpi_family);
+        span.error == 0
+            || errors().is_some_and(|errors| errors.took_place(span.error, collective()))
+    }
+}
+
+impl<'a> RankObserver<'a> for RankSums<'a, '_> {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        let (begin, end) = thread.stretch.unwrap_or_default();
+        self.segmenter = Segmenter::new(begin, end, &self.functions);
+        self.selections.iter_mut().for_each(OfSelection::begin_thread);
+        self.thread = Some(thread);
+        self.gather();
+    }
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        let (begin_ticks, end_ticks) = (call.begin_ticks(), call.end_ticks());
+        let (compute, activity) = self.functions.entry(call.function());
+        if !compute
+            && begin_ticks < self.until_ticks
+            && end_ticks <= self.until_ticks
+            && let Some(own) = self.segmenter.go_over(begin_ticks, end_ticks)
+        {
+            let bytes = if call.peer() == self.nobody { 0 } else { call.bytes() };
+            self.together.add_plain((call.function(), call.ticks(), bytes), activity, own);
+            return;
+        }
+        self.span(&call.span());
+    }
+
+    fn span(&mut self, span: &Span) {
+        let call = self.call_of(span);
+        let from_ticks = span.begin_ticks;
+        let as_a_whole = self.segmenter.state().0 <= from_ticks
+            && from_ticks < self.until_ticks
+            && span.end_ticks <= self.until_ticks;
+        if as_a_whole {
+            if let Some(call) = &call {
+                self.together.add_call(call);
+            }
+            let ticks = &mut self.together.ticks;
+            self.segmenter.push(span, |segment| {
+                ticks[segment.activity as usize][usize::from(segment.in_region)] +=
+                    segment.end_ticks - segment.begin_ticks;
+            });
+            return;
+        }
+        self.part();
+        if let Some(call) = &call {
+            self.selections.iter_mut().for_each(|of| of.add_call(from_ticks, call));
+        }
+        let selections = &mut self.selections;
+        self.segmenter.push(span, |segment| {
+            selections.iter_mut().for_each(|of| of.add_segment(&segment));
+        });
+        self.gather();
+    }
+
+    fn end_thread(&mut self) {
+        self.part();
+        let Some(ThreadView { thread, .. }) = self.thread.take() else { return };
+        let selections = &mut self.selections;
+        self.segmenter.finish(|segment| {
+            selections.iter_mut().for_each(|of| of.add_segment(&segment));
+        });
+        for of in &mut self.selections {
+            if let Some(totals) = thread.totals.as_ref().filter(|_| of.selection.every_call) {
+                of.sums.add_totals(totals, &self.rank.trace.file);
+            }
+            let (calls, ticks) = of.sums.end_thread(self.mode);
+            if thread.number == 0 {
+                of.main = Some(ticks);
+            }
+            of.threads.push(ThreadSums {
+                number: thread.number,
+                calls,
+                mpi_ticks: ticks.mpi,
+                tool_ticks: ticks.tool,
+                compute_ticks: ticks.useful,
+            });
+        }
+    }
+}
+
+impl RankSums<'_, '_> {
+    /// The rank's sums in each selection.
+    pub fn finish(mut self) -> Vec<RankPass> {
+        let RankView { trace, time, .. } = self.rank;
+        let threads = &trace.file.threads;
+        if !threads.iter().any(|thread| thread.number == 0) {
+            // No event of the first thread: its whole stretch is the program's own.
+            self.segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &self.functions);
+            let (selections, mode) = (&mut self.selections, self.mode);
+            selections.iter_mut().for_each(OfSelection::begin_thread);
+            self.segmenter.finish(|segment| {
+                selections.iter_mut().for_each(|of| of.add_segment(&segment));
+            });
+            selections.iter_mut().for_each(|of| of.main = Some(of.sums.end_thread(mode).1));
+        }
+        let unions = threads.iter().any(|thread| thread.number != 0).then(|| {
+            let stretches = self.selections.iter().map(|of| of.selection.stretches.as_slice());
+            let stretches: Vec<_> = stretches.collect();
+            union_over_threads(trace, time, &stretches, &self.functions, self.mode)
+        });
+        let passes = self.selections.into_iter().enumerate().map(|(index, of)| {
+            let OfSelection { selection, sums, main, threads, .. } = of;
+            let main = main.unwrap_or_default();
+            let stretches = selection.stretches.iter();
+            RankPass {
+                elapsed_ticks: stretches.map(|(begin, end)| end - begin).sum(),
+                compute_ticks: unions.as_ref().map_or(main.useful, |unions| unions[index]),
+                mpi_ticks: main.mpi,
+                tool_ticks: main.tool,
+                other_ticks: main.other,
+                polls: sums.polls,
+                flops: sums.flops,
+                absurd_flops: sums.absurd_flops,
+                failed: sums.failed.clone(),
+                calls: sums.into_calls(),
+                threads,
+            }
+        });
+        passes.collect()
+    }
+}
