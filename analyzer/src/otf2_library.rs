@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 
 /// Variable that names the library's file where it lies somewhere else.
-pub const LIBRARY_VARIABLE: &str = "GAMMACHI_OTF2_LIBRARY";
+pub const LIBRARY_VARIABLE: &str = trace_format::settings::OTF2_LIBRARY.name;
 
 /// An object of the library.
 pub type Object = *mut c_void;

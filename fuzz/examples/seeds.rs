@@ -25,7 +25,9 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1);
     let folder = arguments.next().ok_or("usage: seeds FOLDER RUN-DIRECTORY…")?;
     let folder = Path::new(&folder);
-    write(folder, "environment", "plain", b"/tmp/run\x001\0blas\0N=20000,NB=80\x0050\x0010,-3.5")?;
+    // Values in the order of the table of variables.
+    let values = "/tmp/run||1|blas|0|flops|64M|last|N=20000,NB=80|50|2.5|3|||||10,-3.5|n7";
+    write(folder, "environment", "plain", values.replace('|', "\0").as_bytes())?;
     write(
         folder,
         "header",

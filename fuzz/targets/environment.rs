@@ -5,32 +5,25 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use libfuzzer_sys::fuzz_target;
-
-#[allow(dead_code)] // The recorder uses more of it than this target.
-#[path = "../../pmpi-shim/src/settings.rs"]
-mod settings;
-
-const NAMES: [&str; 8] = [
-    "GAMMACHI_OUT",
-    "GAMMACHI_LEVEL",
-    "GAMMACHI_COMPUTE",
-    "GAMMACHI_PARAMS",
-    "GAMMACHI_CLOCK_ROUNDS",
-    "GAMMACHI_TEST_CLOCK",
-    "GAMMACHI_MAX_BYTES",
-    "GAMMACHI_KEEP",
-];
+use trace_format::settings::{FromEnv, RecordingOptions, TEST_CLOCK, TestClock, VARIABLES};
 
 fuzz_target!(|data: &[u8]| {
-    let mut values = data.split(|byte| *byte == 0);
-    for name in NAMES {
-        // SAFETY: the fuzzer calls on one thread, and nothing else reads the environment meanwhile.
-        unsafe { std::env::set_var(name, OsStr::from_bytes(values.next().unwrap_or_default())) };
+    let values: Vec<&[u8]> = data.split(|byte| *byte == 0).collect();
+    let lookup = |name: &str| {
+        let index = VARIABLES.iter().position(|variable| variable.name == name)?;
+        values.get(index).map(|value| OsStr::from_bytes(value).to_owned())
+    };
+    let FromEnv { options, errors } = RecordingOptions::from_env(lookup);
+    assert!(options.level <= 2 && options.clock.rounds >= 1);
+    for error in &errors {
+        assert!(!error.with_fallback().contains('\n'));
     }
-    let settings = settings::Settings::read();
-    assert!(settings.level <= 2 && settings.clock_rounds >= 1);
-    assert!(settings.complaints.len() <= NAMES.len());
-    let _ = settings::test_clock();
+    let _ = TEST_CLOCK.parsed(lookup, str::parse::<TestClock>);
+    let written = options.to_env();
+    let again = RecordingOptions::from_env(|name| {
+        written.iter().find(|(other, _)| *other == name).map(|(_, value)| value.clone())
+    });
+    assert_eq!(again, FromEnv { options, errors: Vec::new() });
     if let Ok(name) = std::str::from_utf8(data) {
         assert!(!trace_format::environment::is_kept(name) || !name.contains("TOKEN"));
     }

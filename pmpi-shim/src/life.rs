@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use trace_format::functions;
 use trace_format::header::{ClockAnchor, Definition, FileHeader, Phase};
 use trace_format::layout::*;
+use trace_format::settings::OUT;
 
 use crate::abi;
 use crate::agreement::{self, Company, number_list};
@@ -33,7 +34,7 @@ use crate::real_entry::OwnWork;
 use crate::region;
 use crate::run_id::{self, RUN_ID_BYTES, RunId};
 use crate::say::say;
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::stage;
 use crate::thread_block::{ThreadBlock, thread_block};
 use crate::totals;
@@ -88,8 +89,8 @@ pub fn claim_start() -> Option<ClockAnchor> {
     STATE.compare_exchange(UNSTARTED, STARTING, Relaxed, Relaxed).ok()?;
     let _own = OwnWork::begin();
     catch_unwind(|| {
-        presence::announce(crate::settings::out().as_deref());
-        counter::choose(crate::settings::test_clock());
+        presence::announce(settings::out().as_deref());
+        counter::choose(settings::test_clock());
         // SAFETY: the calling thread's own block.
         unsafe { (*thread_block()).counter_slow = u32::from(counter::is_slow()) };
         counter::anchor()
@@ -163,7 +164,7 @@ unsafe fn try_start(
 ) -> Result<(), Option<String>> {
     // MPI_Init has loaded plug-ins; at the first call it would be the program's time.
     weak_references::repair();
-    let settings = Settings::read();
+    let (settings, complaints) = settings::read();
     let library = MpiLibrary::detect();
     // Wrappers read handles by these also where nothing is recorded.
     abi::set(library.family, library.request_null(), library.datatype_null());
@@ -172,7 +173,7 @@ unsafe fn try_start(
         Some("this MPI library is unknown and its launcher does not tell the rank".to_owned())
     })?;
     if rank == 0 {
-        for complaint in &settings.complaints {
+        for complaint in &complaints {
             say(complaint);
         }
     }
@@ -184,8 +185,8 @@ unsafe fn try_start(
         (rank, size),
         number,
         &company,
-        settings.clock_rounds,
-        (settings.clock_deadline_s, settings.finalize_deadline_s),
+        settings.clock.rounds,
+        (settings.clock.exchange_deadline_s(), settings.clock.finalize_deadline_s()),
     );
     if let (Company::Some(members), true, true) =
         (&company, rank == company.root(), exchanger.is_some())
@@ -232,7 +233,7 @@ unsafe fn try_start(
     });
     let measured = kept.as_ref().and_then(|e| e.measure_at_init());
     if let Some(exchanger) = kept.as_ref() {
-        clock_schedule::begin(exchanger, settings.clock_every_s);
+        clock_schedule::begin(exchanger, settings.clock.every_s);
     }
     drop(kept);
     let described = opened.and_then(|()| {
@@ -261,8 +262,8 @@ unsafe fn try_start(
     }
     // SAFETY: a handler without arguments.
     unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
-    compute::set_mode(&settings.compute, settings.flops);
-    region::choose(&settings.compute);
+    compute::set_mode(settings.compute.as_str(), settings.flops);
+    region::choose(settings.compute.as_str());
     counters::open(&settings.counters);
     // SAFETY: the calling thread's block, whose window was opened above.
     unsafe {
@@ -312,9 +313,10 @@ fn agree_on_place(
     let decides = rank == company.root();
     let Some(exchanger) = exchanger else {
         let Some(out) = settings.out.clone() else {
-            let advice = "GAMMACHI_OUT must name the run directory under an MPI library that this \
-                          version does not know";
-            return Place::Refused(advice.to_owned());
+            return Place::Refused(format!(
+                "{} must name the run directory under an MPI library that this version does not know",
+                OUT.name
+            ));
         };
         return match decides {
             true => make_place(settings, &out, rank, run_id::apart()),
@@ -431,7 +433,7 @@ fn write_identity(
         mpi_version: library.standard,
         thread_level: library.thread_level(),
         counter_invariant: counter::is_invariant(),
-        compute: settings.compute.clone(),
+        compute: settings.compute.to_string(),
         parameters: settings.parameters.clone(),
         affinity: machine::affinity(),
         numa_node: machine::core_and_node().1,

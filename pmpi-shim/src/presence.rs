@@ -6,7 +6,7 @@
 //! of local ranks that the launcher tells is waited for, [`PATIENCE`] long.)
 //!
 //! On a host the mark is a socket of an abstract name: no file, and gone with its process. Between
-//! hosts it is a promise of the launcher's ([`EVERY_RANK`]), or a file beside the run directory.
+//! hosts it is a promise of the launcher's ([`is_every_rank`]), or a file beside the run directory.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -17,9 +17,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::file_space::move_up;
+use crate::settings::is_every_rank;
 
-/// Set by `gammachi run` where it has seen to it that every rank of every host loads the recorder.
-const EVERY_RANK: &str = "GAMMACHI_EVERY_RANK";
 /// Time that local ranks get beyond MPI_Init to leave their mark.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -147,7 +146,7 @@ pub fn announce(out: Option<&Path>) {
     let socket = SocketAddr::from_abstract_name(name).and_then(|a| UnixDatagram::bind_addr(&a));
     let Ok(socket) = socket else { return };
     let socket = out_of_the_way(socket);
-    let file = (rank == 0 && !is_one_host() && text(EVERY_RANK).is_none())
+    let file = (rank == 0 && !is_one_host() && !is_every_rank())
         .then(|| starting_file(out))
         .flatten()
         .filter(|file| {
@@ -212,9 +211,7 @@ pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
     };
     let one_host = is_one_host();
     let rank_zero = local.first() == Some(&0)
-        || !one_host
-            && (text(EVERY_RANK).is_some()
-                || starting_file(out).is_some_and(|file| is_fresh(&file)));
+        || !one_host && (is_every_rank() || starting_file(out).is_some_and(|file| is_fresh(&file)));
     Presence { local, rank_zero, one_host }
 }
 

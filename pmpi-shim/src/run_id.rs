@@ -5,13 +5,15 @@ use std::ffi::OsString;
 use trace_format::run_id::{COMMAND_BYTES, digest, of_command};
 pub use trace_format::run_id::{RUN_ID_BYTES, RunId};
 
+use crate::settings;
+
 /// An id that no other run has: for one rank to make and tell the others.
 pub fn fresh() -> RunId {
     // The kernel's own; getrandom() is younger than the oldest C library that this one runs with.
     let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
     let mut id = u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes();
-    let command = command();
+    let command = settings::run_id();
     if !command.is_empty() {
         // The half that goes has the fixed digits of a UUID; the one that stays is random but for two bits.
         id[..COMMAND_BYTES].copy_from_slice(&of_command(command.as_encoded_bytes()));
@@ -19,15 +21,11 @@ pub fn fresh() -> RunId {
     id
 }
 
-fn command() -> OsString {
-    std::env::var_os("GAMMACHI_RUN_ID").unwrap_or_default()
-}
-
 /// The id of ranks that cannot tell each other one: from what `gammachi run` and the launcher have told
 /// all of them alike; zeros where that does not tell this job from others.
 pub fn apart() -> RunId {
     let names = ["PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"];
-    from_names(&command(), &names.map(|name| std::env::var_os(name).unwrap_or_default()))
+    from_names(&settings::run_id(), &names.map(|name| std::env::var_os(name).unwrap_or_default()))
 }
 
 fn from_names(command: &OsString, launcher: &[OsString; 3]) -> RunId {

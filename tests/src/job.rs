@@ -197,7 +197,7 @@ impl Job {
         let mut preload = self.before.clone();
         if let Some(out) = out {
             preload.push(library_for(self.mpi));
-            command.env("GAMMACHI_OUT", out);
+            command.env(trace_format::settings::OUT.name, out);
         }
         preload.extend(self.after.iter().cloned());
         let preload: Vec<String> = preload.iter().map(|path| path.display().to_string()).collect();

@@ -160,7 +160,7 @@ under_both! {
 
 #[test]
 fn the_command_refuses_what_is_no_counter() {
-    for (wrong, says) in [("bytes", "no built-in choice"), ("a=cache:1", "is no event")] {
+    for (wrong, says) in [("bytes", "no built-in choice"), ("a=cache:1", "is not an event")] {
         let output = std::process::Command::new(command())
             .args(["run", "--counters", wrong, "--", "true"])
             .env_remove("GAMMACHI_COUNTERS")

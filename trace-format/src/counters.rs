@@ -5,6 +5,9 @@
 //! the kernel takes, and sentences for what it refuses. Nothing here makes a system call.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::settings::values::is_identifier;
 
 /// Counters that one run may ask for.
 pub const MOST_COUNTERS: usize = 8;
@@ -56,54 +59,87 @@ pub struct Processor {
     pub model: u32,
 }
 
+/// Why a text is no list of counters.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CounterError {
+    /// More than [`MOST_COUNTERS`].
+    #[error("at most {MOST_COUNTERS} counters can be read, these are more")]
+    TooMany,
+    /// Two counters of one name.
+    #[error("the counter {0} is named twice")]
+    Twice(String),
+    /// A name alone, and not [`FLOPS`].
+    #[error(
+        "{0:?} has no built-in choice (only {FLOPS} has); write NAME=TYPE:CONFIG, such as faults=software:2"
+    )]
+    NoChoice(String),
+    /// A name that is no C identifier.
+    #[error("the name {0:?} must be of letters, digits and '_' and not begin with a digit")]
+    Name(String),
+    /// A counter adds up more than [`MOST_EVENTS`].
+    #[error("{0} adds up more than {MOST_EVENTS} events")]
+    TooManyEvents(String),
+    /// What is added up is no event.
+    #[error(
+        "{0:?} is not an event; write TYPE:CONFIG or TYPE:CONFIG*WEIGHT, where TYPE is raw, hardware, software or \
+         a number, CONFIG a number, WEIGHT a whole number from 1 on, such as raw:0x1c7*2"
+    )]
+    Event(String),
+}
+
 /// Reads `flops`, or `NAME=TYPE:CONFIG[*WEIGHT][+TYPE:CONFIG…]`; several with commas between.
 ///
 /// # Errors
 /// What is wrong, and what to write.
-pub fn parse(text: &str) -> Result<Vec<CounterRequest>, String> {
+pub fn parse(text: &str) -> Result<Vec<CounterRequest>, CounterError> {
     let requests: Vec<CounterRequest> = text.split(',').map(request).collect::<Result<_, _>>()?;
     if requests.len() > MOST_COUNTERS {
-        return Err(format!("at most {MOST_COUNTERS} counters can be read, these are more"));
+        return Err(CounterError::TooMany);
     }
     for (index, request) in requests.iter().enumerate() {
         if requests[..index].iter().any(|other| other.name == request.name) {
-            return Err(format!("the counter {} is named twice", request.name));
+            return Err(CounterError::Twice(request.name.clone()));
         }
     }
     Ok(requests)
 }
 
-fn request(text: &str) -> Result<CounterRequest, String> {
+/// The text that [`parse`] reads.
+pub fn join(requests: &[CounterRequest]) -> String {
+    let event = |event: &CounterEvent| {
+        let named = KINDS.iter().find(|(_, number)| *number == event.kind);
+        let kind = named.map_or_else(|| event.kind.to_string(), |(name, _)| (*name).to_owned());
+        format!("{kind}:{:#x}*{}", event.config, event.weight)
+    };
+    let request = |request: &CounterRequest| match &request.events {
+        None => request.name.clone(),
+        Some(events) => {
+            let events: Vec<String> = events.iter().map(event).collect();
+            format!("{}={}", request.name, events.join("+"))
+        }
+    };
+    requests.iter().map(request).collect::<Vec<_>>().join(",")
+}
+
+fn request(text: &str) -> Result<CounterRequest, CounterError> {
     let Some((name, sum)) = text.split_once('=') else {
         return match text {
             FLOPS => Ok(CounterRequest { name: FLOPS.into(), events: None }),
-            _ => Err(format!(
-                "{text:?} has no built-in choice (only {FLOPS} has); write NAME=TYPE:CONFIG, such as \
-                 faults=software:2"
-            )),
+            _ => Err(CounterError::NoChoice(text.to_owned())),
         };
     };
-    let mut letters = name.chars();
-    let first = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    if !first || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(format!(
-            "the name {name:?} must be of letters, digits and '_' and not begin with a digit"
-        ));
+    if !is_identifier(name) {
+        return Err(CounterError::Name(name.to_owned()));
     }
     let events: Vec<CounterEvent> = sum.split('+').map(event).collect::<Result<_, _>>()?;
     if events.len() > MOST_EVENTS {
-        return Err(format!("{name} adds up more than {MOST_EVENTS} events"));
+        return Err(CounterError::TooManyEvents(name.to_owned()));
     }
     Ok(CounterRequest { name: name.to_owned(), events: Some(events) })
 }
 
-fn event(text: &str) -> Result<CounterEvent, String> {
-    let wrong = || {
-        format!(
-            "{text:?} is no event; write TYPE:CONFIG or TYPE:CONFIG*WEIGHT, where TYPE is raw, hardware, \
-             software or a number, CONFIG a number, WEIGHT a whole number from 1 on, such as raw:0x1c7*2"
-        )
-    };
+fn event(text: &str) -> Result<CounterEvent, CounterError> {
+    let wrong = || CounterError::Event(text.to_owned());
     let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
     let (config, weight) = rest.split_once('*').unwrap_or((rest, "1"));
     let named = KINDS.iter().find(|(name, _)| *name == kind).map(|(_, number)| *number);
@@ -286,6 +322,8 @@ mod tests {
         let names: Vec<String> =
             parse("flops,a=raw:1,b=raw:2").unwrap().into_iter().map(|one| one.name).collect();
         assert_eq!(names, ["flops", "a", "b"]);
+        let all = parse("flops,a=raw:0x1c7+23:4*2").unwrap();
+        assert_eq!(parse(&join(&all)), Ok(all));
     }
 
     #[test]
@@ -297,23 +335,23 @@ mod tests {
             ("=raw:1", "name"),
             ("1a=raw:1", "name"),
             ("a b=raw:1", "name"),
-            ("a=", "no event"),
-            ("a=raw", "no event"),
-            ("a=raw:", "no event"),
-            ("a=raw:0x", "no event"),
-            ("a=raw:+1", "no event"),
-            ("a=cache:1", "no event"),
-            ("a=raw:-1", "no event"),
-            ("a=raw:1*0", "no event"),
-            ("a=raw:1*1.5", "no event"),
-            ("a=raw:1+", "no event"),
-            ("a=4294967296:1", "no event"),
+            ("a=", "not an event"),
+            ("a=raw", "not an event"),
+            ("a=raw:", "not an event"),
+            ("a=raw:0x", "not an event"),
+            ("a=raw:+1", "not an event"),
+            ("a=cache:1", "not an event"),
+            ("a=raw:-1", "not an event"),
+            ("a=raw:1*0", "not an event"),
+            ("a=raw:1*1.5", "not an event"),
+            ("a=raw:1+", "not an event"),
+            ("a=4294967296:1", "not an event"),
             ("a=raw:1,a=raw:2", "twice"),
             ("flops,flops=raw:2", "twice"),
             ("a=1:1+1:1+1:1+1:1+1:1+1:1+1:1+1:1+1:1", "more than 8 events"),
             ("a=1:1,b=1:1,c=1:1,d=1:1,e=1:1,f=1:1,g=1:1,h=1:1,i=1:1", "at most 8 counters"),
         ] {
-            let error = parse(wrong).expect_err(wrong);
+            let error = parse(wrong).expect_err(wrong).to_string();
             assert!(error.contains(says), "{wrong:?}: {error}");
         }
     }

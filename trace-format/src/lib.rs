@@ -8,6 +8,8 @@
 //!
 //! [`clock_estimate`] is what a clock exchange's numbers are: both sides compute with it.
 //!
+//! [`settings`] are the environment variables between command and recorder.
+//!
 //! Everything is little-endian. Nothing here knows an MPI library.
 //!
 //! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: a damaged
@@ -34,6 +36,7 @@ pub mod procedures;
 #[cfg(feature = "reader")]
 pub mod reader;
 pub mod run_id;
+pub mod settings;
 pub mod totals;
 #[cfg(feature = "writer")]
 pub mod writer;

@@ -37,7 +37,7 @@ pub struct ClockArguments {
     pub trials: u64,
 
     /// Measure a second time after so many seconds and tell how the clocks drift
-    #[arg(long, value_name = "SECONDS", value_parser = super::recording_options::parse_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub drift: Option<f64>,
 
     /// Keep the result (JSON) in a file, for `gammachi report --clock`
@@ -104,6 +104,14 @@ pub fn clock(arguments: &ClockArguments) -> Result<(), CommandError> {
         write(path, &figure(&calibration))?;
     }
     print(&if arguments.json { json()? } else { screen(&calibration) })
+}
+
+/// Reads a number of seconds above 0.
+fn parse_seconds(text: &str) -> Result<f64, &'static str> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(seconds),
+        _ => Err("write a number of seconds above 0, such as 60"),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {

@@ -7,11 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use clap::Args;
+use trace_format::settings::OUT;
 
 use super::CommandError;
 use super::library_path::library_path;
-use super::recorder_environment::{GAMMACHI_OUT, LD_PRELOAD, preload};
-use super::recording_options::RecordingOptions;
+use super::recorder_environment::{LD_PRELOAD, preload};
+use super::recording_options::RecordingArguments;
 use super::run::cannot_start;
 
 /// Sets the recorder's environment and becomes the program.
@@ -26,7 +27,7 @@ use super::run::cannot_start;
     srun gammachi exec --out $SCRATCH/app-$SLURM_JOB_ID.gammachi -- ./app input.dat")]
 pub struct ExecArguments {
     #[command(flatten)]
-    options: RecordingOptions,
+    options: RecordingArguments,
 
     /// Program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
@@ -39,16 +40,15 @@ pub struct ExecArguments {
 /// Wrong usage; no recorder; a program that cannot be started (127 or 126).
 pub fn exec(arguments: &ExecArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
-    let given = arguments.options.given()?;
+    let given = arguments.options.decide()?.given;
     let library = library_path()?;
-    let preload =
-        preload(&library, env::var_os(LD_PRELOAD).as_deref()).map_err(CommandError::failed)?;
+    let preload = preload(&library, env::var_os(LD_PRELOAD).as_deref())?;
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).envs(given).env(LD_PRELOAD, preload);
     if let Some(out) = &arguments.options.out {
         let path = std::path::absolute(out)
             .map_err(|error| CommandError::usage(format!("--out {}: {error}", out.display())))?;
-        command.env(GAMMACHI_OUT, path);
+        command.env(OUT.name, path);
     }
     let error = command.exec();
     Err(cannot_start(&words[0], &error))

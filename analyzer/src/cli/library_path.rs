@@ -4,8 +4,9 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use trace_format::settings;
+
 use super::CommandError;
-use super::recorder_environment::GAMMACHI_LIBRARY;
 
 /// File name of the recorder.
 pub const LIBRARY: &str = "libgammachi.so";
@@ -17,7 +18,7 @@ pub const LIBRARY: &str = "libgammachi.so";
 /// Wrong usage when the variable names no file; failed, with all places looked at, when there is
 /// none anywhere.
 pub fn library_path() -> Result<PathBuf, CommandError> {
-    let named = env::var_os(GAMMACHI_LIBRARY).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let named = settings::LIBRARY.value(|name| env::var_os(name)).map(PathBuf::from);
     find(named.as_deref(), env::current_exe().ok().as_deref())
 }
 
@@ -28,7 +29,8 @@ fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, Comm
             return Ok(path);
         }
         return Err(CommandError::usage(format!(
-            "{GAMMACHI_LIBRARY}={} is not a file; name {LIBRARY} there, or unset it",
+            "{}={} is not a file; name {LIBRARY} there, or unset it",
+            settings::LIBRARY.name,
             named.display()
         )));
     }
@@ -38,9 +40,10 @@ fn find(named: Option<&Path>, executable: Option<&Path>) -> Result<PathBuf, Comm
     }
     let places: Vec<String> = places.iter().map(|place| format!("  {}", place.display())).collect();
     Err(CommandError::failed(format!(
-        "the recorder {LIBRARY} was not found; looked at\n{}\nset {GAMMACHI_LIBRARY} to its path, \
+        "the recorder {LIBRARY} was not found; looked at\n{}\nset {} to its path, \
          or install it beside the command",
-        places.join("\n")
+        places.join("\n"),
+        settings::LIBRARY.name
     )))
 }
 

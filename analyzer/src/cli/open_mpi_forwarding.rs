@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn variables() -> Vec<(String, OsString)> {
-        [("LD_PRELOAD", "/l.so"), ("GAMMACHI_OUT", "/a;b")]
+        [("LD_PRELOAD", "/l.so"), ("OUT", "/a;b")]
             .map(|(name, value)| (name.to_owned(), value.into()))
             .into()
     }
@@ -152,7 +152,7 @@ mod tests {
     fn the_list_is_set_for_a_launcher_in_sight() {
         let (words, list) = told("env A=1 mpirun -n 2 ./app", Inherited::default());
         assert_eq!(words, "env A=1 mpirun -n 2 ./app");
-        assert_eq!(list.unwrap(), "LD_PRELOAD;GAMMACHI_OUT");
+        assert_eq!(list.unwrap(), "LD_PRELOAD;OUT");
         assert_eq!(told("./job.sh", Inherited::default()).1, None);
         assert_eq!(told("srun -n 2 ./app", Inherited::default()).1, None);
     }
@@ -160,12 +160,12 @@ mod tests {
     #[test]
     fn the_users_list_is_kept() {
         let mine = Inherited { env_list: Some(OsStr::new("A;B=1")), delimiter: None };
-        assert_eq!(told("mpirun ./app", mine).1.unwrap(), "A;B=1;LD_PRELOAD;GAMMACHI_OUT");
+        assert_eq!(told("mpirun ./app", mine).1.unwrap(), "A;B=1;LD_PRELOAD;OUT");
         let mine = Inherited { env_list: Some(OsStr::new("A")), delimiter: Some(OsStr::new("+")) };
-        assert_eq!(told("mpirun ./app", mine).1.unwrap(), "A+LD_PRELOAD+GAMMACHI_OUT");
+        assert_eq!(told("mpirun ./app", mine).1.unwrap(), "A+LD_PRELOAD+OUT");
         assert_eq!(
             told("mpirun --mca mca_base_env_list A ./app", Inherited::default()),
-            ("mpirun --mca mca_base_env_list A;LD_PRELOAD;GAMMACHI_OUT ./app".into(), None)
+            ("mpirun --mca mca_base_env_list A;LD_PRELOAD;OUT ./app".into(), None)
         );
     }
 
@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(
             told("time mpirun -n 1 -x A ./a : -n 1 ./b", Inherited::default()),
             (
-                "time mpirun -x LD_PRELOAD -x GAMMACHI_OUT -n 1 -x A ./a : -x LD_PRELOAD \
-                 -x GAMMACHI_OUT -n 1 ./b"
+                "time mpirun -x LD_PRELOAD -x OUT -n 1 -x A ./a : -x LD_PRELOAD \
+                 -x OUT -n 1 ./b"
                     .into(),
                 None
             )
@@ -197,6 +197,6 @@ mod tests {
         let words = ["mpirun", "./app", "-x"].map(OsString::from);
         let told = forward(&words, Some(0), &variables(), Inherited::default(), |_| false);
         assert_eq!(told.words, words);
-        assert_eq!(told.env_list.unwrap(), "LD_PRELOAD;GAMMACHI_OUT");
+        assert_eq!(told.env_list.unwrap(), "LD_PRELOAD;OUT");
     }
 }

@@ -1,66 +1,45 @@
-//! What the recorder reads from its environment.
+//! How the recorder gets into a program, and which of the environment's variables go with it.
 //!
-//! In: the recorder's path, the run directory, the options, and the environment as inherited. Out:
-//! the variables to set for the measured program. These names are the whole contract between the
-//! command and `libgammachi.so`.
+//! The variables that the recorder reads are those of [`trace_format::settings`].
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use trace_format::settings::{self, LIBRARY};
+
+use super::CommandError;
 
 /// The dynamic linker's list of libraries to load first; ours goes before those the user has.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
-/// Absolute path of the run directory. Where it is unset the recorder itself picks
-/// `./NAME-DATE.gammachi`.
-pub const GAMMACHI_OUT: &str = "GAMMACHI_OUT";
-/// Node-local directory that rank files lie in until MPI is finalized.
-pub const GAMMACHI_STAGE: &str = "GAMMACHI_STAGE";
-/// Detail level: 0, 1 or 2.
-pub const GAMMACHI_LEVEL: &str = "GAMMACHI_LEVEL";
-/// What counts as computation: `outside`, `blas` or `regions`.
-pub const GAMMACHI_COMPUTE: &str = "GAMMACHI_COMPUTE";
-/// Whether interposed compute functions are recorded for their operations, whatever counts as computation.
-pub const GAMMACHI_FLOPS: &str = "GAMMACHI_FLOPS";
-/// Counters of processor and kernel to read: [`trace_format::counters::parse`].
-pub const GAMMACHI_COUNTERS: &str = "GAMMACHI_COUNTERS";
-/// Which events stay one by one where there are too many: `first`, `last` or `totals`.
-pub const GAMMACHI_KEEP: &str = "GAMMACHI_KEEP";
-/// Bytes of a rank's file beyond which events become totals; 0: no limit.
-pub const GAMMACHI_MAX_BYTES: &str = "GAMMACHI_MAX_BYTES";
-/// Parameters of the run: `N=20000,NB=80`. Names are C identifiers; values hold no comma, no
-/// semicolon and no control character.
-pub const GAMMACHI_PARAMS: &str = "GAMMACHI_PARAMS";
-/// Two-way clock exchanges a pair of ranks, at least: a whole number from 1 on.
-pub const GAMMACHI_CLOCK_ROUNDS: &str = "GAMMACHI_CLOCK_ROUNDS";
-/// Seconds between clock exchanges during the run.
-pub const GAMMACHI_CLOCK_EVERY: &str = "GAMMACHI_CLOCK_EVERY";
-/// 32 hexadecimal digits, the same for all ranks of a run.
-pub const GAMMACHI_RUN_ID: &str = "GAMMACHI_RUN_ID";
-/// Set where every rank of every host is told to load the recorder, so that they may expect each
-/// other.
-pub const GAMMACHI_EVERY_RANK: &str = "GAMMACHI_EVERY_RANK";
-/// Read by the command, not by the recorder: path of `libgammachi.so`.
-pub const GAMMACHI_LIBRARY: &str = "GAMMACHI_LIBRARY";
 
 /// A variable and its value.
 pub type Variable = (&'static str, OsString);
 
+/// The dynamic linker separates by colon and by blank, and there is no way to quote one.
+#[derive(Debug, PartialEq, Eq, Error)]
+#[error(
+    "{}: the dynamic linker cannot preload a library whose path holds a colon or a blank; copy it \
+     elsewhere and name it in {}", .0.display(), LIBRARY.name
+)]
+pub struct PreloadError(PathBuf);
+
+impl From<PreloadError> for CommandError {
+    fn from(error: PreloadError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
 /// The value of `LD_PRELOAD` that loads the recorder first and keeps what the user has.
 ///
-/// The dynamic linker separates by colon and by blank; so it cannot load a library whose path holds
-/// either, and there is no way to quote one.
-///
 /// # Errors
-/// The path holds a colon or a blank; the message says what to do.
-pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, String> {
+/// The path holds a colon or a blank.
+pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, PreloadError> {
     let ours = library.as_os_str().as_bytes();
     let separates = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
     if ours.iter().any(separates) {
-        return Err(format!(
-            "{}: the dynamic linker cannot preload a library whose path holds a colon or a blank; \
-             copy it elsewhere and name it in {GAMMACHI_LIBRARY}",
-            library.display()
-        ));
+        return Err(PreloadError(library.to_owned()));
     }
     let mut list = ours.to_vec();
     let inherited = inherited.map(OsStr::as_bytes).unwrap_or_default();
@@ -71,41 +50,16 @@ pub fn preload(library: &Path, inherited: Option<&OsStr>) -> Result<OsString, St
     Ok(OsString::from_vec(list))
 }
 
-/// The value of [`GAMMACHI_PARAMS`].
-pub fn join_params(params: &[(String, String)]) -> String {
-    let pairs: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    pairs.join(",")
-}
-
-/// The pairs that an inherited [`GAMMACHI_PARAMS`] holds.
-///
-/// # Errors
-/// The first pair that is none, with the reason.
-pub fn split_params(text: &str) -> Result<Vec<(String, String)>, String> {
-    text.split(',').filter(|pair| !pair.is_empty()).map(parse_param).collect()
-}
-
-/// Reads one `NAME=VALUE`.
-///
-/// # Errors
-/// Why it is none, with advice.
-pub fn parse_param(text: &str) -> Result<(String, String), String> {
-    let Some((name, value)) = text.split_once('=') else {
-        return Err("it has no '='; write NAME=VALUE, such as N=20000".into());
-    };
-    let mut letters = name.chars();
-    let first = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-    if !first || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(format!(
-            "the name {name:?} must be of letters, digits and '_' and not begin with a digit"
-        ));
-    }
-    if value.chars().any(|c| c == ',' || c == ';' || c.is_control()) {
-        return Err(format!(
-            "the value of {name} may hold no comma, no semicolon and no control character"
-        ));
-    }
-    Ok((name.to_owned(), value.to_owned()))
+/// What ranks on other hosts need: what the command sets, and what else the user has set for them.
+pub fn forwarded(
+    ours: &[Variable],
+    inherited: impl Iterator<Item = (OsString, OsString)>,
+) -> Vec<(String, OsString)> {
+    let theirs = inherited.filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let theirs = theirs.filter(|(name, _)| {
+        settings::is_forwarded(name) && !ours.iter().any(|(own, _)| own == name)
+    });
+    ours.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).chain(theirs).collect()
 }
 
 /// Pairs with later ones of the same name in the place of earlier ones.
@@ -125,6 +79,8 @@ pub fn merge_params(
 
 #[cfg(test)]
 mod tests {
+    use trace_format::settings::{KEEP, LEVEL, OTF2_LIBRARY};
+
     use super::*;
 
     fn preloaded(inherited: &str) -> String {
@@ -147,27 +103,29 @@ mod tests {
 
     #[test]
     fn a_path_that_cannot_be_preloaded_is_refused() {
-        assert!(preload(Path::new("/my files/l.so"), None).unwrap_err().contains("blank"));
+        assert!(
+            preload(Path::new("/my files/l.so"), None).unwrap_err().to_string().contains("blank")
+        );
         assert!(preload(Path::new("/a:b/l.so"), None).is_err());
     }
 
     #[test]
-    fn params_are_pairs() {
-        assert_eq!(parse_param("N=20000").unwrap(), ("N".into(), "20000".into()));
-        assert_eq!(parse_param("_a1=x=y z").unwrap(), ("_a1".into(), "x=y z".into()));
-        assert_eq!(parse_param("empty=").unwrap(), ("empty".into(), String::new()));
-        for wrong in ["N", "=1", "1N=1", "N-B=1", "ä=1", "N=1,2", "N=1;2", "N=1\n", "N=\u{7f}"] {
-            assert!(parse_param(wrong).is_err(), "{wrong:?}");
-        }
+    fn later_params_take_the_place_of_earlier_ones() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let merged = merge_params(
+            vec![pair("N", "20000"), pair("NB", "80")],
+            [pair("NB", "96"), pair("P", "2")],
+        );
+        assert_eq!(merged, [pair("N", "20000"), pair("NB", "96"), pair("P", "2")]);
     }
 
     #[test]
-    fn params_survive_the_environment() {
-        let params = split_params("N=20000,NB=80").unwrap();
-        assert_eq!(join_params(&params), "N=20000,NB=80");
-        let merged = merge_params(params, [("NB".into(), "96".into()), ("P".into(), "2".into())]);
-        assert_eq!(join_params(&merged), "N=20000,NB=96,P=2");
-        assert!(split_params("").unwrap().is_empty());
-        assert!(split_params("N=1,oops").is_err());
+    fn only_what_ranks_read_is_forwarded() {
+        let ours = [(LEVEL.name, OsString::from("2"))];
+        let inherited =
+            [(LEVEL.name, "0"), (KEEP.name, "last"), ("HOME", "/"), (OTF2_LIBRARY.name, "/x")];
+        let inherited = inherited.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let forwarded = forwarded(&ours, inherited);
+        assert_eq!(forwarded, [(LEVEL.name.into(), "2".into()), (KEEP.name.into(), "last".into())]);
     }
 }

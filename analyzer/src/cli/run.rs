@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{self, ExitStatus, Stdio};
 
 use clap::Args;
+use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
 use super::CommandError;
 use super::child_signals::SignalGuard;
@@ -17,10 +18,8 @@ use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{self, Parts, base_name, find_executable, take_apart};
 use super::recordability::{likely_reasons, obstacle};
-use super::recorder_environment::{
-    GAMMACHI_EVERY_RANK, GAMMACHI_OUT, GAMMACHI_RUN_ID, LD_PRELOAD, Variable, preload,
-};
-use super::recording_options::{Recording, RecordingOptions};
+use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
+use super::recording_options::RecordingArguments;
 use super::run_directory::{self, RecordedJob, RunDirectory};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::{
@@ -42,7 +41,7 @@ use crate::trace::run_json::{
     program.")]
 pub struct RunArguments {
     #[command(flatten)]
-    options: RecordingOptions,
+    options: RecordingArguments,
 
     /// Launcher and its arguments, as they would be typed without gammachi
     #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
@@ -55,17 +54,16 @@ pub struct RunArguments {
 /// Wrong usage; no recorder; and every exit code of the program but 0, as [`CommandError::Exit`].
 pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let words = &arguments.command;
-    let recording = arguments.options.decide()?;
+    let mut recording = arguments.options.decide()?;
     let library = library_path()?;
-    let preload =
-        preload(&library, env::var_os(LD_PRELOAD).as_deref()).map_err(CommandError::failed)?;
+    let preload = preload(&library, env::var_os(LD_PRELOAD).as_deref())?;
     find_executable(&words[0]).map_err(|error| cannot_start(&words[0], &error))?;
     let parts = take_apart(words, |word| find_executable(word).is_ok());
 
     let named_after = parts.program.or(parts.launcher).map_or(&words[0], |at| &words[at]);
     let prepared =
         run_directory::prepare(arguments.options.out.as_deref(), base_name(named_after))?;
-    let mut run_json = describe(words, parts, &library, &recording);
+    let mut run_json = describe(words, parts, &library, &recording.options);
     let recorded = prepared.and_then(|directory| match run_json.write(&directory.path) {
         Ok(()) => Ok(directory),
         Err(error) => {
@@ -76,13 +74,13 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
 
     match recorded {
         Ok(directory) => {
+            recording.options.out = Some(directory.path.clone());
             let mut variables = recording.variables();
             variables.push((LD_PRELOAD, preload));
-            variables.push((GAMMACHI_OUT, directory.path.clone().into()));
             let id = fresh_run_id();
-            variables.push((GAMMACHI_RUN_ID, id.clone().into()));
+            variables.push((RUN_ID.name, id.clone().into()));
             if parts.launcher.is_some() {
-                variables.push((GAMMACHI_EVERY_RANK, "1".into()));
+                variables.push((EVERY_RANK.name, "1".into()));
             }
             let hopeless = say_obstacles(words, parts);
             run_recorded(words, parts, variables, (&directory, &id), &mut run_json, hopeless)
@@ -90,7 +88,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
         Err(reason) => {
             say(&format!("nothing will be recorded: {reason}; the program runs without it"));
             let mut command = process::Command::new(&words[0]);
-            command.args(&words[1..]).env_remove(GAMMACHI_OUT);
+            command.args(&words[1..]).env_remove(OUT.name);
             pass_on(execute(&words[0], &mut command)?)
         }
     }
@@ -104,7 +102,7 @@ fn run_recorded(
     run_json: &mut RunJson,
     hopeless: bool,
 ) -> Result<(), CommandError> {
-    let forwarded = forwarded(&variables);
+    let forwarded = forwarded(&variables, env::vars_os());
     let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
     let inherited = Inherited { env_list: env_list.as_deref(), delimiter: delimiter.as_deref() };
     let told =
@@ -151,16 +149,6 @@ fn fresh_run_id() -> String {
     text.chars().filter(char::is_ascii_hexdigit).collect()
 }
 
-/// What ranks on other hosts need: ours, and what else the user has set for the recorder.
-fn forwarded(variables: &[Variable]) -> Vec<(String, OsString)> {
-    let ours = variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-    let theirs = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-    let theirs = theirs.filter(|(name, _)| {
-        name.starts_with("GAMMACHI_") && !variables.iter().any(|(ours, _)| ours == name)
-    });
-    ours.chain(theirs).collect()
-}
-
 /// Completes `run.json` wherever ranks were recorded and says where that is.
 ///
 /// `why` is asked where nothing was recorded, and gives nothing where that has been said.
@@ -195,7 +183,12 @@ fn place(job: &RecordedJob) -> String {
     format!("{} ({ranks})", job.shown.display())
 }
 
-fn describe(words: &[OsString], parts: Parts, library: &Path, recording: &Recording) -> RunJson {
+fn describe(
+    words: &[OsString],
+    parts: Parts,
+    library: &Path,
+    recording: &RecordingOptions,
+) -> RunJson {
     let text = |word: &OsStr| word.to_string_lossy().into_owned();
     let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
     let program = program.and_then(|path| std::path::absolute(path).ok());
@@ -213,8 +206,8 @@ fn describe(words: &[OsString], parts: Parts, library: &Path, recording: &Record
         host: host_name(),
         library: text(library.as_os_str()),
         level: recording.level,
-        compute: recording.compute.clone(),
-        params: Params(recording.params.clone()),
+        compute: recording.compute.to_string(),
+        params: Params(recording.parameters.clone()),
         start: Instant::now(),
         end: None,
         duration_s: None,

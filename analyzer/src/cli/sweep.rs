@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use trace_format::private_directory;
+use trace_format::settings::{Computation, LEVEL, RecordingOptions, values};
 
 use super::child_signals::SignalGuard;
 use super::error::{CommandError, print, say};
 use super::observed::{Observed, observe};
-use super::recording_options::{COMPUTE_KINDS, DEFAULT_LEVEL};
 use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
 use crate::present::study::{Row, study_table};
 use crate::shell_word::shell_word;
@@ -60,14 +60,14 @@ pub struct SweepArguments {
     #[arg(long, value_name = "STUDY")]
     out: PathBuf,
 
-    /// Detail: 0 function and times, 1 also who, how much and which communicator, 2 also the call
-    /// site
-    #[arg(long, value_name = "0|1|2", default_value_t = DEFAULT_LEVEL,
-          value_parser = clap::value_parser!(u8).range(0..=2))]
+    /// Detail.
+    #[arg(long, value_name = "0|1|2", default_value_t = RecordingOptions::default().level,
+          value_parser = values::level, help = LEVEL.meaning)]
     level: u8,
 
     /// What counts as computation
-    #[arg(long, value_name = "KIND", value_parser = COMPUTE_KINDS, default_value = COMPUTE_KINDS[0])]
+    #[arg(long, value_name = "KIND", value_parser = Computation::KINDS,
+          default_value = Computation::KINDS[0])]
     compute: String,
 
     /// Region that the study is about; tables and models of it are of this region

@@ -18,18 +18,25 @@ mod host;
 mod mpi;
 mod recorder;
 mod storage;
+mod variables;
 
 /// Says what this machine can and cannot measure.
 ///
 /// Takes about a second. Writes two temporary files of 4 MiB, in the current directory and in
 /// /dev/shm, and removes them.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  gammachi doctor\n  srun -N 16 --ntasks-per-node=1 gammachi \
-    doctor --json > nodes.json")]
+#[command(
+    after_help = "Examples:\n  gammachi doctor\n  gammachi doctor --variables\n  srun -N 16 --ntasks-per-node=1 gammachi \
+    doctor --json > nodes.json"
+)]
 pub struct DoctorArguments {
     /// One JSON document on standard output, on one line; docs/doctor.md explains its keys
     #[arg(long)]
     json: bool,
+
+    /// Look at nothing: print the table of environment variables that recorder and command read
+    #[arg(long, conflicts_with = "json")]
+    variables: bool,
 }
 
 /// How much a finding matters.
@@ -84,6 +91,9 @@ impl Finding {
 /// # Errors
 /// Standard output cannot be written to. A limit is no failure: it is what was asked for.
 pub fn doctor(arguments: &DoctorArguments) -> Result<(), CommandError> {
+    if arguments.variables {
+        return print(&variables::table());
+    }
     let mut findings = recorder::findings();
     findings.extend(mpi::findings());
     findings.extend(clocks::findings());

@@ -4,6 +4,8 @@ use std::env;
 use std::fs;
 use std::process::{Command, Stdio};
 
+use trace_format::settings::LIBRARY;
+
 use super::super::library_path::library_path;
 use super::super::recorder_environment::{LD_PRELOAD, preload};
 use super::{Finding, Mark};
@@ -22,7 +24,7 @@ pub(super) fn findings() -> Vec<Finding> {
         }
     };
     let shown = path.display().to_string();
-    let trial = preload(&path, None).and_then(|preload| {
+    let trial = preload(&path, None).map_err(|error| error.to_string()).and_then(|preload| {
         // The real mechanism, with a program that does nothing: this one.
         let program = env::current_exe().map_err(|error| error.to_string())?;
         let output = Command::new(program)
@@ -38,8 +40,11 @@ pub(super) fn findings() -> Vec<Finding> {
         _ if !interposes(&fs::read(&path).unwrap_or_default()) => finding(
             Mark::Limit,
             format!("{shown} holds no MPI_Init"),
-            "It is some other library (GAMMACHI_LIBRARY?); programs would run with it and nothing \
-             would be recorded.",
+            &format!(
+                "It is some other library ({}?); programs would run with it and nothing would be \
+                 recorded.",
+                LIBRARY.name
+            ),
         ),
         Ok(()) => finding(Mark::Ok, shown, "Programs load it; any MPI program can be recorded."),
         Err(why) => finding(

@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::cli::recorder_environment::parse_param;
+use trace_format::settings::values::parameter;
+
 use crate::models::observations::FIGURES;
 use crate::trace::study_json::{FORMAT, FORMAT_VERSION, StudyJson, StudyRun, StudyRunState};
 
@@ -27,7 +28,8 @@ impl Values {
             if value.is_empty() {
                 return Err("write NAME=VALUE,VALUE, without an empty value".into());
             }
-            let (_, value) = parse_param(&format!("{name}={value}"))?;
+            let (_, value) =
+                parameter(&format!("{name}={value}")).map_err(|error| error.to_string())?;
             if all.contains(&value) {
                 return Err(format!("the value {value} is given twice"));
             }

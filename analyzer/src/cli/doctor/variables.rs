@@ -1,0 +1,46 @@
+//! The table of environment variables, in Markdown: `docs/settings.md` shows what this prints.
+
+use trace_format::settings::{Purpose, ReadBy, Unset, VARIABLES, Variable};
+
+/// All variables, a row each.
+pub(super) fn table() -> String {
+    let mut text = "| variable | option | read by | values | if unset | meaning |\n\
+                    |---|---|---|---|---|---|\n"
+        .to_owned();
+    for variable in VARIABLES {
+        text += &row(variable);
+    }
+    text
+}
+
+fn row(variable: &Variable) -> String {
+    let option = variable.option.map(|option| format!("`{option}`")).unwrap_or_default();
+    let reader = match variable.read_by {
+        ReadBy::Both => "recorder, command",
+        ReadBy::Recorder => "recorder",
+        ReadBy::Command => "command",
+    };
+    let unset = match variable.unset {
+        Unset::Value(default) => format!("`{default}`"),
+        Unset::Means(meaning) => meaning.to_owned(),
+    };
+    let mark = match variable.purpose {
+        Purpose::Setting => "",
+        Purpose::SetByRun => "Set by `gammachi run`. ",
+        Purpose::TestHook => "For tests of gammachi. ",
+    };
+    let Variable { name, values, meaning, .. } = variable;
+    format!("| `{name}` | {option} | {reader} | {values} | {unset} | {mark}{meaning} |\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_all_columns() {
+        let table = table();
+        assert_eq!(table.lines().count(), 2 + VARIABLES.len());
+        assert!(table.lines().all(|line| line.matches('|').count() == 7), "{table}");
+    }
+}

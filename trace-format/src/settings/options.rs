@@ -1,0 +1,366 @@
+//! How a run is to be recorded, from the environment and to it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use super::errors::{SettingError, ValueError};
+use super::values::{self, Computation};
+use super::variables::{
+    CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLOPS, KEEP, LEVEL, MAX_BYTES,
+    OUT, PARAMS, STAGE,
+};
+use crate::counters::{self, CounterRequest};
+use crate::header::{Keeping, KeepingPolicy};
+
+/// How a run is to be recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordingOptions {
+    /// Run directory; the recorder picks one where there is none.
+    pub out: Option<PathBuf>,
+    /// Directory on storage of the host that rank files lie in until MPI is finalized.
+    pub stage: Option<PathBuf>,
+    /// Detail, one of [`values::LEVELS`].
+    pub level: u8,
+    /// What counts as computation.
+    pub compute: Computation,
+    /// Whether compute functions are recorded whatever counts as computation.
+    pub flops: bool,
+    /// Counters of processor and kernel to read.
+    pub counters: Vec<CounterRequest>,
+    /// Parameters of the run, names and values.
+    pub parameters: Vec<(String, String)>,
+    /// Which events are kept, in how many bytes.
+    pub keeping: Keeping,
+    /// When clocks are compared.
+    pub clock: ClockOptions,
+}
+
+/// When clocks are compared, and how long ranks wait for each other then.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockOptions {
+    /// Two-way exchanges of a pair of ranks.
+    pub rounds: u32,
+    /// Seconds between exchanges during the run; `None`: at start and end only.
+    pub every_s: Option<f64>,
+    /// Seconds to wait, where that is asked for.
+    pub deadline_s: Option<f64>,
+}
+
+/// Options as an environment has them, and what in it could not be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FromEnv {
+    /// The options; defaults where a value could not be used.
+    pub options: RecordingOptions,
+    /// The values that could not be used.
+    pub errors: Vec<SettingError>,
+}
+
+impl ClockOptions {
+    /// Seconds that an exchange waits for its partner.
+    pub fn exchange_deadline_s(&self) -> f64 {
+        self.deadline_s.unwrap_or(30.0)
+    }
+
+    /// Seconds that MPI_Finalize waits for the last rank to come, which it does anyway.
+    pub fn finalize_deadline_s(&self) -> f64 {
+        self.deadline_s.unwrap_or(600.0)
+    }
+}
+
+impl Default for RecordingOptions {
+    fn default() -> Self {
+        Self {
+            out: None,
+            stage: None,
+            level: 1,
+            compute: Computation::default(),
+            flops: false,
+            counters: Vec::new(),
+            parameters: Vec::new(),
+            keeping: Keeping { policy: KeepingPolicy::First, max_bytes: 1 << 30 },
+            clock: ClockOptions { rounds: 100, every_s: None, deadline_s: None },
+        }
+    }
+}
+
+impl RecordingOptions {
+    /// Reads variables by their names. One that is not set or empty has its default, and so has one
+    /// that cannot be used; of parameters, those that can be used are kept.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<OsString>) -> FromEnv {
+        let mut errors = Vec::new();
+        let default = Self::default();
+        let options = Self {
+            out: OUT.value(&lookup).map(PathBuf::from),
+            stage: STAGE.value(&lookup).map(PathBuf::from),
+            level: valid(LEVEL.parsed(&lookup, values::level), &mut errors)
+                .unwrap_or(default.level),
+            compute: valid(COMPUTE.parsed(&lookup, str::parse), &mut errors)
+                .unwrap_or(default.compute),
+            flops: valid(FLOPS.text(&lookup), &mut errors)
+                .map_or(default.flops, |text| values::flag(&text)),
+            counters: valid(COUNTERS.parsed(&lookup, values::counters), &mut errors)
+                .unwrap_or(default.counters),
+            parameters: parameters(&lookup, &mut errors),
+            keeping: Keeping {
+                policy: valid(KEEP.parsed(&lookup, values::keeping), &mut errors)
+                    .unwrap_or(default.keeping.policy),
+                max_bytes: valid(MAX_BYTES.parsed(&lookup, values::bytes), &mut errors)
+                    .unwrap_or(default.keeping.max_bytes),
+            },
+            clock: ClockOptions {
+                rounds: valid(CLOCK_ROUNDS.parsed(&lookup, values::clock_rounds), &mut errors)
+                    .unwrap_or(default.clock.rounds),
+                every_s: valid(CLOCK_EVERY.parsed(&lookup, values::clock_every_s), &mut errors)
+                    .filter(|seconds| *seconds > 0.0),
+                deadline_s: valid(
+                    CLOCK_DEADLINE.parsed(&lookup, values::clock_deadline_s),
+                    &mut errors,
+                ),
+            },
+        };
+        FromEnv { options, errors }
+    }
+
+    /// The variables that stand for the options: [`RecordingOptions::from_env`] reads the same from them.
+    ///
+    /// Level and kind of computation are always among them, others where they differ from the default.
+    pub fn to_env(&self) -> Vec<(&'static str, OsString)> {
+        let default = Self::default();
+        let mut variables: Vec<(&'static str, OsString)> = Vec::new();
+        let mut set = |name, is_set: bool, value: OsString| {
+            if is_set {
+                variables.push((name, value));
+            }
+        };
+        for (variable, path) in [(&OUT, &self.out), (&STAGE, &self.stage)] {
+            set(variable.name, path.is_some(), path.clone().unwrap_or_default().into());
+        }
+        set(LEVEL.name, true, self.level.to_string().into());
+        set(COMPUTE.name, true, self.compute.as_str().into());
+        set(FLOPS.name, self.flops, "1".into());
+        set(COUNTERS.name, !self.counters.is_empty(), counters::join(&self.counters).into());
+        let parameters = values::join_parameters(&self.parameters);
+        set(PARAMS.name, !parameters.is_empty(), parameters.into());
+        let Keeping { policy, max_bytes } = &self.keeping;
+        let is_limited = *max_bytes != default.keeping.max_bytes;
+        set(MAX_BYTES.name, is_limited, max_bytes.to_string().into());
+        let is_chosen = *policy != default.keeping.policy;
+        set(KEEP.name, is_chosen, values::keeping_name(*policy).into());
+        let ClockOptions { rounds, every_s, deadline_s } = self.clock;
+        set(CLOCK_ROUNDS.name, rounds != default.clock.rounds, rounds.to_string().into());
+        for (variable, seconds) in [(&CLOCK_EVERY, every_s), (&CLOCK_DEADLINE, deadline_s)] {
+            let text = seconds.unwrap_or_default().to_string();
+            set(variable.name, seconds.is_some(), text.into());
+        }
+        variables
+    }
+}
+
+/// The variables that stand for the options, as a shell would take them if no value needed quoting.
+impl fmt::Display for RecordingOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.to_env().iter().enumerate() {
+            let blank = if index == 0 { "" } else { " " };
+            write!(f, "{blank}{name}={}", value.to_string_lossy())?;
+        }
+        Ok(())
+    }
+}
+
+/// The value, if there is one that can be used.
+fn valid<T>(read: Result<Option<T>, SettingError>, errors: &mut Vec<SettingError>) -> Option<T> {
+    read.unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    })
+}
+
+fn parameters(
+    lookup: impl Fn(&str) -> Option<OsString>,
+    errors: &mut Vec<SettingError>,
+) -> Vec<(String, String)> {
+    let Some(text) = valid(PARAMS.text(lookup), errors) else { return Vec::new() };
+    let mut pairs = Vec::new();
+    for pair in values::parameters(&text) {
+        match pair {
+            Ok(pair) => pairs.push(pair),
+            Err(why) => errors.push(SettingError {
+                variable: &PARAMS,
+                value: OsString::from(&text),
+                problem: ValueError::Parameter(why),
+            }),
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::super::variables::{Purpose, ReadBy, Unset, VARIABLES, Variable};
+    use super::*;
+
+    fn read(variables: &[(&str, OsString)]) -> FromEnv {
+        RecordingOptions::from_env(|name| {
+            let found = variables.iter().find(|(other, _)| *other == name);
+            found.map(|(_, value)| value.clone())
+        })
+    }
+
+    fn read_one(variable: &Variable, value: &str) -> FromEnv {
+        read(&[(variable.name, value.into())])
+    }
+
+    /// Variables that are options of a recording.
+    fn settings() -> impl Iterator<Item = &'static Variable> {
+        let all = VARIABLES.into_iter();
+        all.filter(|one| one.purpose == Purpose::Setting && one.read_by != ReadBy::Command)
+    }
+
+    #[test]
+    fn an_empty_environment_gives_the_defaults() {
+        assert_eq!(read(&[]), FromEnv { options: RecordingOptions::default(), errors: vec![] });
+        let empty: Vec<_> = settings().map(|one| (one.name, OsString::new())).collect();
+        assert_eq!(read(&empty), read(&[]));
+    }
+
+    #[test]
+    fn defaults_of_the_table_are_those_of_the_options() {
+        for variable in settings().filter(|one| one.name != OUT.name) {
+            if let Unset::Value(default) = variable.unset {
+                assert_eq!(read_one(variable, default), read(&[]), "{}", variable.name);
+            }
+        }
+        let clock = RecordingOptions::default().clock;
+        let Unset::Means(text) = CLOCK_DEADLINE.unset else { panic!("it has two defaults") };
+        assert!(text.contains(&format!("{} s for an exchange", clock.exchange_deadline_s())));
+        assert!(text.contains(&format!("{} s for the last rank", clock.finalize_deadline_s())));
+    }
+
+    #[test]
+    fn every_variable_is_obeyed_and_written_back() {
+        let variables: Vec<(&str, OsString)> = [
+            (&OUT, "/runs/one"),
+            (&STAGE, "/local"),
+            (&LEVEL, "2"),
+            (&COMPUTE, "regions=solve,setup"),
+            (&FLOPS, "1"),
+            (&COUNTERS, "flops,faults=software:2"),
+            (&PARAMS, "N=20000,NB=80"),
+            (&MAX_BYTES, "64M"),
+            (&KEEP, "last"),
+            (&CLOCK_ROUNDS, "1000"),
+            (&CLOCK_EVERY, "2.5"),
+            (&CLOCK_DEADLINE, "3"),
+        ]
+        .map(|(variable, value)| (variable.name, value.into()))
+        .into();
+        assert_eq!(variables.len(), settings().count());
+        let FromEnv { options, errors } = read(&variables);
+        assert_eq!(errors, []);
+        assert_eq!(options.out, Some("/runs/one".into()));
+        assert_eq!(options.stage, Some("/local".into()));
+        assert_eq!((options.level, options.flops), (2, true));
+        assert_eq!(options.compute.as_str(), "regions=solve,setup");
+        assert_eq!(options.counters.len(), 2);
+        let parameters = [("N".to_owned(), "20000".to_owned()), ("NB".into(), "80".into())];
+        assert_eq!(options.parameters, parameters);
+        assert_eq!(options.keeping, Keeping { policy: KeepingPolicy::Last, max_bytes: 64 << 20 });
+        let clock = options.clock;
+        assert_eq!((clock.rounds, clock.every_s), (1000, Some(2.5)));
+        assert_eq!((clock.exchange_deadline_s(), clock.finalize_deadline_s()), (3.0, 3.0));
+
+        let written = options.to_env();
+        assert!(written.iter().map(|one| one.0).eq(variables.iter().map(|one| one.0)));
+        assert_eq!(read(&written), FromEnv { options, errors });
+    }
+
+    #[test]
+    fn defaults_are_written_as_level_and_computation() {
+        let options = RecordingOptions::default();
+        let expected = format!("{}=1 {}=outside", LEVEL.name, COMPUTE.name);
+        assert_eq!(options.to_string(), expected);
+        assert_eq!(read(&options.to_env()).options, options);
+    }
+
+    #[test]
+    fn a_flag_is_raised_by_all_but_zero() {
+        for (value, flops) in [("1", true), ("yes", true), ("0", false), ("", false)] {
+            assert_eq!(read_one(&FLOPS, value).options.flops, flops, "{value}");
+        }
+    }
+
+    #[test]
+    fn zero_seconds_are_no_exchange_during_the_run() {
+        let FromEnv { options, errors } = read_one(&CLOCK_EVERY, "0");
+        assert_eq!((options.clock.every_s, errors.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_advice_and_the_default_stands() {
+        for (variable, value, said, fallback) in [
+            (&LEVEL, "3", "not a detail level; write 0, 1 or 2", "using 1"),
+            (&LEVEL, "1.5", "not a detail level", "using 1"),
+            (&LEVEL, "-1", "not a detail level", "using 1"),
+            (&COMPUTE, "all", "write outside, blas, regions or", "using outside"),
+            (&COMPUTE, "regions=", "not a kind of computation", "using outside"),
+            (&COUNTERS, "bytes", "no built-in choice", "no counter is read"),
+            (&COUNTERS, "a=cache:1", "not an event", "no counter is read"),
+            (&PARAMS, "N", "has no '='; write NAME=VALUE", "this parameter is left out"),
+            (&PARAMS, "1N=2", "letters, digits and '_'", "this parameter is left out"),
+            (&KEEP, "some", "write first, last or totals", "using first"),
+            (&MAX_BYTES, "much", "such as 64M", "using 1G"),
+            (&MAX_BYTES, "-1", "not a number of bytes", "using 1G"),
+            (&CLOCK_ROUNDS, "0", "from 1 to 1000000", "using 100"),
+            (&CLOCK_ROUNDS, "1e9", "from 1 to 1000000", "using 100"),
+            (&CLOCK_EVERY, "-1", "seconds below 1e9", "clocks are compared at start and end only"),
+            (&CLOCK_EVERY, "NaN", "seconds below 1e9", "clocks are compared at start and end only"),
+            (&CLOCK_DEADLINE, "NaN", "seconds above 0", "30 s for an exchange"),
+            (&CLOCK_DEADLINE, "0", "seconds above 0", "30 s for an exchange"),
+        ] {
+            let FromEnv { options, errors } = read_one(variable, value);
+            assert_eq!(options, RecordingOptions::default(), "{}={value}", variable.name);
+            let [error] = &errors[..] else { panic!("{}={value}: {errors:?}", variable.name) };
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("{}={value:?}: ", variable.name)), "{text}");
+            assert!(text.contains(said), "{text}");
+            let whole = error.with_fallback();
+            assert!(
+                whole.starts_with(&text) && whole.contains(&format!("; {fallback}")),
+                "{whole}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_utf8_is_named_but_paths_may_be() {
+        let bytes = OsString::from_vec(vec![b'a', 0xff]);
+        for variable in settings() {
+            let FromEnv { options, errors } = read(&[(variable.name, bytes.clone())]);
+            if [OUT.name, STAGE.name].contains(&variable.name) {
+                assert_eq!(errors, []);
+                assert_ne!(options, RecordingOptions::default());
+                continue;
+            }
+            assert_eq!(options, RecordingOptions::default());
+            let expected = format!("{}=\"a\\xFF\": not UTF-8; write plain text", variable.name);
+            assert_eq!(errors.iter().map(|e| e.to_string()).collect::<Vec<_>>(), [expected]);
+        }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_named_and_right_parameters_stay() {
+        let variables = [(LEVEL.name, "x".into()), (PARAMS.name, "N=1,oops,P=2,3=4".into())];
+        let FromEnv { options, errors } = read(&variables);
+        assert_eq!(errors.len(), 3);
+        assert_eq!(values::join_parameters(&options.parameters), "N=1,P=2");
+    }
+
+    #[test]
+    fn a_complaint_is_one_line() {
+        let text = read_one(&KEEP, "a\nb\x1b[2J").errors[0].to_string();
+        assert!(text.chars().all(|c| !c.is_control()), "{text:?}");
+    }
+}

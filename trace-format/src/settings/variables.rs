@@ -1,0 +1,372 @@
+//! The table of all variables that recorder and command read.
+
+use std::ffi::OsString;
+
+use super::errors::{SettingError, ValueError};
+
+/// An environment variable that recorder or command reads.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Who sets it, and what for.
+    pub purpose: Purpose,
+    /// Who reads it.
+    pub read_by: ReadBy,
+    /// Whether ranks on other hosts need it: the command has the launcher forward it where it is set.
+    pub is_forwarded: bool,
+    /// The option of `gammachi run` and `gammachi exec` that sets it.
+    pub option: Option<&'static str>,
+    /// Values that it takes.
+    pub values: &'static str,
+    /// What holds where it is not set, or set to nothing.
+    pub unset: Unset,
+    /// What it means. The help of the option is made of it, too.
+    pub meaning: &'static str,
+}
+
+/// Who sets a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The user, or the command for them.
+    Setting,
+    /// `gammachi run`, to tell all ranks the same.
+    SetByRun,
+    /// Tests of gammachi itself.
+    TestHook,
+}
+
+/// Who reads a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadBy {
+    /// The recorder; `gammachi run` and `gammachi exec` check it before they start the program.
+    Both,
+    /// The recorder alone.
+    Recorder,
+    /// The command alone.
+    Command,
+}
+
+/// What holds where a variable is not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unset {
+    /// As if it were set to this value.
+    Value(&'static str),
+    /// Something that no value says.
+    Means(&'static str),
+}
+
+impl Variable {
+    /// Its value; `None` where it is not set or empty.
+    pub fn value(&self, lookup: impl Fn(&str) -> Option<OsString>) -> Option<OsString> {
+        lookup(self.name).filter(|value| !value.is_empty())
+    }
+
+    /// Its value as text; `None` where it is not set or empty.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub fn text(
+        &'static self,
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Option<String>, SettingError> {
+        let Some(value) = self.value(lookup) else { return Ok(None) };
+        match value.into_string() {
+            Ok(text) => Ok(Some(text)),
+            Err(value) => Err(SettingError { variable: self, value, problem: ValueError::NotText }),
+        }
+    }
+
+    /// Its value as `parse` reads it; `None` where it is not set or empty.
+    ///
+    /// # Errors
+    /// It is not UTF-8, or `parse` refuses it.
+    pub fn parsed<T>(
+        &'static self,
+        lookup: impl Fn(&str) -> Option<OsString>,
+        parse: impl Fn(&str) -> Result<T, ValueError>,
+    ) -> Result<Option<T>, SettingError> {
+        let Some(text) = self.text(lookup)? else { return Ok(None) };
+        match parse(&text) {
+            Ok(value) => Ok(Some(value)),
+            Err(problem) => Err(SettingError { variable: self, value: text.into(), problem }),
+        }
+    }
+
+    /// Help for the option that sets it: the meaning, and the default if it is a value.
+    pub fn help(&self) -> String {
+        match self.unset {
+            Unset::Value(default) => format!("{} [default: {default}]", self.meaning),
+            Unset::Means(_) => self.meaning.to_owned(),
+        }
+    }
+}
+
+/// Whether launchers must forward a variable to ranks on other hosts.
+pub fn is_forwarded(name: &str) -> bool {
+    VARIABLES.iter().any(|variable| variable.is_forwarded && variable.name == name)
+}
+
+/// All variables.
+pub static VARIABLES: [&Variable; 18] = [
+    &OUT,
+    &STAGE,
+    &LEVEL,
+    &COMPUTE,
+    &FLOPS,
+    &COUNTERS,
+    &MAX_BYTES,
+    &KEEP,
+    &PARAMS,
+    &CLOCK_ROUNDS,
+    &CLOCK_EVERY,
+    &CLOCK_DEADLINE,
+    &LIBRARY,
+    &OTF2_LIBRARY,
+    &RUN_ID,
+    &EVERY_RANK,
+    &TEST_CLOCK,
+    &TEST_HOST,
+];
+
+/// What most variables have in common.
+const SETTING: Variable = Variable {
+    name: "",
+    purpose: Purpose::Setting,
+    read_by: ReadBy::Both,
+    is_forwarded: true,
+    option: None,
+    values: "",
+    unset: Unset::Means(""),
+    meaning: "",
+};
+
+/// The run directory.
+pub static OUT: Variable = Variable {
+    name: "GAMMACHI_OUT",
+    read_by: ReadBy::Recorder,
+    option: Some("--out"),
+    values: "a path",
+    unset: Unset::Value("./NAME-DATE.gammachi"),
+    meaning: "Run directory to write",
+    ..SETTING
+};
+
+/// Where rank files lie until MPI is finalized.
+pub static STAGE: Variable = Variable {
+    name: "GAMMACHI_STAGE",
+    option: Some("--stage"),
+    values: "a path",
+    unset: Unset::Means("files are written to the run directory at once"),
+    meaning: "Write each rank's file below this directory, on storage of its own host, and move it to the run \
+              directory when MPI is finalized; what a killed job leaves there, `gammachi collect` joins",
+    ..SETTING
+};
+
+/// Detail.
+pub static LEVEL: Variable = Variable {
+    name: "GAMMACHI_LEVEL",
+    option: Some("--level"),
+    values: "`0`, `1`, `2`",
+    unset: Unset::Value("1"),
+    meaning: "Detail: 0 function and times, 1 also who, how much and which communicator, 2 also the call site",
+    ..SETTING
+};
+
+/// What counts as computation.
+pub static COMPUTE: Variable = Variable {
+    name: "GAMMACHI_COMPUTE",
+    option: Some("--compute"),
+    values: "`outside`, `blas`, `regions`, `regions=NAME,NAME`",
+    unset: Unset::Value("outside"),
+    meaning: "What counts as computation: `outside` (all time outside MPI), `blas` (BLAS 3, LAPACK and FFTW \
+              calls), `regions` (what the program marks), or `regions=solve,fft`",
+    ..SETTING
+};
+
+/// Whether compute functions are recorded whatever counts as computation.
+pub static FLOPS: Variable = Variable {
+    name: "GAMMACHI_FLOPS",
+    option: Some("--flops"),
+    values: "`1`; `0` for no",
+    unset: Unset::Value("0"),
+    meaning: "Record BLAS, LAPACK and FFTW calls for their operations, whatever counts as computation: \
+              `gammachi roofline` wants them",
+    ..SETTING
+};
+
+/// Counters of processor and kernel.
+pub static COUNTERS: Variable = Variable {
+    name: "GAMMACHI_COUNTERS",
+    option: Some("--counters"),
+    values: "`flops`, `NAME=TYPE:CONFIG`; several with commas",
+    unset: Unset::Means("no counter is read"),
+    meaning: "Read counters of processor and kernel (perf_event) at begin, end and regions of each rank: `flops` \
+              (operations, where the processor has such an event), or NAME=TYPE:CONFIG with TYPE raw, hardware, \
+              software or a number, such as faults=software:2; sums and weights as in \
+              flops=raw:0x3c7+raw:0x4c7*2; several with commas. Where one cannot be had the program runs as \
+              without it, and the report says why",
+    ..SETTING
+};
+
+/// Limit of a rank's file.
+pub static MAX_BYTES: Variable = Variable {
+    name: "GAMMACHI_MAX_BYTES",
+    option: Some("--max-bytes"),
+    values: "a whole number, or one with K, M, G or T (powers of 1024)",
+    unset: Unset::Value("1G"),
+    meaning: "Most bytes of a rank's trace, such as 64M or 2G; 0 for no limit. What comes after is kept as \
+              totals, but for the last events of every thread",
+    ..SETTING
+};
+
+/// Which events are kept beyond the limit.
+pub static KEEP: Variable = Variable {
+    name: "GAMMACHI_KEEP",
+    option: Some("--keep"),
+    values: "`first`, `last`, `totals` (`--profile-only`)",
+    unset: Unset::Value("first"),
+    meaning: "Which events stay one by one where --max-bytes is too little: the first (and the very last), or \
+              the newest",
+    ..SETTING
+};
+
+/// Parameters of the run.
+pub static PARAMS: Variable = Variable {
+    name: "GAMMACHI_PARAMS",
+    option: Some("--param"),
+    values: "`NAME=VALUE,NAME=VALUE`: names of letters, digits and `_`; no comma, semicolon or control character in values",
+    unset: Unset::Means("the run has no parameters"),
+    meaning: "Parameters of the run, such as N=20000; they are kept with the trace and name the run in later \
+              comparisons",
+    ..SETTING
+};
+
+/// Two-way clock exchanges of a pair of ranks.
+pub static CLOCK_ROUNDS: Variable = Variable {
+    name: "GAMMACHI_CLOCK_ROUNDS",
+    option: Some("--clock-rounds"),
+    values: "a whole number from 1 to 1000000",
+    unset: Unset::Value("100"),
+    meaning: "Two-way exchanges a pair of ranks, at least, when clocks are compared at start and end; quick \
+              networks get up to ten times as many",
+    ..SETTING
+};
+
+/// Time between clock exchanges during the run.
+pub static CLOCK_EVERY: Variable = Variable {
+    name: "GAMMACHI_CLOCK_EVERY",
+    option: Some("--clock-every"),
+    values: "seconds below 1e9; 0 for none",
+    unset: Unset::Means("clocks are compared at start and end only"),
+    meaning: "Compare the clocks again during the run, so many seconds apart, at the next MPI_Barrier, Allreduce, \
+              Allgather, Alltoall or Reduce_scatter on MPI_COMM_WORLD; for long runs on several hosts",
+    ..SETTING
+};
+
+/// Time that a clock exchange waits for its partner.
+pub static CLOCK_DEADLINE: Variable = Variable {
+    name: "GAMMACHI_CLOCK_DEADLINE",
+    values: "seconds above 0 and below 1e6",
+    unset: Unset::Means("30 s for an exchange, 600 s for the last rank in MPI_Finalize"),
+    meaning: "How long an exchange of clocks waits for its partner, and MPI_Finalize for the last rank",
+    ..SETTING
+};
+
+/// Where the recorder is.
+pub static LIBRARY: Variable = Variable {
+    name: "GAMMACHI_LIBRARY",
+    read_by: ReadBy::Command,
+    values: "the path of `libgammachi.so`",
+    unset: Unset::Means("it is looked for beside the command, then in `../lib` from there"),
+    meaning: "The recorder to load; on other hosts `gammachi exec` looks for it",
+    ..SETTING
+};
+
+/// Where OTF2's library is.
+pub static OTF2_LIBRARY: Variable = Variable {
+    name: "GAMMACHI_OTF2_LIBRARY",
+    read_by: ReadBy::Command,
+    is_forwarded: false,
+    values: "the path of `libotf2.so`",
+    unset: Unset::Means("it is where the dynamic linker finds it"),
+    meaning: "The library that reads and writes OTF2 archives",
+    ..SETTING
+};
+
+/// What the ranks of one command have in common.
+pub static RUN_ID: Variable = Variable {
+    name: "GAMMACHI_RUN_ID",
+    purpose: Purpose::SetByRun,
+    read_by: ReadBy::Recorder,
+    values: "32 hexadecimal digits",
+    unset: Unset::Means("the run belongs to no command"),
+    meaning: "Tells the runs of one command from others",
+    ..SETTING
+};
+
+/// Whether all ranks of all hosts load the recorder.
+pub static EVERY_RANK: Variable = Variable {
+    name: "GAMMACHI_EVERY_RANK",
+    purpose: Purpose::SetByRun,
+    read_by: ReadBy::Recorder,
+    values: "`1`",
+    unset: Unset::Means("each host records the ranks that it sees load the recorder"),
+    meaning: "Promises that every rank of every host loads the recorder, so that they may wait for each other",
+    ..SETTING
+};
+
+/// A skewed counter.
+pub static TEST_CLOCK: Variable = Variable {
+    name: "GAMMACHI_TEST_CLOCK",
+    purpose: Purpose::TestHook,
+    read_by: ReadBy::Recorder,
+    values: "`OFFSET_NS,PPM`",
+    unset: Unset::Means("the counter is not skewed"),
+    meaning: "Skews this process's counter by an offset and a rate",
+    ..SETTING
+};
+
+/// A pretended host.
+pub static TEST_HOST: Variable = Variable {
+    name: "GAMMACHI_TEST_HOST",
+    purpose: Purpose::TestHook,
+    read_by: ReadBy::Recorder,
+    values: "a name",
+    unset: Unset::Means("the host has its own name"),
+    meaning: "Host name to pretend",
+    ..SETTING
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_complete_and_named_once() {
+        for (index, variable) in VARIABLES.iter().enumerate() {
+            assert!(variable.name.starts_with("GAMMACHI_"), "{variable:?}");
+            assert!(VARIABLES[..index].iter().all(|other| other.name != variable.name));
+            assert!(!variable.values.is_empty() && !variable.meaning.is_empty(), "{variable:?}");
+            assert!(!variable.meaning.ends_with('.'), "{variable:?}");
+            let (Unset::Value(unset) | Unset::Means(unset)) = variable.unset;
+            assert!(!unset.is_empty(), "{variable:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_the_recorder_reads_is_forwarded() {
+        for variable in VARIABLES {
+            assert!(variable.is_forwarded || variable.read_by == ReadBy::Command, "{variable:?}");
+        }
+        assert!(is_forwarded(LEVEL.name) && !is_forwarded(OTF2_LIBRARY.name));
+        assert!(!is_forwarded("GAMMACHI_CACHE"));
+    }
+
+    #[test]
+    fn an_empty_value_is_none() {
+        assert_eq!(STAGE.value(|_| Some("".into())), None);
+        assert_eq!(STAGE.value(|_| Some("/local".into())), Some("/local".into()));
+        assert_eq!(TEST_HOST.text(|_| None), Ok(None));
+    }
+}
