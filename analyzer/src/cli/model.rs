@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print, say};
 use super::observed::Observed;
+use crate::formats::extra_p;
 use crate::models::Observations;
-use crate::models::observations::{extra_p_json_lines, extra_p_text};
 use crate::models::regression::{Findings, Method, RegressionError};
 use crate::present::{model_expression, model_figures, model_json, model_terminal};
 use request::Request;
@@ -230,8 +230,8 @@ fn write_extra_p(path: &Path, table: &Observations, request: &Request) -> Result
     let metric = &request.parts[0].response;
     let json_lines = path.extension().is_some_and(|extension| extension == "jsonl");
     let text = match json_lines {
-        true => extra_p_json_lines(table, &names, metric),
-        false => extra_p_text(table, &names, metric),
+        true => extra_p::write::json_lines(table, &names, metric),
+        false => extra_p::write::text(table, &names, metric),
     };
     write(path, &text.map_err(failed)?)
 }

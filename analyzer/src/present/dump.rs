@@ -10,7 +10,7 @@ use trace_format::functions::{Class, class_of};
 use trace_format::layout::{
     CANCELLED, COMPLETED, CounterSlot, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
 };
-use trace_format::procedures::{self, Direction};
+use trace_format::procedures;
 use trace_format::reader::Event;
 
 use crate::plain_text::printable;
@@ -18,63 +18,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{Message, Side, Unmatched};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::timeline::{GlobalTimeline, RankClock};
-use crate::trace::{RankTrace, Run};
-
-/// Which of an event's fields its function gives a meaning.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Meaning {
-    pub(super) communicator: bool,
-    pub(super) peer: bool,
-    pub(super) tag: bool,
-    pub(super) bytes: bool,
-    pub(super) received: bool,
-    pub(super) request: bool,
-    pub(super) completes: bool,
-    /// The bytes' field is the number of a communicator, window or file.
-    pub(super) makes: bool,
-    /// The tag's field is the number of a window or file.
-    pub(super) object: bool,
-    pub(super) compute: bool,
-}
-
-impl Meaning {
-    /// Of an interposed compute function.
-    pub(super) fn compute() -> Self {
-        Self { compute: true, ..Self::default() }
-    }
-
-    pub(super) fn of(procedure: &procedures::Procedure) -> Self {
-        let class = class_of(&procedure.name);
-        let has = |kind: &str, directions: &[Direction]| {
-            let mut parameters = procedure.parameters.iter();
-            parameters.any(|p| p.kind == kind && directions.contains(&p.direction))
-        };
-        let named =
-            |names: &[&str]| procedure.parameters.iter().any(|p| names.contains(&p.name.as_str()));
-        let (inward, outward) = ([Direction::In, Direction::InOut], [Direction::Out]);
-        let receives = matches!(class, Class::PointToPoint | Class::Probe);
-        let makes = ["COMMUNICATOR", "WINDOW", "FILE"].iter().any(|kind| has(kind, &outward));
-        let object = has("WINDOW", &inward) || has("FILE", &inward);
-        let collective = class == Class::Collective;
-        let matched = named(&["message"]) && receives;
-        Self {
-            communicator: has("COMMUNICATOR", &inward) || object,
-            peer: named(&["dest", "source", "root", "target_rank"]) || matched,
-            tag: named(&["tag", "sendtag"]) || matched,
-            bytes: !makes
-                && (has("BUFFER", &inward) || has("BUFFER", &outward) || class == Class::Probe),
-            received: collective,
-            request: has("REQUEST", &inward) || has("REQUEST", &outward) || matched,
-            completes: matches!(
-                procedure.name.as_str(),
-                "MPI_Wait" | "MPI_Test" | "MPI_Waitany" | "MPI_Testany"
-            ),
-            makes,
-            object,
-            compute: false,
-        }
-    }
-}
+use crate::trace::{Meaning, RankTrace, Run};
 
 /// A rank, or what stands for one.
 #[derive(Debug, Clone, PartialEq, Serialize)]

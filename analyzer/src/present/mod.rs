@@ -3,7 +3,6 @@
 
 pub mod calibration;
 pub mod dump;
-pub mod export;
 pub mod figure;
 pub mod html;
 pub mod json;

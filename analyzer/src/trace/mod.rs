@@ -10,6 +10,7 @@ pub mod collect;
 mod directory;
 mod extent;
 mod facts;
+mod meaning;
 pub mod packing;
 mod process;
 pub mod run_json;
@@ -26,6 +27,7 @@ use trace_format::reader::{OpenError, RankFile};
 use crate::shell_word::shell_word;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
+pub(crate) use meaning::Meaning;
 pub use process::ProcessState;
 use run_json::{RUN_JSON, RunJson};
 

@@ -1,0 +1,334 @@
+//! What every format is made of: a run, its timeline and its communicators come in; [`Head`] (who
+//! took part, and what numbers mean) and, one by one, [`Call`]s go out, as far as [`Choice`] wants
+//! them.
+//!
+//! Times are nanoseconds of the global timeline: 0 is when the first rank left MPI_Init, so MPI_Init
+//! itself lies before 0.
+
+mod head;
+mod merged;
+
+use std::ops::Range;
+
+use trace_format::errors::{ErrorClasses, class_name};
+use trace_format::layout::{
+    CANCELLED, COMPLETED, FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL, ToolReason,
+};
+use trace_format::reader::{Event, Half, RequestState};
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::communicators::{CommunicatorTable, Peer, Standing};
+use crate::timeline::mpi_constants::MpiConstants;
+use crate::trace::{RankTrace, Run};
+pub use head::{Function, Head, HeadCommunicator, HeadRank};
+use head::{Numbers, functions, head_communicators};
+use merged::Merged;
+
+/// What of a run goes out.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Only these ranks; a message needs both its ends among them.
+    pub ranks: Option<Vec<Range<u32>>>,
+    /// Only what begins in these seconds of the global timeline (of a message its send).
+    pub window_s: Option<Range<f64>>,
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A call of the function of this number.
+    Call(u32),
+    /// Time of the recorder.
+    Tool(ToolReason),
+    /// A region of this number begins.
+    RegionBegin(u32),
+    /// A region of this number ends.
+    RegionEnd(u32),
+}
+
+/// An event with what it says.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Position among [`Head::ranks`].
+    pub rank: usize,
+    /// Thread of the rank.
+    pub thread: u32,
+    /// What it is.
+    pub what: What,
+    /// Begin, nanoseconds.
+    pub begin_ns: i64,
+    /// End, nanoseconds; `None` when the call did not return.
+    pub end_ns: Option<i64>,
+    /// The event on the rank's own counter.
+    pub event: Event,
+}
+
+/// What a call says beside its times, where its function gives it a meaning and it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Attributes {
+    /// Communicator, and the rank's place in it.
+    pub standing: Option<Standing>,
+    /// Destination, source, root or target as a rank of the communicator; no wildcard.
+    pub peer: Option<i32>,
+    /// Rank of MPI_COMM_WORLD of the same.
+    pub peer_rank: Option<u32>,
+    /// Message tag; no wildcard.
+    pub tag: Option<i32>,
+    /// Bytes sent, or received by a receive or completion; of a posted receive the buffer's.
+    pub bytes: Option<u64>,
+    /// Bytes received, of collective operations, calls that fetch, and calls that send and receive.
+    pub received_bytes: Option<u64>,
+    /// Request or message, shortened.
+    pub request: Option<u32>,
+    /// Of a call that waits or tests for one request, whether it completed it, and by cancelling.
+    pub completed: Option<(bool, bool)>,
+    /// Receiving half of a call that sends and receives.
+    pub receive: Option<Half>,
+    /// Floating-point operations of a compute call.
+    pub flops: Option<f64>,
+}
+
+/// A run as it goes out.
+pub struct Content<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
+    /// Its communicators.
+    pub communicators: &'a CommunicatorTable,
+    /// What is wanted.
+    pub choice: &'a Choice,
+    /// Who took part.
+    pub head: Head,
+    /// Constants of each rank's MPI library; `None` where the rank recorded no attributes.
+    constants: Vec<Option<MpiConstants>>,
+    /// Position among [`Head::ranks`] of each position in the run.
+    exported: Vec<Option<usize>>,
+}
+
+/// A time in whole nanoseconds.
+pub fn ns(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
+}
+
+impl<'a> Content<'a> {
+    /// Of a run.
+    pub fn new(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        communicators: &'a CommunicatorTable,
+        choice: &'a Choice,
+    ) -> Self {
+        let (mut names, mut regions) = (Numbers::default(), Numbers::default());
+        let wanted = |rank: u32| {
+            choice.ranks.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)))
+        };
+        let mut ranks: Vec<HeadRank> = Vec::new();
+        let mut exported = vec![None; run.ranks.len()];
+        for (position, trace) in run.ranks.iter().enumerate().filter(|(_, t)| wanted(t.rank)) {
+            exported[position] = Some(ranks.len());
+            let time = &timeline.ranks[position];
+            let at = |ticks: u64| ns(time.clock.seconds(ticks));
+            let last = trace.threads.iter().filter_map(|t| t.last_ticks).max().map(at);
+            let end_ns = at(time.end_ticks);
+            let ids = trace.facts.regions.iter();
+            ranks.push(HeadRank {
+                rank: trace.rank,
+                position,
+                host: trace.file.header.host.clone(),
+                pid: trace.file.fixed.pid,
+                threads: trace.file.threads.iter().map(|thread| thread.number).collect(),
+                begin_ns: at(time.begin_ticks),
+                end_ns,
+                last_ns: last.map_or(end_ns, |last| last.max(end_ns)),
+                bound_ns: time.clock.bound_ns,
+                alignment: time.clock.alignment,
+                finalized: trace.facts.finalized(),
+                functions: trace.file.function_names().iter().map(|name| names.of(name)).collect(),
+                regions: ids.map(|(id, name)| (*id, regions.of(name))).collect(),
+            });
+        }
+        let first = ranks.iter().flat_map(|rank| {
+            let (trace, clock) = (&run.ranks[rank.position], &timeline.ranks[rank.position].clock);
+            let ticks = trace.threads.iter().filter_map(|thread| thread.first_ticks);
+            ticks.map(|ticks| ns(clock.seconds(ticks))).chain([rank.begin_ns])
+        });
+        let first_ns = first.min().unwrap_or(0);
+        let last_ns = ranks.iter().map(|rank| rank.last_ns).max().unwrap_or(0);
+        let header = run.ranks.first().map(|trace| &trace.file.header);
+        let of_header = |field: fn(&trace_format::header::FileHeader) -> &String| {
+            header.map(|header| field(header).clone()).unwrap_or_default()
+        };
+        let title = run.directory.file_name().unwrap_or(run.directory.as_os_str());
+        let head = Head {
+            title: title.to_string_lossy().into_owned(),
+            program: of_header(|header| &header.program),
+            mpi_library: of_header(|header| &header.mpi_library),
+            world_size: run.world_size,
+            ranks,
+            functions: functions(names.1),
+            regions: regions.1,
+            communicators: head_communicators(communicators),
+            first_ns,
+            last_ns,
+            zero_unix_ns: timeline.utc.and_then(|utc| i64::try_from(utc.zero_ns).ok()),
+            bound_ns: timeline.bound_ns,
+            parameters: run.parameters(),
+            compute: of_header(|header| &header.compute),
+            level: run.ranks.first().map_or(0, |trace| trace.file.fixed.level),
+        };
+        let constants = |trace: &RankTrace| {
+            let known = MpiConstants::of_family(&trace.file.header.mpi_family);
+            known.filter(|_| trace.file.fixed.level > 0)
+        };
+        let constants = run.ranks.iter().map(constants).collect();
+        Self { run, timeline, communicators, choice, head, constants, exported }
+    }
+
+    /// Position among [`Head::ranks`] of a rank of MPI_COMM_WORLD.
+    pub fn exported_rank(&self, rank: u32) -> Option<usize> {
+        self.exported.get(self.run.position_of(rank)?).copied().flatten()
+    }
+
+    /// Nanoseconds of a counter reading of an exported rank.
+    pub fn time_ns(&self, rank: usize, ticks: u64) -> i64 {
+        ns(self.timeline.ranks[self.head.ranks[rank].position].clock.seconds(ticks))
+    }
+
+    /// Whether something that begins then is wanted.
+    pub fn wants_time(&self, begin_ns: i64) -> bool {
+        let window = self.choice.window_s.as_ref();
+        window.is_none_or(|w| ns(w.start) <= begin_ns && begin_ns < ns(w.end))
+    }
+
+    /// A call's kin in the rank's file.
+    pub fn trace(&self, rank: usize) -> &'a RankTrace {
+        &self.run.ranks[self.head.ranks[rank].position]
+    }
+
+    /// The constants of a rank's MPI library; `None` where it recorded no attributes.
+    pub fn constants(&self, rank: usize) -> Option<MpiConstants> {
+        self.constants[self.head.ranks[rank].position]
+    }
+
+    /// All calls in order of their begin on the global timeline; regions and recorder time, too.
+    pub fn calls(&self) -> impl Iterator<Item = Call> + '_ {
+        self.calls_of_positions(0..self.run.ranks.len())
+    }
+
+    /// The same of one rank, by its position among [`Head::ranks`].
+    pub fn calls_of(&self, rank: usize) -> impl Iterator<Item = Call> + '_ {
+        let position = self.head.ranks[rank].position;
+        self.calls_of_positions(position..position + 1)
+    }
+
+    fn calls_of_positions(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
+        let exported = positions.filter_map(|position| self.exported[position]);
+        let calls = Merged::new(self, exported.collect());
+        calls.filter(|call| self.wants_time(call.begin_ns))
+    }
+
+    fn call(&self, rank: usize, thread: u32, event: Event) -> Option<Call> {
+        let head = &self.head.ranks[rank];
+        let region = |id: i32| head.regions.get(&(id as u32)).copied();
+        let what = match event.function {
+            TOOL => What::Tool(ToolReason::from_number(event.peer)?),
+            REGION_BEGIN => What::RegionBegin(region(event.peer)?),
+            REGION_END => What::RegionEnd(region(event.peer)?),
+            function => {
+                let index = usize::from(function.checked_sub(FIRST_FUNCTION)?);
+                What::Call(*head.functions.get(index)?)
+            }
+        };
+        Some(Call {
+            rank,
+            thread,
+            what,
+            begin_ns: self.time_ns(rank, event.begin),
+            end_ns: event.end.map(|end| self.time_ns(rank, end)),
+            event,
+        })
+    }
+
+    /// Error classes of a rank's MPI library.
+    pub fn errors(&self, rank: usize) -> Option<ErrorClasses> {
+        ErrorClasses::of_family(&self.trace(rank).file.header.mpi_family)
+    }
+
+    /// Name of the error that a call returned.
+    pub fn error_name(&self, call: &Call) -> Option<String> {
+        let family = &self.trace(call.rank).file.header.mpi_family;
+        (call.event.error != 0).then(|| class_name(family, call.event.error))
+    }
+
+    /// What a call says beside its times.
+    pub fn attributes(&self, call: &Call) -> Attributes {
+        let mut attributes = Attributes::default();
+        let What::Call(function) = call.what else { return attributes };
+        let meaning = &self.head.functions[function as usize].meaning;
+        let event = &call.event;
+        if meaning.compute {
+            attributes.flops = Some(f64::from_bits(event.payload[0])).filter(|f| f.is_finite());
+            attributes.bytes = Some(event.payload[1]);
+            return attributes;
+        }
+        let Some(constants) = self.constants(call.rank) else { return attributes };
+        let position = self.head.ranks[call.rank].position;
+        let rank = |peer: i32| {
+            let special = [constants.any_source, constants.proc_null, constants.root];
+            (!special.contains(&peer)).then_some(peer)
+        };
+        if meaning.communicator {
+            attributes.standing =
+                self.communicators.resolve(position, event.communicator, event.begin);
+        }
+        let completed = meaning.completes && event.communicator & COMPLETED != 0;
+        if meaning.completes {
+            attributes.completed = Some((completed, event.communicator & CANCELLED != 0));
+        }
+        if meaning.peer || completed {
+            attributes.peer = rank(event.peer);
+        }
+        if let (Some(peer), Some(standing)) = (attributes.peer, attributes.standing) {
+            attributes.peer_rank = match self.communicators.peer(standing, peer) {
+                Peer::World(rank) => Some(rank),
+                _ => None,
+            };
+        }
+        if meaning.tag || completed {
+            attributes.tag = Some(event.tag).filter(|tag| *tag != constants.any_tag);
+        }
+        if meaning.bytes || completed {
+            // Nothing goes to MPI_PROC_NULL.
+            let nobody = !completed && event.peer == constants.proc_null;
+            attributes.bytes = Some(if nobody { 0 } else { event.sent });
+        }
+        attributes.receive = event.receive;
+        let received = meaning.received || event.received > 0;
+        attributes.received_bytes = match event.receive {
+            Some(half) => Some(half.bytes),
+            None => (meaning.bytes && received).then_some(event.received),
+        };
+        attributes.request = (meaning.request && event.request != 0).then_some(event.request);
+        attributes
+    }
+
+    /// Requests of a call on several, in the order of its array.
+    pub fn requests(&self, call: &Call) -> impl Iterator<Item = RequestState> + use<'a> {
+        self.trace(call.rank).file.requests(&call.event)
+    }
+
+    /// The function of a call.
+    pub fn function(&self, call: &Call) -> Option<&Function> {
+        match call.what {
+            What::Call(function) => self.head.functions.get(function as usize),
+            _ => None,
+        }
+    }
+
+    /// Slots of all files of ranks that go out: how far a pass over all calls has to go.
+    pub fn slots(&self) -> u64 {
+        let ranks = self.head.ranks.iter();
+        ranks.map(|rank| self.run.ranks[rank.position].file.file_bytes() / 32).sum()
+    }
+}
