@@ -13,6 +13,9 @@
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
+//! | [`export`] | a run, its timeline, its communicators | what all writers of other tools' formats share |
+//! | [`import`] | calls as another tool tells them | rank files of a run |
+//! | [`formats`] | what those two share | files of other tools, written and read |
 //!
 //! [`cli`] calls them in that order. Words and symbols: τ elapsed time, γ computation time, χ
 //! overhead time, ε_p parallel efficiency Σγ/(p·τ).
@@ -27,13 +30,15 @@
 pub mod analysis;
 pub mod calibration;
 pub mod cli;
+pub mod export;
+pub mod formats;
 pub mod import;
 pub mod metrics;
 pub mod models;
-pub mod otf2_library;
 pub mod plain_text;
 pub mod present;
 pub mod shell_word;
+pub mod spill;
 pub mod timeline;
 pub mod trace;
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use gammachi_analyzer::metrics::{Metrics, Selection};
-use gammachi_analyzer::present::{Report, json, terminal};
+use gammachi_analyzer::present::Report;
+use gammachi_analyzer::present::report::{json, screen};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use trace_format::layout::rank_file_path;
@@ -39,7 +40,7 @@ pub fn through_all_stages(images: &[Vec<u8>; RANKS as usize], chosen: u8) {
     };
     let Ok(metrics) = Metrics::new(&run, &timeline, &selection) else { return };
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
-    assert!(!terminal::screen(&report, false).is_empty());
-    let text = json::text(&report).expect("a report is JSON");
+    assert!(!screen(&report, false).is_empty());
+    let text = json(&report).expect("a report is JSON");
     serde_json::from_str::<serde_json::Value>(&text).expect("what is written can be read");
 }

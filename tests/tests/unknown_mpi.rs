@@ -16,7 +16,7 @@ fn screen(directory: &Path) -> String {
     let timeline = GlobalTimeline::new(&run);
     let metrics =
         Metrics::new(&run, &timeline, &Selection::Whole).expect("metrics of the whole run");
-    present::terminal::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false)
+    present::report::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false)
 }
 
 fn compile(sources: &[&str], made: &Path, more: &[&str]) {

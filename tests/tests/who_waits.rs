@@ -1,7 +1,7 @@
 //! Who waits for whom: the report of jobs that hang, while they run and after their end.
 
 use gammachi_analyzer::metrics::{CauseKind, Metrics, Selection, Unfinished};
-use gammachi_analyzer::present::{Report, terminal};
+use gammachi_analyzer::present::{Report, report as presented};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::{ProcessState, Run};
 use system_tests::{Job, Recording, under_both, victim};
@@ -13,7 +13,7 @@ fn report(directory: &std::path::Path) -> (String, Unfinished) {
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
     let screen =
-        terminal::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false);
+        presented::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false);
     (screen, metrics.unfinished.expect("some rank did not finish"))
 }
 

@@ -13,7 +13,7 @@ use super::error::print;
 use super::kernel_program::{KernelOptions, kernel_program};
 use super::run::cannot_start;
 use crate::calibration::{Calibration, FORMAT, Stamps};
-use crate::present::calibration::{figure, screen};
+use crate::present::clock::{figure, screen};
 use crate::timeline::KnownRates;
 
 /// Compares the clocks of ranks by two-way exchanges, in a run of its own.

@@ -13,8 +13,10 @@ use super::error::{CommandError, say};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
-use crate::present::export::content::{Choice, Content};
-use crate::present::export::{self, Format, Progress, paraver};
+use crate::export::Progress;
+use crate::export::content::{Choice, Content};
+use crate::formats::paraver::names as paraver;
+use crate::formats::{self, Format};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
@@ -176,7 +178,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     remarks(&run, &content);
     let bar = Bar::new();
     let scratch = directory_of(&arguments.out);
-    let written = export::write(&content, arguments.to.format(), output.path(), scratch, &bar);
+    let written = formats::write(&content, arguments.to.format(), output.path(), scratch, &bar);
     bar.finish();
     let written = written.map_err(|error| {
         // The place that was being written to is gone when this is read.

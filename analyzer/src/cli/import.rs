@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::error::{CommandError, say};
 use super::unfinished_output::UnfinishedOutput;
-use crate::import::{self, ImportError};
+use crate::formats;
+use crate::import::ImportError;
 
 /// Makes a run of another tool's trace, on which every command works as far as its content allows.
 ///
@@ -38,7 +39,7 @@ pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
     let part = output.path().display().to_string();
     let shown = arguments.out.display().to_string();
     let imported =
-        import::import(&arguments.file, output.path()).map_err(|error: ImportError| {
+        formats::import(&arguments.file, output.path()).map_err(|error: ImportError| {
             CommandError::failed(error.to_string().replace(&part, &shown))
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];

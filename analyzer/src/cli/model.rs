@@ -11,10 +11,10 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print, say};
 use super::observed::Observed;
+use crate::formats::extra_p;
 use crate::models::Observations;
-use crate::models::observations::{extra_p_json_lines, extra_p_text};
 use crate::models::regression::{Findings, Method, RegressionError};
-use crate::present::{model_expression, model_figures, model_json, model_terminal};
+use crate::present::model::{self, expression};
 use request::Request;
 
 /// Models a time as a sum of basis functions, selects them, and predicts with intervals.
@@ -211,16 +211,16 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
         write_pictures(directory, &findings)?;
     }
     let text = match arguments.emit {
-        Some(language) => model_expression::source(
+        Some(language) => expression::source(
             &findings,
             match language {
-                LanguageName::Python => model_expression::Language::Python,
-                LanguageName::Rust => model_expression::Language::Rust,
-                LanguageName::Latex => model_expression::Language::Latex,
+                LanguageName::Python => expression::Language::Python,
+                LanguageName::Rust => expression::Language::Rust,
+                LanguageName::Latex => expression::Language::Latex,
             },
         ),
-        None if arguments.json => model_json::text(&findings),
-        None => model_terminal::screen(&findings),
+        None if arguments.json => model::json(&findings),
+        None => model::screen(&findings),
     };
     print(&text)
 }
@@ -230,8 +230,8 @@ fn write_extra_p(path: &Path, table: &Observations, request: &Request) -> Result
     let metric = &request.parts[0].response;
     let json_lines = path.extension().is_some_and(|extension| extension == "jsonl");
     let text = match json_lines {
-        true => extra_p_json_lines(table, &names, metric),
-        false => extra_p_text(table, &names, metric),
+        true => extra_p::write::json_lines(table, &names, metric),
+        false => extra_p::write::text(table, &names, metric),
     };
     write(path, &text.map_err(failed)?)
 }
@@ -239,7 +239,7 @@ fn write_extra_p(path: &Path, table: &Observations, request: &Request) -> Result
 fn write_pictures(directory: &Path, findings: &Findings) -> Result<(), CommandError> {
     fs::create_dir_all(directory)
         .map_err(|error| failed(format!("{}: cannot be made: {error}", directory.display())))?;
-    for (name, svg) in model_figures::pictures(findings) {
+    for (name, svg) in model::pictures(findings) {
         let path = directory.join(name);
         write(&path, &svg)?;
         say(&format!("wrote {}", path.display()));

@@ -17,7 +17,8 @@ use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::{Answer, Metrics, Page, Question, Selection};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
-use crate::present::{Report, html, json, terminal};
+use crate::present::report::{json, screen};
+use crate::present::{Report, html};
 use crate::timeline::{GlobalTimeline, KnownRates, Whole};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
@@ -129,10 +130,10 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = metrics.map_err(|error| CommandError::failed(error.to_string()))?;
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
     let text = if arguments.json {
-        json::text(&report).map_err(|error| CommandError::failed(error.to_string()))?
+        json(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        terminal::screen(&report, colour)
+        screen(&report, colour)
     };
     run.check_readable().map_err(CommandError::of_run)?;
     print(&text)

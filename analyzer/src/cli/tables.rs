@@ -9,8 +9,8 @@ use super::error::{CommandError, print};
 use super::output_file;
 use crate::metrics::LatePartner;
 use crate::models::machine::Lattice;
-use crate::present::late_partner::screen;
 use crate::present::machine::lattice;
+use crate::present::report::late_partner::screen;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 

@@ -1,17 +1,9 @@
-//! Traces of other tools as runs: a file comes in, a run directory goes out, and [`Imported`] says what
-//! the file did not hold or the run cannot.
-//!
-//! | file | its idea |
-//! |---|---|
-//! | [`rank`] | one rank's calls become event slots |
-//! | [`otf2`] | OTF2 archives, by OTF2's own library |
-//! | [`paraver`] | Paraver's `.prv`, `.pcf` and `.row` |
+//! What all readers of other tools' traces share: [`rank`] makes event slots of one rank's calls, [`Imported`]
+//! says what the trace did not hold or the run cannot. The readers are in [`crate::formats`].
 //!
 //! Times are the other tool's, in nanoseconds; nothing is known of how its clocks were aligned unless
 //! the file says so. Memory is bounded by threads, requests in flight and definitions, not by events.
 
-pub mod otf2;
-pub mod paraver;
 pub mod rank;
 
 use std::collections::BTreeMap;
@@ -66,30 +58,23 @@ pub struct Imported {
 }
 
 impl Imported {
-    fn miss(&mut self, what: &'static str) {
+    /// Counts something that the run does not keep.
+    pub fn miss(&mut self, what: &'static str) {
         *self.missing.entry(what).or_default() += 1;
     }
 }
 
-/// Makes a run of a file; `run` is a directory that does not exist yet. Half of it may be left when
-/// that fails.
-///
-/// # Errors
-/// The file is of no known format, damaged, or cannot be read; the run cannot be written.
-pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    if let Err(source) = std::fs::File::open(file) {
-        return Err(ImportError::Read { path: file.to_owned(), source });
-    }
-    if name.ends_with(".otf2") {
-        otf2::import(file, run)
-    } else if name.ends_with(".prv") || name.ends_with(".prv.gz") {
-        paraver::import(file, run)
-    } else {
-        Err(ImportError::Damaged {
-            path: file.to_owned(),
-            what: "is neither .otf2 (the anchor file of an OTF2 archive) nor .prv or .prv.gz (Paraver)"
-                .into(),
-        })
-    }
+/// An id that the files of this import share, and hardly any other: of the time and the process.
+pub fn run_id(file: &Path) -> [u8; 16] {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let now = std::time::SystemTime::now();
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        (file, now, std::process::id(), salt).hash(&mut hasher);
+        hasher.finish().to_le_bytes()
+    };
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&half(0));
+    id[8..].copy_from_slice(&half(1));
+    id
 }

@@ -1,44 +1,39 @@
-//! Stage 4, for people and programs: a run, its timeline and its metrics come in, the terminal's
-//! screen ([`terminal`]) and the JSON document ([`json`]) go out.
+//! What people and programs get to see: what the stages hand on comes in; screens of the terminal, JSON
+//! documents, pages and pictures go out.
+//!
+//! A folder a subject: `screen` is its text for the terminal, `document` its JSON, `pictures` its figures.
+//!
+//! | folder | subject |
+//! |---|---|
+//! | [`report`] | a run: [`Report`] |
+//! | `unfinished` | ranks that did not finish, within a report |
+//! | [`dump`] | single events and messages |
+//! | [`clock`] | clocks: their calibration, and their part of a report |
+//! | [`machine`], [`logpq`], [`roofline`] | a measured machine, and what it says of a run |
+//! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
+//! | [`html`], [`picture`], [`figure`], [`strip`] | pages, pictures of a run, plots, the terminal's timeline: of all subjects |
 
-pub mod calibration;
+pub mod clock;
+mod context;
 pub mod dump;
-pub mod export;
 pub mod figure;
 pub mod html;
-pub mod json;
-pub mod late_partner;
 pub mod logpq;
 pub mod machine;
-pub mod model_expression;
-pub mod model_figures;
-pub mod model_json;
-pub mod model_terminal;
+pub mod model;
+mod paragraph;
 pub mod picture;
+pub(crate) mod quantity;
+pub mod report;
 pub mod roofline;
 pub mod scaling;
 pub mod strip;
 pub mod study;
-pub mod terminal;
-
-mod clock_json;
-mod context;
-mod counters;
-pub(crate) use context::{number_list, range_list};
-pub(crate) use counters::counter_sentences;
-mod job;
-mod job_end;
-mod messages;
-mod messages_json;
-mod paragraph;
-pub(crate) mod quantity;
-mod rank_groups;
-mod sites;
 mod table;
-mod totals;
 mod unfinished;
-mod unfinished_json;
-mod verdict;
+
+pub(crate) use context::{number_list, range_list};
+pub(crate) use report::counter_sentences;
 
 use crate::metrics::Metrics;
 use crate::timeline::GlobalTimeline;
@@ -68,10 +63,3 @@ impl<'a> Report<'a> {
         run.notes.iter().chain(&timeline.notes).chain(&metrics.notes)
     }
 }
-
-#[cfg(test)]
-mod many_ranks_tests;
-#[cfg(test)]
-mod message_tests;
-#[cfg(test)]
-mod tests;

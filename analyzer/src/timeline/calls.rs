@@ -307,6 +307,11 @@ impl<'r> Call<'r> {
         self.reading.trace.file.requests(self.event).take(count)
     }
 
+    /// Name of the error in the status of a request.
+    pub fn error_of(&self, state: &RequestState) -> Option<String> {
+        (state.error != 0).then(|| self.reading.error_name(state.error))
+    }
+
     /// What the status of a completed request says.
     pub fn status(&self, state: &RequestState) -> Option<Received> {
         let RequestState { peer, tag, bytes, completed, .. } = *state;

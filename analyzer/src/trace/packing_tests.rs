@@ -1,6 +1,7 @@
 use super::*;
 use crate::metrics::{Metrics, Selection};
-use crate::present::{Report, json};
+use crate::present::Report;
+use crate::present::report::json;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -41,7 +42,7 @@ fn report(path: &Path) -> String {
     let run = Run::open(path).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    json::text(&Report { run: &run, timeline: &timeline, metrics: &metrics }).unwrap()
+    json(&Report { run: &run, timeline: &timeline, metrics: &metrics }).unwrap()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{ModelArguments, failed};
 use crate::cli::CommandError;
 use crate::cli::observed::{Observed, observe};
+use crate::formats::extra_p;
 use crate::models::Observations;
 use crate::models::observations::{CHI_S, ObservationsError, P, SUM_GAMMA_S};
 
@@ -31,8 +32,8 @@ pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError>
                 )));
             }
             let table = match extension(file).as_str() {
-                "txt" => extra_p(file, Observations::from_extra_p_text),
-                "jsonl" => extra_p(file, Observations::from_extra_p_json_lines),
+                "txt" => read_extra_p(file, extra_p::read::from_text),
+                "jsonl" => read_extra_p(file, extra_p::read::from_json_lines),
                 _ => Observations::read(file),
             };
             Observed { table: table.map_err(failed)?, notes: Vec::new() }
@@ -44,7 +45,7 @@ pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError>
     Ok(Observed { table: table.map_err(failed)?, notes: observed.notes })
 }
 
-fn extra_p(
+fn read_extra_p(
     path: &Path,
     parse: impl Fn(String, &str) -> Result<Observations, ObservationsError>,
 ) -> Result<Observations, ObservationsError> {

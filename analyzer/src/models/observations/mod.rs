@@ -9,14 +9,12 @@
 
 mod csv_table;
 mod error;
-mod extra_p;
 mod recorded;
 mod repetitions;
 
 use std::fmt;
 
 pub use error::ObservationsError;
-pub use extra_p::{extra_p_json_lines, extra_p_text};
 pub use recorded::RunFigures;
 pub use repetitions::{Repetitions, Spread};
 

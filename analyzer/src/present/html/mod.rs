@@ -21,7 +21,7 @@ use super::Report;
 use super::context::{mpi_library, placement, plural, program_line};
 use super::figure::Figure;
 use super::picture::matrix::{self, Places, Shown};
-use super::{json, picture, quantity, terminal};
+use super::{picture, quantity};
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
@@ -74,7 +74,7 @@ pub fn page(
     detail: &Detail,
     roofline: Option<&Findings>,
 ) -> Result<String, PageError> {
-    let document = json::document_value(report);
+    let document = super::report::value(report);
     let shown = shown_ranks(report);
     let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let used = data::kinds_used(activity).into_iter();
@@ -157,7 +157,7 @@ pub fn page(
         bars_left_out => bars_left_out,
         ranks => Value::from_serialize(&rank_rows),
         compute => compute,
-        trust => terminal::trust_parts(report),
+        trust => super::report::trust_parts(report),
         missing => report.run.missing_count(),
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
         sites => sites,

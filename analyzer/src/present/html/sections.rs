@@ -7,7 +7,8 @@ use minijinja::value::Value;
 use super::safe;
 use crate::metrics::{SiteMetrics, Unfinished};
 use crate::models::roofline::Findings;
-use crate::present::{roofline, sites, unfinished};
+use crate::present::report::sites;
+use crate::present::{roofline, unfinished};
 
 /// Positions of ranks that did not finish.
 const MOST_POSITIONS: usize = 200;

@@ -26,7 +26,7 @@ fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) 
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
     let activity = Activity::new(&run, &timeline, bins);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
-    let json = serde_json::from_str(&json::text(&report).unwrap()).unwrap();
+    let json = serde_json::from_str(&present::report::json(&report).unwrap()).unwrap();
     (page(&report, &activity, &detail, None).unwrap(), json)
 }
 

@@ -1,0 +1,309 @@
+//! What every format is made of: a run, its timeline and its communicators come in; [`Head`] (who
+//! took part, and what numbers mean) and, one by one, [`Call`]s go out, as far as [`Choice`] wants
+//! them.
+//!
+//! Times are nanoseconds of the global timeline: 0 is when the first rank left MPI_Init, so MPI_Init
+//! itself lies before 0.
+
+mod head;
+mod merged;
+
+use std::ops::Range;
+
+use trace_format::errors::ErrorClasses;
+use trace_format::layout::{FIRST_FUNCTION, ToolReason};
+use trace_format::reader::{Event, RequestState};
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::calls::{Named, Reading, Received, Record, Tag};
+use crate::timeline::communicators::{CommunicatorTable, Peer, Standing};
+use crate::timeline::mpi_constants::MpiConstants;
+use crate::trace::{RankTrace, Run};
+pub use head::{Function, Head, HeadCommunicator, HeadRank};
+use head::{Numbers, functions, head_communicators};
+use merged::Merged;
+
+/// What of a run goes out.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// Only these ranks; a message needs both its ends among them.
+    pub ranks: Option<Vec<Range<u32>>>,
+    /// Only what begins in these seconds of the global timeline (of a message its send).
+    pub window_s: Option<Range<f64>>,
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A call of the function of this number.
+    Call(u32),
+    /// Time of the recorder.
+    Tool(ToolReason),
+    /// A region of this number begins.
+    RegionBegin(u32),
+    /// A region of this number ends.
+    RegionEnd(u32),
+}
+
+/// An event with what it says.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Position among [`Head::ranks`].
+    pub rank: usize,
+    /// Thread of the rank.
+    pub thread: u32,
+    /// What it is.
+    pub what: What,
+    /// Begin, nanoseconds.
+    pub begin_ns: i64,
+    /// End, nanoseconds; `None` when the call did not return.
+    pub end_ns: Option<i64>,
+    /// The event on the rank's own counter.
+    pub event: Event,
+}
+
+/// What a call says beside its times, where its function gives it a meaning and it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Attributes {
+    /// Communicator, and the rank's place in it.
+    pub standing: Option<Standing>,
+    /// Destination, source, root or target as a rank of the communicator; no wildcard.
+    pub peer: Option<i32>,
+    /// Rank of MPI_COMM_WORLD of the same.
+    pub peer_rank: Option<u32>,
+    /// Message tag; no wildcard.
+    pub tag: Option<i32>,
+    /// Bytes sent, or received by a receive or completion; of a posted receive the buffer's.
+    pub bytes: Option<u64>,
+    /// Bytes received, of collective operations, calls that fetch, and calls that send and receive.
+    pub received_bytes: Option<u64>,
+    /// Request or message, shortened.
+    pub request: Option<u32>,
+    /// Of a call that waits or tests for one request, whether it completed it, and by cancelling.
+    pub completed: Option<(bool, bool)>,
+    /// Receiving half of a call that sends and receives.
+    pub receive: Option<Received>,
+    /// Floating-point operations of a compute call.
+    pub flops: Option<f64>,
+}
+
+/// A run as it goes out.
+pub struct Content<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
+    /// Its communicators.
+    pub communicators: &'a CommunicatorTable,
+    /// What is wanted.
+    pub choice: &'a Choice,
+    /// Who took part.
+    pub head: Head,
+    /// What is needed to read each rank's events, by its position in the run.
+    readings: Vec<Reading<'a>>,
+    /// Position among [`Head::ranks`] of each position in the run.
+    exported: Vec<Option<usize>>,
+}
+
+/// A time in whole nanoseconds.
+pub fn ns(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
+}
+
+impl<'a> Content<'a> {
+    /// Of a run.
+    pub fn new(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        communicators: &'a CommunicatorTable,
+        choice: &'a Choice,
+    ) -> Self {
+        let (mut names, mut regions) = (Numbers::default(), Numbers::default());
+        let wanted = |rank: u32| {
+            choice.ranks.as_ref().is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)))
+        };
+        let mut ranks: Vec<HeadRank> = Vec::new();
+        let mut exported = vec![None; run.ranks.len()];
+        for (position, trace) in run.ranks.iter().enumerate().filter(|(_, t)| wanted(t.rank)) {
+            exported[position] = Some(ranks.len());
+            let time = &timeline.ranks[position];
+            let at = |ticks: u64| ns(time.clock.seconds(ticks));
+            let last = trace.threads.iter().filter_map(|t| t.last_ticks).max().map(at);
+            let end_ns = at(time.end_ticks);
+            let ids = trace.facts.regions.iter();
+            ranks.push(HeadRank {
+                rank: trace.rank,
+                position,
+                host: trace.file.header.host.clone(),
+                pid: trace.file.fixed.pid,
+                threads: trace.file.threads.iter().map(|thread| thread.number).collect(),
+                begin_ns: at(time.begin_ticks),
+                end_ns,
+                last_ns: last.map_or(end_ns, |last| last.max(end_ns)),
+                bound_ns: time.clock.bound_ns,
+                alignment: time.clock.alignment,
+                finalized: trace.facts.finalized(),
+                functions: trace.file.function_names().iter().map(|name| names.of(name)).collect(),
+                regions: ids.map(|(id, name)| (*id, regions.of(name))).collect(),
+            });
+        }
+        let first = ranks.iter().flat_map(|rank| {
+            let (trace, clock) = (&run.ranks[rank.position], &timeline.ranks[rank.position].clock);
+            let ticks = trace.threads.iter().filter_map(|thread| thread.first_ticks);
+            ticks.map(|ticks| ns(clock.seconds(ticks))).chain([rank.begin_ns])
+        });
+        let first_ns = first.min().unwrap_or(0);
+        let last_ns = ranks.iter().map(|rank| rank.last_ns).max().unwrap_or(0);
+        let header = run.ranks.first().map(|trace| &trace.file.header);
+        let of_header = |field: fn(&trace_format::header::FileHeader) -> &String| {
+            header.map(|header| field(header).clone()).unwrap_or_default()
+        };
+        let title = run.directory.file_name().unwrap_or(run.directory.as_os_str());
+        let head = Head {
+            title: title.to_string_lossy().into_owned(),
+            program: of_header(|header| &header.program),
+            mpi_library: of_header(|header| &header.mpi_library),
+            world_size: run.world_size,
+            ranks,
+            functions: functions(names.1),
+            regions: regions.1,
+            communicators: head_communicators(communicators),
+            first_ns,
+            last_ns,
+            zero_unix_ns: timeline.utc.and_then(|utc| i64::try_from(utc.zero_ns).ok()),
+            bound_ns: timeline.bound_ns,
+            parameters: run.parameters(),
+            compute: of_header(|header| &header.compute),
+            level: run.ranks.first().map_or(0, |trace| trace.file.fixed.level),
+        };
+        let ranks = run.ranks.iter().enumerate();
+        let readings = ranks.map(|(position, trace)| Reading::new(position, trace, communicators));
+        let readings = readings.collect();
+        Self { run, timeline, communicators, choice, head, readings, exported }
+    }
+
+    /// Position among [`Head::ranks`] of a rank of MPI_COMM_WORLD.
+    pub fn exported_rank(&self, rank: u32) -> Option<usize> {
+        self.exported.get(self.run.position_of(rank)?).copied().flatten()
+    }
+
+    /// Nanoseconds of a counter reading of an exported rank.
+    pub fn time_ns(&self, rank: usize, ticks: u64) -> i64 {
+        ns(self.timeline.ranks[self.head.ranks[rank].position].clock.seconds(ticks))
+    }
+
+    /// Whether something that begins then is wanted.
+    pub fn wants_time(&self, begin_ns: i64) -> bool {
+        let window = self.choice.window_s.as_ref();
+        window.is_none_or(|w| ns(w.start) <= begin_ns && begin_ns < ns(w.end))
+    }
+
+    /// A call's kin in the rank's file.
+    pub fn trace(&self, rank: usize) -> &'a RankTrace {
+        &self.run.ranks[self.head.ranks[rank].position]
+    }
+
+    /// The constants of a rank's MPI library; `None` where it recorded no attributes.
+    pub fn constants(&self, rank: usize) -> Option<MpiConstants> {
+        self.reading(rank).constants
+    }
+
+    /// What is needed to read an exported rank's events.
+    fn reading(&self, rank: usize) -> &Reading<'a> {
+        &self.readings[self.head.ranks[rank].position]
+    }
+
+    /// All calls in order of their begin on the global timeline; regions and recorder time, too.
+    pub fn calls(&self) -> impl Iterator<Item = Call> + '_ {
+        self.calls_of_positions(0..self.run.ranks.len())
+    }
+
+    /// The same of one rank, by its position among [`Head::ranks`].
+    pub fn calls_of(&self, rank: usize) -> impl Iterator<Item = Call> + '_ {
+        let position = self.head.ranks[rank].position;
+        self.calls_of_positions(position..position + 1)
+    }
+
+    fn calls_of_positions(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
+        let exported = positions.filter_map(|position| self.exported[position]);
+        let calls = Merged::new(self, exported.collect());
+        calls.filter(|call| self.wants_time(call.begin_ns))
+    }
+
+    fn call(&self, rank: usize, thread: u32, event: Event) -> Option<Call> {
+        let head = &self.head.ranks[rank];
+        let region = |id: u32| head.regions.get(&id).copied();
+        let what = match self.reading(rank).record(&event) {
+            Record::Tool(reason) => What::Tool(reason?),
+            Record::Counter(_) => What::Tool(ToolReason::Counters),
+            Record::RegionBegin(id) => What::RegionBegin(region(id)?),
+            Record::RegionEnd(id) => What::RegionEnd(region(id)?),
+            Record::Call(_) => {
+                let index = usize::from(event.function.checked_sub(FIRST_FUNCTION)?);
+                What::Call(*head.functions.get(index)?)
+            }
+        };
+        Some(Call {
+            rank,
+            thread,
+            what,
+            begin_ns: self.time_ns(rank, event.begin),
+            end_ns: event.end.map(|end| self.time_ns(rank, end)),
+            event,
+        })
+    }
+
+    /// Error classes of a rank's MPI library.
+    pub fn errors(&self, rank: usize) -> Option<ErrorClasses> {
+        self.reading(rank).errors
+    }
+
+    /// Name of the error that a call returned.
+    pub fn error_name(&self, call: &Call) -> Option<String> {
+        let error = call.event.error;
+        (error != 0).then(|| self.reading(call.rank).error_name(error))
+    }
+
+    /// What a call says beside its times.
+    pub fn attributes(&self, call: &Call) -> Attributes {
+        let mut attributes = Attributes::default();
+        let Some(said) = self.reading(call.rank).call(&call.event) else { return attributes };
+        attributes.standing = said.communicator();
+        attributes.completed = said.outcome().map(|o| (o.completed, o.cancelled));
+        attributes.peer = said.peer().and_then(|peer| match peer {
+            Named::Rank(rank) => Some(rank),
+            _ => None,
+        });
+        attributes.peer_rank = match said.partner() {
+            Some(Peer::World(rank)) => Some(rank),
+            _ => None,
+        };
+        attributes.tag = said.tag().and_then(Tag::known);
+        attributes.bytes = said.bytes();
+        attributes.receive = said.receive();
+        attributes.received_bytes =
+            attributes.receive.map(|half| half.bytes).or_else(|| said.received_bytes());
+        attributes.request = said.request();
+        attributes.flops = said.flops();
+        attributes
+    }
+
+    /// Requests of a call on several, in the order of its array.
+    pub fn requests(&self, call: &Call) -> impl Iterator<Item = RequestState> + use<'a> {
+        self.trace(call.rank).file.requests(&call.event)
+    }
+
+    /// The function of a call.
+    pub fn function(&self, call: &Call) -> Option<&Function> {
+        match call.what {
+            What::Call(function) => self.head.functions.get(function as usize),
+            _ => None,
+        }
+    }
+
+    /// Slots of all files of ranks that go out: how far a pass over all calls has to go.
+    pub fn slots(&self) -> u64 {
+        let ranks = self.head.ranks.iter();
+        ranks.map(|rank| self.run.ranks[rank.position].file.file_bytes() / 32).sum()
+    }
+}

@@ -1,0 +1,281 @@
+//! A run as begins and ends in order of time: calls come in by their begin; steps that nest on every
+//! thread go out, with the messages that leave and arrive at them.
+//!
+//! Nesting is what every timeline format wants, so what does not nest is cut: a call that ends behind
+//! the begin of one that outlasts it ends there, a call that did not return ends where the thread's
+//! next one begins or with its rank, a region that the program closed out of order takes those above
+//! it with it and they begin anew, and one that it never closed ends with its rank.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::iter::Peekable;
+
+use trace_format::layout::Plain;
+
+use super::content::{Call, Content, What};
+use crate::spill::Record;
+
+/// What a stretch of a thread's time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A call, or time of the recorder.
+    Call,
+    /// A region of this number.
+    Region(u32),
+}
+
+/// A begin or an end.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// When, nanoseconds.
+    pub at_ns: i64,
+    /// Whether it is a begin.
+    pub begins: bool,
+    /// What begins or ends.
+    pub kind: Kind,
+    /// The call; of a region the marker that began it.
+    pub call: Call,
+}
+
+/// Begins the names of what is the recorder's own time.
+pub const RECORDER_PREFIX: &str = "recorder: ";
+
+/// The name of what begins or ends at a step.
+pub fn step_name(content: &Content, step: &Step) -> String {
+    match (step.kind, step.call.what) {
+        (Kind::Region(region), _) => content.head.regions[region as usize].clone(),
+        (Kind::Call, What::Call(function)) => {
+            content.head.functions[function as usize].name.clone()
+        }
+        (Kind::Call, What::Tool(reason)) => {
+            format!("{RECORDER_PREFIX}{}", format!("{reason:?}").to_lowercase())
+        }
+        _ => "?".into(),
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    id: u64,
+    end_ns: i64,
+    /// A call that did not return: it ends where the next one begins.
+    unreturned: bool,
+    kind: Kind,
+    call: Call,
+}
+
+/// When something ends, the later begun first, and on which rank and thread.
+type Due = (i64, Reverse<u64>, usize, u32);
+
+/// Iterates over the steps of all ranks, or one.
+pub struct Steps<'a, I: Iterator<Item = Call>> {
+    content: &'a Content<'a>,
+    calls: Peekable<I>,
+    open: HashMap<(usize, u32), Vec<Open>>,
+    /// Ends to come.
+    ends: BinaryHeap<Reverse<Due>>,
+    ready: VecDeque<Step>,
+    next_id: u64,
+    passed: &'a dyn Fn(&Call),
+}
+
+impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
+    /// Of calls in order of their begin.
+    ///
+    /// `passed` hears of every call that comes in.
+    pub fn new(content: &'a Content<'a>, calls: I, passed: &'a dyn Fn(&Call)) -> Self {
+        Self {
+            content,
+            calls: calls.peekable(),
+            open: HashMap::new(),
+            ends: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            next_id: 0,
+            passed,
+        }
+    }
+
+    fn end(&mut self, open: Open, at_ns: i64) {
+        self.ready.push_back(Step { at_ns, begins: false, kind: open.kind, call: open.call });
+    }
+
+    fn push(&mut self, kind: Kind, call: Call, at_ns: i64, end_ns: i64, unreturned: bool) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let stack = self.open.entry((call.rank, call.thread)).or_default();
+        stack.push(Open { id, end_ns, unreturned, kind, call });
+        self.ends.push(Reverse((end_ns, Reverse(id), call.rank, call.thread)));
+        self.ready.push_back(Step { at_ns, begins: true, kind, call });
+    }
+
+    fn pop_top(&mut self, key: (usize, u32)) -> Option<Open> {
+        self.open.get_mut(&key).and_then(Vec::pop)
+    }
+
+    fn top(&self, key: (usize, u32)) -> Option<Open> {
+        self.open.get(&key).and_then(|stack| stack.last().copied())
+    }
+
+    fn begin(&mut self, call: Call) {
+        let key = (call.rank, call.thread);
+        let at_ns = call.begin_ns;
+        let last_ns = self.content.head.ranks[call.rank].last_ns.max(at_ns);
+        while let Some(top) = self.top(key).filter(|top| top.unreturned) {
+            self.pop_top(key);
+            self.end(top, at_ns);
+        }
+        match call.what {
+            What::RegionBegin(region) => {
+                self.push(Kind::Region(region), call, at_ns, last_ns, false);
+            }
+            What::RegionEnd(region) => self.end_region(key, region, at_ns),
+            What::Call(_) | What::Tool(_) => {
+                let unreturned = call.end_ns.is_none() && !call.event.abandoned;
+                let end_ns = match call.end_ns {
+                    Some(end_ns) => end_ns.max(at_ns),
+                    None if unreturned => last_ns,
+                    None => at_ns,
+                };
+                let overlaps =
+                    |top: &Open| top.kind == Kind::Call && top.end_ns < end_ns && !unreturned;
+                while let Some(top) = self.top(key).filter(overlaps) {
+                    self.pop_top(key);
+                    self.end(top, at_ns);
+                }
+                self.push(Kind::Call, call, at_ns, end_ns, unreturned);
+            }
+        }
+    }
+
+    fn end_region(&mut self, key: (usize, u32), region: u32, at_ns: i64) {
+        let is_it = |open: &Open| open.kind == Kind::Region(region);
+        let stack = self.open.get(&key);
+        if !stack.is_some_and(|stack| stack.iter().any(is_it)) {
+            // The program ends what it never began.
+            return;
+        }
+        let mut again = Vec::new();
+        while let Some(top) = self.pop_top(key) {
+            self.end(top, at_ns);
+            if is_it(&top) {
+                break;
+            }
+            if matches!(top.kind, Kind::Region(_)) {
+                again.push(top);
+            }
+        }
+        for open in again.into_iter().rev() {
+            self.push(open.kind, open.call, at_ns, open.end_ns, false);
+        }
+    }
+
+    /// Ends what is due before the next begin.
+    fn end_due(&mut self) -> bool {
+        let Some(&Reverse((at_ns, Reverse(id), rank, thread))) = self.ends.peek() else {
+            return false;
+        };
+        let due = self.calls.peek().is_none_or(|call| at_ns <= call.begin_ns);
+        if !due {
+            return false;
+        }
+        self.ends.pop();
+        let key = (rank, thread);
+        // What was cut before is not there any more.
+        if self.open.get(&key).is_some_and(|stack| stack.iter().any(|open| open.id == id)) {
+            while let Some(top) = self.pop_top(key) {
+                self.end(top, at_ns);
+                if top.id == id {
+                    break;
+                }
+            }
+        }
+        true
+    }
+}
+
+impl<I: Iterator<Item = Call>> Iterator for Steps<'_, I> {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            if let Some(step) = self.ready.pop_front() {
+                return Some(step);
+            }
+            if self.end_due() {
+                continue;
+            }
+            let call = self.calls.next()?;
+            (self.passed)(&call);
+            self.begin(call);
+        }
+    }
+}
+
+/// One end of a message, or a rank's part in a collective operation, at a step.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// When.
+    pub at_ns: i64,
+    /// Counter of its rank then.
+    pub ticks: u64,
+    /// Number of the message or operation.
+    pub number: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Position of its rank among the exported ones.
+    pub rank: u32,
+    /// Position of the other end's rank.
+    pub other: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Position of the communicator.
+    pub communicator: u32,
+}
+// SAFETY: repr(C), integers only, four of 8 bytes and then four of 4: no padding.
+unsafe impl Plain for Link {}
+const _: () = assert!(size_of::<Link>() == 4 * 8 + 4 * 4);
+
+impl Record for Link {
+    type Key = (i64, u64, u32);
+    fn key(&self) -> (i64, u64, u32) {
+        (self.at_ns, self.number, self.rank)
+    }
+}
+
+/// Links in order of time, to be taken by the calls that they belong to.
+pub struct Links<'a> {
+    links: Peekable<Box<dyn Iterator<Item = io::Result<Link>> + 'a>>,
+    /// Due now, by rank and counter.
+    due: BTreeMap<(u32, u64), Vec<Link>>,
+    due_ns: i64,
+}
+
+impl<'a> Links<'a> {
+    /// Of links in order of time.
+    pub fn new(links: impl Iterator<Item = io::Result<Link>> + 'a) -> Self {
+        let links: Box<dyn Iterator<Item = io::Result<Link>> + 'a> = Box::new(links);
+        Self { links: links.peekable(), due: BTreeMap::new(), due_ns: i64::MIN }
+    }
+
+    /// The links of a rank at a moment of its counter; moments must not go back.
+    ///
+    /// # Errors
+    /// The links cannot be read.
+    pub fn take(&mut self, rank: usize, at_ns: i64, ticks: u64) -> io::Result<Vec<Link>> {
+        if at_ns > self.due_ns {
+            self.due.clear();
+            self.due_ns = at_ns;
+        }
+        while let Some(link) =
+            self.links.next_if(|link| link.as_ref().map_or(true, |link| link.at_ns <= at_ns))
+        {
+            let link = link?;
+            if link.at_ns == at_ns {
+                self.due.entry((link.rank, link.ticks)).or_default().push(link);
+            }
+        }
+        Ok(self.due.remove(&(rank as u32, ticks)).unwrap_or_default())
+    }
+}

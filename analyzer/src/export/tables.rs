@@ -1,0 +1,295 @@
+//! A run as tables: the content and traffic of a run come in, rows go out to whatever keeps tables.
+//! The columns are explained in `docs/export.md`.
+
+mod schemas;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::content::{Call, Content, What};
+use super::steps::{Kind, Steps};
+use super::traffic::{IS_RECEIVE, NEVER, TRUNCATED, Traffic, WILDCARD};
+use super::{ExportError, Progress, Written};
+pub use schemas::*;
+
+fn whole(value: impl TryInto<i64>) -> Cell<'static> {
+    value.try_into().map_or(Cell::Empty, Cell::Whole)
+}
+
+fn maybe<T: TryInto<i64>>(value: Option<T>) -> Cell<'static> {
+    value.map_or(Cell::Empty, whole)
+}
+
+fn time(value: i64) -> Cell<'static> {
+    if value == NEVER { Cell::Empty } else { Cell::Whole(value) }
+}
+
+/// Writes all tables of a run.
+pub fn write(
+    content: &Content,
+    tables: &mut dyn Tables,
+    scratch: &Path,
+    progress: &dyn Progress,
+) -> Result<Written, ExportError> {
+    let traffic = Traffic::gather(content, scratch, progress)?;
+    run(content, tables)?;
+    ranks(content, tables)?;
+    communicators(content, tables)?;
+    progress.stage("calls", Some(content.slots()));
+    let calls = calls(content, tables, progress)?;
+    progress.stage("regions and recorder", Some(content.slots()));
+    recorder(content, tables)?;
+    regions(content, tables, progress)?;
+    progress.stage("messages", Some(traffic.messages.count() + traffic.members.count()));
+    messages(content, &traffic, scratch, tables, progress)?;
+    let collectives = collectives(content, &traffic, scratch, tables, progress)?;
+    tables.finish()?;
+    Ok(Written { calls, messages: traffic.messages.count(), collectives })
+}
+
+fn run(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {
+    let head = &content.head;
+    tables.begin(&RUN)?;
+    let number = |value: Option<i64>| value.map(|value| value.to_string());
+    let window = content.choice.window_s.as_ref();
+    let facts = [
+        ("run", Some(head.title.clone())),
+        ("program", Some(head.program.clone()).filter(|program| !program.is_empty())),
+        ("mpi_library", Some(head.mpi_library.clone())),
+        ("ranks", Some(head.world_size.to_string())),
+        ("level", Some(head.level.to_string())),
+        ("time_unit", Some("ns".to_owned())),
+        ("zero_unix_ns", number(head.zero_unix_ns)),
+        ("clock_bound_ns", head.bound_ns.map(|bound| format!("{bound:.1}"))),
+        ("window_begin_s", window.map(|window| window.start.to_string())),
+        ("window_end_s", window.map(|window| window.end.to_string())),
+        ("written_by", Some(concat!("gammachi ", env!("CARGO_PKG_VERSION")).to_owned())),
+    ];
+    let parameters = head.parameters.iter();
+    let parameters = parameters.map(|(name, value)| (format!("param.{name}"), Some(value.clone())));
+    for (key, value) in
+        facts.map(|(key, value)| (key.to_owned(), value)).into_iter().chain(parameters)
+    {
+        tables.row(&[Cell::Name(&key), value.as_deref().map_or(Cell::Empty, Cell::Name)])?;
+    }
+    Ok(())
+}
+
+fn ranks(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {
+    tables.begin(&RANKS)?;
+    for rank in &content.head.ranks {
+        let clock = format!("{:?}", rank.alignment).to_lowercase();
+        tables.row(&[
+            whole(rank.rank),
+            Cell::Name(&rank.host),
+            whole(rank.pid),
+            whole(rank.threads.len()),
+            whole(rank.begin_ns),
+            whole(rank.end_ns),
+            Cell::Flag(rank.finalized),
+            Cell::Name(&clock),
+            rank.bound_ns.map_or(Cell::Empty, Cell::Real),
+        ])?;
+    }
+    Ok(())
+}
+
+fn communicators(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {
+    let communicators = &content.head.communicators;
+    tables.begin(&COMMUNICATORS)?;
+    for (number, communicator) in communicators.iter().enumerate() {
+        tables.row(&[
+            whole(number),
+            Cell::Name(&communicator.name),
+            communicator.made_by.as_deref().map_or(Cell::Empty, Cell::Name),
+            Cell::Flag(communicator.inter),
+            whole(communicator.groups.iter().map(Vec::len).sum::<usize>()),
+        ])?;
+    }
+    tables.begin(&MEMBERS)?;
+    for (number, communicator) in communicators.iter().enumerate() {
+        for (group, members) in communicator.groups.iter().enumerate() {
+            for (position, member) in members.iter().enumerate() {
+                tables.row(&[whole(number), whole(group), whole(position), maybe(*member)])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn calls(
+    content: &Content,
+    tables: &mut dyn Tables,
+    progress: &dyn Progress,
+) -> Result<u64, ExportError> {
+    tables.begin(&CALLS)?;
+    let mut count = 0;
+    for rank in 0..content.head.ranks.len() {
+        let number = content.head.ranks[rank].rank;
+        let clock = &content.timeline.ranks[content.head.ranks[rank].position].clock;
+        for call in content.calls_of(rank) {
+            progress.advance(1 + call.event.continuations as u64);
+            let Some(function) = content.function(&call) else { continue };
+            let attributes = content.attributes(&call);
+            let polls = call.event.polls;
+            let error = content.error_name(&call);
+            count += 1;
+            tables.row(&[
+                whole(number),
+                whole(call.thread),
+                whole(call.begin_ns),
+                maybe(call.end_ns),
+                Cell::Name(&function.name),
+                Cell::Name(function.class.name()),
+                maybe(attributes.standing.map(|standing| standing.communicator)),
+                maybe(attributes.peer_rank),
+                maybe(attributes.tag),
+                maybe(attributes.bytes),
+                maybe(attributes.received_bytes),
+                maybe(attributes.request),
+                maybe(polls.map(|(count, _)| count)),
+                maybe(polls.map(|(_, ticks)| (clock.duration_s(ticks) * 1e9).round() as i64)),
+                attributes.flops.map_or(Cell::Empty, Cell::Real),
+                Cell::Flag(call.event.abandoned),
+                error.as_deref().map_or(Cell::Empty, Cell::Name),
+            ])?;
+        }
+    }
+    Ok(count)
+}
+
+fn recorder(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {
+    tables.begin(&RECORDER)?;
+    for rank in 0..content.head.ranks.len() {
+        for call in content.calls_of(rank) {
+            let What::Tool(reason) = call.what else { continue };
+            tables.row(&[
+                whole(content.head.ranks[rank].rank),
+                whole(call.thread),
+                whole(call.begin_ns),
+                maybe(call.end_ns),
+                Cell::Name(&format!("{reason:?}").to_lowercase()),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn regions(
+    content: &Content,
+    tables: &mut dyn Tables,
+    progress: &dyn Progress,
+) -> Result<(), ExportError> {
+    tables.begin(&REGIONS)?;
+    for rank in 0..content.head.ranks.len() {
+        // Regions open on each thread; those inside an outer one wait for it, so that rows come by
+        // their begin.
+        let mut open: HashMap<u32, Vec<usize>> = HashMap::new();
+        let mut held: Vec<(i64, Option<i64>, u32, u32)> = Vec::new();
+        let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
+        for step in Steps::new(content, content.calls_of(rank), &passed) {
+            let Kind::Region(region) = step.kind else { continue };
+            let stack = open.entry(step.call.thread).or_default();
+            if step.begins {
+                stack.push(held.len());
+                held.push((step.at_ns, None, step.call.thread, region));
+            } else if let Some(index) = stack.pop() {
+                held[index].1 = Some(step.at_ns);
+            }
+            if open.values().all(Vec::is_empty) {
+                for (begin_ns, end_ns, thread, region) in held.drain(..) {
+                    tables.row(&[
+                        whole(content.head.ranks[rank].rank),
+                        whole(thread),
+                        whole(begin_ns),
+                        whole(end_ns.unwrap_or(begin_ns)),
+                        Cell::Name(&content.head.regions[region as usize]),
+                    ])?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn messages(
+    content: &Content,
+    traffic: &Traffic,
+    scratch: &Path,
+    tables: &mut dyn Tables,
+    progress: &dyn Progress,
+) -> Result<(), ExportError> {
+    let rank = |place: u32| whole(content.head.ranks[place as usize].rank);
+    tables.begin(&MESSAGES)?;
+    for message in traffic.messages.iter() {
+        let message = message.map_err(ExportError::io(scratch))?;
+        progress.advance(1);
+        tables.row(&[
+            rank(message.source),
+            rank(message.destination),
+            whole(message.communicator),
+            whole(message.tag),
+            whole(message.bytes),
+            whole(message.send_begin_ns),
+            time(message.send_end_ns),
+            whole(message.receive_begin_ns),
+            time(message.receive_end_ns),
+            whole(message.send_thread),
+            whole(message.receive_thread),
+            Cell::Flag(message.flags & WILDCARD != 0),
+            Cell::Flag(message.flags & TRUNCATED != 0),
+        ])?;
+    }
+    tables.begin(&UNMATCHED)?;
+    for unmatched in traffic.unmatched.iter() {
+        let unmatched = unmatched.map_err(ExportError::io(scratch))?;
+        let receives = unmatched.reason & IS_RECEIVE != 0;
+        let known = |number: u32| maybe((number != u32::MAX).then_some(number));
+        let reason = traffic.reasons[(unmatched.reason & !IS_RECEIVE) as usize];
+        tables.row(&[
+            Cell::Name(if receives { "receive" } else { "send" }),
+            rank(unmatched.rank),
+            whole(unmatched.begin_ns),
+            known(unmatched.partner),
+            known(unmatched.communicator),
+            if receives { Cell::Empty } else { whole(unmatched.bytes) },
+            Cell::Name(reason.name()),
+        ])?;
+    }
+    Ok(())
+}
+
+fn collectives(
+    content: &Content,
+    traffic: &Traffic,
+    scratch: &Path,
+    tables: &mut dyn Tables,
+    progress: &dyn Progress,
+) -> Result<u64, ExportError> {
+    tables.begin(&COLLECTIVES)?;
+    let (mut operations, mut last) = (0, None);
+    for member in traffic.members.iter() {
+        let member = member.map_err(ExportError::io(scratch))?;
+        progress.advance(1);
+        if last != Some(member.operation) {
+            operations += 1;
+            last = Some(member.operation);
+        }
+        tables.row(&[
+            whole(operations - 1),
+            Cell::Name(&traffic.names[member.name as usize]),
+            whole(member.communicator),
+            whole(member.number),
+            whole(content.head.ranks[member.rank as usize].rank),
+            whole(member.thread),
+            whole(member.begin_ns),
+            time(member.end_ns),
+            time(member.complete_ns),
+            whole(member.sent_bytes),
+            whole(member.received_bytes),
+            whole(member.missing),
+            Cell::Flag(member.mismatched != 0),
+        ])?;
+    }
+    Ok(operations as u64)
+}

@@ -1,0 +1,202 @@
+//! Which tables there are, their columns, and where rows go.
+
+use crate::export::ExportError;
+
+use Type::{Flag, Int, Long, Name, Real};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// A 32-bit integer.
+    Int,
+    /// A 64-bit integer.
+    Long,
+    /// A 64-bit floating-point number.
+    Real,
+    /// Text of which there are few kinds.
+    Name,
+    /// Yes or no.
+    Flag,
+}
+
+/// A column: its name, what it holds, and whether it may be empty.
+pub type Column = (&'static str, Type, bool);
+
+/// A table.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema {
+    /// Its name, and that of its file.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+}
+
+/// A value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing.
+    Empty,
+    /// An integer of either width.
+    Whole(i64),
+    /// A floating-point number.
+    Real(f64),
+    /// Text.
+    Name(&'a str),
+    /// Yes or no.
+    Flag(bool),
+}
+
+/// Where tables go.
+pub trait Tables {
+    /// Begins a table, after the one before is complete.
+    ///
+    /// # Errors
+    /// Its file cannot be made.
+    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError>;
+    /// Adds a row of the table that was begun, a cell a column.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn row(&mut self, cells: &[Cell]) -> Result<(), ExportError>;
+    /// Completes the last table.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn finish(&mut self) -> Result<(), ExportError>;
+}
+
+/// Facts about the run.
+pub const RUN: Schema =
+    Schema { name: "run", columns: &[("key", Name, false), ("value", Name, true)] };
+/// Ranks and their clocks.
+pub const RANKS: Schema = Schema {
+    name: "ranks",
+    columns: &[
+        ("rank", Int, false),
+        ("host", Name, false),
+        ("pid", Long, false),
+        ("threads", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, false),
+        ("finalized", Flag, false),
+        ("clock", Name, false),
+        ("clock_bound_ns", Real, true),
+    ],
+};
+/// Communicators.
+pub const COMMUNICATORS: Schema = Schema {
+    name: "communicators",
+    columns: &[
+        ("communicator", Int, false),
+        ("name", Name, false),
+        ("made_by", Name, true),
+        ("inter", Flag, false),
+        ("size", Int, false),
+    ],
+};
+/// Members of communicators.
+pub const MEMBERS: Schema = Schema {
+    name: "members",
+    columns: &[
+        ("communicator", Int, false),
+        ("group", Int, false),
+        ("position", Int, false),
+        ("rank", Int, true),
+    ],
+};
+/// Calls.
+pub const CALLS: Schema = Schema {
+    name: "calls",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, true),
+        ("function", Name, false),
+        ("class", Name, false),
+        ("communicator", Int, true),
+        ("peer", Int, true),
+        ("tag", Int, true),
+        ("bytes", Long, true),
+        ("received_bytes", Long, true),
+        ("request", Long, true),
+        ("polls", Long, true),
+        ("polls_ns", Long, true),
+        ("flops", Real, true),
+        ("left", Flag, false),
+        ("error", Name, true),
+    ],
+};
+/// The recorder's own time.
+pub const RECORDER: Schema = Schema {
+    name: "recorder",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, true),
+        ("reason", Name, false),
+    ],
+};
+/// Regions that the program marked.
+pub const REGIONS: Schema = Schema {
+    name: "regions",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, false),
+        ("region", Name, false),
+    ],
+};
+/// Messages.
+pub const MESSAGES: Schema = Schema {
+    name: "messages",
+    columns: &[
+        ("source", Int, false),
+        ("destination", Int, false),
+        ("communicator", Int, false),
+        ("tag", Int, false),
+        ("bytes", Long, false),
+        ("send_begin_ns", Long, false),
+        ("send_end_ns", Long, true),
+        ("receive_begin_ns", Long, false),
+        ("receive_end_ns", Long, true),
+        ("send_thread", Int, false),
+        ("receive_thread", Int, false),
+        ("wildcard", Flag, false),
+        ("truncated", Flag, false),
+    ],
+};
+/// Sends and receives without a partner.
+pub const UNMATCHED: Schema = Schema {
+    name: "unmatched",
+    columns: &[
+        ("side", Name, false),
+        ("rank", Int, false),
+        ("begin_ns", Long, false),
+        ("partner", Int, true),
+        ("communicator", Int, true),
+        ("bytes", Long, true),
+        ("reason", Name, false),
+    ],
+};
+/// Collective operations, a row a member.
+pub const COLLECTIVES: Schema = Schema {
+    name: "collectives",
+    columns: &[
+        ("operation", Long, false),
+        ("function", Name, false),
+        ("communicator", Int, false),
+        ("number", Long, false),
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, true),
+        ("complete_ns", Long, true),
+        ("sent_bytes", Long, false),
+        ("received_bytes", Long, false),
+        ("missing", Int, false),
+        ("mismatched", Flag, false),
+    ],
+};

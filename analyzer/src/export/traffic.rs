@@ -1,0 +1,419 @@
+//! What belongs together across ranks: one pass of matching comes in; messages, collective operations
+//! and what found no partner go out, each in order of time.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use trace_format::layout::Plain;
+
+use crate::timeline::matching::{
+    self, CollectiveInstance, MatchSink, Message, MessageEnd, Reason, Side, Unmatched, match_run,
+};
+
+use super::content::{Content, ns};
+use super::steps::Link;
+use super::{ExportError, Progress};
+use crate::spill::{Record, Sorted, Spill};
+
+/// A time that is not known: the call never returned.
+pub const NEVER: i64 = i64::MIN;
+
+/// A message between exported ranks.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MessageRecord {
+    /// Begin of the call that sends.
+    pub send_begin_ns: i64,
+    /// Its end, or [`NEVER`].
+    pub send_end_ns: i64,
+    /// Begin of the call that posts the receive.
+    pub receive_begin_ns: i64,
+    /// End of the call that completes it, or [`NEVER`].
+    pub receive_end_ns: i64,
+    /// Counter of the source at the begin.
+    pub send_begin_ticks: u64,
+    /// Counter of the destination when the receive was posted.
+    pub receive_begin_ticks: u64,
+    /// Counter of the destination when it was complete.
+    pub receive_end_ticks: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Number of the message in the order in which matches became certain, from 0.
+    pub number: u64,
+    /// Position of the communicator among [`super::content::Head::communicators`].
+    pub communicator: u32,
+    /// Tag.
+    pub tag: i32,
+    /// Positions of source and destination among [`super::content::Head::ranks`].
+    pub source: u32,
+    /// See `source`.
+    pub destination: u32,
+    /// Thread that sent.
+    pub send_thread: u32,
+    /// Thread that posted the receive.
+    pub receive_thread: u32,
+    /// [`WILDCARD`] and [`TRUNCATED`].
+    pub flags: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// In [`MessageRecord::flags`]: the receive was posted with a wildcard.
+pub const WILDCARD: u32 = 1;
+/// In [`MessageRecord::flags`]: it was longer than the receive's buffer.
+pub const TRUNCATED: u32 = 2;
+
+// SAFETY: repr(C), integers only, nine of 8 bytes and then eight of 4: no padding.
+unsafe impl Plain for MessageRecord {}
+const _: () = assert!(size_of::<MessageRecord>() == 9 * 8 + 8 * 4);
+
+impl Record for MessageRecord {
+    type Key = (i64, u64);
+    fn key(&self) -> (i64, u64) {
+        (self.send_begin_ns, self.number)
+    }
+}
+
+/// A rank's part in a collective operation.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MemberRecord {
+    /// Earliest begin of any member.
+    pub first_ns: i64,
+    /// Number of the operation in the whole run, from 0.
+    pub operation: u64,
+    /// Which of its communicator it is.
+    pub number: u64,
+    /// Counter of the member at the begin.
+    pub begin_ticks: u64,
+    /// Begin of the member's call.
+    pub begin_ns: i64,
+    /// Its end, or [`NEVER`].
+    pub end_ns: i64,
+    /// When the operation was complete for the member, or [`NEVER`].
+    pub complete_ns: i64,
+    /// Bytes that it put in.
+    pub sent_bytes: u64,
+    /// Bytes that it got out.
+    pub received_bytes: u64,
+    /// Position among [`super::content::Head::ranks`].
+    pub rank: u32,
+    /// Thread that called.
+    pub thread: u32,
+    /// Position of the communicator.
+    pub communicator: u32,
+    /// Position of the name among [`Traffic::names`].
+    pub name: u32,
+    /// Members whose call is not there.
+    pub missing: u32,
+    /// 1 where members called different operations.
+    pub mismatched: u32,
+}
+// SAFETY: repr(C), integers only, nine of 8 bytes and then six of 4: no padding.
+unsafe impl Plain for MemberRecord {}
+const _: () = assert!(size_of::<MemberRecord>() == 9 * 8 + 6 * 4);
+
+impl Record for MemberRecord {
+    type Key = (i64, u64, u32);
+    fn key(&self) -> (i64, u64, u32) {
+        (self.first_ns, self.operation, self.rank)
+    }
+}
+
+/// A send or receive without a partner.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnmatchedRecord {
+    /// Begin of the call that sends or posts.
+    pub begin_ns: i64,
+    /// Bytes of a send.
+    pub bytes: u64,
+    /// Place in the order in which they were found.
+    pub number: u64,
+    /// Position among [`super::content::Head::ranks`].
+    pub rank: u32,
+    /// World rank of the partner, or `u32::MAX`.
+    pub partner: u32,
+    /// Position of the communicator, or `u32::MAX`.
+    pub communicator: u32,
+    /// Position of the reason among [`Traffic::reasons`]; receives have their highest bit set.
+    pub reason: u32,
+}
+// SAFETY: repr(C), integers only, three of 8 bytes and then four of 4: no padding.
+unsafe impl Plain for UnmatchedRecord {}
+const _: () = assert!(size_of::<UnmatchedRecord>() == 3 * 8 + 4 * 4);
+
+impl Record for UnmatchedRecord {
+    type Key = (i64, u64);
+    fn key(&self) -> (i64, u64) {
+        (self.begin_ns, self.number)
+    }
+}
+
+/// In [`UnmatchedRecord::reason`]: a receive.
+pub const IS_RECEIVE: u32 = 1 << 31;
+
+/// What belongs together, in order of time.
+#[derive(Debug)]
+pub struct Traffic {
+    /// Messages by the begin of their send.
+    pub messages: Sorted<MessageRecord>,
+    /// Members of collective operations, those of one operation together, by its first begin.
+    pub members: Sorted<MemberRecord>,
+    /// What has no partner, by its begin.
+    pub unmatched: Sorted<UnmatchedRecord>,
+    /// Names of collective operations.
+    pub names: Vec<String>,
+    /// Reasons.
+    pub reasons: Vec<Reason>,
+    /// Whether the run says anything of messages at all.
+    pub possible: bool,
+}
+
+struct Sink<'a, 'b> {
+    content: &'b Content<'a>,
+    progress: &'b dyn Progress,
+    messages: Spill<MessageRecord>,
+    members: Spill<MemberRecord>,
+    unmatched: Spill<UnmatchedRecord>,
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    reasons: Vec<Reason>,
+    operations: u64,
+    matched: u64,
+    failed: Option<io::Error>,
+}
+
+impl Sink<'_, '_> {
+    fn keep(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+fn end_ns(seconds: Option<f64>) -> i64 {
+    seconds.map_or(NEVER, ns)
+}
+
+impl MatchSink for Sink<'_, '_> {
+    fn message(&mut self, message: &Message) {
+        self.progress.advance(1);
+        let number = self.matched;
+        self.matched += 1;
+        let MessageEnd { rank: source, begin_s, .. } = message.send;
+        let begin_ns = ns(begin_s);
+        let place = |rank| self.content.exported_rank(rank);
+        let (Some(source), Some(destination)) = (place(source), place(message.receive.rank)) else {
+            return;
+        };
+        if self.failed.is_some() || !self.content.wants_time(begin_ns) {
+            return;
+        }
+        let (send, receive) = (&message.send, &message.receive);
+        let kept = self.messages.push(MessageRecord {
+            send_begin_ns: begin_ns,
+            send_end_ns: end_ns(send.end_s),
+            receive_begin_ns: ns(receive.begin_s),
+            receive_end_ns: end_ns(receive.end_s),
+            send_begin_ticks: send.begin_ticks,
+            receive_begin_ticks: receive.begin_ticks,
+            receive_end_ticks: receive.end_ticks.unwrap_or(u64::MAX),
+            bytes: message.bytes,
+            number,
+            communicator: message.communicator,
+            tag: message.tag,
+            source: source as u32,
+            destination: destination as u32,
+            send_thread: send.thread,
+            receive_thread: receive.thread,
+            flags: if message.wildcard { WILDCARD } else { 0 }
+                | if message.truncated { TRUNCATED } else { 0 },
+            reserved: 0,
+        });
+        self.keep(kept);
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        self.progress.advance(1);
+        let operation = self.operations;
+        self.operations += 1;
+        let first_ns = instance.members.iter().map(|m| ns(m.begin_s)).min().unwrap_or(0);
+        if self.failed.is_some() || !self.content.wants_time(first_ns) {
+            return;
+        }
+        let next = self.names.len() as u32;
+        let name = *self.numbers.entry(instance.function.clone()).or_insert_with(|| {
+            self.names.push(instance.function.clone());
+            next
+        });
+        for member in &instance.members {
+            let Some(rank) = self.content.exported_rank(member.rank) else { continue };
+            let kept = self.members.push(MemberRecord {
+                first_ns,
+                operation,
+                number: instance.number,
+                begin_ticks: member.begin_ticks,
+                begin_ns: ns(member.begin_s),
+                end_ns: end_ns(member.end_s),
+                complete_ns: end_ns(member.complete_s),
+                sent_bytes: member.sent_bytes,
+                received_bytes: member.received_bytes,
+                rank: rank as u32,
+                thread: member.thread,
+                communicator: instance.communicator,
+                name,
+                missing: instance.missing,
+                mismatched: u32::from(instance.mismatched),
+            });
+            self.keep(kept);
+        }
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        let begin_ns = ns(unmatched.begin_s);
+        let Some(rank) = self.content.exported_rank(unmatched.rank) else { return };
+        if self.failed.is_some() || !self.content.wants_time(begin_ns) {
+            return;
+        }
+        let reason = match self.reasons.iter().position(|reason| *reason == unmatched.reason) {
+            Some(place) => place,
+            None => {
+                self.reasons.push(unmatched.reason);
+                self.reasons.len() - 1
+            }
+        };
+        let side = if unmatched.side == Side::Receive { IS_RECEIVE } else { 0 };
+        let kept = self.unmatched.push(UnmatchedRecord {
+            begin_ns,
+            bytes: unmatched.bytes,
+            number: self.unmatched.count(),
+            rank: rank as u32,
+            partner: unmatched.partner.unwrap_or(u32::MAX),
+            communicator: unmatched.communicator.unwrap_or(u32::MAX),
+            reason: reason as u32 | side,
+        });
+        self.keep(kept);
+    }
+}
+
+impl Traffic {
+    /// Matches the run; what memory does not hold goes to nameless files in `directory`.
+    ///
+    /// # Errors
+    /// No space for those files.
+    pub fn gather(
+        content: &Content,
+        directory: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Self, ExportError> {
+        let possible = matching::is_possible(content.run);
+        let mut sink = Sink {
+            content,
+            progress,
+            messages: Spill::new(directory),
+            members: Spill::new(directory),
+            unmatched: Spill::new(directory),
+            names: Vec::new(),
+            numbers: HashMap::new(),
+            reasons: Vec::new(),
+            operations: 0,
+            matched: 0,
+            failed: None,
+        };
+        if possible {
+            progress.stage("matching messages", None);
+            match_run(content.run, content.timeline, content.communicators, &mut sink);
+        }
+        let io = |source| ExportError::Io { path: directory.to_owned(), source };
+        if let Some(error) = sink.failed {
+            return Err(io(error));
+        }
+        Ok(Self {
+            messages: sink.messages.sorted().map_err(io)?,
+            members: sink.members.sorted().map_err(io)?,
+            unmatched: sink.unmatched.sorted().map_err(io)?,
+            names: sink.names,
+            reasons: sink.reasons,
+            possible,
+        })
+    }
+
+    /// Where messages leave, in order of time.
+    pub fn sent(&self) -> impl Iterator<Item = io::Result<Link>> + '_ {
+        let messages = self.messages.iter();
+        messages.map(|message| {
+            message.map(|m| Link {
+                at_ns: m.send_begin_ns,
+                ticks: m.send_begin_ticks,
+                number: m.number,
+                bytes: m.bytes,
+                rank: m.source,
+                other: m.destination,
+                tag: m.tag,
+                communicator: m.communicator,
+            })
+        })
+    }
+
+    /// Where messages arrive, in order of time; without those that never did.
+    ///
+    /// # Errors
+    /// No space for sorting them.
+    pub fn received(&self, scratch: &Path) -> io::Result<Sorted<Link>> {
+        let mut spill = Spill::new(scratch);
+        for message in self.messages.iter() {
+            let m = message?;
+            if m.receive_end_ns != NEVER {
+                spill.push(Link {
+                    at_ns: m.receive_end_ns,
+                    ticks: m.receive_end_ticks,
+                    number: m.number,
+                    bytes: m.bytes,
+                    rank: m.destination,
+                    other: m.source,
+                    tag: m.tag,
+                    communicator: m.communicator,
+                })?;
+            }
+        }
+        spill.sorted()
+    }
+
+    /// Where ranks enter collective operations, in order of time.
+    ///
+    /// # Errors
+    /// No space for sorting them.
+    pub fn entered(&self, scratch: &Path) -> io::Result<Sorted<Link>> {
+        let mut spill = Spill::new(scratch);
+        for member in self.members.iter() {
+            let m = member?;
+            spill.push(Link {
+                at_ns: m.begin_ns,
+                ticks: m.begin_ticks,
+                number: m.operation,
+                bytes: m.sent_bytes,
+                rank: m.rank,
+                other: m.rank,
+                tag: 0,
+                communicator: m.communicator,
+            })?;
+        }
+        spill.sorted()
+    }
+
+    /// Collective operations of which an exported rank was a member.
+    ///
+    /// # Errors
+    /// What was set aside cannot be read.
+    pub fn operations(&self) -> io::Result<u64> {
+        let (mut count, mut last) = (0, None);
+        for member in self.members.iter() {
+            let operation = Some(member?.operation);
+            count += u64::from(operation != last);
+            last = operation;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,5 @@
+//! Comma-separated tables.
+
+pub mod write;
+
+pub use write::write;

@@ -1,0 +1,44 @@
+//! Names and numbers that writer and reader of archives share: what exports put into an archive beyond
+//! Score-P's conventions, and numbers of OTF2's enumerations.
+
+pub use crate::export::steps::RECORDER_PREFIX;
+
+/// Name of the archive in its directory.
+pub const NAME: &str = "traces";
+/// Attributes of Enter records, by their numbers, and what they say: of a run of polls the first two, of
+/// a compute call the others.
+pub const ATTRIBUTES: [(&str, &str); 4] = [
+    ("gammachi polls", "Calls of this function that found nothing, in a row, told as one"),
+    ("gammachi polls ns", "Nanoseconds inside those calls"),
+    ("gammachi flops", "Floating-point operations of a compute call"),
+    ("gammachi bytes", "Bytes of its arguments"),
+];
+/// Property of processes: path of the program.
+pub const PROGRAM_PROPERTY: &str = "program";
+/// Property of processes: what counts as computation.
+pub const COMPUTE_PROPERTY: &str = "gammachi compute";
+/// Property of processes: bound of the rank's clock, nanoseconds.
+pub const CLOCK_BOUND_PROPERTY: &str = "clock bound ns";
+/// Description of the region around everything, by which an import knows it.
+pub const PROGRAM_DESCRIPTION: &str = "gammachi: the whole program";
+
+/// OTF2_Type: a 64-bit integer.
+pub const TYPE_UINT64: u8 = 4;
+/// OTF2_Type: a string's number.
+pub const TYPE_STRING: u8 = 11;
+/// OTF2_Paradigm: the program.
+pub const PARADIGM_USER: u8 = 1;
+/// OTF2_Paradigm: MPI.
+pub const PARADIGM_MPI: u8 = 4;
+/// OTF2_Paradigm: the recorder.
+pub const PARADIGM_MEASUREMENT_SYSTEM: u8 = 6;
+/// OTF2_GroupType: the locations that MPI's ranks are.
+pub const GROUP_COMM_LOCATIONS: u8 = 4;
+/// OTF2_GroupType: members of a communicator.
+pub const GROUP_COMM_GROUP: u8 = 5;
+/// OTF2_GroupType: MPI_COMM_SELF of every rank.
+pub const GROUP_COMM_SELF: u8 = 6;
+/// OTF2_LocationGroupType: a process.
+pub const LOCATION_GROUP_PROCESS: u8 = 1;
+/// OTF2_LocationType: a thread of a processor.
+pub const LOCATION_CPU_THREAD: u8 = 1;

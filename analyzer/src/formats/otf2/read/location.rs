@@ -1,0 +1,467 @@
+//! The records of one location: Enter, Leave and MPI's records come in as the archive has them, calls
+//! go to the rank's file.
+//!
+//! A call is written when it ends, with what lies inside it behind it: slots stand by their begin. What
+//! only the completion of a request says (who sent, on which communicator) is put into the call that
+//! made the request then.
+
+use std::collections::HashMap;
+use std::io;
+
+use trace_format::layout::{CANCELLED, COMPLETED, Slot, ToolReason};
+use trace_format::reader::{Half, RequestState};
+use trace_format::writer::Position;
+
+use crate::formats::otf2::library::UNDEFINED_32;
+use crate::import::Imported;
+use crate::import::rank::{ANY_SOURCE, ANY_TAG, ImportedCall, RECEIVE_SLOT, RankWriter};
+use crate::timeline::matching::operations::Operation;
+
+/// What a region of the archive is in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A function of MPI.
+    Mpi(u16, Operation),
+    /// An interposed compute function.
+    Compute(u16),
+    /// Time of our own recorder.
+    Tool(ToolReason),
+    /// A region of the program.
+    Region(String),
+    /// The region that our own exports put around everything.
+    Program,
+}
+
+/// Attributes of an Enter record that our own exports give.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EnterAttributes {
+    /// Polls in a run, and nanoseconds inside them.
+    pub polls: Option<(u64, u64)>,
+    /// Operations and bytes of a compute call.
+    pub compute: Option<(u64, u64)>,
+}
+
+/// What a call makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Send(u64),
+    Receive(u64),
+    Collective(u64),
+}
+
+impl Made {
+    fn id(self) -> u64 {
+        let (Self::Send(id) | Self::Receive(id) | Self::Collective(id)) = self;
+        id
+    }
+}
+
+#[derive(Debug)]
+struct Call {
+    call: ImportedCall,
+    operation: Option<Operation>,
+    made: Vec<Made>,
+}
+
+#[derive(Debug)]
+enum Frame {
+    Call(Box<Call>),
+    Tool(ToolReason, u64),
+    Region(String),
+    /// Inside a call that is written already: left out.
+    Hidden,
+}
+
+#[derive(Debug)]
+enum Written {
+    Call(Box<Call>),
+    Tool(ToolReason, u64, u64),
+}
+
+impl Written {
+    fn begin(&self) -> u64 {
+        match self {
+            Self::Call(call) => call.call.begin,
+            Self::Tool(_, begin, _) => *begin,
+        }
+    }
+}
+
+/// A request in flight: the call that made it.
+#[derive(Debug, Clone, Copy)]
+pub struct InFlight {
+    at: Option<Position>,
+    handle: u32,
+    /// The receive is half of a call that sends and receives.
+    half: bool,
+}
+
+/// What is said of requests that stay in flight.
+pub const NEVER_COMPLETED: &str = "completions of requests, which the trace does not record";
+
+/// The requests of a rank, by OTF2's numbers.
+pub type InFlights = HashMap<u64, InFlight>;
+
+/// One location while it is read.
+#[derive(Debug)]
+pub struct Location<'a> {
+    /// The rank's file.
+    pub writer: &'a mut RankWriter,
+    /// The rank's requests.
+    pub requests: &'a mut InFlights,
+    /// What is counted.
+    pub imported: &'a mut Imported,
+    /// Places of communicators by OTF2's numbers.
+    pub communicators: &'a HashMap<u32, u32>,
+    /// Thread of the rank.
+    pub thread: u32,
+    frames: Vec<Frame>,
+    /// Complete, behind the outermost call that is still open.
+    held: Vec<Written>,
+}
+
+impl<'a> Location<'a> {
+    /// Before its first record.
+    pub fn new(
+        writer: &'a mut RankWriter,
+        requests: &'a mut InFlights,
+        imported: &'a mut Imported,
+        communicators: &'a HashMap<u32, u32>,
+        thread: u32,
+    ) -> Self {
+        let (frames, held) = (Vec::new(), Vec::new());
+        Self { writer, requests, imported, communicators, thread, frames, held }
+    }
+
+    fn communicator(&self, number: u32) -> u16 {
+        let place = self.communicators.get(&number);
+        place.and_then(|place| self.writer.communicators.get(place)).copied().unwrap_or(0)
+    }
+
+    /// The innermost call of MPI that is open.
+    fn current(&mut self) -> Option<&mut Call> {
+        let mut frames = self.frames.iter_mut().rev();
+        frames.find_map(|frame| match frame {
+            Frame::Call(call) if call.operation.is_some() => Some(&mut **call),
+            _ => None,
+        })
+    }
+
+    fn is_in(&self, mpi_only: bool) -> bool {
+        let mut frames = self.frames.iter();
+        frames.any(|f| matches!(f, Frame::Call(call) if call.operation.is_some() || !mpi_only))
+    }
+
+    /// A region begins.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn enter(&mut self, at: u64, kind: &Kind, attributes: EnterAttributes) -> io::Result<()> {
+        self.writer.seen(at);
+        let frame = match kind {
+            Kind::Mpi(..) | Kind::Compute(_) if self.is_in(true) => Frame::Hidden,
+            Kind::Mpi(function, operation) => Frame::Call(Box::new(Call {
+                call: ImportedCall {
+                    function: *function,
+                    begin: at,
+                    polls: attributes.polls,
+                    ..Default::default()
+                },
+                operation: Some(*operation),
+                made: Vec::new(),
+            })),
+            Kind::Compute(_) if self.is_in(false) => Frame::Hidden,
+            Kind::Compute(function) => {
+                let compute = attributes.compute.map(|(flops, bytes)| (flops as f64, bytes));
+                if compute.is_none() {
+                    self.imported.miss("operations of compute calls");
+                }
+                let compute = Some(compute.unwrap_or((0.0, 0)));
+                let (function, begin) = (*function, at);
+                let call = ImportedCall { function, begin, compute, ..Default::default() };
+                Frame::Call(Box::new(Call { call, operation: None, made: Vec::new() }))
+            }
+            Kind::Program => Frame::Hidden,
+            Kind::Tool(reason) => Frame::Tool(*reason, at),
+            Kind::Region(_) if self.is_in(false) => {
+                self.imported.miss("regions inside calls");
+                Frame::Hidden
+            }
+            Kind::Region(name) => {
+                self.writer.marker(self.thread, name, true, at)?;
+                Frame::Region(name.clone())
+            }
+        };
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    /// The innermost region ends.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn leave(&mut self, at: u64) -> io::Result<()> {
+        self.writer.seen(at);
+        match self.frames.pop() {
+            Some(Frame::Call(mut call)) => {
+                call.call.end = Some(at);
+                self.held.push(Written::Call(call));
+            }
+            Some(Frame::Tool(reason, begin)) => self.held.push(Written::Tool(reason, begin, at)),
+            Some(Frame::Region(name)) => self.writer.marker(self.thread, &name, false, at)?,
+            Some(Frame::Hidden) => {}
+            None => self.imported.miss("ends of regions that never began"),
+        }
+        self.write_held()
+    }
+
+    fn write_held(&mut self) -> io::Result<()> {
+        let waits = self.frames.iter().any(|f| matches!(f, Frame::Call(_) | Frame::Tool(..)));
+        if waits {
+            return Ok(());
+        }
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(Written::begin);
+        for written in held.drain(..) {
+            match written {
+                Written::Tool(reason, begin, end) => {
+                    self.writer.tool(self.thread, reason, (begin, end))?;
+                }
+                Written::Call(call) => {
+                    let at = self.writer.call(self.thread, &call.call)?;
+                    for made in &call.made {
+                        if let Some(request) = self.requests.get_mut(&made.id()) {
+                            request.at = Some(at);
+                        }
+                    }
+                }
+            }
+        }
+        self.held = held;
+        Ok(())
+    }
+
+    /// The location has no more records: what is open stays open.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        while let Some(frame) = self.frames.pop() {
+            if let Frame::Call(call) = frame {
+                self.held.push(Written::Call(call));
+            }
+        }
+        self.write_held()
+    }
+
+    /// A blocking send.
+    pub fn send(&mut self, peer: u32, communicator: u32, tag: u32, bytes: u64) {
+        let communicator = self.communicator(communicator);
+        let Some(call) = self.current() else { return self.outside() };
+        let of = &mut call.call;
+        (of.communicator, of.peer, of.tag, of.bytes) =
+            (communicator, peer as i32, tag as i32, bytes);
+    }
+
+    /// A blocking receive.
+    pub fn receive(&mut self, peer: u32, communicator: u32, tag: u32, bytes: u64) {
+        let communicator = self.communicator(communicator);
+        let Some(call) = self.current() else { return self.outside() };
+        let (operation, of) = (call.operation, &mut call.call);
+        let (peer, tag) = (peer as i32, tag as i32);
+        of.communicator = communicator;
+        match operation {
+            Some(Operation::SendReceive) => of.receive = Some(Half { peer, tag, bytes }),
+            Some(Operation::MatchedReceive) => {
+                self.imported.miss("messages received by a matched probe");
+            }
+            _ => (of.peer, of.tag, of.bytes) = (peer, tag, bytes),
+        }
+    }
+
+    /// A send that a request stands for.
+    pub fn isend(&mut self, to: (u32, u32, u32), bytes: u64, id: u64) {
+        if self.is_persistent() {
+            return self.imported.miss("messages of persistent requests");
+        }
+        let (peer, communicator, tag) = to;
+        self.send(peer, communicator, tag, bytes);
+        self.makes(Made::Send(id));
+    }
+
+    /// A receive is posted.
+    pub fn ireceive(&mut self, id: u64) {
+        if self.is_persistent() {
+            return self.imported.miss("messages of persistent requests");
+        }
+        if let Some(call) = self.current() {
+            match call.operation {
+                Some(Operation::IsendReceive) => {
+                    let half = Half { peer: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
+                    call.call.receive = Some(half);
+                }
+                _ => (call.call.peer, call.call.tag) = (ANY_SOURCE, ANY_TAG),
+            }
+        }
+        self.makes(Made::Receive(id));
+    }
+
+    /// A collective operation begins that a request stands for.
+    pub fn icollective(&mut self, id: u64) {
+        if self.is_persistent() {
+            return self.imported.miss("persistent collective operations");
+        }
+        self.makes(Made::Collective(id));
+    }
+
+    fn is_persistent(&mut self) -> bool {
+        let operation = self.current().and_then(|call| call.operation);
+        matches!(operation, Some(Operation::Start | Operation::Startall))
+    }
+
+    fn makes(&mut self, made: Made) {
+        let id = made.id();
+        let Some(call) = self.current() else { return self.outside() };
+        // Two requests of one call are one in a run: the first one's.
+        let first = call.made.first().map_or(id, |made| made.id());
+        let handle = handle(first);
+        call.call.request = handle;
+        call.made.push(made);
+        let half = matches!(made, Made::Receive(_)) && call.call.receive.is_some();
+        if self.requests.insert(id, InFlight { at: None, handle, half }).is_some() {
+            self.imported.miss(NEVER_COMPLETED);
+        }
+    }
+
+    /// Takes a request out that is complete.
+    fn completed(&mut self, id: u64) -> Option<InFlight> {
+        let request = self.requests.remove(&id);
+        if request.is_none() {
+            self.imported.miss("completions of requests that were not seen being made");
+        }
+        request
+    }
+
+    fn outside(&mut self) {
+        self.imported.miss("MPI records outside MPI calls");
+    }
+
+    fn state(&mut self, state: RequestState) {
+        let Some(call) = self.current() else { return self.outside() };
+        match call.operation {
+            Some(Operation::CompleteOne) if call.call.request == 0 => {
+                let of = &mut call.call;
+                let done = if state.completed { COMPLETED } else { 0 };
+                of.communicator = done | if state.cancelled { CANCELLED } else { 0 };
+                of.request = state.request;
+                (of.peer, of.tag, of.bytes) = (state.peer, state.tag, state.bytes);
+            }
+            // Both requests of a call that sends and receives: the receive's status counts.
+            Some(Operation::CompleteOne | Operation::CompleteSeveral) => {
+                let of = &mut call.call;
+                if call.operation == Some(Operation::CompleteOne) && of.request == state.request {
+                    (of.peer, of.tag, of.bytes) = (state.peer, state.tag, state.bytes);
+                } else if let Some(same) =
+                    of.requests.iter_mut().find(|other| other.request == state.request)
+                {
+                    *same = state;
+                } else {
+                    of.requests.push(state);
+                }
+            }
+            _ => self.imported.miss("completions of requests inside other calls"),
+        }
+    }
+
+    /// A send is complete.
+    pub fn isend_complete(&mut self, id: u64) {
+        let Some(request) = self.completed(id) else { return };
+        self.state(done(request.handle, (0, 0, 0), false));
+    }
+
+    /// A request was asked for, and is not complete.
+    pub fn tested(&mut self, id: u64) {
+        let Some(request) = self.requests.get(&id) else { return };
+        let state = RequestState { completed: false, ..done(request.handle, (0, 0, 0), false) };
+        self.state(state);
+    }
+
+    /// A request was cancelled.
+    pub fn cancelled(&mut self, id: u64) {
+        let Some(request) = self.completed(id) else { return };
+        self.state(done(request.handle, (0, 0, 0), true));
+    }
+
+    /// A receive is complete.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn received(
+        &mut self,
+        (peer, communicator, tag): (u32, u32, u32),
+        bytes: u64,
+        id: u64,
+    ) -> io::Result<()> {
+        let Some(request) = self.completed(id) else { return Ok(()) };
+        let (peer, tag) = (peer as i32, tag as i32);
+        self.state(done(request.handle, (peer, tag, bytes), false));
+        let communicator = self.communicator(communicator);
+        let Some(at) = request.at else { return Ok(()) };
+        if request.half {
+            return self.writer.change(at.behind(RECEIVE_SLOT), |slot| {
+                (slot.peer, slot.tag) = (peer, tag);
+            });
+        }
+        self.writer.change(at, |slot| {
+            (slot.peer, slot.tag) = (peer, tag);
+            put_communicator(slot, communicator);
+        })
+    }
+
+    /// A blocking collective operation ends.
+    pub fn collective(&mut self, communicator: u32, root: u32, sent: u64, received: u64) {
+        let communicator = self.communicator(communicator);
+        let Some(call) = self.current() else { return self.outside() };
+        let of = &mut call.call;
+        of.communicator = communicator;
+        if call.operation == Some(Operation::Collective) {
+            of.peer = if root == UNDEFINED_32 { 0 } else { root as i32 };
+            (of.bytes, of.received) = (sent, Some(received));
+        }
+    }
+
+    /// A collective operation is complete that a request stands for.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn collective_complete(
+        &mut self,
+        (communicator, root): (u32, u32),
+        (sent, received): (u64, u64),
+        id: u64,
+    ) -> io::Result<()> {
+        let Some(request) = self.completed(id) else { return Ok(()) };
+        self.state(done(request.handle, (0, 0, 0), false));
+        let communicator = self.communicator(communicator);
+        let Some(at) = request.at else { return Ok(()) };
+        self.writer.change(at, |slot| {
+            put_communicator(slot, communicator);
+            slot.peer = if root == UNDEFINED_32 { 0 } else { root as i32 };
+            slot.bytes = u32::try_from(sent).unwrap_or(u32::MAX - 1);
+            slot.tag = i32::try_from(received).unwrap_or(i32::MAX);
+        })
+    }
+}
+
+/// A request's number in a run: never 0.
+fn handle(id: u64) -> u32 {
+    (id as u32 & 0x7fff_ffff) + 1
+}
+
+fn done(request: u32, (peer, tag, bytes): (i32, i32, u64), cancelled: bool) -> RequestState {
+    RequestState { request, completed: true, cancelled, peer, tag, bytes, error: 0 }
+}
+
+fn put_communicator(slot: &mut Slot, communicator: u16) {
+    slot.word = slot.word & !(0xffff << 48) | u64::from(communicator) << 48;
+}

@@ -1,0 +1,259 @@
+//! A run as an OTF2 archive, written by OTF2's own library: a location a thread, with Enter and Leave
+//! of every call and region and MPI's records between them.
+
+mod definitions;
+mod records;
+mod regions;
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::library::{FLUSH, FlushCallbacks, Object, Otf2Library};
+use super::names::NAME;
+use crate::export::content::{Attributes, Call, Content};
+use crate::export::steps::{Kind, Steps};
+use crate::export::traffic::Traffic;
+use crate::export::{ExportError, Progress, Written};
+use definitions::{communicator_numbers, write_definitions};
+use records::{At, Records};
+use regions::{PROGRAM, Regions};
+
+// Numbers of OTF2's enumerations.
+const FILEMODE_WRITE: u8 = 0;
+const EVENT_CHUNK_BYTES: u64 = 1024 * 1024;
+const DEFINITION_CHUNK_BYTES: u64 = 4 * 1024 * 1024;
+const SUBSTRATE_POSIX: u8 = 1;
+const COMPRESSION_NONE: u8 = 1;
+
+unsafe extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u8 {
+    FLUSH
+}
+
+/// A location's number: OTF2 leaves it to the writer.
+fn location(rank: u32, thread: u32) -> u64 {
+    u64::from(thread) << 32 | u64::from(rank)
+}
+
+/// An open archive; closed when it goes.
+struct Archive<'a> {
+    library: &'a Otf2Library,
+    object: Object,
+}
+
+impl Drop for Archive<'_> {
+    fn drop(&mut self) {
+        if !self.object.is_null() {
+            // SAFETY: it is open, and not used any more.
+            unsafe { (self.library.Archive_Close)(self.object) };
+        }
+    }
+}
+
+/// Writes the run.
+pub fn write(
+    content: &Content,
+    path: &Path,
+    scratch: &Path,
+    progress: &dyn Progress,
+) -> Result<Written, ExportError> {
+    let library = Otf2Library::load().map_err(ExportError::Other)?;
+    let traffic = Traffic::gather(content, scratch, progress)?;
+    let collectives = traffic.operations().map_err(ExportError::io(scratch))?;
+    let calls = archive(&library, content, path, progress).map_err(|what| {
+        ExportError::Other(format!("{}: cannot be written: {what}", path.display()))
+    })?;
+    Ok(Written { calls, messages: traffic.messages.count(), collectives })
+}
+
+fn archive(
+    library: &Otf2Library,
+    content: &Content,
+    path: &Path,
+    progress: &dyn Progress,
+) -> Result<u64, String> {
+    let directory = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    let name = CString::new(NAME).unwrap_or_default();
+    let open = library.Archive_Open;
+    // SAFETY: the texts end with a zero and live long enough; the numbers are those of OTF2.
+    let object = unsafe {
+        open(
+            directory.as_ptr(),
+            name.as_ptr(),
+            FILEMODE_WRITE,
+            EVENT_CHUNK_BYTES,
+            DEFINITION_CHUNK_BYTES,
+            SUBSTRATE_POSIX,
+            COMPRESSION_NONE,
+        )
+    };
+    if object.is_null() {
+        let error = std::io::Error::last_os_error();
+        return Err(format!("OTF2 cannot make the archive ({error})"));
+    }
+    let mut archive = Archive { library, object };
+    let callbacks = FlushCallbacks { pre: flush, post: None };
+    let check = |code| library.check(code);
+    let creator = concat!("gammachi ", env!("CARGO_PKG_VERSION"), "\0");
+    // SAFETY: the archive is open; the library copies callbacks and texts.
+    unsafe {
+        check((library.Archive_SetFlushCallbacks)(object, &callbacks, std::ptr::null_mut()))?;
+        check((library.Archive_SetSerialCollectiveCallbacks)(object))?;
+        check((library.Archive_SetCreator)(object, creator.as_ptr().cast()))?;
+        check((library.Archive_OpenEvtFiles)(object))?;
+    }
+    let mut regions = Regions::of_program(&content.head.program);
+    let mut events = HashMap::new();
+    let mut calls = 0;
+    progress.stage("calls", Some(content.slots()));
+    let communicators = communicator_numbers(content);
+    for rank in 0..content.head.ranks.len() {
+        let of = (rank, communicators.as_slice());
+        calls += events_of(library, content, object, of, &mut regions, &mut events, progress)?;
+    }
+    // Locations of ranks that are only members of communicators have files, too, without events.
+    let mut locations: Vec<u64> = events.keys().copied().collect();
+    let rest = (0..content.head.world_size).map(|rank| location(rank, 0));
+    let rest: Vec<u64> = rest.filter(|location| !events.contains_key(location)).collect();
+    for location in &rest {
+        // SAFETY: the archive is open and its event files are; the writer is closed at once.
+        unsafe {
+            let writer = (library.Archive_GetEvtWriter)(object, *location);
+            check((library.Archive_CloseEvtWriter)(object, writer))?;
+        }
+    }
+    locations.extend(rest);
+    locations.sort_unstable();
+    // SAFETY: the archive is open, and all writers of events are closed.
+    unsafe {
+        check((library.Archive_CloseEvtFiles)(object))?;
+        check((library.Archive_OpenDefFiles)(object))?;
+        for location in &locations {
+            let writer = (library.Archive_GetDefWriter)(object, *location);
+            check((library.Archive_CloseDefWriter)(object, writer))?;
+        }
+        check((library.Archive_CloseDefFiles)(object))?;
+    }
+    write_definitions(library, content, object, &regions, &events)?;
+    archive.object = std::ptr::null_mut();
+    // SAFETY: it is open, and not used any more.
+    check(unsafe { (library.Archive_Close)(object) })?;
+    Ok(calls)
+}
+
+/// Writes the events of a rank's threads; gives the number of its calls.
+fn events_of(
+    library: &Otf2Library,
+    content: &Content,
+    archive: Object,
+    (rank, communicators): (usize, &[u32]),
+    regions: &mut Regions,
+    events: &mut HashMap<u64, u64>,
+    progress: &dyn Progress,
+) -> Result<u64, String> {
+    let head = &content.head.ranks[rank];
+    let mut writers = HashMap::new();
+    for &thread in &head.threads {
+        // SAFETY: the archive is open and its event files are.
+        let writer =
+            unsafe { (library.Archive_GetEvtWriter)(archive, location(head.rank, thread)) };
+        if writer.is_null() {
+            return Err(format!("OTF2 gives no writer for rank {}", head.rank));
+        }
+        writers.insert(thread, writer);
+    }
+    let mut records = Records::new(library, content, communicators, head.threads.len());
+    // Threads that have entered the program, and when they did something last.
+    let mut inside: HashMap<u32, u64> = HashMap::new();
+    let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
+    let clock = &content.timeline.ranks[head.position].clock;
+    let mut calls = 0;
+    for step in Steps::new(content, content.calls_of(rank), &passed) {
+        let Some(&writer) = writers.get(&step.call.thread) else { continue };
+        let time = (step.at_ns - content.head.first_ns).max(0) as u64;
+        let region = regions.of(content, &step);
+        let at = At { writer, time };
+        if inside.insert(step.call.thread, time).is_none() {
+            enter(library, at, PROGRAM, None)?;
+        }
+        let function = content.function(&step.call).filter(|_| step.kind == Kind::Call);
+        if step.begins {
+            let polls = step.call.event.polls.filter(|_| function.is_some());
+            let pair = match (polls, content.attributes(&step.call)) {
+                (Some((count, ticks)), _) => {
+                    let inside_ns = (clock.duration_s(ticks) * 1e9).round() as u64;
+                    Some((0, [count, inside_ns]))
+                }
+                (None, Attributes { flops: Some(flops), bytes, .. }) if function.is_some() => {
+                    Some((2, [flops as u64, bytes.unwrap_or(0)]))
+                }
+                _ => None,
+            };
+            enter(library, at, region, pair)?;
+            if let Some(function) = function {
+                calls += 1;
+                if polls.is_none() {
+                    records.begin(at, &step.call, function)?;
+                }
+            }
+        } else {
+            if let Some(function) = function.filter(|_| step.call.event.polls.is_none()) {
+                records.end(at, &step.call, function)?;
+            }
+            // SAFETY: the writer is open, and no attributes are given.
+            let code =
+                unsafe { (library.EvtWriter_Leave)(writer, std::ptr::null_mut(), time, region) };
+            library.check(code)?;
+        }
+    }
+    for (thread, writer) in writers {
+        if let Some(&last) = inside.get(&thread) {
+            let end = match thread {
+                // What the rank computes at its end is the program's, too.
+                0 if content.choice.window_s.is_none() => {
+                    last.max((head.last_ns - content.head.first_ns).max(0) as u64)
+                }
+                _ => last,
+            };
+            // SAFETY: the writer is open, and no attributes are given.
+            let code =
+                unsafe { (library.EvtWriter_Leave)(writer, std::ptr::null_mut(), end, PROGRAM) };
+            library.check(code)?;
+        }
+        let mut count = 0;
+        // SAFETY: the writer is open, and the count is written to a variable of this frame; then the
+        // writer is not used any more.
+        unsafe {
+            library.check((library.EvtWriter_GetNumberOfEvents)(writer, &mut count))?;
+            library.check((library.Archive_CloseEvtWriter)(archive, writer))?;
+        }
+        events.insert(location(head.rank, thread), count);
+    }
+    Ok(calls)
+}
+
+/// Writes an Enter record, with two attributes from a number on where they are given.
+fn enter(
+    library: &Otf2Library,
+    at: At,
+    region: u32,
+    attributes: Option<(u32, [u64; 2])>,
+) -> Result<(), String> {
+    let At { writer, time } = at;
+    let Some((first, [a, b])) = attributes else {
+        // SAFETY: the writer is open, and no attributes are given.
+        let code = unsafe { (library.EvtWriter_Enter)(writer, std::ptr::null_mut(), time, region) };
+        return library.check(code);
+    };
+    let check = |code| library.check(code);
+    // SAFETY: the list is made, filled, handed over with its record, and deleted here alone.
+    unsafe {
+        let list = (library.AttributeList_New)();
+        let written = check((library.AttributeList_AddUint64)(list, first, a))
+            .and_then(|()| check((library.AttributeList_AddUint64)(list, first + 1, b)))
+            .and_then(|()| check((library.EvtWriter_Enter)(writer, list, time, region)));
+        (library.AttributeList_Delete)(list);
+        written
+    }
+}

@@ -1,0 +1,218 @@
+//! What all locations of an archive share: clock, strings, hosts, processes, regions, communicators.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use super::location;
+use super::regions::{PROGRAM, Regions};
+use crate::export::content::{Content, HeadRank};
+use crate::formats::otf2::library::{Object, Otf2Library, UNDEFINED_32, UNDEFINED_64};
+use crate::formats::otf2::names::{
+    ATTRIBUTES, CLOCK_BOUND_PROPERTY, COMPUTE_PROPERTY, GROUP_COMM_GROUP, GROUP_COMM_LOCATIONS,
+    GROUP_COMM_SELF, LOCATION_CPU_THREAD, LOCATION_GROUP_PROCESS, PARADIGM_MPI,
+    PROGRAM_DESCRIPTION, PROGRAM_PROPERTY, TYPE_STRING, TYPE_UINT64,
+};
+
+/// Strings of the archive, each once.
+struct Strings<'a> {
+    library: &'a Otf2Library,
+    writer: Object,
+    known: HashMap<String, u32>,
+}
+
+impl Strings<'_> {
+    fn of(&mut self, text: &str) -> Result<u32, String> {
+        if let Some(number) = self.known.get(text) {
+            return Ok(*number);
+        }
+        let number = self.known.len() as u32;
+        let c_text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+        let write = self.library.GlobalDefWriter_WriteString;
+        // SAFETY: the writer is open, and the text ends with a zero and lives long enough.
+        self.library.check(unsafe { write(self.writer, number, c_text.as_ptr()) })?;
+        self.known.insert(text.to_owned(), number);
+        Ok(number)
+    }
+}
+
+/// Writes what all locations share.
+pub(super) fn write_definitions(
+    library: &Otf2Library,
+    content: &Content,
+    archive: Object,
+    regions: &Regions,
+    events: &HashMap<u64, u64>,
+) -> Result<(), String> {
+    let head = &content.head;
+    let check = |code| library.check(code);
+    // SAFETY: the archive is open and primary.
+    let writer = unsafe { (library.Archive_GetGlobalDefWriter)(archive) };
+    if writer.is_null() {
+        return Err("OTF2 gives no writer of definitions".into());
+    }
+    let length = (head.last_ns - head.first_ns).max(0) as u64 + 1;
+    let realtime = head.zero_unix_ns.and_then(|zero| u64::try_from(zero + head.first_ns).ok());
+    let realtime = realtime.unwrap_or(UNDEFINED_64);
+    // SAFETY: the writer is open; so in every block below.
+    check(unsafe {
+        (library.GlobalDefWriter_WriteClockProperties)(writer, 1_000_000_000, 0, length, realtime)
+    })?;
+    let mut strings = Strings { library, writer, known: HashMap::new() };
+    let empty = strings.of("")?;
+    for ((name, what), number) in ATTRIBUTES.iter().zip(0..) {
+        let (name, what) = (strings.of(name)?, strings.of(what)?);
+        // SAFETY: see above.
+        check(unsafe {
+            (library.GlobalDefWriter_WriteAttribute)(writer, number, name, what, TYPE_UINT64)
+        })?;
+    }
+    // SAFETY: see above.
+    let node = |number, name, class, parent| unsafe {
+        check((library.GlobalDefWriter_WriteSystemTreeNode)(writer, number, name, class, parent))
+    };
+    let (machine, class) = (strings.of("machine")?, strings.of("node")?);
+    node(0, machine, machine, UNDEFINED_32)?;
+    let mut hosts: HashMap<&str, u32> = HashMap::new();
+    for rank in &head.ranks {
+        let number = hosts.len() as u32 + 1;
+        if !hosts.contains_key(rank.host.as_str()) {
+            node(number, strings.of(&rank.host)?, class, 0)?;
+            hosts.insert(&rank.host, number);
+        }
+    }
+    let exported: HashMap<u32, &HeadRank> =
+        head.ranks.iter().map(|rank| (rank.rank, rank)).collect();
+    let (bound_key, program_key) =
+        (strings.of(CLOCK_BOUND_PROPERTY)?, strings.of(PROGRAM_PROPERTY)?);
+    let (compute_key, compute) = (strings.of(COMPUTE_PROPERTY)?, strings.of(&head.compute)?);
+    for rank in 0..head.world_size {
+        let name = strings.of(&format!("MPI Rank {rank}"))?;
+        let of = exported.get(&rank);
+        let parent = of.and_then(|of| hosts.get(of.host.as_str())).copied().unwrap_or(0);
+        let program = strings.of(&head.program)?;
+        let bound = match of.and_then(|of| of.bound_ns) {
+            Some(bound) => Some(strings.of(&format!("{bound:.1}"))?),
+            None => None,
+        };
+        // SAFETY: see above; a string's number is the lowest 32 bits of the value.
+        unsafe {
+            check((library.GlobalDefWriter_WriteLocationGroup)(
+                writer,
+                rank,
+                name,
+                LOCATION_GROUP_PROCESS,
+                parent,
+                UNDEFINED_32,
+            ))?;
+            let property = library.GlobalDefWriter_WriteLocationGroupProperty;
+            check(property(writer, rank, program_key, TYPE_STRING, u64::from(program)))?;
+            check(property(writer, rank, compute_key, TYPE_STRING, u64::from(compute)))?;
+            if let Some(bound) = bound {
+                check(property(writer, rank, bound_key, TYPE_STRING, u64::from(bound)))?;
+            }
+        }
+        let threads = of.map_or(&[0][..], |of| &of.threads);
+        for &thread in threads.iter().chain([0].iter().filter(|zero| !threads.contains(zero))) {
+            let name = match thread {
+                0 => strings.of("Master thread")?,
+                _ => strings.of(&format!("Thread {thread}"))?,
+            };
+            let number = location(rank, thread);
+            let count = events.get(&number).copied().unwrap_or(0);
+            let write = library.GlobalDefWriter_WriteLocation;
+            // SAFETY: see above.
+            check(unsafe { write(writer, number, name, LOCATION_CPU_THREAD, count, rank) })?;
+        }
+    }
+    for (region, number) in regions.found.iter().zip(0..) {
+        let name = strings.of(&region.name)?;
+        let description = match number {
+            PROGRAM => strings.of(PROGRAM_DESCRIPTION)?,
+            _ => empty,
+        };
+        let file = match region.source_file {
+            Some(file) => strings.of(file)?,
+            None => UNDEFINED_32,
+        };
+        let (role, paradigm) = (region.role, region.paradigm);
+        let write = library.GlobalDefWriter_WriteRegion;
+        // SAFETY: see above.
+        check(unsafe {
+            write(writer, number, name, name, description, role, paradigm, 0, file, 0, 0)
+        })?;
+    }
+    communicators(library, content, writer, &mut strings)?;
+    // SAFETY: it is open, and not used any more.
+    check(unsafe { (library.Archive_CloseGlobalDefWriter)(archive, writer) })
+}
+
+/// Number of each communicator in the archive: every rank's MPI_COMM_SELF is one and the same.
+pub(super) fn communicator_numbers(content: &Content) -> Vec<u32> {
+    let mut next = 0;
+    let mut own = None;
+    let mut number = |is_own: bool| {
+        if let Some(own) = own.filter(|_| is_own) {
+            return own;
+        }
+        next += 1;
+        if is_own {
+            own = Some(next - 1);
+        }
+        next - 1
+    };
+    content.head.communicators.iter().map(|communicator| number(communicator.own)).collect()
+}
+
+fn communicators(
+    library: &Otf2Library,
+    content: &Content,
+    writer: Object,
+    strings: &mut Strings,
+) -> Result<(), String> {
+    let head = &content.head;
+    let empty = strings.of("")?;
+    let mut groups = 0;
+    let mut group = |name: u32, kind: u8, members: &[u64]| {
+        let number = groups;
+        groups += 1;
+        let (count, write) = (members.len() as u32, library.GlobalDefWriter_WriteGroup);
+        // SAFETY: the writer is open; there are as many members as said.
+        let code =
+            unsafe { write(writer, number, name, kind, PARADIGM_MPI, 0, count, members.as_ptr()) };
+        library.check(code).map(|()| number)
+    };
+    let world: Vec<u64> = (0..head.world_size).map(|rank| location(rank, 0)).collect();
+    group(empty, GROUP_COMM_LOCATIONS, &world)?;
+    let own = group(empty, GROUP_COMM_SELF, &[])?;
+    let mut written = 0;
+    for (communicator, number) in head.communicators.iter().zip(communicator_numbers(content)) {
+        // The ranks' own ones are one communicator to OTF2.
+        if number < written {
+            continue;
+        }
+        written = number + 1;
+        let name = strings.of(&communicator.name)?;
+        let mut of_members = |members: &[Option<u32>]| {
+            let known = members.iter().map(|rank| rank.map_or(UNDEFINED_64, u64::from));
+            group(empty, GROUP_COMM_GROUP, &known.collect::<Vec<u64>>())
+        };
+        let code = if communicator.own {
+            let write = library.GlobalDefWriter_WriteComm;
+            // SAFETY: the writer is open.
+            unsafe { write(writer, number, name, own, UNDEFINED_32, 0) }
+        } else if communicator.inter {
+            let (a, b) =
+                (of_members(&communicator.groups[0])?, of_members(&communicator.groups[1])?);
+            let write = library.GlobalDefWriter_WriteInterComm;
+            // SAFETY: the writer is open.
+            unsafe { write(writer, number, name, a, b, UNDEFINED_32, 0) }
+        } else {
+            let of = of_members(&communicator.groups[0])?;
+            let write = library.GlobalDefWriter_WriteComm;
+            // SAFETY: the writer is open.
+            unsafe { write(writer, number, name, of, UNDEFINED_32, 0) }
+        };
+        library.check(code)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Numbers the regions of an archive and defines what it says of each.
+//!
+//! As Score-P defines them, so that Scalasca takes them for what they are: MPI's functions have the source
+//! file "MPI" and the role of what they do (Score-P: `SCOREP_Mpi_Reg.inc.c`).
+
+use std::collections::HashMap;
+
+use trace_format::meaning::Class;
+
+use crate::export::content::{Content, Function, What};
+use crate::export::steps::{Kind, Step, step_name};
+use crate::formats::otf2::names::{PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_USER};
+use crate::timeline::matching::operations::collective_base;
+
+/// Number of the region that every location is in from its first event to its last: the program.
+pub(super) const PROGRAM: u32 = 0;
+/// Source file of MPI's functions.
+const MPI_FILE: &str = "MPI";
+
+// OTF2_RegionRole.
+const FUNCTION: u8 = 1;
+const CODE: u8 = 4;
+const BARRIER: u8 = 15;
+const COLL_ONE2ALL: u8 = 23;
+const COLL_ALL2ONE: u8 = 24;
+const COLL_ALL2ALL: u8 = 25;
+const COLL_OTHER: u8 = 26;
+const FILE_IO: u8 = 27;
+const POINT2POINT: u8 = 28;
+const RMA: u8 = 29;
+const ARTIFICIAL: u8 = 31;
+const FILE_IO_METADATA: u8 = 38;
+
+/// What the archive says of a region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Region {
+    pub name: String,
+    pub role: u8,
+    pub paradigm: u8,
+    pub source_file: Option<&'static str>,
+}
+
+/// Regions, numbered as they come.
+pub(super) struct Regions {
+    numbers: HashMap<usize, u32>,
+    pub found: Vec<Region>,
+}
+
+fn role(function: &Function) -> u8 {
+    let name = function.name.as_str();
+    match function.class {
+        Class::PointToPoint | Class::Completion | Class::Probe => POINT2POINT,
+        Class::Collective => match collective_base(name).as_str() {
+            "MPI_Barrier" => BARRIER,
+            "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => COLL_ONE2ALL,
+            "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => COLL_ALL2ONE,
+            "MPI_Allgather"
+            | "MPI_Allgatherv"
+            | "MPI_Allreduce"
+            | "MPI_Alltoall"
+            | "MPI_Alltoallv"
+            | "MPI_Alltoallw"
+            | "MPI_Reduce_scatter"
+            | "MPI_Reduce_scatter_block" => COLL_ALL2ALL,
+            _ => COLL_OTHER,
+        },
+        // Windows are made and synchronised by plain functions.
+        Class::OneSided if !name.starts_with("MPI_Win_") => RMA,
+        Class::Io if name.contains("read") || name.contains("write") => FILE_IO,
+        Class::Io => FILE_IO_METADATA,
+        _ => FUNCTION,
+    }
+}
+
+impl Regions {
+    /// Only the program's own yet; its path may be empty.
+    pub fn of_program(path: &str) -> Self {
+        let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("program");
+        let program = Region {
+            name: name.to_owned(),
+            role: FUNCTION,
+            paradigm: PARADIGM_USER,
+            source_file: None,
+        };
+        Self { numbers: HashMap::new(), found: vec![program] }
+    }
+
+    /// Number of the region that a step begins or ends.
+    pub fn of(&mut self, content: &Content, step: &Step) -> u32 {
+        let head = &content.head;
+        let (functions, regions) = (head.functions.len(), head.regions.len());
+        let (index, role, paradigm) = match (step.kind, step.call.what) {
+            (Kind::Region(region), _) => (functions + region as usize, CODE, PARADIGM_USER),
+            (_, What::Call(function)) => {
+                let of = &head.functions[function as usize];
+                let paradigm =
+                    if of.class == Class::Compute { PARADIGM_USER } else { PARADIGM_MPI };
+                (function as usize, role(of), paradigm)
+            }
+            (_, What::Tool(reason)) => {
+                let index = functions + regions + reason as usize;
+                (index, ARTIFICIAL, PARADIGM_MEASUREMENT_SYSTEM)
+            }
+            _ => (functions, 0, PARADIGM_USER),
+        };
+        *self.numbers.entry(index).or_insert_with(|| {
+            let source_file = (paradigm == PARADIGM_MPI).then_some(MPI_FILE);
+            let name = step_name(content, step);
+            self.found.push(Region { name, role, paradigm, source_file });
+            self.found.len() as u32 - 1
+        })
+    }
+}

@@ -1,0 +1,5 @@
+//! Paje's text, for ViTE and pajeng.
+
+pub mod write;
+
+pub use write::write;

@@ -1,0 +1,210 @@
+//! A Paraver trace as a run: `.prv` line by line, names from the `.pcf` and hosts from the `.row` beside
+//! it.
+//!
+//! Paraver knows when a message was sent and received, but not by which call: that is the call of the
+//! thread in which the time lies. It knows no requests and no communicators of messages either: a send
+//! whose call does not block is taken to be complete at the thread's next wait, and all messages to go
+//! over MPI_COMM_WORLD. Tasks are ranks.
+//!
+//! | file | its idea |
+//! |---|---|
+//! | `head` | the first line and the communicators |
+//! | `companions` | names of values and nodes, from the files beside the `.prv` |
+//! | `ends` | a first pass: ends of messages, in order of the calls that they belong to |
+//! | `calls` | a second pass: events become calls |
+//! | `close` | a call that has ended takes its messages, requests and root |
+//! | `states` | what a thread does outside its calls, and when its process lives |
+//! | `roots` | roots of collective operations |
+
+mod calls;
+mod close;
+mod companions;
+mod ends;
+mod head;
+mod roots;
+mod states;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use self::calls::{Failure, Reading};
+use self::companions::Names;
+use self::ends::{End, FoundEnds};
+use self::head::Head;
+use super::names::MPI_TYPES;
+use crate::import::rank::{World, ZERO_TICKS};
+use crate::import::{ImportError, Imported, run_id};
+
+/// Longest line that is read; longer ones are damage.
+const LINE_BYTES: u64 = 64 << 20;
+
+/// Lines of a file, compressed or not, with their numbers.
+struct Lines {
+    from: Box<dyn BufRead>,
+    bytes: Vec<u8>,
+    /// Number of the line that was read last, from 1 on.
+    number: usize,
+}
+
+impl Lines {
+    fn of(file: &Path) -> io::Result<Self> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let opened = File::open(file)?;
+        let from: Box<dyn BufRead> = match name.ends_with(".gz") {
+            true => Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(opened))),
+            false => Box::new(BufReader::with_capacity(1 << 18, opened)),
+        };
+        Ok(Self { from, bytes: Vec::new(), number: 0 })
+    }
+
+    /// The next line without its end; what is no UTF-8 in it is replaced.
+    fn next(&mut self) -> io::Result<Option<String>> {
+        self.bytes.clear();
+        let count = (&mut self.from).take(LINE_BYTES).read_until(b'\n', &mut self.bytes)?;
+        self.number += 1;
+        let line = String::from_utf8_lossy(&self.bytes);
+        Ok((count > 0).then(|| line.trim_end().to_owned()))
+    }
+}
+
+/// What both passes know: unit of time and number of tasks.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    ns: f64,
+    tasks: usize,
+}
+
+impl Scale {
+    fn ticks(self, text: &str) -> Result<u64, String> {
+        let time: u64 = text.parse().map_err(|_| format!("{text:?} is no time"))?;
+        Ok(self.of(time))
+    }
+
+    fn of(self, time: u64) -> u64 {
+        // Whole nanoseconds stay exact.
+        let ns = match self.ns {
+            1.0 => time,
+            scale => (time as f64 * scale).round() as u64,
+        };
+        ZERO_TICKS.saturating_add(ns.min(u64::MAX / 4))
+    }
+
+    /// Task and thread, from 0 on.
+    fn place(self, task: &str, thread: &str) -> Result<(usize, u32), String> {
+        let number = |text: &str| text.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let task_number = number(task).filter(|number| *number < self.tasks);
+        let thread_number = number(thread).and_then(|number| u32::try_from(number).ok());
+        let place = task_number.zip(thread_number);
+        place.ok_or_else(|| format!("there is no task {task}, thread {thread}"))
+    }
+}
+
+/// Whether a line is a comment, or about a communicator.
+fn says_nothing(line: &str) -> bool {
+    line.is_empty() || line.starts_with(['#', 'c', 'i'])
+}
+
+/// A communication record, by both its ends.
+fn message(line: &str, scale: Scale, number: u64) -> Result<(End, End), String> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let ["3", _, _, t1, h1, sent, left, _, _, t2, h2, posted, received, bytes, tag] =
+        fields.as_slice()
+    else {
+        return Err(no_record(line));
+    };
+    let (from, to) = (scale.place(t1, h1)?, scale.place(t2, h2)?);
+    let bad = |_| "size or tag is no number".to_owned();
+    let (bytes, tag): (i64, i64) = (bytes.parse().map_err(bad)?, tag.parse().map_err(bad)?);
+    // Extrae prints its unsigned sizes as signed ones.
+    let bytes = u64::try_from(bytes).unwrap_or(u64::from(bytes as u32));
+    let end = |at, complete, (task, thread): (usize, u32), peer: usize| {
+        let (task, peer, tag) = (task as u32, peer as u32, tag as i32);
+        Ok::<_, String>(End {
+            at: scale.ticks(at)?,
+            complete: scale.ticks(complete)?,
+            number,
+            bytes,
+            task,
+            thread,
+            peer,
+            tag,
+        })
+    };
+    Ok((end(sent, left, from, to.0)?, end(posted, received, to, from.0)?))
+}
+
+fn no_record(line: &str) -> String {
+    format!("no record of Paraver: {:?}", head::beginning(line))
+}
+
+/// Imports a trace by its `.prv`.
+///
+/// # Errors
+/// The file cannot be read or is damaged; the run cannot be written.
+pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
+    let damaged = |at: usize, what: String| ImportError::Damaged {
+        path: file.to_owned(),
+        what: format!("line {at}: {what}"),
+    };
+    let unreadable = |source| ImportError::Read { path: file.to_owned(), source };
+    let cannot_write = |source| ImportError::Write { path: run.to_owned(), source };
+    let mut lines = Lines::of(file).map_err(unreadable)?;
+    let first = lines.next().map_err(unreadable)?.unwrap_or_default();
+    let mut head = Head::of_first_line(&first).map_err(|what| damaged(1, what))?;
+    for _ in 0..head.lines {
+        let line = lines.next().map_err(unreadable)?.unwrap_or_default();
+        head.communicator(&line).map_err(|what| damaged(lines.number, what))?;
+    }
+    let scale = Scale { ns: head.scale_ns, tasks: head.tasks.len() };
+    let names = companions::of_values(&companions::beside(file, "pcf"));
+    let hosts = companions::of_nodes(&companions::beside(file, "row"));
+    let world = world(file, &mut head, &names);
+    std::fs::create_dir_all(run).map_err(cannot_write)?;
+    let mut found = FoundEnds::new(run);
+    while let Some(line) = lines.next().map_err(unreadable)? {
+        if !line.starts_with("3:") {
+            continue;
+        }
+        let number = lines.number as u64;
+        let ends = message(&line, scale, number).map_err(|what| damaged(lines.number, what))?;
+        found.sends.push(ends.0).map_err(cannot_write)?;
+        found.receives.push(ends.1).map_err(cannot_write)?;
+    }
+    let (sends, receives) = found.sorted().map_err(cannot_write)?;
+    let mut reading = Reading::new(&world, &head, run, names, (&sends, &receives), &hosts)
+        .map_err(cannot_write)?;
+    let mut lines = Lines::of(file).map_err(unreadable)?;
+    for _ in 0..=head.lines {
+        lines.next().map_err(unreadable)?;
+    }
+    while let Some(line) = lines.next().map_err(unreadable)? {
+        if says_nothing(&line) {
+            continue;
+        }
+        reading.record(&line).map_err(|failure| match failure {
+            Failure::Line(what) => damaged(lines.number, what),
+            Failure::Write(source) => cannot_write(source),
+        })?;
+    }
+    reading.finish(&head).map_err(cannot_write)
+}
+
+fn world(file: &Path, head: &mut Head, names: &Names) -> World {
+    let mpi = names.iter().filter(|(kind, _)| MPI_TYPES.contains(kind));
+    let mpi = mpi.flat_map(|(_, names)| names.values().cloned());
+    World {
+        size: head.tasks.len() as u32,
+        origin: format!("imported from Paraver ({})", file.display()),
+        program: String::new(),
+        compute: "outside".into(),
+        functions: World::function_names(mpi.filter(|name| name.starts_with("MPI_"))),
+        communicators: head.communicators.iter().map(|(_, of)| of.clone()).collect(),
+        zero_unix_ns: 0,
+        run_id: run_id(file),
+    }
+}

@@ -1,0 +1,5 @@
+//! Parquet tables.
+
+pub mod write;
+
+pub use write::write;

@@ -1,0 +1,296 @@
+//! A run for <https://ui.perfetto.dev>: a process a rank, a track a thread, a slice a call, an arrow a
+//! message. Protocol buffers after `protos/perfetto/trace`, field numbers as there.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::export::content::{Call, Content, What};
+use crate::export::linked::{StepWriter, write_steps};
+use crate::export::steps::{Kind, Link, Step, step_name};
+use crate::export::{ExportError, Progress, Written};
+
+/// An encoded message, or the beginning of one.
+#[derive(Debug, Default)]
+struct Encoded(Vec<u8>);
+
+impl Encoded {
+    fn raw_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(&mut self, field: u32, value: u64) -> &mut Self {
+        self.raw_varint(u64::from(field) << 3);
+        self.raw_varint(value);
+        self
+    }
+
+    fn signed(&mut self, field: u32, value: i64) -> &mut Self {
+        self.number(field, value as u64)
+    }
+
+    fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
+        self.raw_varint(u64::from(field) << 3 | 1);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
+        self.raw_varint(u64::from(field) << 3 | 2);
+        self.raw_varint(value.len() as u64);
+        self.0.extend(value);
+        self
+    }
+
+    fn text(&mut self, field: u32, value: &str) -> &mut Self {
+        self.bytes(field, value.as_bytes())
+    }
+
+    fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) -> &mut Self {
+        let mut inner = Self::default();
+        fill(&mut inner);
+        self.bytes(field, &inner.0)
+    }
+}
+
+// TracePacket.
+const TIMESTAMP: u32 = 8;
+const SEQUENCE_ID: u32 = 10;
+const TRACK_EVENT: u32 = 11;
+const INTERNED_DATA: u32 = 12;
+const SEQUENCE_FLAGS: u32 = 13;
+const TRACK_DESCRIPTOR: u32 = 60;
+const CLOCK_SNAPSHOT: u32 = 6;
+const STATE_CLEARED: u64 = 1;
+const NEEDS_STATE: u64 = 2;
+// ClockSnapshot: BUILTIN_CLOCK_BOOTTIME is what timestamps are in unless said otherwise.
+const BOOTTIME: u64 = 6;
+const REALTIME: u64 = 1;
+// TrackEvent.
+const SLICE_BEGIN: u64 = 1;
+const SLICE_END: u64 = 2;
+
+/// Names of annotations, interned under their places from 1 on.
+const ANNOTATIONS: [&str; 9] = [
+    "communicator",
+    "peer",
+    "tag",
+    "bytes",
+    "received_bytes",
+    "polls",
+    "flops",
+    "operation",
+    "unreturned",
+];
+
+struct Out<'a> {
+    content: &'a Content<'a>,
+    file: BufWriter<File>,
+    /// Whether the name of each function, region and tool reason was said already.
+    named: Vec<bool>,
+}
+
+impl Out<'_> {
+    fn packet(&mut self, fill: impl FnOnce(&mut Encoded)) -> io::Result<()> {
+        let mut packet = Encoded::default();
+        fill(&mut packet);
+        packet.number(SEQUENCE_ID, 1);
+        let mut outer = Encoded::default();
+        outer.bytes(1, &packet.0);
+        self.file.write_all(&outer.0)
+    }
+
+    fn time(&self, at_ns: i64) -> u64 {
+        (at_ns - self.content.head.first_ns).max(0) as u64
+    }
+
+    /// The number that a step's name is interned under, its category, and whether it is new.
+    fn name(&mut self, step: &Step) -> (u64, u64, Option<String>) {
+        let head = &self.content.head;
+        let (functions, regions) = (head.functions.len(), head.regions.len());
+        let (index, category) = match (step.kind, step.call.what) {
+            (Kind::Region(region), _) => (functions + region as usize, 2),
+            (Kind::Call, What::Call(function)) => (function as usize, 1),
+            (Kind::Call, What::Tool(reason)) => (functions + regions + reason as usize, 3),
+            _ => (functions, 2),
+        };
+        if self.named.len() <= index {
+            self.named.resize(index + 1, false);
+        }
+        let new = !std::mem::replace(&mut self.named[index], true);
+        let text = new.then(|| step_name(self.content, step));
+        (index as u64 + 1, category, text)
+    }
+}
+
+/// Numbers of processes and threads: those of the system may be the same on two hosts.
+fn pid(place: usize) -> u64 {
+    place as u64 + 1
+}
+
+fn tid(place: usize, thread: u32) -> u64 {
+    match thread {
+        0 => pid(place),
+        _ => u64::from(thread) << 20 | pid(place),
+    }
+}
+
+fn track_of(place: usize, thread: Option<u32>) -> u64 {
+    (place as u64 + 1) << 32 | thread.map_or(0, |thread| u64::from(thread) + 1)
+}
+
+fn annotations(content: &Content, call: &Call, operation: Option<&Link>, event: &mut Encoded) {
+    let attributes = content.attributes(call);
+    let mut say = |place: u64, fill: &dyn Fn(&mut Encoded)| {
+        event.message(4, |annotation| {
+            annotation.number(1, place);
+            fill(annotation);
+        });
+    };
+    let mut number = |place: u64, value: Option<i64>| {
+        if let Some(value) = value {
+            say(place, &|annotation| {
+                annotation.signed(4, value);
+            });
+        }
+    };
+    number(2, attributes.peer_rank.map(i64::from));
+    number(3, attributes.tag.map(i64::from));
+    number(4, attributes.bytes.map(|bytes| bytes as i64));
+    number(5, attributes.received_bytes.map(|bytes| bytes as i64));
+    number(6, call.event.polls.map(|(count, _)| count as i64));
+    number(8, operation.map(|link| link.number as i64));
+    number(9, call.end_ns.is_none().then_some(1));
+    if let Some(flops) = attributes.flops {
+        say(7, &|annotation| {
+            annotation.fixed(5, flops.to_bits());
+        });
+    }
+    if let Some(standing) = attributes.standing {
+        let name = &content.head.communicators[standing.communicator as usize].name;
+        say(1, &|annotation| {
+            annotation.text(6, name);
+        });
+    }
+}
+
+impl StepWriter for Out<'_> {
+    fn preamble(&mut self) -> io::Result<()> {
+        let content = self.content;
+        let head = &content.head;
+        self.packet(|packet| {
+            packet.number(SEQUENCE_FLAGS, STATE_CLEARED).message(INTERNED_DATA, |interned| {
+                for (name, iid) in ANNOTATIONS.iter().zip(1..) {
+                    interned.message(3, |entry| {
+                        entry.number(1, iid).text(2, name);
+                    });
+                }
+                for (name, iid) in ["call", "region", "recorder"].iter().zip(1..) {
+                    interned.message(1, |entry| {
+                        entry.number(1, iid).text(2, name);
+                    });
+                }
+            });
+        })?;
+        if let Some(zero_unix_ns) = head.zero_unix_ns {
+            let unix_ns = (zero_unix_ns + head.first_ns).max(0) as u64;
+            self.packet(|packet| {
+                packet.message(CLOCK_SNAPSHOT, |snapshot| {
+                    for (clock, at) in [(BOOTTIME, 0), (REALTIME, unix_ns)] {
+                        snapshot.message(1, |entry| {
+                            entry.number(1, clock).number(2, at);
+                        });
+                    }
+                });
+            })?;
+        }
+        for (place, rank) in head.ranks.iter().enumerate() {
+            let bound = match rank.bound_ns {
+                Some(bound) => format!(", clock within {bound:.0} ns"),
+                None => String::new(),
+            };
+            let process = format!("rank {} ({}{bound})", rank.rank, rank.host);
+            self.packet(|packet| {
+                packet.message(TRACK_DESCRIPTOR, |track| {
+                    track.number(1, track_of(place, None));
+                    track.message(3, |descriptor| {
+                        descriptor.number(1, pid(place)).text(6, &process);
+                    });
+                });
+            })?;
+            for &thread in &rank.threads {
+                self.packet(|packet| {
+                    packet.message(TRACK_DESCRIPTOR, |track| {
+                        track.number(1, track_of(place, Some(thread)));
+                        track.number(5, track_of(place, None));
+                        track.message(4, |descriptor| {
+                            descriptor.number(1, pid(place)).number(2, tid(place, thread));
+                            descriptor.text(5, &format!("thread {thread}"));
+                        });
+                    });
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, step: &Step, sent: &[Link], operation: Option<&Link>) -> io::Result<()> {
+        let content = self.content;
+        let (iid, category, new) = self.name(step);
+        let at = self.time(step.at_ns);
+        let track = track_of(step.call.rank, Some(step.call.thread));
+        self.packet(|packet| {
+            packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
+            if let Some(name) = new {
+                packet.message(INTERNED_DATA, |interned| {
+                    interned.message(2, |entry| {
+                        entry.number(1, iid).text(2, &name);
+                    });
+                });
+            }
+            packet.message(TRACK_EVENT, |event| {
+                event.number(9, SLICE_BEGIN).number(11, track).number(3, category).number(10, iid);
+                if step.kind == Kind::Call {
+                    annotations(content, &step.call, operation, event);
+                }
+                for link in sent {
+                    event.fixed(47, link.number + 1);
+                }
+            });
+        })
+    }
+
+    fn end(&mut self, step: &Step, received: &[Link]) -> io::Result<()> {
+        let at = self.time(step.at_ns);
+        let track = track_of(step.call.rank, Some(step.call.thread));
+        self.packet(|packet| {
+            packet.number(TIMESTAMP, at).number(SEQUENCE_FLAGS, NEEDS_STATE);
+            packet.message(TRACK_EVENT, |event| {
+                event.number(9, SLICE_END).number(11, track);
+                // An arrow that a wrong clock turns round is drawn, too: it does not end here.
+                for link in received {
+                    event.fixed(47, link.number + 1);
+                }
+            });
+        })
+    }
+
+    fn close(self) -> io::Result<()> {
+        self.file.into_inner().map(drop).map_err(|error| error.into_error())
+    }
+}
+
+/// Writes the run.
+pub fn write(
+    content: &Content,
+    path: &Path,
+    scratch: &Path,
+    progress: &dyn Progress,
+) -> Result<Written, ExportError> {
+    let writer = |content, file| Out { content, file, named: Vec::new() };
+    write_steps(content, path, scratch, progress, writer)
+}

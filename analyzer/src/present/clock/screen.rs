@@ -1,0 +1,187 @@
+//! A clock calibration on the screen.
+
+use crate::calibration::{Calibration, PairCalibration, TrialCalibration};
+use crate::plain_text::printable;
+use crate::present::context::{plural, shortened};
+use crate::present::quantity::{count, nanoseconds, significant};
+use crate::present::table::Table;
+
+/// Pairs up to which all trials are shown.
+pub(super) const MOST_PAIRS: usize = 4;
+/// Longest bar of a histogram, characters.
+const BAR: usize = 40;
+
+/// The tables.
+pub fn screen(calibration: &Calibration) -> String {
+    let mut text = header(calibration);
+    text.push('\n');
+    push(
+        &mut text,
+        "PAIRS",
+        "offset: parent's counter less child's, the median of the trials but the first",
+        &pair_table(calibration),
+    );
+    for pair in calibration.pairs.iter().take(MOST_PAIRS) {
+        let title = format!("TRIALS {} against {}", pair.child, pair.parent);
+        let what = "deviation from that offset; the first trial is not counted";
+        push(&mut text, &title, what, &trial_table(pair));
+        let title = format!("ROUND TRIPS {} and {}", pair.child, pair.parent);
+        let what = format!("{} exchanges, both ways", count(pair.round_trips.count as u64));
+        push(&mut text, &title, &what, &histogram(pair));
+    }
+    if calibration.pairs.len() > MOST_PAIRS {
+        let more = calibration.pairs.len() - MOST_PAIRS;
+        text.push_str(&format!("\n{} (--json has all)\n", plural(more, "more pair")));
+    }
+    match calibration.estimators.is_empty() {
+        false => push(
+            &mut text,
+            "ESTIMATORS",
+            "absolute error, truth 0: both ranks read one counter",
+            &estimator_table(calibration),
+        ),
+        true => text.push_str(
+            "\nESTIMATORS  not compared: no pair runs on one kernel, so no true offset is known\n",
+        ),
+    }
+    text
+}
+
+fn header(calibration: &Calibration) -> String {
+    let hosts: std::collections::BTreeSet<&String> = calibration.hosts.iter().collect();
+    let trials = calibration.pairs.first().map_or(0, |pair| pair.trials.len());
+    let drift = match calibration.drift_s {
+        seconds if seconds > 0.0 => format!(" | again after {} s", significant(seconds, 3)),
+        _ => String::new(),
+    };
+    printable(&format!(
+        "{} | {}, {} | {} | {} of {} each way{drift}",
+        calibration.mpi,
+        plural(hosts.len(), "host"),
+        plural(calibration.hosts.len(), "rank"),
+        calibration.counter,
+        plural(trials, "trial"),
+        plural(calibration.rounds as usize, "exchange"),
+    ))
+}
+
+fn push(text: &mut String, title: &str, what: &str, lines: &[String]) {
+    text.push_str(&format!("\n{title}  {what}\n"));
+    for line in lines {
+        text.push_str(&format!("  {line}\n"));
+    }
+}
+
+/// Nanoseconds with a sign.
+fn signed(value_ns: f64) -> String {
+    let sign = if value_ns < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", nanoseconds(value_ns.abs()))
+}
+
+pub(super) fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(f64::abs).fold(0.0, f64::max)
+}
+
+/// The trials that count: without the first, where there are others.
+fn counted(pair: &PairCalibration) -> &[TrialCalibration] {
+    match pair.trials.len() {
+        0 | 1 => &pair.trials,
+        _ => &pair.trials[1..],
+    }
+}
+
+fn pair_table(calibration: &Calibration) -> Vec<String> {
+    let pairs = &calibration.pairs;
+    let hosts = |pair: &PairCalibration| -> (&str, &str) {
+        (&calibration.hosts[pair.child], &calibration.hosts[pair.parent])
+    };
+    let mut table = Table::default();
+    table.right("child", pairs.iter().map(|pair| pair.child.to_string()));
+    table.right("parent", pairs.iter().map(|pair| pair.parent.to_string()));
+    if calibration.hosts.iter().any(|host| *host != calibration.hosts[0]) {
+        table.left(
+            "hosts",
+            pairs.iter().map(|pair| {
+                let (child, parent) = hosts(pair);
+                shortened(&printable(&format!("{child}, {parent}")))
+            }),
+        );
+    }
+    table.right("offset", pairs.iter().map(|pair| signed(pair.reference_ns)));
+    let spread =
+        |pair: &PairCalibration| largest(counted(pair).iter().map(|trial| trial.forward_ns));
+    table.right("spread", pairs.iter().map(|pair| format!("±{}", nanoseconds(spread(pair)))));
+    let apart = |pair: &PairCalibration| {
+        largest(counted(pair).iter().map(|trial| trial.reverse_ns - trial.forward_ns))
+    };
+    table.right(
+        "reverse - forward",
+        pairs.iter().map(|pair| format!("≤ {}", nanoseconds(apart(pair)))),
+    );
+    let bound = |pair: &PairCalibration| largest(counted(pair).iter().map(|trial| trial.bound_ns));
+    table.right("bound", pairs.iter().map(|pair| format!("±{}", nanoseconds(bound(pair)))));
+    if pairs.iter().any(|pair| pair.truth_known) {
+        let error = |pair: &PairCalibration| match pair.truth_known {
+            true => nanoseconds(largest(counted(pair).iter().filter_map(|trial| trial.error_ns))),
+            false => "?".into(),
+        };
+        table.right("error", pairs.iter().map(error));
+    }
+    table.right("rtt min", pairs.iter().map(|pair| nanoseconds(pair.round_trips.min_ns)));
+    table.right("median", pairs.iter().map(|pair| nanoseconds(pair.round_trips.median_ns)));
+    table.right("p99", pairs.iter().map(|pair| nanoseconds(pair.round_trips.p99_ns)));
+    if pairs.iter().any(|pair| pair.drift_ppm.is_some()) {
+        table.right("drift/ppm", pairs.iter().map(drift));
+    }
+    table.lines()
+}
+
+fn drift(pair: &PairCalibration) -> String {
+    match (pair.drift_ppm, pair.drift_bound_ppm) {
+        (Some(ppm), Some(bound)) => format!("{ppm:+.4} ± {bound:.4}"),
+        _ => "?".into(),
+    }
+}
+
+fn trial_table(pair: &PairCalibration) -> Vec<String> {
+    let mut table = Table::default();
+    table.right("trial", (1..=pair.trials.len()).map(|trial| trial.to_string()));
+    table.right("forward", pair.trials.iter().map(|trial| signed(trial.forward_ns)));
+    table.right("reverse", pair.trials.iter().map(|trial| signed(trial.reverse_ns)));
+    table.right(
+        "bound",
+        pair.trials.iter().map(|trial| format!("±{}", nanoseconds(trial.bound_ns))),
+    );
+    if pair.truth_known {
+        let error = |trial: &TrialCalibration| trial.error_ns.map_or("?".into(), signed);
+        table.right("error", pair.trials.iter().map(error));
+    }
+    table.lines()
+}
+
+fn histogram(pair: &PairCalibration) -> Vec<String> {
+    let bins = &pair.round_trips.bins;
+    let most = bins.iter().map(|bin| bin.2).max().unwrap_or(0).max(1);
+    let mut table = Table::default();
+    table.right("from", bins.iter().map(|bin| nanoseconds(bin.0)));
+    table.right("count", bins.iter().map(|bin| count(bin.2)));
+    let bar = |bin: &(f64, f64, u64)| {
+        let length = (bin.2 as f64 / most as f64 * BAR as f64).round() as usize;
+        "#".repeat(length.max(usize::from(bin.2 > 0)))
+    };
+    table.left("", bins.iter().map(bar));
+    let mut lines = table.lines();
+    lines.push(format!("the last line holds all up to {}", nanoseconds(pair.round_trips.max_ns)));
+    lines
+}
+
+fn estimator_table(calibration: &Calibration) -> Vec<String> {
+    let rows = &calibration.estimators;
+    let mut table = Table::default();
+    table.left("estimator", rows.iter().map(|row| row.name.clone()));
+    table.right("p50", rows.iter().map(|row| nanoseconds(row.p50_ns)));
+    table.right("p95", rows.iter().map(|row| nanoseconds(row.p95_ns)));
+    table.right("max", rows.iter().map(|row| nanoseconds(row.max_ns)));
+    table.right("estimates", rows.iter().map(|row| count(row.count as u64)));
+    table.lines()
+}

@@ -1,0 +1,119 @@
+//! Events and messages as aligned text.
+
+use std::fmt::Write;
+
+use super::{EventLine, MessageLine, RankOrWord, ReceiveHalf, UnmatchedLine};
+use crate::plain_text::printable;
+
+impl std::fmt::Display for RankOrWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Rank(rank) => write!(f, "{rank}"),
+            Self::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+/// Titles of the events' columns.
+pub fn event_titles() -> String {
+    format!("{:>15} {:>14} {:>6}  {:<22} attributes", "begin/s", "duration/s", "rank", "function")
+}
+
+/// Titles of the messages' columns.
+pub fn message_titles() -> String {
+    format!(
+        "{:>15} {:>15} {:>6} {:>6} {:>8} {:>12}  communicator",
+        "sent/s", "received/s", "from", "to", "tag", "bytes"
+    )
+}
+
+impl EventLine {
+    /// As aligned text.
+    pub fn text(&self) -> String {
+        let duration = match self.duration_s {
+            Some(duration_s) => format!("{duration_s:.9}"),
+            None if self.abandoned => "left".into(),
+            None => "open".into(),
+        };
+        let rank = match self.thread {
+            0 => self.rank.to_string(),
+            thread => format!("{}.{thread}", self.rank),
+        };
+        let begin_s = self.begin_s;
+        let mut text = format!("{begin_s:>15.9} {duration:>14} {rank:>6}  {:<22}", self.function);
+        let mut say = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                // Writing to a String does not fail.
+                let _ = write!(text, " {name}{value}");
+            }
+        };
+        say("returned ", self.error.as_deref().map(ToOwned::to_owned));
+        say("", self.what.as_deref().map(printable));
+        say("", self.communicator.as_deref().map(printable));
+        say("peer ", self.peer.as_ref().map(ToString::to_string));
+        say("tag ", self.tag.as_ref().map(ToString::to_string));
+        say("bytes ", self.bytes.map(|bytes| bytes.to_string()));
+        say("received ", self.received_bytes.map(|bytes| bytes.to_string()));
+        say("receive ", self.receive.as_ref().map(half_text));
+        say("object ", self.object.map(|object| object.to_string()));
+        say("made ", self.made.as_deref().map(printable));
+        say("flops ", self.flops.map(|flops| format!("{flops:e}")));
+        say("request ", self.request.map(|request| format!("{request:x}")));
+        say("", self.completed.map(|completed| state(completed, self.cancelled).into()));
+        say("polls ", self.polls.as_ref().map(|p| format!("{} inside {:.9}", p.count, p.time_s)));
+        for request in &self.requests {
+            let status = match &request.status {
+                Some(status) => format!(" {}", half_text(status)),
+                None => String::new(),
+            };
+            let state = match &request.error {
+                Some(error) => error.as_str(),
+                None => state(request.completed, request.cancelled),
+            };
+            say("", Some(format!("[{:x} {state}{status}]", request.request)));
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+fn state(completed: bool, cancelled: bool) -> &'static str {
+    match (completed, cancelled) {
+        (_, true) => "cancelled",
+        (true, false) => "completed",
+        (false, false) => "not completed",
+    }
+}
+
+fn half_text(half: &ReceiveHalf) -> String {
+    format!("peer {} tag {} bytes {}", half.peer, half.tag, half.bytes)
+}
+
+impl MessageLine {
+    /// As aligned text.
+    pub fn text(&self) -> String {
+        let received = self.receive_end_s.map_or("open".into(), |end_s| format!("{end_s:.9}"));
+        let Self { send_begin_s, source, destination, tag, bytes, .. } = self;
+        let wildcard = if self.wildcard { " (wildcard)" } else { "" };
+        let truncated = if self.truncated { " (truncated)" } else { "" };
+        let communicator = printable(&self.communicator);
+        format!(
+            "{send_begin_s:>15.9} {received:>15} {source:>6} {destination:>6} {tag:>8} {bytes:>12}  \
+             {communicator}{wildcard}{truncated}"
+        )
+    }
+}
+
+impl UnmatchedLine {
+    /// As aligned text.
+    pub fn text(&self) -> String {
+        let partner = match self.partner {
+            Some(partner) => format!(", partner {partner}"),
+            None => String::new(),
+        };
+        format!(
+            "{:>15.9} unmatched {} of rank {}: {}{partner}",
+            self.begin_s, self.unmatched, self.rank, self.reason
+        )
+    }
+}

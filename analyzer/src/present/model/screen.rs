@@ -1,0 +1,256 @@
+//! The terminal's screen of `gammachi model`: findings come in, lines go out.
+
+use std::fmt::Write as _;
+
+use crate::models::regression::{Comparison, Findings, Method, Points, Prediction, Residual, Term};
+use crate::present::context::plural;
+use crate::present::quantity::{percent, seconds, significant};
+use crate::present::table::Table;
+
+/// Share of the time below which a column that most candidates lack gets no line of its own.
+const WORTH_A_LINE: f64 = 0.005;
+/// Columns that a group of indistinguishable ones may list before it is cut.
+const LISTED: usize = 12;
+
+/// The screen.
+pub fn screen(findings: &Findings) -> String {
+    let mut text = String::new();
+    head(&mut text, findings);
+    columns(&mut text, findings);
+    told_apart(&mut text, findings);
+    if let Some((chosen, scores)) = &findings.choice {
+        choice(&mut text, *chosen, scores);
+    }
+    if let Some(held) = &findings.held {
+        text.push_str("\nHELD BACK\n");
+        let measured = Some(held.points.times.as_slice());
+        predictions(&mut text, &held.points, &held.predictions, measured);
+    }
+    if !findings.predictions.is_empty() {
+        text.push_str(
+            "\nPREDICTED  (90 % interval of the model's time; a single run's noise comes on top)\n",
+        );
+        let points = &findings.model.parts[0].points;
+        predictions(&mut text, points, &findings.predictions, None);
+    }
+    if let Some(comparison) = &findings.comparison {
+        let _ = writeln!(
+            text,
+            "\nMETHODS  relative error at {}: {}",
+            plural(comparison.held, "held-back point"),
+            comparison.what
+        );
+        scores(&mut text, comparison, None);
+    }
+    text
+}
+
+fn head(text: &mut String, findings: &Findings) {
+    let model = &findings.model;
+    let first = &model.parts[0];
+    let method = match (model.method_name(), first.residual) {
+        ("evidence", _) => {
+            "evidence (many sums of terms, weighed; the typical one is shown)".into()
+        }
+        (name, Residual::Relative) => format!("{name} (relative residuals)"),
+        (name, Residual::Absolute) => format!("{name} (residuals in seconds)"),
+    };
+    let minima = match findings.rows > first.points.len() {
+        true => format!(", minima of {}", plural(findings.rows, "row")),
+        false => String::new(),
+    };
+    let _ = writeln!(
+        text,
+        "MODEL  {} in {} | {} | {} of {}{minima}",
+        findings.response,
+        first.points.variables.join(", "),
+        method,
+        plural(first.points.len(), "point"),
+        findings.source
+    );
+    for part in &model.parts {
+        let label = match part.label.as_str() {
+            "" => String::new(),
+            label => format!("{label}: "),
+        };
+        let _ = writeln!(
+            text,
+            "BASIS  {label}{}, {}; rank {} on {}, condition {}",
+            part.basis.name,
+            plural(part.basis.columns.len(), "column"),
+            part.identifiability.rank,
+            plural(part.points.len(), "point"),
+            significant(part.identifiability.condition, 2)
+        );
+    }
+    let quality = findings.quality();
+    let _ = writeln!(
+        text,
+        "FIT    largest relative error {}, root mean square {}",
+        percent(quality.max_relative),
+        percent(quality.rms_relative)
+    );
+    if let Some(moved) = first.tie_moved.filter(|moved| *moved > 1e-6) {
+        let _ = writeln!(
+            text,
+            "       the minimax optimum is not unique; least squares among the optima chose (scaled \
+             coefficients moved by up to {})",
+            significant(moved, 2)
+        );
+    }
+    if let Some(steps) = &findings.two_step {
+        for (survivors, variable) in steps.survivors.iter().zip(["first", "second"]) {
+            let list: Vec<String> = survivors
+                .iter()
+                .map(|(column, slices, of)| format!("{column} ({slices} of {of} slices)"))
+                .collect();
+            let _ = writeln!(text, "STEP 1 {variable} variable: {}", list.join(", "));
+        }
+    }
+}
+
+fn columns(text: &mut String, findings: &Findings) {
+    let asked = findings.asked();
+    let terms = findings.terms();
+    let total: f64 = terms.iter().filter_map(|term| term.seconds).sum();
+    let weight = |term: &Term| term.seconds.unwrap_or(0.0).abs();
+    let (mut selected, small): (Vec<&Term>, Vec<&Term>) = terms
+        .iter()
+        .filter(|term| term.coefficient != 0.0)
+        .partition(|term| term.selected() || weight(term) >= WORTH_A_LINE * total.abs());
+    selected.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let place: Vec<String> = asked
+        .variables
+        .iter()
+        .zip(&asked.values[0])
+        .map(|(name, value)| format!("{name} {}", number(*value)))
+        .collect();
+    let _ = writeln!(text, "\nCOLUMNS  shares of the time at {}", place.join(", "));
+    let mut table = Table::default();
+    if findings.model.parts.len() > 1 {
+        table.left("part", selected.iter().map(|term| term.part.clone()));
+    }
+    table.left("column", selected.iter().map(|term| term.text.clone()));
+    table.right("coefficient", selected.iter().map(|term| format!("{:.3e}", term.coefficient)));
+    let share = |term: &&Term| term.seconds.map_or("-".into(), |s| percent(s / total));
+    table.right("share", selected.iter().map(share));
+    if findings.model.method == Method::Robust {
+        table.right("support", selected.iter().map(|term| format!("{:.2}", term.support)));
+    }
+    if terms.iter().any(|term| term.replica_share.is_some()) {
+        let share = |term: &&Term| term.replica_share.map_or("-".into(), |s| format!("{s:.2}"));
+        table.right("in replicas", selected.iter().map(share));
+    }
+    for line in table.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    if !small.is_empty() {
+        let share = small.iter().filter_map(|term| term.seconds).sum::<f64>() / total;
+        let _ = writeln!(
+            text,
+            "  and {} that few candidates have, together {}",
+            plural(small.len(), "column"),
+            percent(share)
+        );
+    }
+    let left_out: Vec<&str> =
+        terms.iter().filter(|t| t.coefficient == 0.0).map(|t| t.text.as_str()).collect();
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "  not selected: {}", listed(&left_out));
+    }
+}
+
+fn told_apart(text: &mut String, findings: &Findings) {
+    for group in findings.indistinguishable() {
+        let texts: Vec<&str> = group.iter().map(String::as_str).collect();
+        // A column that depends on no other but itself is 0 everywhere.
+        if let [alone] = texts.as_slice() {
+            let _ = writeln!(text, "CANNOT BE IDENTIFIED  {alone} is 0 at every point to fit");
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "CANNOT BE IDENTIFIED  on these points, {} depend on each other: {}",
+            plural(group.len(), "column"),
+            listed(&texts)
+        );
+    }
+}
+
+fn listed(texts: &[&str]) -> String {
+    match texts.len() {
+        many if many > LISTED => {
+            format!("{} and {} more", texts[..LISTED].join(", "), many - LISTED)
+        }
+        _ => texts.join(", "),
+    }
+}
+
+fn choice(text: &mut String, chosen: usize, comparison: &Comparison) {
+    let name = &comparison.scores[chosen].name;
+    let why = match chosen {
+        0 => "offered first, and no other extrapolates better by a third",
+        _ => "it extrapolates better by more than a third than the one offered first",
+    };
+    let _ = writeln!(text, "\nCHOSEN  {name}: {why} ({})", comparison.what);
+    scores(text, comparison, Some(chosen));
+}
+
+fn scores(text: &mut String, comparison: &Comparison, chosen: Option<usize>) {
+    let mut table = Table::default();
+    let share = |value: Option<f64>| value.map_or("-".to_owned(), percent);
+    let all = &comparison.scores;
+    if let Some(chosen) = chosen {
+        let mark = |i: usize| if i == chosen { "*".to_owned() } else { String::new() };
+        table.left("", (0..all.len()).map(mark));
+    }
+    table.left("", all.iter().map(|score| score.name.clone()));
+    table.right("median", all.iter().map(|score| share(score.median)));
+    table.right("95 %", all.iter().map(|score| share(score.p95)));
+    table.right("largest", all.iter().map(|score| share(score.largest)));
+    table.left("", all.iter().map(|score| score.failure.clone().unwrap_or_default()));
+    for line in table.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+fn predictions(
+    text: &mut String,
+    points: &Points,
+    predictions: &[Prediction],
+    measured: Option<&[f64]>,
+) {
+    let mut table = Table::default();
+    for (v, name) in points.variables.iter().enumerate() {
+        table.right(name, predictions.iter().map(|prediction| number(prediction.values[v])));
+    }
+    let time = |value: Option<f64>| value.map_or("-".to_owned(), seconds);
+    if let Some(measured) = measured {
+        table.right("measured", measured.iter().map(|value| seconds(*value)));
+    }
+    table.right("model", predictions.iter().map(|prediction| time(prediction.value)));
+    if predictions.iter().any(|prediction| prediction.hi.is_some()) {
+        table.right("from", predictions.iter().map(|prediction| time(prediction.lo)));
+        table.right("to", predictions.iter().map(|prediction| time(prediction.hi)));
+    }
+    if let Some(measured) = measured {
+        let error = |(prediction, time): (&Prediction, &f64)| {
+            prediction.value.map_or("-".to_owned(), |value| signed_percent(value / time - 1.0))
+        };
+        table.right("error", predictions.iter().zip(measured).map(error));
+    }
+    table.left("", predictions.iter().map(|prediction| prediction.warnings.join("; ")));
+    for line in table.lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+fn signed_percent(share: f64) -> String {
+    let sign = if share > 0.0 { "+" } else { "" };
+    format!("{sign}{}", percent(share))
+}
+
+/// A variable's value as people write it.
+fn number(value: f64) -> String {
+    format!("{value}")
+}

@@ -1,0 +1,157 @@
+//! Counters of processor and kernel: [`CounterMetrics`] come in, lines and sentences for the terminal and
+//! a part of the JSON document go out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::metrics::{CounterMetrics, RankCount};
+
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::{count, seconds, with_prefix};
+use crate::present::table::Table;
+
+/// Values below this are shown in full.
+const SHOWN_IN_FULL: f64 = 1e7;
+/// Hosts that are named.
+const MOST_HOSTS: usize = 4;
+
+/// A row a counter that was read anywhere.
+pub(super) fn lines(counters: &[CounterMetrics]) -> Vec<String> {
+    let values = |counter: &CounterMetrics| -> Vec<f64> {
+        let counts = counter.ranks.iter().filter_map(|one| one.count.as_ref().ok());
+        counts.map(|count| count.value).collect()
+    };
+    let rows: Vec<_> = counters
+        .iter()
+        .map(|counter| (counter, values(counter)))
+        .filter(|(_, values)| !values.is_empty())
+        .collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::default();
+    table.left("counter", rows.iter().map(|(counter, _)| counter.name.clone()));
+    table.right("total", rows.iter().map(|(one, _)| one.total().map_or("?".into(), number)));
+    let extreme = |pick: fn(f64, f64) -> f64| {
+        rows.iter().map(move |(_, values)| {
+            values.iter().copied().reduce(pick).map_or("?".to_owned(), number)
+        })
+    };
+    table.right("least a rank", extreme(f64::min));
+    table.right("most a rank", extreme(f64::max));
+    table.left("event (perf_event)", rows.iter().map(|(one, _)| one.events.clone()));
+    table.lines()
+}
+
+fn number(value: f64) -> String {
+    match value < SHOWN_IN_FULL {
+        true => count(value as u64),
+        false => with_prefix(value).trim_end().to_owned(),
+    }
+}
+
+/// What is missing in the values, and why.
+pub(super) fn sentences(counters: &[CounterMetrics]) -> Vec<String> {
+    counters.iter().flat_map(counter_sentences).collect()
+}
+
+/// What is missing in the values of one counter, and why; first what keeps it from having a sum.
+pub(crate) fn counter_sentences(counter: &CounterMetrics) -> Vec<String> {
+    let name = &counter.name;
+    let mut sentences: Vec<String> = reasons(counter)
+        .into_iter()
+        .map(|(why, (hosts, ranks))| {
+            let more = match hosts.len().saturating_sub(MOST_HOSTS) {
+                0 => String::new(),
+                more => format!(" and {} more", count(more as u64)),
+            };
+            let hosts: Vec<&str> = hosts.into_iter().take(MOST_HOSTS).collect();
+            let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
+            let ranks = number_list(ranks);
+            format!("{name}: not available on {}{more} ({noun} {ranks}): {why}", hosts.join(", "))
+        })
+        .collect();
+    let ended = |one: &&RankCount| one.count.as_ref().ok().and_then(|count| count.until_s);
+    let cut: Vec<&RankCount> = counter.ranks.iter().filter(|one| ended(one).is_some()).collect();
+    if let Some(first) = cut.first() {
+        sentences.push(format!(
+            "{name}: {} did not come to the end, and only what was read before is counted (rank {} up to \
+             {})",
+            plural(cut.len(), "rank"),
+            first.rank,
+            ended(first).map_or("?".into(), seconds)
+        ));
+    }
+    if counter.is_scaled() {
+        sentences.push(format!(
+            "{name}: the hardware was shared with other counters for a time; the count is scaled up"
+        ));
+    }
+    let missed: u32 = counter.ranks.iter().map(|one| one.missed_threads).sum();
+    if missed > 0 {
+        sentences.push(format!(
+            "{name}: {} that were there at MPI_Init could not be counted",
+            plural(missed as usize, "thread")
+        ));
+    }
+    sentences
+}
+
+/// Hosts and ranks without a count, by reason.
+fn reasons(counter: &CounterMetrics) -> BTreeMap<&str, (BTreeSet<&str>, Vec<u32>)> {
+    let mut reasons: BTreeMap<&str, (BTreeSet<&str>, Vec<u32>)> = BTreeMap::new();
+    for one in &counter.ranks {
+        if let Err(why) = &one.count {
+            let (hosts, ranks) = reasons.entry(why).or_default();
+            hosts.insert(&one.host);
+            ranks.push(one.rank);
+        }
+    }
+    reasons
+}
+
+/// A counter in a JSON document.
+#[derive(Debug, Serialize)]
+pub(super) struct CounterDocument<'a> {
+    name: &'a str,
+    events: &'a str,
+    built_in: bool,
+    total: Option<f64>,
+    scaled: bool,
+    ranks: Vec<RankCountDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RankCountDocument<'a> {
+    rank: u32,
+    value: Option<f64>,
+    scaled: bool,
+    until_s: Option<f64>,
+    missed_threads: u32,
+    not_available: Option<&'a str>,
+}
+
+impl<'a> CounterDocument<'a> {
+    pub fn new(counter: &'a CounterMetrics) -> Self {
+        let rank = |one: &'a RankCount| {
+            let count = one.count.as_ref().ok();
+            RankCountDocument {
+                rank: one.rank,
+                value: count.map(|count| count.value),
+                scaled: count.is_some_and(|count| count.scaled),
+                until_s: count.and_then(|count| count.until_s),
+                missed_threads: one.missed_threads,
+                not_available: one.count.as_ref().err().map(String::as_str),
+            }
+        };
+        Self {
+            name: &counter.name,
+            events: &counter.events,
+            built_in: counter.built_in,
+            total: counter.total(),
+            scaled: counter.is_scaled(),
+            ranks: counter.ranks.iter().map(rank).collect(),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The JSON document: a report comes in, `docs/report-json.md` says what goes out.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
+use crate::timeline::{Alignment, Ending, Whole};
+
+use super::counters::CounterDocument;
+use super::job;
+use super::messages::{MOST_RANKS, MessagesPart, Polls};
+use super::sites::SiteDocument;
+use super::totals::TotalsPart;
+use super::trust::tool_share;
+use super::verdict;
+use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
+use crate::present::unfinished::UnfinishedPart;
+use crate::present::{Report, context};
+
+/// Version of the document's keys: a key never changes its meaning within one version.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    gammachi: &'static str,
+    run: String,
+    program: String,
+    arguments: &'a [String],
+    params: BTreeMap<String, String>,
+    mpi_library: &'a str,
+    job: job::Job,
+    programs: Vec<job::ProgramGroup>,
+    world_size: u32,
+    missing_ranks: Vec<[u32; 2]>,
+    selection: SelectionDocument,
+    from_start: bool,
+    compute: &'static str,
+    elapsed_s: f64,
+    run_elapsed_s: f64,
+    efficiency: EfficiencyDocument,
+    flops: Option<f64>,
+    flops_per_s: Option<f64>,
+    counters: Vec<CounterDocument<'a>>,
+    ranks: Vec<RankDocument<'a>>,
+    calls: Vec<CallDocument<'a>>,
+    failed_calls: Vec<FailedDocument<'a>>,
+    sites: Option<Vec<SiteDocument<'a>>>,
+    totals: Option<TotalsPart<'a>>,
+    #[serde(flatten)]
+    messages: MessagesPart<'a>,
+    unfinished: Option<UnfinishedPart<'a>>,
+    clock: ClockPart,
+    trust: Trust,
+    verdict: Vec<String>,
+    diagnoses: Vec<DiagnosisDocument<'a>>,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SelectionDocument {
+    kind: &'static str,
+    region: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    occurrences: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct EfficiencyDocument {
+    parallel: Option<f64>,
+    load_balance: Option<f64>,
+    communication: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct RankDocument<'a> {
+    rank: u32,
+    host: &'a str,
+    takes_part: bool,
+    threads: usize,
+    by_thread: Vec<ThreadDocument>,
+    begin_s: f64,
+    end_s: f64,
+    elapsed_s: f64,
+    compute_s: f64,
+    overhead_s: f64,
+    mpi_s: f64,
+    tool_s: f64,
+    other_s: f64,
+    outside_s: f64,
+    off_cpu_s: Option<f64>,
+    on_cpu_s: Option<f64>,
+    compute_on_cpu_s: Option<f64>,
+    asleep_s: Option<f64>,
+    involuntary_switches: Option<u64>,
+    core: Option<u32>,
+    affinity: &'a [u32],
+    events: u64,
+    polls: Polls,
+    abandoned: u64,
+    failed: u64,
+    finalized: bool,
+    ending: &'static str,
+    last_call: Option<&'a str>,
+    inside: Option<&'a str>,
+    inside_since_s: Option<f64>,
+    flops: Option<f64>,
+    clock_bound_ns: Option<f64>,
+    clock_exchanges: Vec<ExchangeDocument>,
+    clock_alignment: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct CallDocument<'a> {
+    function: &'a str,
+    class: &'static str,
+    count: u64,
+    time_s: f64,
+    mean_s: f64,
+    max_s: f64,
+    max_rank: u32,
+    bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct FailedDocument<'a> {
+    function: &'a str,
+    error: &'a str,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Trust {
+    tool_share: Option<f64>,
+    lost_events: u64,
+    unfinalized_ranks: usize,
+    damaged_files: usize,
+    counter: Option<&'static str>,
+    counter_hz: Option<f64>,
+    runs: u32,
+    oversubscribed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct DiagnosisDocument<'a> {
+    file: String,
+    what: &'a str,
+}
+
+/// The document as indented text with a line feed at the end.
+///
+/// # Errors
+/// Never with these types; serde_json's signature says that it may.
+pub fn json(report: &Report) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&document(report)).map(|text| text + "\n")
+}
+
+/// The document for other presenters.
+pub(in crate::present) fn value(report: &Report) -> serde_json::Value {
+    // These types always serialise.
+    serde_json::to_value(document(report)).unwrap_or_default()
+}
+
+fn document<'a>(report: &Report<'a>) -> Document<'a> {
+    let Report { run, timeline, metrics } = *report;
+    let header = run.ranks.first().map(|rank| &rank.file.header);
+    let flops = metrics.flops;
+    let diagnoses: Vec<_> = report.diagnoses().collect();
+    Document {
+        version: VERSION,
+        gammachi: env!("CARGO_PKG_VERSION"),
+        run: run.directory.display().to_string(),
+        program: context::program(run),
+        arguments: header.map_or(&[], |header| &header.arguments),
+        params: context::parameters(run).into_iter().collect(),
+        job: job::job(report),
+        programs: job::program_groups(report),
+        mpi_library: header.map_or("", |header| &header.mpi_library),
+        world_size: run.world_size,
+        missing_ranks: run.missing.iter().map(|range| [*range.start(), *range.end()]).collect(),
+        selection: selection(metrics),
+        from_start: report.timeline.whole == Whole::Process,
+        compute: metrics.compute.name(),
+        elapsed_s: metrics.elapsed_s,
+        run_elapsed_s: metrics.run_elapsed_s,
+        efficiency: EfficiencyDocument {
+            parallel: metrics.efficiency.map(|e| e.parallel),
+            load_balance: metrics.efficiency.and_then(|e| e.load_balance),
+            communication: metrics.efficiency.map(|e| e.communication),
+        },
+        flops,
+        flops_per_s: flops.filter(|_| metrics.elapsed_s > 0.0).map(|f| f / metrics.elapsed_s),
+        counters: metrics.counters.iter().map(CounterDocument::new).collect(),
+        ranks: (0..metrics.ranks.len()).map(|index| rank(report, index)).collect(),
+        failed_calls: metrics
+            .failed
+            .iter()
+            .map(|row| FailedDocument {
+                function: &row.function,
+                error: &row.error,
+                count: row.count,
+            })
+            .collect(),
+        calls: metrics
+            .calls
+            .iter()
+            .map(|call| CallDocument {
+                function: &call.function,
+                class: call.class.name(),
+                count: call.count,
+                time_s: call.time_s,
+                mean_s: call.mean_s(),
+                max_s: call.max_s,
+                max_rank: call.max_rank,
+                bytes: call.bytes,
+            })
+            .collect(),
+        sites: metrics.sites.as_ref().map(|s| s.rows.iter().map(SiteDocument::new).collect()),
+        totals: metrics.totals.as_ref().map(TotalsPart::new),
+        messages: MessagesPart::new(report),
+        unfinished: metrics.unfinished.as_ref().map(UnfinishedPart::new),
+        clock: ClockPart::new(timeline),
+        trust: Trust {
+            tool_share: tool_share(report),
+            lost_events: metrics.lost_events,
+            unfinalized_ranks: run.ranks.iter().filter(|r| !r.facts.finalized()).count(),
+            damaged_files: {
+                let files = diagnoses.iter().map(|diagnosis| &diagnosis.file);
+                files.collect::<std::collections::BTreeSet<_>>().len()
+            },
+            counter: run.ranks.first().map(|rank| rank.file.counter.name()),
+            counter_hz: timeline.ranks.first().map(|rank| rank.frequency.ticks_per_s),
+            runs: 1,
+            oversubscribed: !metrics.oversubscription.is_empty(),
+        },
+        verdict: verdict::sentences(report),
+        diagnoses: diagnoses
+            .iter()
+            .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: &d.what })
+            .collect(),
+        notes: report.notes().cloned().chain(reasons_for_nulls(report)).collect(),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadDocument {
+    thread: u32,
+    calls: u64,
+    mpi_s: f64,
+    tool_s: f64,
+    compute_s: f64,
+}
+
+fn selection(metrics: &Metrics) -> SelectionDocument {
+    let occurrences = metrics.occurrences;
+    match &metrics.selection {
+        Selection::Whole => {
+            SelectionDocument { kind: "whole", region: None, from: None, to: None, occurrences }
+        }
+        Selection::Window { from, to } => SelectionDocument {
+            kind: "window",
+            region: None,
+            from: Some(from.to_string()),
+            to: Some(to.to_string()),
+            occurrences,
+        },
+        Selection::Region(name) => SelectionDocument {
+            kind: "region",
+            region: Some(name.clone()),
+            from: None,
+            to: None,
+            occurrences,
+        },
+    }
+}
+
+fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
+    let Report { run, timeline, metrics } = *report;
+    let (figures, time): (&RankMetrics, _) = (&metrics.ranks[index], &timeline.ranks[index]);
+    let (last_call, inside) = match &figures.state {
+        RankState::Finalized => (None, None),
+        RankState::Unfinished { last_call, inside } => (last_call.as_deref(), inside.as_ref()),
+    };
+    RankDocument {
+        rank: figures.rank,
+        host: &figures.host,
+        takes_part: figures.takes_part,
+        threads: figures.threads,
+        by_thread: figures
+            .by_thread
+            .iter()
+            .map(|thread| ThreadDocument {
+                thread: thread.number,
+                calls: thread.calls,
+                mpi_s: thread.mpi_s,
+                tool_s: thread.tool_s,
+                compute_s: thread.compute_s,
+            })
+            .collect(),
+        begin_s: time.begin_s(),
+        end_s: time.end_s(),
+        elapsed_s: figures.elapsed_s,
+        compute_s: figures.compute_s,
+        overhead_s: figures.overhead_s,
+        mpi_s: figures.mpi_s,
+        tool_s: figures.tool_s,
+        other_s: figures.other_s,
+        outside_s: figures.outside_s,
+        off_cpu_s: figures.off_cpu_s,
+        on_cpu_s: figures.cpu_time.map(|cpu_time| cpu_time.on_cpu_s),
+        compute_on_cpu_s: figures.cpu_time.map(|cpu_time| cpu_time.compute_on_cpu_s),
+        asleep_s: figures.cpu_time.map(|cpu_time| cpu_time.asleep_s),
+        involuntary_switches: figures.involuntary_switches,
+        core: figures.core,
+        affinity: &run.ranks[index].file.header.affinity,
+        events: figures.events,
+        polls: Polls::of([figures]),
+        abandoned: figures.abandoned,
+        failed: figures.failed,
+        finalized: figures.state == RankState::Finalized,
+        ending: match figures.ending {
+            Ending::Finalize => "finalize",
+            Ending::LastStamp => "last stamp",
+            Ending::LastSign => "last sign of life",
+            Ending::Stopped => "stopped",
+            Ending::Damaged => "damaged",
+        },
+        last_call,
+        inside: inside.map(|(function, _)| function.as_str()),
+        inside_since_s: inside.map(|(_, since_s)| *since_s),
+        flops: figures.flops,
+        clock_bound_ns: time.clock.bound_ns,
+        clock_exchanges: exchanges(report, index),
+        clock_alignment: match time.clock.alignment {
+            Alignment::Reference => "reference",
+            Alignment::Measured => "measured",
+            Alignment::SharedCounter => "shared counter",
+            Alignment::AssumedShared => "assumed shared",
+            Alignment::Unaligned => "unaligned",
+        },
+    }
+}
+
+/// Why keys are null that need not be obvious.
+fn reasons_for_nulls(report: &Report) -> Vec<String> {
+    let Report { timeline, metrics, .. } = *report;
+    let mut reasons = Vec::new();
+    let mut reason = |applies: bool, text: &str| {
+        if applies {
+            reasons.push(text.to_owned());
+        }
+    };
+    reason(metrics.efficiency.is_none(), "efficiency is null: the selection has no length");
+    let balance = metrics.efficiency.is_some_and(|efficiency| efficiency.load_balance.is_none());
+    reason(balance, "efficiency.load_balance is null: no rank computes");
+    reason(
+        metrics.flops.is_none(),
+        "flops is null: no compute function or declared work was recorded (record with --flops)",
+    );
+    reason(
+        metrics.messages.is_none(),
+        "messages and matrix are null, communicators and sizes empty: the run was recorded at level \
+         0, function and times",
+    );
+    reason(
+        metrics.unfinished.is_none(),
+        "unfinished is null: all ranks returned from MPI_Finalize",
+    );
+    reason(
+        metrics.calls.iter().any(|call| call.bytes.is_none()),
+        "calls[].bytes is null where a call itself moves nothing (it posts, starts, waits, probes) \
+         or was recorded at level 0",
+    );
+    reason(
+        metrics.messages.is_some() && report.run.world_size > MOST_RANKS,
+        "matrix is null: more than 256 ranks",
+    );
+    let unknown = metrics.ranks.iter().any(|rank| rank.off_cpu_s.is_none());
+    let whole = metrics.selection == Selection::Whole;
+    reason(
+        unknown && !whole,
+        "ranks[].off_cpu_s is null: it is known for the whole run only, not for a part",
+    );
+    reason(
+        unknown && whole,
+        "ranks[].off_cpu_s is null where the readings at start and end are not both there",
+    );
+    reason(
+        timeline.bound_ns.is_none() || !timeline.aligned,
+        "clock bounds are null where the rank's clock was not measured",
+    );
+    reasons
+}

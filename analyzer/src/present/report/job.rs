@@ -1,0 +1,226 @@
+//! The batch job around a run, and the programs of an MPMD run: environment, headers and figures come
+//! in, lines for the screen and parts of the JSON document go out.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metrics::{Pinning, RankMetrics};
+use crate::plain_text::printable;
+
+use crate::present::Report;
+use crate::present::context::{number_list, plural, shortened};
+use crate::present::quantity::{TimeUnit, percent};
+use crate::present::table::Table;
+
+/// What the batch system says about the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Job {
+    /// `Slurm`, `PBS`, `LSF` or `SGE`.
+    system: Option<&'static str>,
+    /// Its number.
+    id: Option<String>,
+    /// The step of `srun` in it.
+    step: Option<String>,
+    /// Its name.
+    name: Option<String>,
+    /// Its nodes, as the batch system writes them.
+    nodes: Option<String>,
+    /// Tasks that it was started with.
+    tasks: Option<String>,
+    /// How the launcher was told to pin: variables and their values.
+    pinning_asked: BTreeMap<String, String>,
+}
+
+/// Variables by batch system: job, step, name, nodes, tasks.
+const SYSTEMS: [(&str, [&str; 5]); 4] = [
+    (
+        "Slurm",
+        ["SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_JOB_NAME", "SLURM_JOB_NODELIST", "SLURM_NTASKS"],
+    ),
+    ("PBS", ["PBS_JOBID", "", "PBS_JOBNAME", "PBS_NUM_NODES", "PBS_NP"]),
+    ("LSF", ["LSB_JOBID", "", "LSB_JOBNAME", "LSB_HOSTS", "LSB_DJOB_NUMPROC"]),
+    ("SGE", ["JOB_ID", "", "JOB_NAME", "NHOSTS", "NSLOTS"]),
+];
+
+/// Variables by which launchers are told how to pin, or tell it.
+const PINNING: [&str; 12] = [
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_TYPE",
+    "SLURM_DISTRIBUTION",
+    "OMPI_MCA_hwloc_base_binding_policy",
+    "OMPI_MCA_rmaps_base_mapping_policy",
+    "PRTE_MCA_hwloc_default_binding_policy",
+    "HYDRA_BINDING",
+    "I_MPI_PIN",
+    "I_MPI_PIN_DOMAIN",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "GOMP_CPU_AFFINITY",
+];
+
+/// Of all ranks that run one program with the same arguments.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct ProgramGroup {
+    program: String,
+    arguments: Vec<String>,
+    ranks: Vec<u32>,
+    compute_s: f64,
+    overhead_s: f64,
+    mpi_s: f64,
+}
+
+fn environment<'a>(report: &Report<'a>) -> BTreeMap<&'a str, &'a str> {
+    let run = report.run;
+    let described = run.description.iter().flat_map(|description| &description.environment);
+    let recorded = run.ranks.iter().find(|rank| !rank.facts.environment.is_empty());
+    let recorded = recorded.into_iter().flat_map(|rank| &rank.facts.environment);
+    // What a rank saw tells of its own step; `gammachi run` may stand before it.
+    described
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .chain(recorded.map(|(name, value)| (name.as_str(), value.as_str())))
+        .filter(|(_, value)| !value.is_empty())
+        .collect()
+}
+
+/// The job, as far as its environment was kept.
+pub(super) fn job(report: &Report) -> Job {
+    let environment = environment(report);
+    let value = |name: &str| environment.get(name).map(|value| printable(value));
+    let pinning_asked = PINNING
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), value(name)?)))
+        .collect::<BTreeMap<_, _>>();
+    let found = SYSTEMS.iter().find(|(_, names)| environment.contains_key(names[0]));
+    let Some((system, [id, step, name, nodes, tasks])) = found else {
+        return Job { pinning_asked, ..Job::default() };
+    };
+    Job {
+        system: Some(system),
+        id: value(id),
+        step: value(step),
+        name: value(name),
+        nodes: value(nodes),
+        tasks: value(tasks),
+        pinning_asked,
+    }
+}
+
+/// The screen's line; none for a run outside a batch system whose ranks are pinned alike.
+pub(super) fn job_line(report: &Report) -> Option<(&'static str, String)> {
+    let job = job(report);
+    let mut parts = Vec::new();
+    if let (Some(system), Some(id)) = (job.system, &job.id) {
+        let step = job.step.as_ref().map_or(String::new(), |step| format!(".{step}"));
+        let name = job.name.as_ref().map_or(String::new(), |name| format!(" ({name})"));
+        parts.push(format!("{system} job {id}{step}{name}"));
+        parts.extend(job.nodes.as_ref().map(|nodes| format!("nodes {}", shortened(nodes))));
+        parts.extend(job.tasks.as_ref().map(|tasks| format!("{tasks} tasks")));
+    }
+    let unequal = matches!(report.metrics.pinning, Pinning::Unequal(_));
+    if parts.is_empty() && !unequal && job.pinning_asked.is_empty() {
+        return None;
+    }
+    parts.push(pinning(&report.metrics.pinning));
+    let asked = job.pinning_asked.iter().map(|(name, value)| format!("{name}={value}"));
+    let asked: Vec<String> = asked.collect();
+    if !asked.is_empty() {
+        parts.push(format!("asked by {}", shortened(&asked.join(" "))));
+    }
+    Some(("JOB", parts.join(" | ")))
+}
+
+fn pinning(pinning: &Pinning) -> String {
+    match pinning {
+        Pinning::Unknown => "pinning not recorded".into(),
+        Pinning::Equal { cores: 1, .. } => "each rank pinned to one core".into(),
+        Pinning::Equal { cores, pinned: false } => {
+            format!("not pinned: every rank may use all {cores} cores")
+        }
+        Pinning::Equal { cores, .. } => format!("each rank pinned to {cores} cores"),
+        Pinning::Unequal(groups) => {
+            let group = |(cores, ranks): &(usize, Vec<u32>)| {
+                let list = number_list(ranks.iter().copied());
+                format!("rank {list} may use {}", plural(*cores, "core"))
+            };
+            format!("pinned unequally: {}", groups.iter().map(group).collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+/// The verdict's sentence on ranks that may use more cores than others.
+pub(super) fn unequal_pinning(report: &Report) -> Option<String> {
+    match &report.metrics.pinning {
+        unequal @ Pinning::Unequal(_) => {
+            Some(format!("Ranks are {}; check the launcher's binding.", pinning(unequal)))
+        }
+        _ => None,
+    }
+}
+
+/// Ranks by program and arguments, in the order of their lowest ranks.
+pub(super) fn program_groups(report: &Report) -> Vec<ProgramGroup> {
+    let mut groups: Vec<(ProgramGroup, Vec<&RankMetrics>)> = Vec::new();
+    for (trace, metrics) in report.run.ranks.iter().zip(&report.metrics.ranks) {
+        let header = &trace.file.header;
+        let arguments = header.arguments.get(1..).unwrap_or_default();
+        let same =
+            |group: &ProgramGroup| group.program == header.program && group.arguments == arguments;
+        match groups.iter_mut().find(|(group, _)| same(group)) {
+            Some((group, members)) => {
+                group.ranks.push(trace.rank);
+                members.push(metrics);
+            }
+            None => groups.push((
+                ProgramGroup {
+                    program: header.program.clone(),
+                    arguments: arguments.to_vec(),
+                    ranks: vec![trace.rank],
+                    compute_s: 0.0,
+                    overhead_s: 0.0,
+                    mpi_s: 0.0,
+                },
+                vec![metrics],
+            )),
+        }
+    }
+    let mean = |members: &[&RankMetrics], of: fn(&RankMetrics) -> f64| {
+        members.iter().map(|rank| of(rank)).sum::<f64>() / members.len() as f64
+    };
+    let with_means = groups.into_iter().map(|(group, members)| ProgramGroup {
+        compute_s: mean(&members, |rank| rank.compute_s),
+        overhead_s: mean(&members, |rank| rank.overhead_s),
+        mpi_s: mean(&members, |rank| rank.mpi_s),
+        ..group
+    });
+    with_means.collect()
+}
+
+/// The screen's table of programs; none where all ranks run the same.
+pub(super) fn program_lines(report: &Report) -> Vec<String> {
+    /// More groups are no MPMD run but arguments that count ranks.
+    const MOST_GROUPS: usize = 12;
+    let groups = program_groups(report);
+    if groups.len() < 2 || groups.len() > MOST_GROUPS {
+        return Vec::new();
+    }
+    let elapsed_s = report.metrics.elapsed_s;
+    let unit = TimeUnit::of(elapsed_s);
+    let time = |seconds: f64| unit.column(seconds, elapsed_s);
+    let name = |group: &ProgramGroup| {
+        let name = group.program.rsplit('/').next().unwrap_or_default();
+        shortened(&printable(format!("{name} {}", group.arguments.join(" ")).trim_end()))
+    };
+    let mut table = Table::default();
+    table.left("program", groups.iter().map(name));
+    table.left("ranks", groups.iter().map(|group| number_list(group.ranks.iter().copied())));
+    table.right(&format!("mean gamma/{}", unit.name), groups.iter().map(|g| time(g.compute_s)));
+    table.right("chi", groups.iter().map(|g| time(g.overhead_s)));
+    table.right("MPI", groups.iter().map(|g| time(g.mpi_s)));
+    let share = |group: &ProgramGroup| match elapsed_s > 0.0 {
+        true => percent(group.compute_s / elapsed_s),
+        false => "?".into(),
+    };
+    table.right("gamma/tau", groups.iter().map(share));
+    table.lines()
+}

@@ -1,0 +1,224 @@
+//! Headline of a job that did not end well, from the launcher's exit code and where the ranks stand.
+
+use std::path::Path;
+
+use crate::metrics::{ThreadPosition, Unfinished, UnfinishedRank, WaitsFor};
+use crate::plain_text::printable;
+use crate::trace::ProcessState;
+use crate::trace::run_json::Exit;
+
+use crate::present::Report;
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::seconds;
+use crate::present::unfinished::call_text;
+
+/// Signals by number: name, and what it says.
+const SIGNALS: [(u8, &str, &str); 11] = [
+    (1, "SIGHUP", "its terminal or session ended"),
+    (2, "SIGINT", "Ctrl-C"),
+    (4, "SIGILL", "an illegal instruction"),
+    (6, "SIGABRT", "abort(), often a failed assertion"),
+    (7, "SIGBUS", "a bad memory access"),
+    (8, "SIGFPE", "an arithmetic error"),
+    (9, "SIGKILL", "killed from outside, or for want of memory"),
+    (11, "SIGSEGV", "an invalid memory access"),
+    (15, "SIGTERM", "ended from outside"),
+    (24, "SIGXCPU", "its limit on CPU time"),
+    (25, "SIGXFSZ", "its limit on file size"),
+];
+
+/// Signals that a process brings on itself.
+const CRASHES: [u8; 6] = [4, 6, 7, 8, 11, 5];
+
+/// Exit code of `timeout` when it ended its command.
+const TIMED_OUT: u8 = 124;
+
+/// What is known of the job's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Nothing that has to be said.
+    Well,
+    /// A process ended itself, by that code.
+    OwnExit(u8),
+    /// A process was killed by that signal.
+    Signal(u8),
+    /// The launcher was killed by that signal.
+    Launcher(i32),
+    /// `timeout` ended it.
+    TimedOut,
+}
+
+/// What the verdict says of the end: sentences that come first, and sentences that come after who waits
+/// for whom.
+#[derive(Debug, Default)]
+pub(super) struct JobEnd {
+    pub first: Vec<String>,
+    pub later: Vec<String>,
+}
+
+impl JobEnd {
+    pub fn new(report: &Report) -> Self {
+        let mut this = Self::default();
+        let unfinished = report.metrics.unfinished.as_ref();
+        let description = report.run.description.as_ref();
+        let exit = description.and_then(|description| description.exit);
+        let end = exit.map_or(End::Well, |exit| End::of(exit, report));
+        if let Some(aborts) = unfinished.and_then(|unfinished| aborts(unfinished, exit)) {
+            this.first.push(aborts);
+            return this;
+        }
+        let crashed = matches!(end, End::Signal(signal) if CRASHES.contains(&signal));
+        let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
+        let gravest = (crashed || matches!(end, End::OwnExit(_))) && !deadlock;
+        let sentences = [end.sentence(report), unfinished.and_then(|u| stands(report, u))];
+        let place = if gravest { &mut this.first } else { &mut this.later };
+        place.extend(sentences.into_iter().flatten());
+        this
+    }
+}
+
+impl End {
+    fn of(exit: Exit, report: &Report) -> Self {
+        let description = report.run.description.as_ref();
+        let timeout = description
+            .and_then(|description| description.argv.first())
+            .is_some_and(|word| Path::new(word).file_name().is_some_and(|name| name == "timeout"));
+        match (exit.signal, exit.code) {
+            (Some(signal), _) => Self::Launcher(signal),
+            (None, 0) => Self::Well,
+            (None, TIMED_OUT) if timeout => Self::TimedOut,
+            (None, code @ 129..=192) => Self::Signal(code - 128),
+            (None, code) => Self::OwnExit(code),
+        }
+    }
+
+    fn sentence(self, report: &Report) -> Option<String> {
+        let finished = report.metrics.unfinished.is_none() && report.run.missing.is_empty();
+        let after = match finished {
+            true => ", after every rank had finalized MPI",
+            false => "",
+        };
+        match self {
+            Self::Well => None,
+            Self::OwnExit(code) => Some(format!("The program ended with exit code {code}{after}.")),
+            Self::Signal(signal) => {
+                let name = signal_text(signal);
+                Some(format!(
+                    "A process was killed by {name}: the exit code is {}{after}.",
+                    signal + 128
+                ))
+            }
+            Self::Launcher(signal) => {
+                let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), signal_text);
+                Some(format!("The launcher was killed by {name}."))
+            }
+            Self::TimedOut => Some("The run took too long: timeout ended it.".into()),
+        }
+    }
+}
+
+fn signal_text(signal: u8) -> String {
+    match SIGNALS.iter().find(|(number, ..)| *number == signal) {
+        Some((_, name, meaning)) => format!("{name} (signal {signal}: {meaning})"),
+        None => format!("signal {signal}"),
+    }
+}
+
+/// The ranks that called MPI_Abort.
+fn aborts(unfinished: &Unfinished, exit: Option<Exit>) -> Option<String> {
+    let since = |rank: &UnfinishedRank| {
+        let aborting = |thread: &&ThreadPosition| thread.waits_for == Some(WaitsFor::Aborts);
+        let call = rank.threads.iter().find(aborting)?.last_calls.last()?;
+        Some((call.begin_s, rank.rank))
+    };
+    let all: Vec<(f64, u32)> = unfinished.ranks.iter().filter_map(since).collect();
+    let (first_s, first) = all.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let code = exit.filter(|exit| exit.code != 0 && exit.signal.is_none());
+    let code = code.map_or(String::new(), |exit| format!("; the exit code is {}", exit.code));
+    let others = match all.len() {
+        1 => String::new(),
+        count => format!(" (the first of {count})"),
+    };
+    Some(format!(
+        "Rank {first} called MPI_Abort at {}{others}: it ended the run{code}.",
+        seconds(first_s)
+    ))
+}
+
+/// Whether the job is known to be over.
+fn is_over(report: &Report, unfinished: &Unfinished) -> bool {
+    let ended =
+        report.run.description.as_ref().is_some_and(|description| description.end.is_some());
+    let gone = unfinished.ranks.iter().all(|rank| rank.process == ProcessState::Gone);
+    !unfinished.running && (ended || gone)
+}
+
+/// Where the ranks stand that did not finish, in a sentence: those outside MPI are the likelier cause.
+fn stands(report: &Report, unfinished: &Unfinished) -> Option<String> {
+    let known: Vec<&UnfinishedRank> = unfinished.ranks.iter().filter(|rank| rank.known).collect();
+    let who = match &known[..] {
+        [] => return None,
+        [one] => format!("Rank {}", one.rank),
+        ranks => {
+            let list = number_list(ranks.iter().map(|rank| rank.rank));
+            format!("{} ({list})", plural(ranks.len(), "rank"))
+        }
+    };
+    let one = known.len() == 1;
+    let (state, is) = match (unfinished.running, is_over(report, unfinished)) {
+        (true, _) if one => ("has not finished", "is"),
+        (true, _) => ("have not finished", "is"),
+        (false, true) => ("ended without returning from MPI_Finalize", "was"),
+        (false, false) => ("never returned from MPI_Finalize (died, or still running)", "was"),
+    };
+    if let [one] = known[..] {
+        return Some(format!("{who} {state}: it {is} {}.", place(one)));
+    }
+    let since = |rank: &UnfinishedRank| {
+        let inside = rank.position().and_then(ThreadPosition::inside);
+        inside.map_or(f64::INFINITY, |call| call.begin_s)
+    };
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        known.into_iter().partition(|rank| since(rank).is_finite());
+    let first = outside.iter().min_by(|a, b| a.last_stamp_s.total_cmp(&b.last_stamp_s));
+    let longest = inside.iter().min_by(|a, b| since(a).total_cmp(&since(b)));
+    let part = |rank: &UnfinishedRank, others: String| {
+        format!("rank {} {is} {}{others}", rank.rank, place(rank))
+    };
+    let first = first.map(|rank| {
+        part(
+            rank,
+            match outside.len() {
+                1 => String::new(),
+                count => format!(", the first of {count} that are outside"),
+            },
+        )
+    });
+    let longest = longest.map(|rank| {
+        part(
+            rank,
+            match inside.len() {
+                1 => String::new(),
+                count => format!(", the longest of {count} that are inside MPI"),
+            },
+        )
+    });
+    let parts: Vec<String> = first.into_iter().chain(longest).collect();
+    Some(format!("{who} {state}: {}.", parts.join("; ")))
+}
+
+/// Where a rank stands, in words behind "is" or "was".
+fn place(rank: &UnfinishedRank) -> String {
+    let position = rank.position();
+    match (position.and_then(ThreadPosition::inside), position.and_then(|p| p.last_calls.last())) {
+        (Some(call), _) => {
+            format!("inside {} since {}", printable(&call_text(call)), seconds(call.begin_s))
+        }
+        (None, Some(last)) => format!(
+            "outside MPI, after {} at {}",
+            printable(&call_text(last)),
+            seconds(last.end_s.unwrap_or(last.begin_s))
+        ),
+        (None, None) => "outside MPI, without a call".into(),
+    }
+}

@@ -1,0 +1,178 @@
+//! The part of the JSON document that is about messages: a report's message metrics come in,
+//! serialisable values go out. `docs/report-json.md` says what they mean.
+
+use serde::Serialize;
+
+use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, RankMetrics};
+use crate::timeline::communicators::Members;
+
+use crate::present::Report;
+
+/// Ranks up to which the matrix is written out.
+pub(in crate::present::report) const MOST_RANKS: u32 = 256;
+
+#[derive(Debug, Serialize)]
+pub(in crate::present::report) struct MessagesPart<'a> {
+    messages: Option<Messages>,
+    matrix: Option<MatrixDocument>,
+    communicators: Vec<CommunicatorDocument<'a>>,
+    sizes: Vec<SizeDocument>,
+    polls: Polls,
+}
+
+#[derive(Debug, Serialize)]
+struct Messages {
+    matched: u64,
+    unmatched: u64,
+    bytes: u64,
+    unmatched_reasons: Vec<ReasonDocument>,
+    wildcard_receives: u64,
+    early: u64,
+    early_beyond_bound: u64,
+    early_unaligned: u64,
+    early_ambiguous: u64,
+    size_mismatches: u64,
+    truncated: u64,
+    unknown_requests: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ReasonDocument {
+    reason: &'static str,
+    sends: u64,
+    receives: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct MatrixDocument {
+    count: Vec<Vec<u64>>,
+    bytes: Vec<Vec<u64>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CommunicatorDocument<'a> {
+    name: Option<&'a str>,
+    made_by: Option<&'a str>,
+    instances: u64,
+    size: u32,
+    members: Vec<Run>,
+    remote_size: Option<u32>,
+    remote_members: Option<Vec<Run>>,
+    messages: u64,
+    bytes: u64,
+    collectives: u64,
+    collective_calls: u64,
+    collective_bytes: u64,
+}
+
+/// First rank, stride, number of ranks.
+type Run = (Option<u32>, i64, u32);
+
+#[derive(Debug, Serialize)]
+struct SizeDocument {
+    from_bytes: u64,
+    to_bytes: u64,
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(in crate::present::report) struct Polls {
+    merged_calls: u64,
+    records: u64,
+    time_s: f64,
+}
+
+impl Polls {
+    /// Sums over ranks.
+    pub fn of<'a>(ranks: impl IntoIterator<Item = &'a RankMetrics>) -> Self {
+        let mut sum = Self { merged_calls: 0, records: 0, time_s: 0.0 };
+        for rank in ranks {
+            sum.merged_calls = sum.merged_calls.saturating_add(rank.polls.calls);
+            sum.records += rank.polls.runs;
+            sum.time_s += rank.polls.time_s;
+        }
+        sum
+    }
+}
+
+impl<'a> MessagesPart<'a> {
+    pub fn new(report: &Report<'a>) -> Self {
+        let metrics = report.metrics.messages.as_ref();
+        let world_size = report.run.world_size;
+        let small = |_: &&MessageMetrics| world_size <= MOST_RANKS;
+        let rows = metrics.map(|metrics| metrics.communicators.iter().map(communicator).collect());
+        let sizes = metrics.into_iter().flat_map(|metrics| &metrics.sizes);
+        Self {
+            messages: metrics.map(messages),
+            matrix: metrics.filter(small).map(|metrics| dense(&metrics.matrix, world_size)),
+            communicators: rows.unwrap_or_default(),
+            sizes: sizes
+                .map(|class| SizeDocument {
+                    from_bytes: class.from_bytes,
+                    to_bytes: class.to_bytes,
+                    count: class.traffic.count,
+                    bytes: class.traffic.bytes,
+                })
+                .collect(),
+            polls: Polls::of(&report.metrics.ranks),
+        }
+    }
+}
+
+fn messages(metrics: &MessageMetrics) -> Messages {
+    let reasons = metrics.unmatched.iter().map(|(reason, sides)| ReasonDocument {
+        reason: reason.name(),
+        sends: sides.sends,
+        receives: sides.receives,
+    });
+    Messages {
+        matched: metrics.total.count,
+        unmatched: metrics.unmatched_count(),
+        bytes: metrics.total.bytes,
+        unmatched_reasons: reasons.collect(),
+        wildcard_receives: metrics.wildcard_receives,
+        early: metrics.early,
+        early_beyond_bound: metrics.early_beyond_bound,
+        early_unaligned: metrics.early_unaligned,
+        early_ambiguous: metrics.early_ambiguous,
+        size_mismatches: metrics.summary.size_mismatches,
+        truncated: metrics.summary.truncated,
+        unknown_requests: metrics.summary.unknown_requests,
+    }
+}
+
+/// Rows are senders, columns receivers.
+fn dense(matrix: &Matrix, world_size: u32) -> MatrixDocument {
+    let zeros = vec![vec![0; world_size as usize]; world_size as usize];
+    let mut document = MatrixDocument { count: zeros.clone(), bytes: zeros };
+    for (&(source, destination), traffic) in &matrix.pairs {
+        let (row, column) = (source as usize, destination as usize);
+        if let Some(cell) = document.count.get_mut(row).and_then(|row| row.get_mut(column)) {
+            *cell = traffic.count;
+        }
+        if let Some(cell) = document.bytes.get_mut(row).and_then(|row| row.get_mut(column)) {
+            *cell = traffic.bytes;
+        }
+    }
+    document
+}
+
+fn communicator(metrics: &CommunicatorMetrics) -> CommunicatorDocument<'_> {
+    let group = |index: usize| metrics.groups.get(index);
+    let remote = group(1).filter(|_| metrics.inter);
+    CommunicatorDocument {
+        name: metrics.name.as_deref(),
+        made_by: metrics.made_by.as_deref(),
+        instances: metrics.instances,
+        size: group(0).map_or(0, Members::size),
+        members: group(0).map_or(Vec::new(), |members| members.runs().collect()),
+        remote_size: remote.map(Members::size),
+        remote_members: remote.map(|members| members.runs().collect()),
+        messages: metrics.messages.count,
+        bytes: metrics.messages.bytes,
+        collectives: metrics.collectives,
+        collective_calls: metrics.collective_calls,
+        collective_bytes: metrics.collective_bytes,
+    }
+}

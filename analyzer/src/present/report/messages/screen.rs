@@ -1,0 +1,202 @@
+//! Messages and communicators on the terminal's screen: message metrics come in, lines go out.
+
+use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, PollMetrics, Traffic};
+use crate::plain_text::printable;
+use crate::timeline::communicators::Members;
+use crate::trace::Run;
+
+use crate::present::context::{plural, shortened};
+use crate::present::quantity::{count, percent, with_prefix};
+use crate::present::table::Table;
+
+/// Ranks up to which the whole matrix is shown.
+const WHOLE_MATRIX: u32 = 8;
+/// Ranks beyond which traffic is shown by host.
+const BY_RANK: u32 = 64;
+/// Pairs shown where the matrix is not.
+const MOST_PAIRS: usize = 8;
+/// Communicators shown.
+const MOST_COMMUNICATORS: usize = 8;
+/// Runs of members shown of a communicator.
+const MOST_RUNS: usize = 6;
+
+/// How many messages there were, and what could not be matched.
+pub(in crate::present::report) fn summary_line(metrics: &MessageMetrics) -> String {
+    let total = metrics.total;
+    let mut parts = vec![format!("{} matched, {}", count(total.count), bytes(total.bytes))];
+    parts.push(match metrics.unmatched_count() {
+        0 => "unmatched 0".into(),
+        unmatched => {
+            let reasons = metrics.unmatched.iter().map(|(reason, sides)| {
+                let sides = [(sides.sends, "send"), (sides.receives, "receive")];
+                let sides = sides.iter().filter(|(number, _)| *number > 0);
+                let sides: Vec<_> =
+                    sides.map(|(number, noun)| plural(*number as usize, noun)).collect();
+                format!("{}: {}", reason.name(), sides.join(" and "))
+            });
+            let reasons: Vec<String> = reasons.collect();
+            format!("unmatched {} ({})", count(unmatched), reasons.join("; "))
+        }
+    });
+    if metrics.wildcard_receives > 0 {
+        parts.push(format!("{} received by wildcard", count(metrics.wildcard_receives)));
+    }
+    if let Some(most) = metrics.sizes.iter().max_by_key(|class| class.traffic.count) {
+        let range = match most.from_bytes {
+            small @ (0 | 1) => format!("{small} B"),
+            from => format!("{} to {}", power_of_two(from), power_of_two(from.saturating_mul(2))),
+        };
+        let share = most.traffic.count as f64 / total.count as f64;
+        parts.push(format!("most often {range} ({})", percent(share)));
+    }
+    parts.join(" | ")
+}
+
+fn bytes(number: u64) -> String {
+    match number {
+        0..1000 => format!("{number} B"),
+        _ => with_prefix(number as f64) + "B",
+    }
+}
+
+fn power_of_two(number: u64) -> String {
+    let units = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let found = units.into_iter().find(|(unit, _)| number >= *unit);
+    let (unit, name) = found.unwrap_or((1, "B"));
+    format!("{} {name}", number / unit)
+}
+
+/// The matrix, or the pairs with most bytes.
+pub(in crate::present::report) fn traffic_lines(
+    run: &Run,
+    metrics: &MessageMetrics,
+) -> Vec<String> {
+    if metrics.matrix.pairs.is_empty() {
+        return Vec::new();
+    }
+    if run.world_size <= WHOLE_MATRIX {
+        return matrix_lines(&metrics.matrix, run.world_size);
+    }
+    if run.world_size <= BY_RANK {
+        return pair_lines(&metrics.matrix, "from", &|rank| rank.to_string());
+    }
+    let (hosts, matrix) = metrics.matrix.by_host(run);
+    pair_lines(&matrix, "from host", &|host| {
+        shortened(&printable(hosts.get(host as usize).map_or("?", String::as_str)))
+    })
+}
+
+fn matrix_lines(matrix: &Matrix, ranks: u32) -> Vec<String> {
+    let mut table = Table::default();
+    table.right("from\\to", (0..ranks).map(|rank| rank.to_string()));
+    for column in 0..ranks {
+        let cell = |row| match matrix.pairs.get(&(row, column)) {
+            Some(traffic) => format!("{} in {}", bytes(traffic.bytes), count(traffic.count)),
+            None => "-".into(),
+        };
+        table.right(&column.to_string(), (0..ranks).map(cell));
+    }
+    table.lines()
+}
+
+fn pair_lines(matrix: &Matrix, from: &str, name: &dyn Fn(u32) -> String) -> Vec<String> {
+    let pairs = matrix.heaviest(MOST_PAIRS);
+    let mut table = Table::default();
+    table.right(from, pairs.iter().map(|((source, _), _)| name(*source)));
+    table.right("to", pairs.iter().map(|((_, destination), _)| name(*destination)));
+    table.right("messages", pairs.iter().map(|(_, traffic)| count(traffic.count)));
+    table.right("bytes", pairs.iter().map(|(_, traffic)| bytes(traffic.bytes)));
+    let mut lines = table.lines();
+    let rest = matrix.pairs.len() - pairs.len();
+    if rest > 0 {
+        lines.push(format!("{} (--json lists all)", plural(rest, "more pair")));
+    }
+    lines
+}
+
+/// The communicators that carried most.
+pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -> Vec<String> {
+    let used =
+        |row: &&CommunicatorMetrics| row.messages != Traffic::default() || row.collectives > 0;
+    let mut rows: Vec<&CommunicatorMetrics> = metrics.communicators.iter().filter(used).collect();
+    let unused = metrics.communicators.len() - rows.len();
+    if rows.is_empty() {
+        return vec!["none is used in this stretch".into()];
+    }
+    rows.sort_by_key(|row| {
+        std::cmp::Reverse((row.all_bytes(), row.messages.count, row.collectives))
+    });
+    let hidden = rows.len().saturating_sub(MOST_COMMUNICATORS);
+    rows.truncate(MOST_COMMUNICATORS);
+    let mut table = Table::default();
+    table.left("communicator", rows.iter().map(|row| shortened(&printable(&name(row)))));
+    if rows.iter().any(|row| row.instances > 1) {
+        table.right("times", rows.iter().map(|row| count(row.instances)));
+    }
+    table.right(
+        "size",
+        rows.iter().map(|row| {
+            let sizes: Vec<String> =
+                row.groups.iter().map(|group| count(group.size().into())).collect();
+            sizes.join("+")
+        }),
+    );
+    table.left("ranks", rows.iter().map(|row| members(row)));
+    table.right("messages", rows.iter().map(|row| count(row.messages.count)));
+    table.right("bytes", rows.iter().map(|row| bytes(row.messages.bytes)));
+    table.right("collectives", rows.iter().map(|row| count(row.collectives)));
+    table.right("bytes sent", rows.iter().map(|row| bytes(row.collective_bytes)));
+    let mut lines = table.lines();
+    if hidden > 0 {
+        lines.push(format!("{} (--json lists all)", plural(hidden, "more communicator")));
+    }
+    if unused > 0 {
+        lines.push(format!("{} more, not used", count(unused as u64)));
+    }
+    lines
+}
+
+fn name(row: &CommunicatorMetrics) -> String {
+    match (&row.name, &row.made_by) {
+        (Some(name), _) => name.clone(),
+        (None, Some(made_by)) => format!("(by {made_by})"),
+        (None, None) => "(unnamed)".into(),
+    }
+}
+
+fn members(row: &CommunicatorMetrics) -> String {
+    if row.instances > 1 && row.groups.first().is_some_and(|group| group.size() == 1) {
+        return "each its own".into();
+    }
+    let groups: Vec<String> = row.groups.iter().map(member_list).collect();
+    groups.join(" | ")
+}
+
+/// Ranks of a group: `0-3`, with a stride `0-6:2`.
+pub(in crate::present::report) fn member_list(members: &Members) -> String {
+    let text = |(first, stride, number): (Option<u32>, i64, u32)| {
+        let Some(first) = first else { return "?".to_owned() };
+        let length = stride.saturating_mul(i64::from(number.saturating_sub(1)));
+        let last = i64::from(first).saturating_add(length);
+        match (number, stride) {
+            (0 | 1, _) => format!("{first}"),
+            (2, _) => format!("{first},{last}"),
+            (_, 1) => format!("{first}-{last}"),
+            _ => format!("{first}-{last}:{stride}"),
+        }
+    };
+    let mut runs = members.runs();
+    let mut texts: Vec<String> = runs.by_ref().take(MOST_RUNS).map(text).collect();
+    if runs.next().is_some() {
+        texts.push("…".into());
+    }
+    texts.join(",")
+}
+
+/// Polls as `851k -> 64`: calls and the records that they were merged into.
+pub(in crate::present::report) fn polls_cell(polls: PollMetrics) -> String {
+    match polls.calls {
+        0 => "-".into(),
+        calls => format!("{} -> {}", count(calls), count(polls.runs)),
+    }
+}

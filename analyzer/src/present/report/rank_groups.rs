@@ -1,0 +1,94 @@
+//! Many ranks in few lines: figures of ranks come in, groups of alike ranks go out.
+//!
+//! Two ranks are alike when they ended alike and none of γ, χ, MPI time and time outside differs by more
+//! than [`ALIKE`] of τ from the group's first rank.
+
+use crate::metrics::{Metrics, RankMetrics, RankState};
+
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::TimeUnit;
+use crate::present::table::Table;
+
+/// Share of τ by which alike ranks may differ.
+const ALIKE: f64 = 0.02;
+/// Groups shown.
+const MOST_GROUPS: usize = 16;
+
+/// Alike ranks; the first stands for them.
+pub(super) struct RankGroup<'a> {
+    /// Ascending by rank.
+    pub members: Vec<&'a RankMetrics>,
+}
+
+impl RankGroup<'_> {
+    fn mean(&self, of: fn(&RankMetrics) -> f64) -> f64 {
+        self.members.iter().map(|rank| of(rank)).sum::<f64>() / self.members.len() as f64
+    }
+}
+
+fn kind(rank: &RankMetrics) -> (bool, bool, u8) {
+    (rank.takes_part, rank.state == RankState::Finalized, rank.ending as u8)
+}
+
+/// Groups of alike ranks, those of most overhead first.
+pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
+    let near = |a: f64, b: f64| (a - b).abs() <= ALIKE * metrics.elapsed_s;
+    let alike = |a: &RankMetrics, b: &RankMetrics| {
+        kind(a) == kind(b)
+            && near(a.compute_s, b.compute_s)
+            && near(a.overhead_s, b.overhead_s)
+            && near(a.mpi_s, b.mpi_s)
+            && near(a.outside_s, b.outside_s)
+    };
+    let mut groups: Vec<RankGroup> = Vec::new();
+    for rank in &metrics.ranks {
+        match groups.iter_mut().find(|group| alike(group.members[0], rank)) {
+            Some(group) => group.members.push(rank),
+            None => groups.push(RankGroup { members: vec![rank] }),
+        }
+    }
+    groups.sort_by(|a, b| {
+        let of = |group: &RankGroup| group.mean(|rank| rank.overhead_s);
+        of(b).total_cmp(&of(a))
+    });
+    groups
+}
+
+/// The screen's table: a line a group, means of its ranks, and the most that one of them waited for a
+/// core.
+pub(super) fn lines(metrics: &Metrics, state: impl Fn(&RankMetrics) -> String) -> Vec<String> {
+    let all = groups(metrics);
+    let shown = &all[..all.len().min(MOST_GROUPS)];
+    let unit = TimeUnit::of(metrics.elapsed_s);
+    let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
+    let column = |of: fn(&RankMetrics) -> f64| shown.iter().map(move |group| group.mean(of));
+    let mut table = Table::default();
+    table.right("count", shown.iter().map(|group| group.members.len().to_string()));
+    let list = |group: &RankGroup| number_list(group.members.iter().map(|rank| rank.rank));
+    table.left("alike ranks", shown.iter().map(list));
+    table.right(&format!("mean gamma/{}", unit.name), column(|rank| rank.compute_s).map(time));
+    table.right("chi", column(|rank| rank.overhead_s).map(time));
+    table.right("MPI", column(|rank| rank.mpi_s).map(time));
+    table.right("tool", column(|rank| rank.tool_s).map(time));
+    table.right("outside", column(|rank| rank.outside_s).map(time));
+    let most_off_cpu = |group: &RankGroup| {
+        let waits = group.members.iter().filter_map(|rank| rank.off_cpu_s);
+        waits.reduce(f64::max).map_or("?".into(), time)
+    };
+    table.right("most off-cpu", shown.iter().map(most_off_cpu));
+    let states: Vec<String> = shown.iter().map(|group| state(group.members[0])).collect();
+    if states.iter().any(|state| !state.is_empty()) {
+        table.left("state of the first", states);
+    }
+    let mut lines = table.lines();
+    if all.len() > shown.len() {
+        let left = &all[shown.len()..];
+        let ranks = left.iter().map(|group| group.members.len()).sum();
+        lines.push(format!(
+            "      … {} of {} with less overhead (--json lists all ranks) …",
+            plural(left.len(), "more group"),
+            plural(ranks, "rank")
+        ));
+    }
+    lines
+}

@@ -1,0 +1,157 @@
+//! Tables of the screen: ranks, threads and functions.
+
+use std::collections::BTreeSet;
+
+use super::{messages, rank_groups};
+use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, ThreadMetrics};
+use crate::plain_text::printable;
+use crate::present::Report;
+use crate::present::context::{plural, shortened};
+use crate::present::quantity::{TimeUnit, count, percent, seconds, with_prefix};
+use crate::present::table::Table;
+use crate::timeline::Ending;
+
+/// Ranks up to which all are shown; more are drawn together into groups of alike ranks.
+const ALL_RANKS: usize = 20;
+/// Threads shown.
+const MOST_THREADS: usize = 16;
+/// Functions shown.
+const MOST_CALLS: usize = 12;
+
+/// Ranks, or groups of alike ranks where there are many.
+pub(super) fn rank_table(report: &Report) -> Vec<String> {
+    let metrics = report.metrics;
+    if metrics.ranks.len() > ALL_RANKS {
+        return rank_groups::lines(metrics, state);
+    }
+    let ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
+    let unit = TimeUnit::of(metrics.elapsed_s);
+    let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
+    let mut table = Table::default();
+    table.right("rank", ranks.iter().map(|r| r.rank.to_string()));
+    let hosts: BTreeSet<&str> = metrics.ranks.iter().map(|r| r.host.as_str()).collect();
+    if hosts.len() > 1 {
+        table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
+    }
+    table.right(&format!("gamma/{}", unit.name), ranks.iter().map(|r| time(r.compute_s)));
+    let sums = if ranks.iter().any(|r| r.threads > 1) { "chi" } else { "chi =" };
+    let shift = if sums == "chi" { "" } else { "  " };
+    table.right(sums, ranks.iter().map(|r| time(r.overhead_s) + shift));
+    table.right("MPI", ranks.iter().map(|r| time(r.mpi_s)));
+    table.right("+ tool", ranks.iter().map(|r| time(r.tool_s)));
+    if metrics.compute != ComputeMode::Outside {
+        table.right("+ other", ranks.iter().map(|r| time(r.other_s)));
+    }
+    table.right("+ outside", ranks.iter().map(|r| time(r.outside_s)));
+    if ranks.iter().any(|r| r.polls.calls > 0) {
+        let merged = |r: &&RankMetrics| messages::polls_cell(r.polls);
+        table.right("polls merged", ranks.iter().map(merged));
+    }
+    if ranks.iter().any(|r| r.threads > 1) {
+        table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
+    }
+    if ranks.iter().any(|r| r.core.is_some()) {
+        let core = |r: &&RankMetrics| r.core.map_or("?".into(), |core| core.to_string());
+        table.right("core", ranks.iter().map(core));
+    }
+    if ranks.iter().any(|r| r.off_cpu_s.is_some()) {
+        table.right("off-cpu", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
+    }
+    let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
+    if states.iter().any(|state| !state.is_empty()) {
+        table.left("state", states);
+    }
+    table.lines()
+}
+
+/// Threads of ranks that have several, those with most time in MPI where there are many.
+pub(super) fn thread_table(report: &Report) -> Vec<String> {
+    let several = report.metrics.ranks.iter().filter(|rank| rank.threads > 1);
+    let mut threads: Vec<(u32, &ThreadMetrics)> =
+        several.flat_map(|rank| rank.by_thread.iter().map(|thread| (rank.rank, thread))).collect();
+    if threads.is_empty() {
+        return Vec::new();
+    }
+    let left_out = threads.len().saturating_sub(MOST_THREADS);
+    if left_out > 0 {
+        threads.sort_by(|a, b| b.1.mpi_s.total_cmp(&a.1.mpi_s));
+        threads.truncate(MOST_THREADS);
+        threads.sort_by_key(|(rank, thread)| (*rank, thread.number));
+    }
+    let elapsed_s = report.metrics.elapsed_s;
+    let unit = TimeUnit::of(elapsed_s);
+    let time = |seconds: f64| unit.column(seconds, elapsed_s);
+    let mut table = Table::default();
+    table.right("rank", threads.iter().map(|(rank, _)| rank.to_string()));
+    table.right("thread", threads.iter().map(|(_, thread)| thread.number.to_string()));
+    table.right("calls", threads.iter().map(|(_, thread)| count(thread.calls)));
+    table.right(&format!("MPI/{}", unit.name), threads.iter().map(|(_, t)| time(t.mpi_s)));
+    table.right("useful", threads.iter().map(|(_, thread)| time(thread.compute_s)));
+    table.right("tool", threads.iter().map(|(_, thread)| time(thread.tool_s)));
+    let mut lines = table.lines();
+    if left_out > 0 {
+        lines.push(format!("{} (--json lists all)", plural(left_out, "more thread")));
+    }
+    lines
+}
+
+/// What is not as it should be with a rank.
+fn state(rank: &RankMetrics) -> String {
+    let mut state = match (&rank.state, rank.ending) {
+        (_, Ending::Damaged) => "cut: damaged".to_owned(),
+        (_, Ending::Stopped) => "cut: recording stopped".to_owned(),
+        (RankState::Finalized, _) => String::new(),
+        (RankState::Unfinished { inside: Some((function, since_s)), .. }, _) => {
+            format!("in {function} since {}", seconds(*since_s))
+        }
+        (RankState::Unfinished { last_call: Some(call), .. }, _) => format!("ended after {call}"),
+        (RankState::Unfinished { last_call: None, .. }, _) => "no calls".to_owned(),
+    };
+    if !rank.takes_part {
+        state = format!("takes no part {state}").trim_end().to_owned();
+    }
+    state
+}
+
+/// Whether a call's time lies before or after τ_i: it comes last and has no share.
+fn lies_outside(call: &CallMetrics) -> bool {
+    matches!(call.function.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
+}
+
+/// Functions, those inside τ_i first.
+pub(super) fn call_table(report: &Report) -> Vec<String> {
+    let mut calls: Vec<&CallMetrics> = report.metrics.calls.iter().collect();
+    calls.sort_by_key(|call| lies_outside(call));
+    let shown = &calls[..calls.len().min(MOST_CALLS)];
+    if shown.is_empty() {
+        return vec!["none in this stretch".into()];
+    }
+    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let share = |call: &CallMetrics| {
+        if lies_outside(call) || total_s <= 0.0 {
+            "-".to_owned()
+        } else {
+            percent(call.time_s / total_s)
+        }
+    };
+    let mut table = Table::default();
+    table.left("function", shown.iter().map(|call| call.function.clone()));
+    table.right("count", shown.iter().map(|call| count(call.count)));
+    table.right("time", shown.iter().map(|call| seconds(call.time_s)));
+    table.right("of p*tau", shown.iter().map(|call| share(call)));
+    table.right("mean", shown.iter().map(|call| seconds(call.mean_s())));
+    table.right("max", shown.iter().map(|call| seconds(call.max_s)));
+    table.right("on rank", shown.iter().map(|call| call.max_rank.to_string()));
+    if shown.iter().any(|call| call.bytes.is_some()) {
+        let bytes = |call: &&CallMetrics| {
+            call.bytes.map_or("-".into(), |bytes| with_prefix(bytes as f64) + "B")
+        };
+        table.right("bytes", shown.iter().map(bytes));
+    }
+    let mut lines = table.lines();
+    if calls.len() > shown.len() {
+        let more = plural(calls.len() - shown.len(), "more function");
+        lines.push(format!("{more} (--json lists all)"));
+    }
+    lines
+}

@@ -1,0 +1,387 @@
+mod damage;
+
+use super::{json, screen};
+use crate::metrics::{Metrics, Selection};
+use crate::present::Report;
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+use trace_format::header::{Definition, Phase};
+use trace_format::layout::ToolReason;
+
+const MS: u64 = 1_000_000;
+const B: u64 = 5_000_000 * MS;
+
+pub(super) fn at(ms: u64) -> u64 {
+    B + ms * MS
+}
+
+pub(super) fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
+    rank.finalize(at(end), at(end + 20));
+    rank.tool(0, ToolReason::Finish, at(end + 1), at(end + 5));
+    rank
+}
+
+/// Two ranks of a solver: 8 s, BLAS, a region, some waiting.
+fn solver() -> [SyntheticRank; 2] {
+    let rank = |number: u32, wait: u64| {
+        let mut rank = SyntheticRank::complete(number, 2, at(0), at(8310));
+        rank.header.compute = "blas".into();
+        rank.header.arguments.push("input.dat".into());
+        rank.region_name(3, "solve");
+        rank.usage(Phase::Init, 0, 0).usage(Phase::Finalize, 10 * MS, 12);
+        rank.region_begin(0, 3, at(100));
+        rank.compute("cblas_dgemm", at(200), at(3800), 2e11, 1 << 30);
+        rank.compute("cblas_dgemm", at(3900), at(6800), 2e11, 1 << 30);
+        rank.tool(0, ToolReason::Window, at(6800), at(6808));
+        rank.call(0, "MPI_Send", at(6900), at(6900 + wait));
+        rank.call(0, "MPI_Recv", at(7900), at(8250));
+        rank.region_end(0, 3, at(8260));
+        finish(rank, 8310)
+    };
+    [rank(0, 850), rank(1, 700)]
+}
+
+/// The screen and the document of what a directory holds.
+pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[String; 2], String> {
+    let run = Run::open(path).map_err(|error| error.to_string())?;
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, selection).map_err(|error| error.to_string())?;
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    Ok([screen(&report, false), json(&report).map_err(|e| e.to_string())?])
+}
+
+fn texts_of(ranks: &[SyntheticRank], selection: &Selection) -> [String; 2] {
+    let directory = RunDirectory::of(ranks);
+    let texts = texts(directory.path(), selection).unwrap();
+    texts.map(|text| {
+        text.replace(&*directory.path().to_string_lossy(), "RUN")
+            .replace(&*directory.path().file_name().unwrap().to_string_lossy(), "solver.gammachi")
+    })
+}
+
+#[test]
+fn the_first_screen_of_a_region() {
+    let [screen, _] = texts_of(&solver(), &Selection::Region("solve".into()));
+    insta::assert_snapshot!(screen, @r"
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
+    REGION  solve: 8.16 s of 8.31 s elapsed
+    VERDICT 80 % efficient, well balanced. Rank 1 loses 1.66 s: 1.05 s in MPI (MPI_Send 700
+            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS; hiding all
+            communication could win at most 13 %.
+    eps_p 0.80 = load balance 1.00 x communication 0.80   tau 8.16 s   computation = BLAS
+    rank  gamma/s    chi =    MPI  + tool  + other  + outside  core
+       0    6.500  1.660    1.200   0.008    0.452      0.000     0
+       1    6.500  1.660    1.050   0.008    0.602      0.000     1
+    CALLS   function     count    time  of p*tau    mean     max  on rank     bytes
+            cblas_dgemm      4  13.0 s      80 %  3.25 s  3.60 s        0  4.295 GB
+            MPI_Send         2  1.55 s     9.5 %  775 ms  850 ms        0         -
+            MPI_Recv         2  700 ms     4.3 %  350 ms  350 ms        0         -
+    FLOPS   800.0 G | 98.04 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
+    TRUST   clock ±10 ns | tool 0.098 % | events lost 0 | 2/2 ranks finalized | rdtsc, 1.0
+            ns a tick | 1 run: no spread known
+    NEXT    gammachi report RUN --json
+    ");
+}
+
+#[test]
+fn the_first_screen_of_a_whole_run_leads_to_its_region() {
+    let [screen, _] = texts_of(&solver(), &Selection::Whole);
+    insta::assert_snapshot!(screen, @r"
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
+    VERDICT 78 % efficient, well balanced. Rank 0 loses 1.81 s: 1.20 s in MPI (MPI_Send 850
+            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS; hiding all
+            communication could win at most 13 %.
+    eps_p 0.78 = load balance 1.00 x communication 0.78   tau 8.31 s   computation = BLAS
+    rank  gamma/s    chi =    MPI  + tool  + other  + outside  core  off-cpu
+       0    6.500  1.810    1.200   0.008    0.602      0.000     0    0.010
+       1    6.500  1.810    1.050   0.008    0.752      0.000     1    0.010
+    CALLS   function      count     time  of p*tau     mean      max  on rank     bytes
+            cblas_dgemm       4   13.0 s      78 %   3.25 s   3.60 s        0  4.295 GB
+            MPI_Send          2   1.55 s     9.3 %   775 ms   850 ms        0         -
+            MPI_Recv          2   700 ms     4.2 %   350 ms   350 ms        0         -
+            MPI_Finalize      2  40.0 ms         -  20.0 ms  20.0 ms        0         -
+            MPI_Init          2  80.0 ns         -  40.0 ns  40.0 ns        0         -
+    FLOPS   800.0 G | 96.27 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
+    TRUST   clock ±10 ns | tool 0.096 % | events lost 0 | 2/2 ranks finalized | rdtsc, 1.0
+            ns a tick | 1 run: no spread known
+    NEXT    gammachi report RUN --region solve
+    ");
+}
+
+#[test]
+fn a_killed_rank_a_missing_rank_and_damage_come_first() {
+    let [mut first, mut second] = solver();
+    for rank in [&mut first, &mut second] {
+        rank.fixed.world_size = 4;
+        rank.header.compute = "outside".into();
+    }
+    second.threads[0].truncate(6);
+    second.open_call(0, "MPI_Recv", at(7900)).killed();
+    let bad = trace_format::layout::Slot { begin: 3, ..first.threads[0][1] };
+    first.threads[0].insert(7, bad);
+    let [screen, json] = texts_of(&[first, second], &Selection::Whole);
+    insta::assert_snapshot!(screen, @r"
+    solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks (2 with a file) on cores 0,1 | solver.gammachi
+    DAMAGE  ranks-000/rank-000000.gmc: at byte 37152: an event that begins out of order; the
+            later events of thread 0 are left out
+            ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the rank's
+            figures end at the last event that is valid
+    VERDICT 2 of 4 ranks left no readable file (2,3); all figures are those of the others.
+            Rank 1 never returned from MPI_Finalize (died, or still running): it was inside
+            MPI_Recv since 7.90 s. Of what was recorded: 89 % efficient, well balanced. Rank
+            0 loses 1.01 s: 850 ms in MPI (MPI_Send 850 ms), 150 ms of which nothing is
+            recorded.
+    CUT     1 rank (0) known only up to where recording or valid data end; the rest of tau
+            counts as overhead, outside
+    STANDS  rank  stands        since     for  waits for
+            1     in MPI_Recv  7.90 s  >= 0 s  ?
+    LAST    rank 1: MPI_Init (-100 ns), cblas_dgemm x2 (3.90 s), MPI_Send (6.90 s), MPI_Recv (7.90 s)
+    eps_p 0.89 = load balance 0.98 x communication 0.91   tau 7.90 s   computation = outside MPI
+    rank  gamma/s    chi =    MPI  + tool  + outside  core  off-cpu  state
+       0    6.892  1.008    0.850   0.008      0.150     0        ?  cut: damaged
+       1    7.192  0.708    0.700   0.008      0.000     1    0.010  in MPI_Recv since 7.90 s
+    CALLS   function     count     time  of p*tau     mean      max  on rank     bytes
+            cblas_dgemm      4   13.0 s      82 %   3.25 s   3.60 s        0  4.295 GB
+            MPI_Send         2   1.55 s     9.8 %   775 ms   850 ms        0         -
+            MPI_Recv         2   350 ms     2.2 %   175 ms   350 ms        0         -
+            MPI_Init         2  80.0 ns         -  40.0 ns  40.0 ns        0         -
+    FLOPS   800.0 G | 101.3 Gflop/s | lower bound: BLAS, LAPACK, FFTW calls, declared work
+    TRUST   clock ±10 ns | tool 0.10 % | events lost 0 | 1/4 ranks finalized | rdtsc, 1.0 ns
+            a tick | 1 run: no spread known
+    NEXT    gammachi report RUN --region solve
+    ");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["missing_ranks"], serde_json::json!([[2, 3]]));
+    assert_eq!(json["ranks"][1]["finalized"], false);
+    assert_eq!(json["ranks"][1]["inside"], "MPI_Recv");
+    assert_eq!(json["ranks"][1]["inside_since_s"], 7.9);
+    assert_eq!(json["ranks"][0]["ending"], "damaged");
+    assert_eq!(json["trust"]["damaged_files"], 1);
+    assert!(json["diagnoses"][0]["what"].as_str().unwrap().contains("out of order"));
+}
+
+#[test]
+fn of_dead_ranks_the_one_outside_mpi_is_named_first() {
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 3, at(0), at(1000));
+        rank.call(0, "MPI_Send", at(100), at(150 + 10 * u64::from(number)));
+        if number != 1 {
+            rank.open_call(0, "MPI_Barrier", at(300 - 50 * u64::from(number)));
+        }
+        rank.killed();
+        rank
+    };
+    let [screen, _] = texts_of(&[rank(0), rank(1), rank(2)], &Selection::Whole);
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "VERDICT 3 ranks (0-2) never returned from MPI_Finalize (died, or still \
+                    running): rank 1 was outside MPI, after MPI_Send at 160 ms; rank 2 was \
+                    inside MPI_Barrier since 200 ms, the longest of 2 that are inside MPI.";
+    assert!(words.contains(expected), "{screen}");
+}
+
+/// The verdict of a run whose launcher ended so, 5 s after the ranks' begin.
+fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
+    let directory = RunDirectory::of(ranks);
+    let mut description = crate::trace::run_json::tests::example();
+    let end_ns = 1_700_000_000_000_000_000 + at(5000);
+    description.argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    description.end = Some(crate::trace::run_json::Instant::from_unix_ns(end_ns));
+    description.exit = Some(crate::trace::run_json::Exit { code, signal: None });
+    description.write(directory.path()).unwrap();
+    let [screen, _] = texts(directory.path(), &Selection::Whole).unwrap();
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let from = words.find("VERDICT").unwrap();
+    words[from..words.find("STANDS").unwrap_or(words.len())].to_owned()
+}
+
+#[test]
+fn how_a_job_ended_is_the_headline() {
+    let rank = |number: u32| {
+        let mut rank = SyntheticRank::complete(number, 2, at(0), at(1000));
+        rank.call(0, "MPI_Send", at(100), at(150 + 10 * u64::from(number)));
+        rank.killed();
+        rank
+    };
+    let mpirun = ["mpirun", "-n", "2", "./solver"];
+    let mut waits = rank(0);
+    waits.open_call(0, "MPI_Recv", at(200));
+
+    let mut aborts = rank(1);
+    aborts.open_call(0, "MPI_Abort", at(300));
+    let verdict = verdict_of(&[waits.clone(), aborts], &mpirun, 7);
+    let expected =
+        "VERDICT Rank 1 called MPI_Abort at 300 ms: it ended the run; the exit code is 7.";
+    assert!(verdict.starts_with(expected), "{verdict}");
+
+    let stands = "2 ranks (0,1) ended without returning from MPI_Finalize: rank 1 was outside MPI, \
+                  after MPI_Send at 160 ms; rank 0 was inside MPI_Recv since 200 ms.";
+    let verdict = verdict_of(&[waits.clone(), rank(1)], &mpirun, 3);
+    let expected = format!("VERDICT The program ended with exit code 3. {stands}");
+    assert!(verdict.starts_with(&expected), "{verdict}");
+
+    let verdict = verdict_of(&[waits.clone(), rank(1)], &mpirun, 139);
+    let expected = "VERDICT A process was killed by SIGSEGV (signal 11: an invalid memory access): \
+                    the exit code is 139. ";
+    assert!(verdict.starts_with(&format!("{expected}{stands}")), "{verdict}");
+
+    // A wait of 4.8 s: the efficiency is not that of the first 200 ms.
+    let timeout = ["timeout", "5", "mpirun", "./solver"];
+    let verdict = verdict_of(&[waits, rank(1)], &timeout, 124);
+    assert!(verdict.contains("timeout ended it"), "{verdict}");
+    assert!(verdict.contains("2.5 % efficient"), "{verdict}");
+
+    let finished = finish(SyntheticRank::complete(0, 1, at(0), at(1000)), 1000);
+    let verdict = verdict_of(&[finished], &mpirun, 4);
+    let expected =
+        "VERDICT The program ended with exit code 4, after every rank had finalized MPI.";
+    assert!(verdict.starts_with(expected), "{verdict}");
+}
+
+#[test]
+fn a_choice_of_computation_that_does_not_fit_and_a_rank_that_sleeps_are_named() {
+    let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
+    rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 100 * MS, 0, 0);
+    rank.process_used(Phase::Init, 0, 0).process_used(Phase::Finalize, 100 * MS, 0);
+    let mut rank = finish(rank, 1000);
+    let words = |rank: &SyntheticRank| {
+        let [screen, _] = texts_of(std::slice::from_ref(rank), &Selection::Whole);
+        screen.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let screen = words(&rank);
+    let expected = "VERDICT 10 % efficient at most: rank 0 sleeps; of the 1.00 s that count as its computation \
+                    its threads were on a core for 100 ms at most. With time asleep counted as computation, \
+                    as below, it is 100 %.";
+    assert!(screen.contains(expected), "{screen}");
+    assert!(!screen.contains("does not fit"), "{screen}");
+    rank.header.compute = "blas".into();
+    rank.threads[0].insert(1, {
+        let mut other = SyntheticRank::new(0, 1);
+        other.compute("dgemm_", at(10), at(12), 1e6, 8);
+        other.threads[0][0]
+    });
+    let screen = words(&rank);
+    assert!(
+        screen.contains("--compute blas does not fit this program: 100 % of its time"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn many_ranks_are_drawn_together_where_they_are_alike() {
+    let ranks: Vec<_> = (0..30u32)
+        .map(|number| {
+            let mut rank = SyntheticRank::complete(number, 30, at(0), at(1000));
+            rank.header.host = format!("n{}", number / 10);
+            // Rank 7 waits for half of the run, the others for 100 to 110 ms of a second.
+            let wait_ms = if number == 7 { 500 } else { 100 + u64::from(number) / 3 };
+            rank.call(0, "MPI_Barrier", at(100), at(100 + wait_ms));
+            finish(rank, 1000)
+        })
+        .collect();
+    let [screen, json] = texts_of(&ranks, &Selection::Whole);
+    let rows: Vec<&str> =
+        screen.lines().skip_while(|line| !line.starts_with("count  alike ranks")).collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(rows[1])[..2], ["1", "7"], "{screen}");
+    assert_eq!(words(rows[2])[..2], ["29", "0-6,8-29"], "{screen}");
+    assert!(!words(rows[3])[0].starts_with(char::is_numeric), "two groups\n{screen}");
+    assert!(screen.contains("3 hosts, 30 ranks |"), "{screen}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["ranks"].as_array().unwrap().len(), 30);
+}
+
+#[test]
+fn programs_and_unequal_pinning_of_an_mpmd_run_are_named() {
+    let ranks: Vec<_> = (0..4u32)
+        .map(|number| {
+            let mut rank = SyntheticRank::complete(number, 4, at(0), at(1000));
+            if number == 0 {
+                rank.header.program = "/opt/bin/coupler".into();
+                rank.header.affinity = vec![0, 1];
+                let job = [("SLURM_JOB_ID", "8814207"), ("SLURM_STEP_ID", "0")];
+                let job = job.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                rank.definitions.push(Definition::Environment(job.into()));
+            }
+            rank.header.arguments = vec!["x".into()];
+            finish(rank, 1000)
+        })
+        .collect();
+    let [screen, json] = texts_of(&ranks, &Selection::Whole);
+    assert!(screen.contains("JOB     Slurm job 8814207.0 | pinned unequally: "), "{screen}");
+    assert!(screen.contains("rank 1-3 may use 1 core; rank 0 may use 2 cores"), "{screen}");
+    let programs: Vec<&str> =
+        screen.lines().skip_while(|line| !line.starts_with("program")).take(3).collect();
+    assert!(programs[1].starts_with("coupler  0 "), "{screen}");
+    assert!(programs[2].starts_with("solver   1-3"), "{screen}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["job"]["id"], "8814207");
+    assert_eq!(json["programs"][1]["ranks"], serde_json::json!([1, 2, 3]));
+}
+
+#[test]
+fn the_document_has_the_promised_keys_and_its_sums_agree() {
+    let [_, text] = texts_of(&solver(), &Selection::Whole);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let documented = include_str!("../../../../docs/report-json.md");
+    let mut keys = Vec::new();
+    collect_keys(&json, &mut keys);
+    keys.retain(|key| {
+        let ends = [format!("`{key}`"), format!(".{key}`")];
+        !ends.iter().any(|end| documented.contains(end))
+    });
+    assert!(keys.is_empty(), "docs/report-json.md lacks {keys:?}");
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let ranks = json["ranks"].as_array().unwrap();
+    let sum: f64 = ranks.iter().map(|r| number(&r["compute_s"]) + number(&r["overhead_s"])).sum();
+    assert!((sum / (2.0 * number(&json["elapsed_s"])) - 1.0).abs() < 1e-9);
+    let computed: f64 = ranks.iter().map(|r| number(&r["compute_s"])).sum();
+    let expected = computed / (2.0 * number(&json["elapsed_s"]));
+    assert!((number(&json["efficiency"]["parallel"]) / expected - 1.0).abs() < 1e-12);
+    assert_eq!(json["params"], serde_json::json!({"N": "4000"}));
+    assert_eq!(json["ranks"][0]["off_cpu_s"], 0.01);
+    let events: u64 = ranks.iter().map(|r| r["events"].as_u64().unwrap()).sum();
+    let calls = json["calls"].as_array().unwrap();
+    assert_eq!(events, calls.iter().map(|c| c["count"].as_u64().unwrap()).sum::<u64>());
+}
+
+fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                // Names of parameters are the user's.
+                keys.push(key.clone());
+                if key != "params" {
+                    collect_keys(value, keys);
+                }
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
+        _ => {}
+    }
+}
+
+#[test]
+fn control_characters_of_a_trace_do_not_reach_the_terminal() {
+    let ranks = solver().map(|mut rank| {
+        rank.header.program = "/bin/a\u{1b}[31mb".into();
+        rank.region_name(5, "x\u{7}y");
+        rank.header.parameters = vec![("K".into(), "\u{1b}]0;title".into())];
+        rank
+    });
+    let [screen, _] = texts_of(&ranks, &Selection::Whole);
+    assert!(!screen.chars().any(|c| c.is_control() && c != '\n'), "{screen:?}");
+}
+
+#[test]
+fn colour_only_emphasises() {
+    let directory = RunDirectory::of(&solver());
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let coloured = screen(&report, true);
+    assert!(coloured.contains("\x1b[1mVERDICT\x1b[0m"));
+    let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");
+    assert_eq!(plain, screen(&report, false));
+}

@@ -1,0 +1,159 @@
+//! Whatever the files hold, there is a report or an error, and never a panic.
+
+use super::*;
+use crate::metrics::Bound;
+use proptest::prelude::*;
+use trace_format::header::ClockExchange;
+use trace_format::layout::{CHUNK_GRANULE, HEADER_BYTES, Slot, slot_word};
+
+fn selections() -> [Selection; 3] {
+    let window = Selection::Window {
+        from: Bound::Occurrence { function: "MPI_Send".into(), number: 1 },
+        to: Bound::Seconds(8.0),
+    };
+    [Selection::Whole, Selection::Region("solve".into()), window]
+}
+
+/// Whether there is a report of the given selection; an error must say something.
+fn answers(path: &std::path::Path, selection: &Selection) -> bool {
+    match texts(path, selection) {
+        Ok([screen, json]) => {
+            assert!(screen.contains("TRUST") && json.contains("\"trust\""));
+            true
+        }
+        Err(error) => {
+            assert!(!error.is_empty());
+            false
+        }
+    }
+}
+
+/// Bits that matter: the used parts of header, definitions and events.
+fn used_bits(file: &[u8]) -> Vec<usize> {
+    let used = (0..file.len()).filter(|byte| file[*byte] != 0);
+    used.flat_map(|byte| (0..8).map(move |bit| 8 * byte + bit)).collect()
+}
+
+#[test]
+fn one_flipped_bit_anywhere() {
+    let directory = RunDirectory::of(&solver());
+    let file = std::fs::read(directory.file(1)).unwrap();
+    let granule = HEADER_BYTES as usize;
+    // All bits of definitions and events, every 197th of the header, mostly function names.
+    let bits = used_bits(&file);
+    let bits = bits.iter().filter(|bit| **bit >= 8 * granule || **bit % 197 == 0);
+    let mut reported = 0;
+    for (&bit, selection) in bits.zip(selections().iter().cycle()) {
+        let mut damaged = file.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(directory.file(1), damaged).unwrap();
+        reported += usize::from(answers(directory.path(), selection));
+    }
+    assert!(reported > 1000, "{reported}");
+}
+
+#[test]
+fn cut_off_anywhere() {
+    let directory = RunDirectory::of(&solver());
+    let file = std::fs::read(directory.file(0)).unwrap();
+    for length in (0..file.len()).step_by(499) {
+        std::fs::write(directory.file(0), &file[..length]).unwrap();
+        // Rank 1's file is sound: there is always a report.
+        assert!(answers(directory.path(), &Selection::Whole), "cut to {length} bytes");
+    }
+}
+
+#[test]
+fn a_cut_that_loses_events_never_raises_efficiency_unsaid() {
+    let directory = RunDirectory::of(&solver());
+    let file = std::fs::read(directory.file(0)).unwrap();
+    // All event chunks are gone, the definitions say that the rank finalized.
+    std::fs::write(directory.file(0), &file[..HEADER_BYTES as usize + CHUNK_GRANULE as usize])
+        .unwrap();
+    let [_, json] = texts(directory.path(), &Selection::Whole).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["ranks"][0]["ending"], "damaged");
+    assert_eq!(json["ranks"][0]["compute_s"], 0.0);
+    assert!(json["diagnoses"][0]["what"].as_str().unwrap().contains("events are missing"));
+}
+
+fn slot() -> impl Strategy<Value = Slot> {
+    let function = prop_oneof![0u16..20, 16u16..700, any::<u16>()];
+    let duration = prop_oneof![0u32..1000, 0u32..7, Just(u32::MAX), any::<u32>()];
+    let begin = prop_oneof![0u64..10_000, at(0)..at(9000), any::<u64>()];
+    (begin, duration, function, any::<(i32, i32, u32, u32)>()).prop_map(
+        |(begin, duration, function, (peer, tag, bytes, request))| {
+            let word = slot_word(duration, function, 0);
+            Slot { begin, word, peer, tag, bytes, request }
+        },
+    )
+}
+
+fn ticks() -> impl Strategy<Value = u64> {
+    prop_oneof![0u64..10_000, at(0)..at(9000), Just(0), Just(u64::MAX), any::<u64>()]
+}
+
+fn definition() -> impl Strategy<Value = Definition> {
+    let exchange = (any::<bool>(), 0u32..4, any::<bool>(), ticks(), ticks(), ticks());
+    prop_oneof![
+        ticks().prop_map(|ticks| Definition::RankBegin { ticks }),
+        ticks().prop_map(|ticks| Definition::RankEnd { ticks }),
+        ticks().prop_map(|ticks| Definition::Stopped { ticks, reason: "full".into() }),
+        any::<u64>().prop_map(|lost_events| Definition::Finalized { lost_events }),
+        any::<u32>().prop_map(|id| Definition::Region { id, name: "solve".into() }),
+        any::<[u64; 4]>().prop_map(|[ticks, width_ticks, monotonic_raw_ns, realtime_ns]| {
+            Definition::ClockAnchor(trace_format::header::ClockAnchor {
+                ticks,
+                width_ticks,
+                monotonic_raw_ns,
+                realtime_ns,
+            })
+        }),
+        exchange.prop_map(|(last, parent, same_host, child, of_parent, bound)| {
+            Definition::ClockExchange(ClockExchange {
+                phase: if last { Phase::Finalize } else { Phase::Init },
+                parent,
+                same_host,
+                rounds: 1,
+                kept: 1,
+                child_ticks: child,
+                parent_ticks: of_parent,
+                bound_ticks: bound,
+                min_round_trip_ticks: 1,
+                median_round_trip_ticks: 1,
+            })
+        }),
+    ]
+}
+
+fn rank() -> impl Strategy<Value = (Vec<Definition>, Vec<Vec<Slot>>, bool, usize)> {
+    (
+        prop::collection::vec(definition(), 0..12),
+        prop::collection::vec(prop::collection::vec(slot(), 1..12), 0..4),
+        any::<bool>(),
+        0..3usize,
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    #[test]
+    fn sound_files_with_absurd_content(
+        ranks in prop::collection::vec(rank(), 1..4), sorted in any::<bool>(),
+    ) {
+        let directory = RunDirectory::new();
+        for ((definitions, mut threads, invariant, mode), number) in ranks.into_iter().zip(0..) {
+            if sorted {
+                threads.iter_mut().for_each(|slots| slots.sort_by_key(|slot| slot.begin));
+            }
+            let mut rank = SyntheticRank::new(number, 4);
+            rank.header.counter_invariant = invariant;
+            rank.header.compute = ["outside", "blas", "regions"][mode].into();
+            (rank.definitions, rank.threads) = (definitions, threads);
+            directory.write(&rank);
+        }
+        for selection in selections() {
+            answers(directory.path(), &selection);
+        }
+    }
+}

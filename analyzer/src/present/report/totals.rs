@@ -1,0 +1,116 @@
+//! Calls of which only totals are kept: [`TotalsMetrics`] comes in, lines for the terminal and a part of
+//! the JSON document go out.
+
+use serde::Serialize;
+
+use crate::metrics::{TotalsMetrics, TotalsRow};
+
+use crate::present::quantity::{count, seconds, with_prefix};
+use crate::present::table::Table;
+
+/// Rows shown.
+const MOST_ROWS: usize = 16;
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A table of the rows of most time, with the distribution of durations as bars.
+pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
+    let shown = &totals.rows[..totals.rows.len().min(MOST_ROWS)];
+    let mut table = Table::default();
+    table.left("function", shown.iter().map(|row| row.function.clone()));
+    table.left("peer", shown.iter().map(|row| row.peer.map_or("any", |p| p.name()).to_owned()));
+    table.right("size to", shown.iter().map(size));
+    table.right("count", shown.iter().map(|row| count(row.count)));
+    table.right("time", shown.iter().map(|row| seconds(row.time_s)));
+    table.right("min", shown.iter().map(|row| seconds(row.min_s)));
+    table.right("mean", shown.iter().map(|row| seconds(row.time_s / row.count.max(1) as f64)));
+    table.right("max", shown.iter().map(|row| seconds(row.max_s)));
+    table.left("calls by duration, x2 a bar", shown.iter().map(bars));
+    let mut lines = table.lines();
+    if totals.rows.len() > shown.len() {
+        lines.push(format!("{} more rows (--json lists all)", totals.rows.len() - shown.len()));
+    }
+    lines
+}
+
+fn size(row: &TotalsRow) -> String {
+    match (row.most_bytes, row.sent.max(row.received)) {
+        (Some(0), _) => "-".to_owned(),
+        (Some(most), _) => with_prefix(most as f64) + "B",
+        (None, _) => "any".to_owned(),
+    }
+}
+
+/// One bar a bin from the shortest to the longest; its height is the logarithm of its calls.
+fn bars(row: &TotalsRow) -> String {
+    let most = row.histogram.iter().map(|(_, count)| *count).max().unwrap_or(1);
+    let height = |count: u64| {
+        let share = (count as f64 + 1.0).log2() / (most as f64 + 1.0).log2();
+        BARS[((share * 8.0).ceil() as usize).clamp(1, BARS.len()) - 1]
+    };
+    let mut text = String::new();
+    let mut before: Option<f64> = None;
+    for &(from_s, count) in &row.histogram {
+        let skipped = before.map_or(0, |at| ((from_s / at).log2().round() as usize).max(1) - 1);
+        text.extend(std::iter::repeat_n(' ', skipped));
+        text.push(height(count));
+        before = Some(from_s);
+    }
+    text
+}
+
+/// The key `totals`.
+#[derive(Debug, Serialize)]
+pub(super) struct TotalsPart<'a> {
+    ranks: usize,
+    calls: u64,
+    kept_calls: u64,
+    from_s: f64,
+    to_s: f64,
+    rows: Vec<RowDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RowDocument<'a> {
+    function: &'a str,
+    peer: Option<&'static str>,
+    most_bytes: Option<u64>,
+    count: u64,
+    time_s: f64,
+    min_s: f64,
+    max_s: f64,
+    sent_bytes: u64,
+    received_bytes: u64,
+    histogram: Vec<BinDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct BinDocument {
+    from_s: f64,
+    count: u64,
+}
+
+impl<'a> TotalsPart<'a> {
+    pub fn new(totals: &'a TotalsMetrics) -> Self {
+        let bin = |&(from_s, count): &(f64, u64)| BinDocument { from_s, count };
+        let row = |row: &'a TotalsRow| RowDocument {
+            function: &row.function,
+            peer: row.peer.map(|peer| peer.name()),
+            most_bytes: row.most_bytes,
+            count: row.count,
+            time_s: row.time_s,
+            min_s: row.min_s,
+            max_s: row.max_s,
+            sent_bytes: row.sent,
+            received_bytes: row.received,
+            histogram: row.histogram.iter().map(bin).collect(),
+        };
+        Self {
+            ranks: totals.ranks,
+            calls: totals.calls,
+            kept_calls: totals.kept_calls,
+            from_s: totals.stretch_s.0,
+            to_s: totals.stretch_s.1,
+            rows: totals.rows.iter().map(row).collect(),
+        }
+    }
+}

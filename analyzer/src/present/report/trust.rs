@@ -1,0 +1,84 @@
+//! How far figures are to be trusted: clocks, the recorder's share, what is missing.
+
+use crate::metrics::RankState;
+use crate::present::Report;
+use crate::present::context::plural;
+use crate::present::quantity::{count, nanoseconds, percent, significant};
+use crate::timeline::{Alignment, GlobalTimeline};
+
+/// What a reader may trust, part by part.
+pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
+    let (metrics, timeline) = (report.metrics, report.timeline);
+    let unaligned =
+        timeline.ranks.iter().filter(|r| r.clock.alignment == Alignment::Unaligned).count();
+    let bound = clock_bound(timeline);
+    let mut parts = vec![match unaligned {
+        0 => bound,
+        count => format!("{bound}, but {} not aligned", plural(count, "rank")),
+    }];
+    if let Some(share) = tool_share(report) {
+        parts.push(format!("tool {}", percent(share)));
+    }
+    parts.push(format!("events lost {}", count(metrics.lost_events)));
+    let finalized = metrics.ranks.iter().filter(|rank| rank.state == RankState::Finalized).count();
+    parts.push(format!("{finalized}/{} ranks finalized", report.run.world_size));
+    let abandoned: u64 = metrics.ranks.iter().map(|rank| rank.abandoned).sum();
+    if abandoned > 0 {
+        parts.push(plural(abandoned as usize, "abandoned call"));
+    }
+    let failed: u64 = metrics.ranks.iter().map(|rank| rank.failed).sum();
+    if failed > 0 {
+        parts.push(plural(failed as usize, "failed call"));
+    }
+    if let (Some(trace), Some(time)) = (report.run.ranks.first(), timeline.ranks.first()) {
+        let tick = nanoseconds_fine(1e9 / time.frequency.ticks_per_s);
+        parts.push(format!("{}, {tick} a tick", trace.file.counter.name()));
+    }
+    parts.push("1 run: no spread known".into());
+    parts
+}
+
+/// What `--causal` changed.
+pub(super) fn causal_line(report: &Report) -> Option<(&'static str, String)> {
+    let causal = report.timeline.causal?;
+    let text = match causal.early_before {
+        0 => "no message arrives before it is sent; no time was changed".to_owned(),
+        early => format!(
+            "{} of {} messages arrived before they were sent, {} still do; {} receives were moved \
+             (by {} at most), and with them times on {}, by {} at most",
+            count(early),
+            count(causal.messages),
+            count(causal.early_after),
+            count(causal.moved_receives),
+            nanoseconds(causal.largest_jump_ns),
+            plural(causal.changed_ranks as usize, "rank"),
+            nanoseconds(causal.largest_shift_ns)
+        ),
+    };
+    Some(("CAUSAL", text))
+}
+
+/// The bound, and where drift makes it wider in between, that of begin and end, too.
+fn clock_bound(timeline: &GlobalTimeline) -> String {
+    match (timeline.bound_ns, timeline.ends_bound_ns) {
+        (Some(between), Some(ends)) if between > 1.1 * ends => format!(
+            "clock ±{} at begin and end, ±{} between",
+            nanoseconds(ends),
+            nanoseconds(between)
+        ),
+        (Some(bound_ns), _) => format!("clock ±{}", nanoseconds(bound_ns)),
+        (None, _) => "clock unknown".into(),
+    }
+}
+
+fn nanoseconds_fine(value_ns: f64) -> String {
+    format!("{} ns", significant(value_ns, 2))
+}
+
+/// The recorder's share of p·τ.
+pub(super) fn tool_share(report: &Report) -> Option<f64> {
+    let metrics = report.metrics;
+    let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
+    let tool_s: f64 = metrics.participants().map(|rank| rank.tool_s).sum();
+    (total_s > 0.0).then(|| tool_s / total_s)
+}

@@ -1,0 +1,293 @@
+//! The few sentences that matter: a report comes in, true sentences go out, the gravest first.
+
+use crate::metrics::{Behind, ComputeMode, Oversubscription, RankMetrics, Selection};
+use crate::timeline::Ending;
+
+use super::job_end::JobEnd;
+use crate::present::Report;
+use crate::present::context::{number_list, plural, range_list};
+use crate::present::quantity::{percent, seconds};
+use crate::present::unfinished;
+
+/// Load balance from which on a run is called well balanced.
+const BALANCED: f64 = 0.95;
+/// Load balance below which a run is called unbalanced.
+const UNBALANCED: f64 = 0.85;
+/// Share of τ below which a part of the overhead is not worth a word.
+const WORTH_A_WORD: f64 = 0.01;
+
+/// Share of p·τ in the program's own code, where that does not count, from which on the choice of what counts
+/// does not fit.
+const MISFIT: f64 = 0.5;
+/// Share of τ that a rank sleeps in its computation time from which on it is said, and seconds: the kernel
+/// counts CPU time by its ticks, some milliseconds.
+const ASLEEP: f64 = 0.05;
+const ASLEEP_LEAST_S: f64 = 0.02;
+
+/// The sentences of a report.
+pub(super) fn sentences(report: &Report) -> Vec<String> {
+    let mut sentences = Vec::new();
+    sentences.extend(missing_ranks(report));
+    let end = JobEnd::new(report);
+    sentences.extend(end.first);
+    sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
+    sentences.extend(end.later);
+    sentences.extend(crowded(report));
+    sentences.extend(super::job::unequal_pinning(report));
+    sentences.extend(misfit(report));
+    let efficiency = asleep(report).unwrap_or_else(|| efficiency(report));
+    sentences.push(match is_whole(report) {
+        true => efficiency,
+        false => format!("Of what was recorded: {efficiency}"),
+    });
+    sentences.extend(worst_rank(report));
+    sentences
+}
+
+/// Whether every rank was recorded up to its end.
+fn is_whole(report: &Report) -> bool {
+    let cut = |rank: &RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
+    report.run.missing.is_empty() && !report.metrics.ranks.iter().any(cut)
+}
+
+fn missing_ranks(report: &Report) -> Option<String> {
+    let missing = report.run.missing_count();
+    let ranges = report.run.missing.iter().map(|range| (*range.start(), *range.end()));
+    (missing > 0).then(|| {
+        format!(
+            "{} of {} left no readable file ({}); all figures are those of the others.",
+            missing,
+            plural(report.run.world_size as usize, "rank"),
+            range_list(ranges)
+        )
+    })
+}
+
+fn crowded(report: &Report) -> Option<String> {
+    let found = &report.metrics.oversubscription;
+    // Ranks without a file may be on the host, too.
+    let at_least = if report.run.missing.is_empty() { "" } else { "at least " };
+    let what = match found.first()? {
+        Oversubscription::FewCores { host, ranks, cores } => {
+            format!(
+                "{at_least}{} share {} of {host}",
+                plural(*ranks, "rank"),
+                plural(*cores, "core")
+            )
+        }
+        Oversubscription::OneCore { host, core, ranks } => {
+            format!("ranks {} share core {core} of {host}", number_list(ranks.iter().copied()))
+        }
+        Oversubscription::Waited { .. } => return waited(report, found),
+    };
+    Some(format!(
+        "Oversubscribed: {what}; part of the time is waiting for cores{}.",
+        inside_gamma(report, None)
+    ))
+}
+
+/// How much of its computation time the rank that waited longest for cores (or this one) was off them.
+fn inside_gamma(report: &Report, rank: Option<u32>) -> String {
+    let wanted = |one: &&RankMetrics| rank.is_none_or(|rank| one.rank == rank);
+    let waited = |one: &RankMetrics| one.off_cpu_s.unwrap_or(0.0);
+    let ranks = report.metrics.participants().filter(wanted);
+    let Some(worst) = ranks.max_by(|a, b| waited(a).total_cmp(&waited(b))) else {
+        return String::new();
+    };
+    let Some(cpu_time) = worst.cpu_time else { return String::new() };
+    let at_least_s = (worst.compute_s - cpu_time.compute_on_cpu_s - cpu_time.asleep_s).max(0.0);
+    let at_most_s = waited(worst).min(worst.compute_s).max(at_least_s);
+    if at_most_s < WORTH_A_WORD * report.metrics.elapsed_s {
+        return String::new();
+    }
+    let whose = if rank.is_none() { format!(" of rank {}", worst.rank) } else { String::new() };
+    format!(
+        " ({} to {} of it in what counts as computation{whose})",
+        seconds(at_least_s),
+        seconds(at_most_s)
+    )
+}
+
+/// Of ranks that waited for cores though each can have one.
+fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
+    let waits: Vec<(u32, f64, &Behind)> = found
+        .iter()
+        .filter_map(|one| match one {
+            Oversubscription::Waited { rank, share, behind } => Some((*rank, *share, behind)),
+            _ => None,
+        })
+        .collect();
+    let (rank, share, behind) = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let others = match waits.len() {
+        1 => String::new(),
+        count => format!(" (so did {} more)", count - 1),
+    };
+    let share = percent(*share);
+    let inside = inside_gamma(report, Some(*rank));
+    let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
+    Some(match behind {
+        Behind::Ranks => format!("Oversubscribed: {waited}."),
+        Behind::Threads { wanted, cores } => format!(
+            "Oversubscribed: the ranks' threads wanted {wanted:.1} cores of {cores} on average, and {waited}."
+        ),
+        Behind::OtherPrograms => {
+            let waited = waited.replacen("rank", "Rank", 1);
+            format!(
+                "{waited}, though the ranks wanted no more cores than they have: other programs ran on them."
+            )
+        }
+    })
+}
+
+fn efficiency(report: &Report) -> String {
+    let metrics = report.metrics;
+    let Some(efficiency) = metrics.efficiency else {
+        return "The stretch has no length: there is no efficiency to tell.".into();
+    };
+    let share = percent(efficiency.parallel);
+    let participants: Vec<_> = metrics.participants().collect();
+    let what = match metrics.compute {
+        ComputeMode::Outside => "outside MPI",
+        ComputeMode::Blas => "in BLAS",
+        ComputeMode::Regions => "in its regions",
+    };
+    let by_compute = |a: &&&RankMetrics, b: &&&RankMetrics| a.compute_s.total_cmp(&b.compute_s);
+    let (most, least) =
+        (participants.iter().max_by(by_compute), participants.iter().min_by(by_compute));
+    let (Some(balance), Some(most), Some(least)) = (efficiency.load_balance, most, least) else {
+        return format!("No rank spent any time {what}: efficiency is 0 %.");
+    };
+    if participants.len() == 1 {
+        return format!("One rank spends {share} of its time {what}.");
+    }
+    if balance >= BALANCED {
+        return format!("{share} efficient, well balanced.");
+    }
+    let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
+    format!(
+        "{share} efficient, {how}: rank {} computes most ({}), rank {} least ({}).",
+        most.rank,
+        seconds(most.compute_s),
+        least.rank,
+        seconds(least.compute_s)
+    )
+}
+
+/// Says that what counts as computation is little of what the program does.
+fn misfit(report: &Report) -> Option<String> {
+    let metrics = report.metrics;
+    let (asked, what) = match metrics.compute {
+        ComputeMode::Outside => return None,
+        ComputeMode::Blas => ("blas", "BLAS and LAPACK"),
+        ComputeMode::Regions => ("regions", "its regions"),
+    };
+    let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
+    let other_s: f64 = metrics.participants().map(|rank| rank.other_s).sum();
+    (total_s > 0.0 && other_s > MISFIT * total_s).then(|| {
+        format!(
+            "--compute {asked} does not fit this program: {} of its time is its own code outside MPI and \
+             outside {what}, which this choice does not count as computation; record with --compute \
+             outside.",
+            percent(other_s / total_s)
+        )
+    })
+}
+
+/// The efficiency where ranks slept in what counts as their computation; `None` where none did.
+fn asleep(report: &Report) -> Option<String> {
+    let metrics = report.metrics;
+    let elapsed_s = metrics.elapsed_s;
+    let least_s = (ASLEEP * elapsed_s).max(ASLEEP_LEAST_S);
+    let asleep_s = |rank: &RankMetrics| rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s);
+    let found: Vec<&RankMetrics> =
+        metrics.participants().filter(|rank| asleep_s(rank) > least_s).collect();
+    let worst = found.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
+    let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
+    let others = match found.len() {
+        1 => String::new(),
+        2 => " (so does 1 more)".to_owned(),
+        count => format!(" (so do {} more)", count - 1),
+    };
+    let counted_s = |rank: &RankMetrics| match rank.cpu_time {
+        Some(_) if asleep_s(rank) > least_s => rank.compute_s - asleep_s(rank),
+        _ => rank.compute_s,
+    };
+    let counted_s: f64 = metrics.participants().map(counted_s).sum();
+    let efficiency = counted_s / (elapsed_s * metrics.participants().count() as f64);
+    let figure = metrics.efficiency.map_or(String::new(), |efficiency| {
+        format!(
+            " With time asleep counted as computation, as below, it is {}.",
+            percent(efficiency.parallel)
+        )
+    });
+    Some(format!(
+        "{} efficient at most: rank {} sleeps{others}; of the {} that count as its computation its threads \
+         were on a core for {} at most.{figure}",
+        percent(efficiency),
+        worst.rank,
+        seconds(worst.compute_s),
+        seconds(on_cpu_s),
+    ))
+}
+
+fn worst_rank(report: &Report) -> Option<String> {
+    let metrics = report.metrics;
+    let elapsed_s = metrics.elapsed_s;
+    let worst = metrics.participants().max_by(|a, b| a.overhead_s.total_cmp(&b.overhead_s))?;
+    if metrics.efficiency.is_none() || worst.overhead_s < WORTH_A_WORD * elapsed_s {
+        return None;
+    }
+    let whole = matches!(metrics.selection, Selection::Whole);
+    let outside = match worst.ending {
+        _ if !whole => "outside its part of the stretch",
+        Ending::Damaged | Ending::Stopped => "of which nothing is recorded",
+        Ending::LastStamp => "after its last event (it died there, or computed on)",
+        Ending::Finalize | Ending::LastSign => "before it began or after it ended",
+    };
+    let mut parts = [
+        (worst.mpi_s, format!("in MPI{}", top_calls(worst))),
+        (worst.other_s, format!("in code that is neither MPI nor {}", counted(metrics.compute))),
+        (worst.outside_s, outside.to_owned()),
+        (worst.tool_s, "in the recorder".to_owned()),
+    ];
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(time_s, _)| *time_s >= WORTH_A_WORD * elapsed_s)
+        .map(|(time_s, what)| format!("{} {what}", seconds(*time_s)))
+        .collect();
+    let whose = if worst.threads > 1 { " (its first thread:" } else { ":" };
+    let close = if worst.threads > 1 { ")" } else { "" };
+    let details = match parts.is_empty() {
+        true => String::new(),
+        false => format!("{whose} {}{close}", parts.join(", ")),
+    };
+    let bound = metrics.participants().map(|r| r.elapsed_s - r.mpi_s).fold(0.0, f64::max);
+    let gain = 1.0 - bound / elapsed_s;
+    // Of a run that did not come to its end nobody knows what could be won.
+    let complete = is_whole(report) && metrics.unfinished.is_none();
+    let hope = match complete && gain >= WORTH_A_WORD {
+        true => format!("; hiding all communication could win at most {}", percent(gain)),
+        false => String::new(),
+    };
+    Some(format!("Rank {} loses {}{details}{hope}.", worst.rank, seconds(worst.overhead_s)))
+}
+
+fn counted(compute: ComputeMode) -> &'static str {
+    match compute {
+        ComputeMode::Outside => "its own",
+        ComputeMode::Blas => "BLAS",
+        ComputeMode::Regions => "in a region",
+    }
+}
+
+fn top_calls(rank: &RankMetrics) -> String {
+    let worth = |call: &&(String, f64)| call.1 >= 0.1 * rank.mpi_s;
+    let calls: Vec<String> = rank
+        .top_calls
+        .iter()
+        .filter(worth)
+        .map(|(function, time_s)| format!("{function} {}", seconds(*time_s)))
+        .collect();
+    if calls.is_empty() { String::new() } else { format!(" ({})", calls.join(", ")) }
+}

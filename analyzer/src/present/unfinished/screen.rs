@@ -1,0 +1,140 @@
+//! Ranks that did not finish on the screen: where they stand, and their last calls.
+
+use std::collections::BTreeMap;
+
+use super::words::{call_text, process_word, stands, waits_text};
+use crate::metrics::{ThreadPosition, Unfinished};
+
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::seconds;
+use crate::present::table::Table;
+
+/// Rows of the table.
+const MOST_ROWS: usize = 20;
+/// Ranks whose last calls are shown.
+const MOST_LAST: usize = 4;
+
+/// What an array of ranks with the same position has in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    stands: String,
+    waits: String,
+    process: &'static str,
+}
+
+/// Ranks that stand alike.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::present) struct Position {
+    /// The ranks, `0-3,8`.
+    pub ranks: String,
+    /// In which call with which arguments, or where else.
+    pub stands: String,
+    /// Since when the earliest of them does, global seconds.
+    pub since_s: f64,
+    /// For how long, in words.
+    pub lasted: String,
+    /// Whom they wait for.
+    pub waits_for: String,
+    /// What their processes do; empty where it is not known.
+    pub process: &'static str,
+}
+
+/// At most so many positions, by their first ranks, and how many more there are.
+pub(in crate::present) fn positions(
+    unfinished: &Unfinished,
+    most: usize,
+) -> (Vec<Position>, usize) {
+    let mut rows: BTreeMap<Row, (Vec<u32>, f64)> = BTreeMap::new();
+    for rank in &unfinished.ranks {
+        let position = rank.position();
+        let inside = position.and_then(ThreadPosition::inside);
+        let since_s = match (inside, position.and_then(|position| position.last_calls.last())) {
+            (Some(call), _) => call.begin_s,
+            (None, Some(last)) => last.end_s.unwrap_or(last.begin_s),
+            (None, None) => rank.last_stamp_s,
+        };
+        let row = Row {
+            stands: stands(rank),
+            waits: position
+                .and_then(|p| p.waits_for.as_ref())
+                .map_or("-".into(), |waits| waits_text(waits, unfinished)),
+            process: process_word(rank.process),
+        };
+        let (ranks, earliest) = rows.entry(row).or_insert((Vec::new(), f64::INFINITY));
+        ranks.push(rank.rank);
+        *earliest = earliest.min(since_s);
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(_, (ranks, _))| ranks[0]);
+    let left_out = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    let positions = rows.into_iter().map(|(row, (ranks, since_s))| Position {
+        ranks: number_list(ranks),
+        stands: row.stands,
+        since_s,
+        lasted: lasted(unfinished, since_s),
+        waits_for: row.waits,
+        process: row.process,
+    });
+    (positions.collect(), left_out)
+}
+
+/// The table: ranks that stand alike share a row.
+pub(in crate::present) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
+    let (rows, left_out) = positions(unfinished, MOST_ROWS);
+    let mut table = Table::default();
+    table.left("rank", rows.iter().map(|row| row.ranks.clone()));
+    table.left("stands", rows.iter().map(|row| row.stands.clone()));
+    table.right("since", rows.iter().map(|row| seconds(row.since_s)));
+    table.right("for", rows.iter().map(|row| row.lasted.clone()));
+    table.left("waits for", rows.iter().map(|row| row.waits_for.clone()));
+    if rows.iter().any(|row| !row.process.is_empty()) {
+        table.left("process", rows.iter().map(|row| row.process.to_owned()));
+    }
+    let mut lines = table.lines();
+    if left_out > 0 {
+        lines.push(format!("{} (--json lists all)", plural(left_out, "more position")));
+    }
+    lines
+}
+
+fn lasted(unfinished: &Unfinished, since_s: f64) -> String {
+    let lasted = seconds((unfinished.until_s - since_s).max(0.0));
+    if unfinished.at_least { format!(">= {lasted}") } else { lasted }
+}
+
+/// Last calls of the ranks that matter most: ends of chains, circles, then the lowest.
+pub(in crate::present) fn last_call_lines(unfinished: &Unfinished) -> Vec<String> {
+    let causes = unfinished.causes.iter().map(|cause| cause.rank);
+    let circles = unfinished.deadlocks.iter().flat_map(|deadlock| deadlock.ranks.iter().copied());
+    let all = unfinished.ranks.iter().map(|rank| rank.rank);
+    let mut shown: Vec<u32> = Vec::new();
+    for rank in causes.chain(circles).chain(all) {
+        if shown.len() < MOST_LAST && !shown.contains(&rank) {
+            shown.push(rank);
+        }
+    }
+    shown.sort_unstable();
+    let ranks = shown.into_iter().filter_map(|rank| unfinished.rank(rank));
+    let lines = ranks.filter_map(|rank| {
+        let calls = &rank.position()?.last_calls;
+        // Equal ones in a row are one, with the time of the last.
+        let mut merged: Vec<(String, usize, f64)> = Vec::new();
+        for call in calls {
+            let text = call_text(call);
+            match merged.last_mut().filter(|(other, ..)| *other == text) {
+                Some((_, times, at_s)) => (*times, *at_s) = (*times + 1, call.begin_s),
+                None => merged.push((text, 1, call.begin_s)),
+            }
+        }
+        let calls: Vec<String> = merged
+            .into_iter()
+            .map(|(text, times, at_s)| match times {
+                1 => format!("{text} ({})", seconds(at_s)),
+                _ => format!("{text} x{times} ({})", seconds(at_s)),
+            })
+            .collect();
+        Some(format!("rank {}: {}", rank.rank, calls.join(", ")))
+    });
+    lines.filter(|line| !line.ends_with(": ")).collect()
+}

@@ -1,0 +1,158 @@
+//! Who waits for whom, in sentences.
+
+use super::words::{call_text, missing_text, process_word};
+use crate::metrics::{
+    Cause, CauseKind, OpenCollective, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
+};
+use crate::plain_text::printable;
+use crate::present::context::{number_list, plural};
+use crate::present::quantity::seconds;
+use crate::trace::ProcessState;
+
+/// Ranks of a circle that are named.
+const MOST_IN_CIRCLE: usize = 6;
+/// Collective operations, and ends of chains, that get a sentence.
+const MOST_SENTENCES: usize = 3;
+
+/// Deadlocks, collective operations without all their members, and where the chains end.
+pub(in crate::present) fn sentences(unfinished: &Unfinished) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for deadlock in unfinished.deadlocks.iter().take(MOST_SENTENCES) {
+        let what = match deadlock.certain {
+            true => "Deadlock",
+            false => "Circular wait (a rank of it polls or has more threads, which may end it)",
+        };
+        let ranks = &deadlock.ranks;
+        let named = ranks.iter().zip(ranks.iter().cycle().skip(1)).take(MOST_IN_CIRCLE);
+        let mut parts: Vec<String> = named
+            .map(|(rank, next)| {
+                let call = unfinished.rank(*rank).and_then(UnfinishedRank::position);
+                let call = call.and_then(ThreadPosition::inside).map_or("?".into(), call_text);
+                format!("rank {rank} in {call} waits for {next}")
+            })
+            .collect();
+        if ranks.len() > MOST_IN_CIRCLE {
+            parts.push(format!("and so on over {}", plural(ranks.len(), "rank")));
+        }
+        sentences.push(format!("{what}: {}.", parts.join("; ")));
+    }
+    let lacking = |open: &&OpenCollective| !open.missing.0.is_empty() || open.missing_unknown > 0;
+    for open in unfinished.awaited_collectives().filter(lacking).take(MOST_SENTENCES) {
+        sentences.push(collective_sentence(open));
+    }
+    let few = unfinished.causes.iter().take(MOST_SENTENCES);
+    sentences.extend(few.map(|cause| cause_sentence(cause, unfinished)));
+    sentences
+}
+
+fn collective_sentence(open: &OpenCollective) -> String {
+    let which = match open.number {
+        Some(number) => {
+            format!("{} (collective #{number} of {})", open.function, printable(&open.communicator))
+        }
+        None => format!("{} on {}", open.function, printable(&open.communicator)),
+    };
+    let inside = format!(
+        "{} inside ({}), missing: {}",
+        plural(open.inside.0.len(), "rank"),
+        number_list(open.inside.0.iter().copied()),
+        missing_text(open)
+    );
+    match open.mismatched {
+        true => format!("{which}: {inside}; its members called different functions."),
+        false => format!("{which}: {inside}."),
+    }
+}
+
+fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
+    let waits = waits(unfinished, cause.waiting.0.len());
+    let who = match &cause.waiting.0[..] {
+        [one] => format!("Rank {one} {waits}"),
+        ranks => format!("Ranks {} {waits}", number_list(ranks.iter().copied())),
+    };
+    let rank = unfinished.rank(cause.rank);
+    // Of a rank that is outside MPI in its first thread that one tells, whatever other threads wait for.
+    let first = rank.filter(|_| cause.kind == CauseKind::OutsideMpi);
+    let first = first.and_then(|rank| rank.threads.iter().find(|thread| thread.thread == 0));
+    let position = first.or_else(|| rank.and_then(UnfinishedRank::position));
+    let last = position.and_then(|position| position.last_calls.last());
+    let after = last.map_or_else(
+        || "before any call".into(),
+        |last| {
+            let at_s = last.end_s.unwrap_or(last.begin_s);
+            format!("after {} at {}", call_text(last), seconds(at_s))
+        },
+    );
+    let inside = position.and_then(ThreadPosition::inside);
+    let which = match cause.kind {
+        CauseKind::Finalized => "which has returned from MPI_Finalize".into(),
+        CauseKind::WithoutFile => "which left no readable file".into(),
+        CauseKind::NotRecorded => "of which the record ends earlier".into(),
+        CauseKind::Died => match inside {
+            Some(call) => format!("whose process died inside {}", call_text(call)),
+            None => format!("whose process died outside MPI, {after}"),
+        },
+        CauseKind::OutsideMpi if rank.is_some_and(|rank| rank.waits_in_other_thread()) => {
+            format!("whose first thread is outside MPI, {after}, while another waits")
+        }
+        CauseKind::OutsideMpi => {
+            let process = rank.map_or(ProcessState::Unknown, |rank| rank.process);
+            match process {
+                ProcessState::Runs('R') => {
+                    format!("which computes outside MPI (its process is on a core), {after}")
+                }
+                ProcessState::Runs(_) => format!(
+                    "which is outside MPI (its process is {}), {after}",
+                    process_word(process)
+                ),
+                _ => format!(
+                    "which was outside MPI, {after}: it died there, or computed until the run ended"
+                ),
+            }
+        }
+        CauseKind::Aborts => "which called MPI_Abort".into(),
+        CauseKind::InsideCall => match (inside, position.and_then(|p| p.waits_for.as_ref())) {
+            (Some(call), Some(WaitsFor::Nobody)) => format!(
+                "which is inside {} since {}, with all that it needs",
+                call_text(call),
+                seconds(call.begin_s)
+            ),
+            (Some(call), _) => format!(
+                "which is inside {} since {}; whom that waits for is not recorded",
+                call_text(call),
+                seconds(call.begin_s)
+            ),
+            (None, _) => "which is inside a call".into(),
+        },
+    };
+    format!("{who} for rank {}, {which}.", cause.rank)
+}
+
+/// For the verdict: the gravest in few words.
+pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
+    if let Some(deadlock) = unfinished.deadlocks.first() {
+        let mut ranks = deadlock.ranks.clone();
+        ranks.sort_unstable();
+        let what = if deadlock.certain { "Deadlock" } else { "Circular wait" };
+        return Some(match ranks.len() {
+            1 => format!("{what}: rank {} {} for itself.", ranks[0], waits(unfinished, 1)),
+            _ => {
+                let waits = waits(unfinished, ranks.len());
+                format!("{what}: ranks {} {waits} for each other.", number_list(ranks))
+            }
+        });
+    }
+    let cause = unfinished.causes.first()?;
+    let who = plural(cause.waiting.0.len(), "rank");
+    let waits = waits(unfinished, cause.waiting.0.len());
+    Some(format!("{who} {waits} for rank {}.", cause.rank))
+}
+
+/// The verb: of a job that is over it says what was.
+fn waits(unfinished: &Unfinished, ranks: usize) -> &'static str {
+    match (unfinished.running, ranks) {
+        (false, _) => "waited",
+        (true, 1) => "waits",
+        (true, _) => "wait",
+    }
+}
