@@ -46,6 +46,14 @@ pub struct Event {
     pub continuations: usize,
 }
 
+impl Event {
+    /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.
+    #[inline]
+    pub fn is_call(&self) -> bool {
+        self.function >= FIRST_FUNCTION
+    }
+}
+
 /// The receiving half of a call that sends and receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Half {

@@ -17,12 +17,13 @@ use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
 use crate::timeline::{GlobalTimeline, LastSign};
 use crate::trace::{ProcessState, RankTrace, Run};
 
+use crate::timeline::calls::Reading;
 pub(super) use gathering::Gathering;
 use graph::Node;
 use needs::Needs;
 pub use needs::{Need, WaitsFor, Whom};
 pub use position::{Arguments, CallRecord, Partner};
-use position::{Reading, Tail};
+use position::{Standpoint, Tail};
 
 /// Ascending ranks of MPI_COMM_WORLD.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -194,34 +195,32 @@ impl Unfinished {
             return None;
         }
         let LastSign { at_s: until_s, at_least, running } = timeline.last_sign?;
-        let readings = || {
-            run.ranks
-                .iter()
-                .zip(&timeline.ranks)
-                .enumerate()
-                .map(|(index, (trace, time))| Reading { index, trace, time, communicators })
+        let standpoints = || {
+            run.ranks.iter().zip(&timeline.ranks).enumerate().map(|(position, (trace, time))| {
+                Standpoint { reading: Reading::new(position, trace, communicators), time }
+            })
         };
-        let tails: Vec<(Reading, Vec<Tail>)> = readings()
-            .filter(|reading| unfinished(&reading.trace))
-            .map(|reading| {
-                let file = &reading.trace.file;
-                (reading, file.threads.iter().map(|t| Tail::read(file, t)).collect())
+        let tails: Vec<(Standpoint, Vec<Tail>)> = standpoints()
+            .filter(|at| unfinished(&at.reading.trace))
+            .map(|at| {
+                let file = &at.reading.trace.file;
+                (at, file.threads.iter().map(|t| Tail::read(file, t)).collect())
             })
             .collect();
         let mut needs = Needs::new(run, gathering, &tails);
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()
-            .map(|(reading, tails)| UnfinishedRank {
-                rank: reading.trace.rank,
-                process: reading.trace.process,
-                known: position::is_known(reading.trace, reading.time),
-                last_stamp_s: reading.time.clock.seconds(last_stamp(reading)),
+            .map(|(at, tails)| UnfinishedRank {
+                rank: at.reading.trace.rank,
+                process: at.reading.trace.process,
+                known: position::is_known(at.reading.trace, at.time),
+                last_stamp_s: at.time.clock.seconds(last_stamp(at)),
                 threads: tails
                     .iter()
                     .map(|tail| ThreadPosition {
                         thread: tail.thread,
-                        last_calls: tail.calls.iter().map(|event| reading.record(event)).collect(),
-                        waits_for: tail.inside().map(|event| needs.of(reading, event)),
+                        last_calls: tail.calls.iter().map(|event| at.record(event)).collect(),
+                        waits_for: tail.inside().map(|event| needs.of(at, event)),
                     })
                     .collect(),
                 stuck: false,
@@ -259,9 +258,9 @@ impl Unfinished {
 }
 
 /// Counter of a rank's last stamp; its begin where it has none.
-fn last_stamp(reading: &Reading) -> u64 {
-    let last = reading.trace.threads.iter().filter_map(|thread| thread.last_ticks).max();
-    last.map_or(reading.time.begin_ticks, |last| last.max(reading.time.begin_ticks))
+fn last_stamp(at: &Standpoint) -> u64 {
+    let last = at.reading.trace.threads.iter().filter_map(|thread| thread.last_ticks).max();
+    last.map_or(at.time.begin_ticks, |last| last.max(at.time.begin_ticks))
 }
 
 /// Ranks of the world among the members of a communicator, ascending, and how many members are not known

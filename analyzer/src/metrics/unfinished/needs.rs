@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_format::meaning::Class;
+use trace_format::meaning::{Class, Meaning, Synchronises};
 use trace_format::reader::Event;
 
+use crate::timeline::calls::{Call, Reading};
 use crate::timeline::matching::{ActiveOperation, ActiveWork};
 use crate::trace::{ProcessState, RankTrace, Run};
 
 use super::gathering::Gathering;
-use super::position::{Partner, Reading, Tail};
+use super::position::{Partner, Standpoint, Tail};
 use super::{OpenCollective, Ranks, members};
 
 /// Who has to act.
@@ -60,30 +61,6 @@ pub enum WaitsFor {
     Aborts,
 }
 
-/// Calls beside the collective operations that return only when all members have come.
-const SYNCHRONISING: [&str; 20] = [
-    "MPI_Comm_dup",
-    "MPI_Comm_dup_with_info",
-    "MPI_Comm_split",
-    "MPI_Comm_split_type",
-    "MPI_Comm_create",
-    "MPI_Comm_free",
-    "MPI_Comm_disconnect",
-    "MPI_Cart_create",
-    "MPI_Cart_sub",
-    "MPI_Graph_create",
-    "MPI_Dist_graph_create",
-    "MPI_Dist_graph_create_adjacent",
-    "MPI_Intercomm_merge",
-    "MPI_Win_create",
-    "MPI_Win_allocate",
-    "MPI_Win_allocate_shared",
-    "MPI_Win_create_dynamic",
-    "MPI_File_open",
-    "MPI_Comm_spawn",
-    "MPI_Comm_spawn_multiple",
-];
-
 /// Function and communicator of a synchronising call.
 type Synchronising = (&'static str, u32);
 
@@ -103,7 +80,7 @@ pub(super) struct Needs<'a> {
 }
 
 impl<'a> Needs<'a> {
-    pub fn new(run: &'a Run, gathering: Gathering, tails: &[(Reading, Vec<Tail>)]) -> Self {
+    pub fn new(run: &'a Run, gathering: Gathering, tails: &[(Standpoint, Vec<Tail>)]) -> Self {
         let mut needs = Self {
             run,
             gathering,
@@ -113,17 +90,17 @@ impl<'a> Needs<'a> {
             finalize: None,
         };
         let mut open: BTreeSet<Synchronising> = BTreeSet::new();
-        for (reading, tails) in tails {
+        for (at, tails) in tails {
             let inside = tails.iter().filter_map(Tail::inside);
             for event in inside {
-                if reading.trace.process != ProcessState::Gone {
-                    needs.inside.insert(reading.trace.rank);
+                if at.reading.trace.process != ProcessState::Gone {
+                    needs.inside.insert(at.reading.trace.rank);
                 }
-                open.extend(synchronising(reading, event));
+                open.extend(at.call(event).as_ref().and_then(synchronising));
             }
         }
-        if let Some((reading, _)) = tails.first().filter(|_| !open.is_empty()) {
-            needs.count_synchronising(reading, &open);
+        if let Some((at, _)) = tails.first().filter(|_| !open.is_empty()) {
+            needs.count_synchronising(at, &open);
         }
         needs
     }
@@ -134,33 +111,30 @@ impl<'a> Needs<'a> {
     }
 
     /// What a call waits for that has not returned.
-    pub fn of(&mut self, reading: &Reading, event: &Event) -> WaitsFor {
-        let name = reading.name(event);
-        let rank = reading.trace.rank;
-        if name == "MPI_Abort" {
-            return WaitsFor::Aborts;
+    pub fn of(&mut self, at: &Standpoint, event: &Event) -> WaitsFor {
+        let rank = at.reading.trace.rank;
+        let Some(call) = at.call(event) else { return WaitsFor::Unknown };
+        match call.meaning.name.as_str() {
+            "MPI_Abort" => return WaitsFor::Aborts,
+            "MPI_Finalize" => return self.finalize(),
+            _ if at.reading.constants.is_none() => return WaitsFor::Unknown,
+            _ => {}
         }
-        if name == "MPI_Finalize" {
-            return self.finalize();
-        }
-        if reading.constants().is_none() {
-            return WaitsFor::Unknown;
-        }
-        match reading.class(event) {
+        match call.meaning.class {
             Class::Collective => match self.gathering.calls.get(&(rank, event.begin)) {
                 Some(number) => self.missing(*number),
                 None => WaitsFor::Unknown,
             },
-            Class::Probe => self.probe(reading, event),
+            Class::Probe => self.probe(at, &call),
             Class::PointToPoint => {
                 let begun = |o: &&ActiveOperation| {
                     o.request.is_none() && o.begin_ticks == Some(event.begin)
                 };
-                self.operations(reading, self.active(rank).filter(begun).copied().collect(), false)
+                self.operations(at, self.active(rank).filter(begun).copied().collect(), false)
             }
-            Class::Completion => self.completion(reading, event, name),
-            _ => match synchronising(reading, event) {
-                Some(call) => self.synchronising(reading, call),
+            Class::Completion => self.completion(at, &call),
+            _ => match synchronising(&call) {
+                Some(call) => self.synchronising(at, call),
                 None => WaitsFor::Unknown,
             },
         }
@@ -170,22 +144,16 @@ impl<'a> Needs<'a> {
         self.gathering.active.get(&rank).into_iter().flatten()
     }
 
-    fn completion(&self, reading: &Reading, event: &Event, name: &str) -> WaitsFor {
-        let rank = reading.trace.rank;
-        let mut handles: Vec<u32> =
-            reading.trace.file.requests(event).map(|state| state.request).collect();
-        if event.request != 0 {
-            handles.push(event.request);
-        }
+    fn completion(&self, at: &Standpoint, call: &Call) -> WaitsFor {
+        let rank = at.reading.trace.rank;
+        let mut handles: Vec<u32> = call.requests().map(|state| state.request).collect();
+        handles.extend(call.request());
         handles.retain(|handle| *handle != 0);
-        let any = matches!(
-            name,
-            "MPI_Waitany" | "MPI_Waitsome" | "MPI_Testany" | "MPI_Testsome" | "MPI_Testall"
-        );
+        let any = call.meaning.completes_any;
         if handles.is_empty() {
             // Which requests is not recorded before the call: any active one may be among them.
             return match any {
-                true => self.operations(reading, self.active(rank).copied().collect(), true),
+                true => self.operations(at, self.active(rank).copied().collect(), true),
                 false => WaitsFor::Unknown,
             };
         }
@@ -200,23 +168,18 @@ impl<'a> Needs<'a> {
         }
         match operations.is_empty() {
             true => WaitsFor::Unknown,
-            false => self.operations(reading, operations, any),
+            false => self.operations(at, operations, any),
         }
     }
 
-    fn operations(
-        &self,
-        reading: &Reading,
-        operations: Vec<ActiveOperation>,
-        any: bool,
-    ) -> WaitsFor {
+    fn operations(&self, at: &Standpoint, operations: Vec<ActiveOperation>, any: bool) -> WaitsFor {
         if operations.is_empty() {
             return WaitsFor::Unknown;
         }
         let mut needs: BTreeMap<Need, u64> = BTreeMap::new();
         let mut unknown = false;
         for operation in operations {
-            match self.operation(reading, &operation) {
+            match self.operation(at, &operation) {
                 Ok(Some(need)) => *needs.entry(need).or_default() += 1,
                 Ok(None) if any => return WaitsFor::Nobody,
                 Ok(None) => {}
@@ -234,8 +197,8 @@ impl<'a> Needs<'a> {
     }
 
     /// What an operation needs, if anything; an error when that is not known.
-    fn operation(&self, reading: &Reading, o: &ActiveOperation) -> Result<Option<Need>, ()> {
-        let label = |communicator| reading.communicators.label(communicator);
+    fn operation(&self, at: &Standpoint, o: &ActiveOperation) -> Result<Option<Need>, ()> {
+        let label = |communicator| at.reading.communicators.label(communicator);
         let need = |whom, operation, tag, communicator, begun| {
             let communicator = label(communicator);
             Some(Need { whom, operation, tag, communicator, begun, count: 1 })
@@ -249,7 +212,7 @@ impl<'a> Needs<'a> {
             ActiveWork::Receive { from: Some(from), tag, communicator, met } => {
                 // A send that is complete on its side is on its way; one that is not needs its rank
                 // to call MPI.
-                let rank = reading.trace.rank;
+                let rank = at.reading.trace.rank;
                 let sends = self.active(from).any(|other| {
                     matches!(other.work, ActiveWork::Send { to, communicator: on, met: true, .. }
                         if to == rank && on == communicator)
@@ -291,23 +254,23 @@ impl<'a> Needs<'a> {
         }
     }
 
-    fn probe(&self, reading: &Reading, event: &Event) -> WaitsFor {
-        let (Some(constants), Some(communicator)) =
-            (reading.constants(), reading.communicator(event))
+    fn probe(&self, at: &Standpoint, call: &Call) -> WaitsFor {
+        let (Some(peer), Some(tag), Some(standing)) =
+            (call.peer(), call.tag(), call.communicator())
         else {
             return WaitsFor::Unknown;
         };
-        let whom = match reading.partner(event, event.peer, constants) {
+        let whom = match at.partner(call, peer) {
             Partner::Rank(rank) => Whom::Rank(rank),
-            Partner::Any => Whom::AnyOf(communicator),
+            Partner::Any => Whom::AnyOf(standing.communicator),
             Partner::Nobody => return WaitsFor::Nobody,
             Partner::Unknown => return WaitsFor::Unknown,
         };
         let need = Need {
             whom,
             operation: "probe",
-            tag: Some(event.tag).filter(|tag| *tag != constants.any_tag),
-            communicator: reading.communicators.label(communicator),
+            tag: tag.known(),
+            communicator: at.reading.communicators.label(standing.communicator),
             begun: false,
             count: 1,
         };
@@ -354,20 +317,23 @@ impl<'a> Needs<'a> {
     }
 
     /// Counts the synchronising calls of all ranks, where some rank is inside one.
-    fn count_synchronising(&mut self, any: &Reading, open: &BTreeSet<Synchronising>) {
-        for (index, trace) in self.run.ranks.iter().enumerate() {
-            let reading = Reading { index, trace, ..*any };
+    fn count_synchronising(&mut self, any: &Standpoint, open: &BTreeSet<Synchronising>) {
+        let communicators = any.reading.communicators;
+        for (position, trace) in self.run.ranks.iter().enumerate() {
+            let reading = Reading::new(position, trace, communicators);
             for event in trace.file.threads.iter().flat_map(|thread| trace.file.events(thread)) {
-                if let Some(call) = synchronising(&reading, &event).filter(|c| open.contains(c)) {
+                let call = reading.call(&event);
+                let call = call.as_ref().and_then(synchronising);
+                if let Some(call) = call.filter(|call| open.contains(call)) {
                     *self.made.entry((call, trace.rank)).or_default() += 1;
                 }
             }
         }
     }
 
-    fn synchronising(&mut self, reading: &Reading, call: Synchronising) -> WaitsFor {
-        let made = self.made.get(&(call, reading.trace.rank)).copied().unwrap_or(0);
-        let Some(entry) = reading.communicators.get(call.1) else { return WaitsFor::Unknown };
+    fn synchronising(&mut self, at: &Standpoint, call: Synchronising) -> WaitsFor {
+        let made = self.made.get(&(call, at.reading.trace.rank)).copied().unwrap_or(0);
+        let Some(entry) = at.reading.communicators.get(call.1) else { return WaitsFor::Unknown };
         let folds = |trace: &RankTrace| trace.file.threads.iter().any(|t| t.totals.is_some());
         if self.run.ranks.iter().any(folds) {
             // Calls that are not kept one by one cannot be counted by communicator.
@@ -387,18 +353,18 @@ impl<'a> Needs<'a> {
                 _ => inside.push(rank),
             }
         }
-        let number = self.push(call.0, reading.communicators.label(call.1), inside, missing);
+        let number = self.push(call.0, at.reading.communicators.label(call.1), inside, missing);
         self.synchronising.insert((call, made), number);
         self.missing(number)
     }
 }
 
-/// A call that waits for all members of its communicator, if it is one.
-fn synchronising(reading: &Reading, event: &Event) -> Option<Synchronising> {
-    if event.communicator == 0 || event.polls.is_some() {
+/// A call beside the collective operations that waits for all members of its communicator, if it is one.
+fn synchronising(call: &Call) -> Option<Synchronising> {
+    let Meaning { name, class, synchronises, .. } = call.meaning;
+    let waits = *synchronises == Synchronises::All && *class != Class::Collective;
+    if !waits || call.event.polls.is_some() {
         return None;
     }
-    let name = reading.name(event);
-    let name = SYNCHRONISING.iter().find(|other| **other == name)?;
-    Some((name, reading.communicator(event)?))
+    Some((name.as_str(), call.communicator()?.communicator))
 }

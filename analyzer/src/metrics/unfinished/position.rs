@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-use trace_format::layout::{FIRST_FUNCTION, REGION_BEGIN, REGION_END, TOOL};
-use trace_format::meaning::{Class, Meaning};
+use trace_format::meaning::Class;
 use trace_format::reader::{Event, RankFile, Thread};
 
-use crate::timeline::communicators::{CommunicatorTable, Peer};
-use crate::timeline::mpi_constants::MpiConstants;
+use crate::timeline::calls::{Call, Named, Reading, Tag};
+use crate::timeline::communicators::Peer;
 use crate::timeline::{Ending, RankTime};
 use crate::trace::RankTrace;
 
@@ -26,7 +25,7 @@ impl Tail {
     pub fn read(file: &RankFile, thread: &Thread) -> Self {
         let mut calls = VecDeque::with_capacity(LAST_CALLS + 1);
         for event in file.events(thread) {
-            if matches!(event.function, TOOL | REGION_BEGIN | REGION_END) {
+            if !event.is_call() {
                 continue;
             }
             calls.push_back(event);
@@ -68,7 +67,7 @@ pub enum Partner {
 /// What a call's record says about its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
-    /// Destination, source or root.
+    /// Destination, source, root or target.
     pub peer: Option<Partner>,
     /// Source of a call that sends and receives.
     pub source: Option<Partner>,
@@ -97,120 +96,76 @@ pub struct CallRecord {
     pub arguments: Arguments,
 }
 
-/// What is needed to give events of a rank their meaning.
+/// What is needed to say where a rank stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading<'a> {
-    /// Position of the rank in the run.
-    pub index: usize,
-    pub trace: &'a RankTrace,
+pub(super) struct Standpoint<'a> {
+    /// What is needed to read its events.
+    pub reading: Reading<'a>,
     pub time: &'a RankTime,
-    pub communicators: &'a CommunicatorTable,
 }
 
-/// Calls with a root.
-const ROOTED: [&str; 6] =
-    ["MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv", "MPI_Reduce"];
-
-impl<'a> Reading<'a> {
-    pub fn name(&self, event: &Event) -> &'a str {
-        self.trace.file.function_name(event.function).unwrap_or("unknown")
-    }
-
-    pub fn class(&self, event: &Event) -> Class {
-        match event.function < FIRST_FUNCTION {
-            true => Class::Other,
-            false => Meaning::of(self.name(event)).class,
-        }
+impl<'a> Standpoint<'a> {
+    /// An event as a call; markers are none.
+    pub fn call<'e>(&'e self, event: &'e Event) -> Option<Call<'e>> {
+        self.reading.call(event)
     }
 
     pub fn record(&self, event: &Event) -> CallRecord {
         let seconds = |ticks| self.time.clock.seconds(ticks);
+        let call = self.call(event);
         CallRecord {
-            function: self.name(event).to_owned(),
+            function: call.as_ref().map_or("unknown", Call::function).to_owned(),
             begin_s: seconds(event.begin),
             end_s: event.end.map(seconds),
             polls: event.polls.map(|(count, _)| count),
-            arguments: self.arguments(event),
+            arguments: call.map(|call| self.arguments(&call)).unwrap_or_default(),
         }
     }
 
-    pub fn constants(&self) -> Option<MpiConstants> {
-        let level = self.trace.file.fixed.level;
-        MpiConstants::of_family(&self.trace.file.header.mpi_family).filter(|_| level > 0)
-    }
-
-    /// Position of a call's communicator in the table.
-    pub fn communicator(&self, event: &Event) -> Option<u32> {
-        let standing = self.communicators.resolve(self.index, event.communicator, event.begin);
-        standing.map(|standing| standing.communicator)
-    }
-
-    pub fn partner(&self, event: &Event, peer: i32, constants: MpiConstants) -> Partner {
-        if peer == constants.proc_null {
-            return Partner::Nobody;
-        }
-        if peer == constants.any_source {
-            return Partner::Any;
-        }
-        let standing = self.communicators.resolve(self.index, event.communicator, event.begin);
-        match standing.map(|standing| self.communicators.peer(standing, peer)) {
-            Some(Peer::World(rank)) => Partner::Rank(rank),
-            _ => Partner::Unknown,
+    /// Whom a call names.
+    pub fn partner(&self, call: &Call, named: Named) -> Partner {
+        match named {
+            Named::ProcNull => Partner::Nobody,
+            Named::AnySource => Partner::Any,
+            Named::Root => Partner::Unknown,
+            Named::Rank(rank) => match call.partner_of(rank) {
+                Some(Peer::World(rank)) => Partner::Rank(rank),
+                _ => Partner::Unknown,
+            },
         }
     }
 
-    fn arguments(&self, event: &Event) -> Arguments {
+    fn arguments(&self, call: &Call) -> Arguments {
         let mut arguments = Arguments::default();
-        let Some(constants) = self.constants() else { return arguments };
-        let (name, class) = (self.name(event), self.class(event));
-        let on_communicator = match class {
-            Class::PointToPoint => has_peer(name),
-            Class::Probe | Class::Collective | Class::Communicators => true,
-            _ => false,
+        let fields = &call.meaning.fields;
+        let label = |call: &Call| {
+            let standing = call.communicator()?;
+            Some(self.reading.communicators.label(standing.communicator))
         };
-        if on_communicator && event.communicator != 0 {
-            let label = self.communicator(event).map(|c| self.communicators.label(c));
-            arguments.communicator = label;
-        }
-        match class {
-            Class::PointToPoint | Class::Probe if on_communicator => {
-                // A status of a probe or receive that was cancelled may hold anything.
-                arguments.peer = Some(self.partner(event, event.peer, constants));
-                arguments.tag = Some(event.tag).filter(|tag| *tag != constants.any_tag);
-                if let Some(half) = event.receive {
-                    arguments.source = Some(self.partner(event, half.peer, constants));
-                }
+        match call.meaning.class {
+            // What a receive by a message's handle says of its partner, it says when it has returned.
+            Class::PointToPoint | Class::Probe if fields.communicator => {
+                arguments.communicator = label(call);
+                arguments.peer = call.peer().map(|peer| self.partner(call, peer));
+                arguments.tag = call.tag().and_then(Tag::known);
+                arguments.source = call.receive().map(|half| self.partner(call, half.peer));
             }
-            Class::Collective if ROOTED.contains(&blocking(name).as_str()) => {
-                arguments.peer = Some(self.partner(event, event.peer, constants));
-                arguments.root = true;
+            Class::Collective => {
+                arguments.communicator = label(call);
+                arguments.peer = call.peer().map(|peer| self.partner(call, peer));
+                arguments.root = arguments.peer.is_some();
+            }
+            Class::Communicators => arguments.communicator = label(call),
+            // A window, or a file, is known by its communicator; an access has a target there.
+            Class::OneSided | Class::Io => {
+                arguments.communicator = label(call);
+                arguments.peer = call.peer().map(|peer| self.partner(call, peer));
             }
             Class::Completion => {
-                let requests = self.trace.file.requests(event).count();
-                arguments.requests = Some(requests).filter(|count| *count > 0);
+                arguments.requests = Some(call.requests().count()).filter(|count| *count > 0);
             }
             _ => {}
         }
         arguments
-    }
-}
-
-/// Whether a point-to-point call names a partner itself.
-fn has_peer(name: &str) -> bool {
-    let without = ["MPI_Start", "MPI_Startall", "MPI_Cancel", "MPI_Mrecv", "MPI_Imrecv"];
-    let partitioned = ["MPI_Pready", "MPI_Parrived"].iter().any(|prefix| name.starts_with(prefix));
-    !without.contains(&name) && !partitioned
-}
-
-/// `MPI_Ibcast` and `MPI_Bcast_init` give `MPI_Bcast`.
-fn blocking(name: &str) -> String {
-    let stem = name.strip_suffix("_init").unwrap_or(name);
-    match stem.strip_prefix("MPI_I") {
-        Some(rest) => {
-            let mut letters = rest.chars();
-            let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-            format!("MPI_{first}{}", letters.as_str())
-        }
-        None => stem.to_owned(),
     }
 }
