@@ -9,7 +9,7 @@ mod build_compute;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::Meaning;
 use trace_format::meaning::plan::Plan;
 use trace_format::procedures::{Parameter, Procedure, all};

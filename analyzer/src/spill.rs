@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use trace_format::layout::{Plain, bytes_of, read_plain};
+use trace_format::plain::{Plain, bytes_of, read_plain};
 
 /// Records that are held and sorted in memory at a time.
 const RUN_RECORDS: usize = 1 << 18;

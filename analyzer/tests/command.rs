@@ -12,7 +12,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use gammachi_analyzer::trace::run_json::{RunJson, RunState};
-use trace_format::layout::{FixedHeader, MAGIC, bytes_of, read_plain};
+use trace_format::layout::{FixedHeader, MAGIC};
+use trace_format::plain::{bytes_of, read_plain};
 use trace_format::run_id::{COMMAND_BYTES, RUN_ID_BYTES, of_command};
 
 /// A folder of its own for each test, removed at the end.

@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use trace_format::header::COMMUNICATOR_WORLD;
 use trace_format::header::{Communicator, Definition, Module, ObjectKind};
-use trace_format::layout::COMMUNICATOR_WORLD;
 
 #[allow(dead_code)] // Unit tests need more of it.
 #[path = "../src/synthetic_trace.rs"]

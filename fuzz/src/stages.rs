@@ -8,7 +8,7 @@ use gammachi_analyzer::present::Report;
 use gammachi_analyzer::present::report::{json, screen};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
-use trace_format::layout::rank_file_path;
+use trace_format::files::rank_file_path;
 
 /// Ranks of a made-up run.
 pub const RANKS: u32 = 2;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use trace_format::header::Definition;
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 use crate::abi;
 use crate::clock_exchange::{Exchanger, Measured};

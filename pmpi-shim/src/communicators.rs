@@ -11,8 +11,8 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use trace_format::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 use trace_format::header::{Communicator, Definition, ObjectKind};
-use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 
 use crate::abi;
 use crate::counter;

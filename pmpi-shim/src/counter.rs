@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
+use trace_format::counter_kind::CounterKind;
 use trace_format::header::{ClockAnchor, SystemClock};
-use trace_format::layout::CounterKind;
 
 use crate::settings::TestClock;
 use crate::thread_block::{ThreadBlock, thread_block};

@@ -16,7 +16,8 @@ use trace_format::counters::{
     self, CounterEvent, CounterRequest, FLOPS, MOST_COUNTERS, SCALED, UNREADABLE,
 };
 use trace_format::header::{Counter, CounterReading, Definition, Phase};
-use trace_format::layout::{CounterSlot, REGION_BEGIN, TOOL, ToolReason};
+use trace_format::layout::{REGION_BEGIN, TOOL};
+use trace_format::markers::{CounterSlot, ToolReason};
 
 use crate::counter;
 use crate::file_space::move_up;

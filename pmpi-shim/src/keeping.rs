@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use trace_format::header::{Keeping, KeepingPolicy};
-use trace_format::layout::{CHUNK_HEADER_BYTES, ChunkHeader, read_plain};
+use trace_format::layout::{CHUNK_HEADER_BYTES, ChunkHeader};
+use trace_format::plain::read_plain;
 
 use crate::totals::ThreadTotals;
 use crate::trace_file;

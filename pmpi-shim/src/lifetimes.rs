@@ -6,7 +6,8 @@
 use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 
-use trace_format::layout::{Slot, ToolReason};
+use trace_format::layout::Slot;
+use trace_format::markers::ToolReason;
 
 use crate::abi;
 use crate::communicators::{self, Registered};

@@ -8,8 +8,9 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Release};
 
 use trace_format::layout::{
-    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_OPEN, Slot, ToolReason, slot_word,
+    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_OPEN, Slot, slot_word,
 };
+use trace_format::markers::ToolReason;
 
 use crate::abi;
 use crate::attributes::{self, OwnStatuses};

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-use trace_format::layout::COMMUNICATOR_UNKNOWN;
+use trace_format::header::COMMUNICATOR_UNKNOWN;
 use trace_format::totals::PeerClass;
 
 /// Communicators with more members than this are not looked at: their peers are unknown.

@@ -13,7 +13,7 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 use crate::absent;
 use crate::callers;

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use trace_format::layout::{STAGED_EXTENSION, rank_file_path};
+use trace_format::files::{STAGED_EXTENSION, rank_file_path};
 use trace_format::private_directory;
 
 use crate::file_space::may_grow_to;

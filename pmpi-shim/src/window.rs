@@ -14,8 +14,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use trace_format::header::{Definition, Phase};
 use trace_format::layout::{
     CHUNK_GRANULE, CHUNK_HEADER_BYTES, ChunkHeader, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL,
-    ToolReason, bytes_of,
 };
+use trace_format::markers::ToolReason;
+use trace_format::plain::bytes_of;
 
 use crate::counter;
 use crate::keeping::{self, Kept};

@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
-use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL, ToolReason, rank_file_path};
+use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
+use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RankFile};
 
 /// A run's ranks.

@@ -7,7 +7,7 @@ use system_tests::place::{Fresh, repository};
 use system_tests::trace::{RankTrace, Trace};
 use system_tests::{Job, Mpi, skip, under_both, victim};
 use trace_format::header::{ClockAnchor, ClockBound, ClockExchange, Definition, Phase};
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 fn exchanges(rank: &RankTrace) -> Vec<ClockExchange> {
     let definitions = rank.file.definitions.iter();

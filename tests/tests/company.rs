@@ -147,12 +147,12 @@ under_both! {
         assert_eq!(lines.len(), 1, "{output}");
         assert!(lines[0].contains("2 of 3 ranks (1-2)"), "{output}");
         for rank in [1, 2] {
-            let path = out.join("run").join(trace_format::layout::rank_file_path(0, rank));
+            let path = out.join("run").join(trace_format::files::rank_file_path(0, rank));
             let trace = system_tests::trace::RankTrace::open(&path).unwrap();
             assert_eq!(trace.count("MPI_Allreduce"), 10, "{output}");
             assert!(trace.is_finalized());
         }
-        let first = out.join("run").join(trace_format::layout::rank_file_path(0, 0));
+        let first = out.join("run").join(trace_format::files::rank_file_path(0, 0));
         assert!(!first.exists());
     }
 }

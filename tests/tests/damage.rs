@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use system_tests::{Job, Mpi, victim};
+use trace_format::files::rank_file_path;
 use trace_format::layout::{
-    CHUNK_GRANULE, CHUNK_HEADER_BYTES, FIXED_CRC_COVERS, HEADER_BYTES, SLOT_BYTES, rank_file_path,
+    CHUNK_GRANULE, CHUNK_HEADER_BYTES, FIXED_CRC_COVERS, HEADER_BYTES, SLOT_BYTES,
 };
 use trace_format::reader::{Event, RankFile};
 

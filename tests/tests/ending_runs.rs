@@ -11,7 +11,7 @@ use gammachi_analyzer::metrics::{Metrics, Selection};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use system_tests::{Job, Mpi, command, under_both, victim};
-use trace_format::layout::rank_file_path;
+use trace_format::files::rank_file_path;
 
 const RANKS: u32 = 4;
 /// Ways to keep events: each leaves other bytes at the end of a file.

@@ -10,8 +10,8 @@ use system_tests::place::repository;
 use system_tests::trace::Trace;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
-use trace_format::layout::rank_file_path;
 
 const MESSAGES: u64 = 40_000;
 /// Events that are kept of every rank in any case.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use system_tests::job::DEADLINE;
 use system_tests::place::Fresh;
 use system_tests::{Job, Mpi, victim};
-use trace_format::layout::rank_file_path;
+use trace_format::files::rank_file_path;
 use trace_format::reader::RankFile;
 
 const KILLS: u64 = 20;

@@ -1,7 +1,8 @@
 //! MPI_Pcontrol: level 0 pauses recording of the calling thread, other levels go on.
 
 use system_tests::{Job, under_both, victim};
-use trace_format::layout::{TOOL, ToolReason};
+use trace_format::layout::TOOL;
+use trace_format::markers::ToolReason;
 
 under_both! {
     fn what_is_between_is_one_event_of_the_tools(mpi) {

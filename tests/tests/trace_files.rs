@@ -8,7 +8,8 @@ use system_tests::place::Fresh;
 use system_tests::trace::{Named, Trace};
 use system_tests::victim::{Build, built};
 use system_tests::{Job, skip, under_both, victim};
-use trace_format::layout::{ToolReason, rank_file_path};
+use trace_format::files::rank_file_path;
+use trace_format::markers::ToolReason;
 
 /// Skews the counter's rate by 2 · 10⁷: 215 ticks are longer than 32 bits, and two minutes of a counter of 4 GHz
 /// still fit 63.

@@ -1,7 +1,7 @@
 //! Numbers of the functions that a trace can name.
 //!
 //! In: [`crate::procedures`] and [`crate::compute`]. Out: the names in the order that
-//! numbers them from [`crate::layout::FIRST_FUNCTION`] on. What they mean is [`crate::meaning`]'s.
+//! numbers them from [`FIRST_FUNCTION`] on. What they mean is [`crate::meaning`]'s.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 use crate::compute::{self, Group};
 use crate::procedures;
 
+/// Number of the first function that a file's header names.
+pub const FIRST_FUNCTION: u16 = 16;
 /// Name under which work that the program declares is recorded: an event without length.
 pub const DECLARED_WORK: &str = "gammachi_work";
 
@@ -41,7 +43,7 @@ mod tests {
 
     #[test]
     fn numbers_fit_below_the_flags() {
-        let last = usize::from(crate::layout::FIRST_FUNCTION) + names().len();
+        let last = usize::from(FIRST_FUNCTION) + names().len();
         assert!(last <= usize::from(crate::layout::FUNCTION_MASK));
     }
 }

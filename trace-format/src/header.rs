@@ -6,6 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::CounterEvent;
 
+/// Communicator id of a handle that could not be identified.
+pub const COMMUNICATOR_UNKNOWN: u16 = 0;
+/// Communicator id of MPI_COMM_WORLD.
+pub const COMMUNICATOR_WORLD: u16 = 1;
+/// Communicator id of MPI_COMM_SELF.
+pub const COMMUNICATOR_SELF: u16 = 2;
+
 /// The encoded payload of the header area: who recorded, what, where and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileHeader {
@@ -41,7 +48,7 @@ pub struct FileHeader {
     pub affinity: Vec<u32>,
     /// NUMA node of the core that the process ran on when recording began, −1 unknown.
     pub numa_node: i32,
-    /// Names of the functions numbered from [`crate::layout::FIRST_FUNCTION`], one a line.
+    /// Names of the functions numbered from [`crate::functions::FIRST_FUNCTION`], one a line.
     pub function_names: String,
 }
 

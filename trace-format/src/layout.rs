@@ -2,7 +2,12 @@
 //!
 //! In: nothing. Out: constants and plain-data types that writer and reader share.
 
-use std::path::PathBuf;
+pub use crate::counter_kind::CounterKind;
+pub use crate::files::{RANKS_PER_DIRECTORY, STAGED_EXTENSION, rank_file_path};
+pub use crate::functions::FIRST_FUNCTION;
+pub use crate::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
+pub use crate::markers::{CounterSlot, ToolReason};
+pub use crate::plain::{Plain, bytes_of, read_plain};
 
 /// First eight bytes of every rank file.
 pub const MAGIC: [u8; 8] = *b"GAMMACHI";
@@ -22,8 +27,6 @@ pub const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"GCHK");
 pub const CHUNK_HEADER_BYTES: usize = 64;
 /// Bytes of an event slot.
 pub const SLOT_BYTES: usize = 32;
-/// Most ranks that share one subdirectory.
-pub const RANKS_PER_DIRECTORY: u32 = 1000;
 
 /// The fixed part of the header area, bytes 0 to 63.
 #[repr(C)]
@@ -59,34 +62,6 @@ pub struct FixedHeader {
 
 /// Bytes of the fixed header that its own checksum covers.
 pub const FIXED_CRC_COVERS: usize = 36;
-
-/// Counters that event times are read from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum CounterKind {
-    /// x86-64 time-stamp counter, invariant.
-    Tsc = 1,
-    /// AArch64 virtual counter `cntvct_el0`.
-    Cntvct = 2,
-    /// `CLOCK_MONOTONIC_RAW` in nanoseconds.
-    MonotonicRaw = 3,
-}
-
-impl CounterKind {
-    /// The kind that a stored number names, if any.
-    pub fn from_number(number: u8) -> Option<Self> {
-        [Self::Tsc, Self::Cntvct, Self::MonotonicRaw].into_iter().find(|k| *k as u8 == number)
-    }
-
-    /// The counter's usual name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tsc => "rdtsc",
-            Self::Cntvct => "cntvct_el0",
-            Self::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
-        }
-    }
-}
 
 /// Kind of a chunk that holds event slots.
 pub const CHUNK_EVENTS: u16 = 1;
@@ -173,9 +148,6 @@ pub const REGION_END: u16 = 3;
 /// Function number of a slot that carries more of the event before it. The duration field says
 /// which value ([`CONTINUES_DURATION`] …).
 pub const CONTINUATION: u16 = 4;
-/// First function number of the table that the file header names.
-pub const FIRST_FUNCTION: u16 = 16;
-
 /// A continuation whose `begin` field is the event's full duration in ticks; `peer` is the error class
 /// ([`crate::errors`]) of a call that returned an error, else 0.
 pub const CONTINUES_DURATION: u32 = 1;
@@ -208,88 +180,6 @@ pub const CANCELLED: u16 = 2;
 pub const BYTES_ESCAPE: u32 = u32::MAX;
 /// Slots that are free behind every event's own, for continuations that are written after the call.
 pub const RESERVED_SLOTS: usize = 8;
-/// Communicator id of a handle that could not be identified.
-pub const COMMUNICATOR_UNKNOWN: u16 = 0;
-/// Communicator id of MPI_COMM_WORLD.
-pub const COMMUNICATOR_WORLD: u16 = 1;
-/// Communicator id of MPI_COMM_SELF.
-pub const COMMUNICATOR_SELF: u16 = 2;
-
-/// Why the recorder spent time outside a call's stamps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum ToolReason {
-    /// Opening the trace and exchanging clocks after MPI_Init.
-    Start = 1,
-    /// Granting and mapping the next chunk.
-    Window = 2,
-    /// Exchanging clocks and closing the trace before MPI_Finalize.
-    Finish = 3,
-    /// Writing down what a call made: a communicator, a window, a file.
-    Definitions = 4,
-    /// Not recording, as the program asked by MPI_Pcontrol with level 0.
-    Paused = 5,
-    /// Agreeing on, and making, a clock exchange during the run.
-    Clock = 6,
-    /// Reading counters at a region's begin or end; the slot has a reading, [`CounterSlot`].
-    Counters = 7,
-    /// Looking for the function behind an interposed one, at its first call.
-    Entries = 8,
-    /// Of imported runs: the thread neither was in MPI nor computed, by what the other tool says (I/O, fork
-    /// and join, writing its own buffers).
-    NotComputing = 9,
-}
-
-impl ToolReason {
-    /// The reason that a stored number names, if any.
-    pub fn from_number(number: i32) -> Option<Self> {
-        [
-            Self::Start,
-            Self::Window,
-            Self::Finish,
-            Self::Definitions,
-            Self::Paused,
-            Self::Clock,
-            Self::Counters,
-            Self::Entries,
-            Self::NotComputing,
-        ]
-        .into_iter()
-        .find(|r| *r as i32 == number)
-    }
-}
-
-/// A counter's reading in a [`TOOL`] slot of reason [`ToolReason::Counters`]: `tag` and `request` are the
-/// low and the high half of the value, `bytes` the number and, from bit 16 on, the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CounterSlot {
-    /// Number of the counter ([`crate::header::Counter`]), below 65,536.
-    pub number: u32,
-    /// Its value since it was opened.
-    pub value: u64,
-    /// [`crate::counters::SCALED`] …
-    pub state: u32,
-}
-
-impl CounterSlot {
-    /// The fields `tag`, `bytes` and `request` of the slot.
-    #[inline]
-    pub fn fields(self) -> (i32, u32, u32) {
-        let bytes = self.number & 0xffff | self.state << 16;
-        (self.value as u32 as i32, bytes, (self.value >> 32) as u32)
-    }
-
-    /// The reading in the two words from `peer` on, where they are one.
-    pub fn from_payload(payload: [u64; 2]) -> Option<Self> {
-        let [reason_and_low, bytes_and_high] = payload;
-        (reason_and_low as u32 as i32 == ToolReason::Counters as i32).then_some(Self {
-            number: bytes_and_high as u32 & 0xffff,
-            value: reason_and_low >> 32 | bytes_and_high >> 32 << 32,
-            state: bytes_and_high as u32 >> 16,
-        })
-    }
-}
-
 impl Slot {
     /// Function number with its flags.
     #[inline]
@@ -334,44 +224,6 @@ pub const fn slot_word(duration: u32, function: u16, communicator: u16) -> u64 {
     duration as u64 | (function as u64) << 32 | (communicator as u64) << 48
 }
 
-/// Path of a rank's file below the run directory.
-///
-/// At most [`RANKS_PER_DIRECTORY`] ranks share a directory; ranks of spawned worlds (`world` > 0)
-/// carry the world's number in the name.
-pub fn rank_file_path(world: u32, rank: u32) -> PathBuf {
-    let directory = format!("ranks-{:03}", rank / RANKS_PER_DIRECTORY);
-    let name = match world {
-        0 => format!("rank-{rank:06}.gmc"),
-        _ => format!("world-{world:03}-rank-{rank:06}.gmc"),
-    };
-    PathBuf::from(directory).join(name)
-}
-
-/// Extension of the file that stands for a rank's while that lies in a staging directory: text,
-/// `HOST:PATH` of the data.
-pub const STAGED_EXTENSION: &str = "staged";
-
-/// Views a plain header or slot as its bytes.
-pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
-    // SAFETY: `Plain` promises that every byte of T is initialised; the slice borrows `value`.
-    unsafe { std::slice::from_raw_parts((value as *const T).cast(), size_of::<T>()) }
-}
-
-/// Reads a plain header or slot from bytes; `None` when there are too few.
-pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
-    if bytes.len() < size_of::<T>() {
-        return None;
-    }
-    // SAFETY: the length was checked, any bit pattern is a valid T (`Plain`), and the read does
-    // not need alignment.
-    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
-}
-
-/// A `repr(C)` type without padding for which any bit pattern is valid.
-///
-/// # Safety
-/// The implementer answers for both.
-pub unsafe trait Plain: Copy {}
 // SAFETY: repr(C), integers only, sizes below show that there is no padding.
 unsafe impl Plain for FixedHeader {}
 // SAFETY: as above.
@@ -398,25 +250,5 @@ mod tests {
         assert_eq!(slot.function(), 0x1234);
         assert!(slot.is_open() && !slot.is_abandoned());
         assert_eq!(slot.communicator(), 0xfffe);
-    }
-
-    #[test]
-    fn a_counters_reading_keeps_its_parts() {
-        let reading = CounterSlot { number: 7, value: 0x89ab_cdef_ffff_fffe, state: 1 };
-        let (tag, bytes, request) = reading.fields();
-        let peer = ToolReason::Counters as u32;
-        let payload = |peer: u32| {
-            let low = u64::from(tag as u32) << 32 | u64::from(peer);
-            [low, u64::from(request) << 32 | u64::from(bytes)]
-        };
-        assert_eq!(CounterSlot::from_payload(payload(peer)), Some(reading));
-        assert_eq!(CounterSlot::from_payload(payload(ToolReason::Clock as u32)), None);
-    }
-
-    #[test]
-    fn a_directory_never_holds_more_than_a_thousand_ranks() {
-        assert_eq!(rank_file_path(0, 999).to_str(), Some("ranks-000/rank-000999.gmc"));
-        assert_eq!(rank_file_path(0, 1000).to_str(), Some("ranks-001/rank-001000.gmc"));
-        assert_eq!(rank_file_path(2, 1).to_str(), Some("ranks-000/world-002-rank-000001.gmc"));
     }
 }

@@ -1,6 +1,6 @@
 //! What a gammachi run directory holds.
 //!
-//! A run directory has one file a rank ([`layout::rank_file_path`]). A rank file is a header area
+//! A run directory has one file a rank ([`files::rank_file_path`]). A rank file is a header area
 //! ([`header::FileHeader`]), then chunks: *event chunks*, a header and 32-byte slots written in
 //! place by one thread, and *definition chunks*, checksummed records ([`header::Definition`]) that
 //! say what the numbers in the events mean. The recorder (`pmpi-shim`) writes, the analyzer reads;
@@ -19,18 +19,22 @@
 pub mod byte_size;
 pub mod clock_estimate;
 pub mod compute;
+pub mod counter_kind;
 pub mod counters;
 pub mod encoding;
 pub mod environment;
 pub mod errors;
 #[cfg(feature = "reader")]
 pub mod file_map;
+pub mod files;
 pub mod functions;
 pub mod header;
 pub mod layout;
+pub mod markers;
 pub mod meaning;
 #[cfg(feature = "reader")]
 pub mod pack;
+pub mod plain;
 pub mod private_directory;
 pub mod procedures;
 #[cfg(feature = "reader")]

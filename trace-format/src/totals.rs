@@ -5,7 +5,8 @@
 //! older is overwritten, and a selector that is stored last names the valid one. So a reader finds
 //! every event either in a chunk or in the totals, never in both, whenever the process died.
 
-use crate::layout::{CHUNK_GRANULE, CHUNK_HEADER_BYTES, Plain};
+use crate::layout::{CHUNK_GRANULE, CHUNK_HEADER_BYTES};
+use crate::plain::Plain;
 
 /// Offset of the selector in the chunk: 0 before the first snapshot; else twice the number of
 /// snapshots that were published, plus the place (0 or 1) of the newest.

@@ -13,7 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trace_format::layout::{FixedHeader, MAGIC, read_plain};
+use trace_format::layout::{FixedHeader, MAGIC};
+use trace_format::plain::read_plain;
 use trace_format::private_directory;
 use trace_format::run_id::{COMMAND_BYTES, of_command};
 

@@ -11,7 +11,8 @@ mod merged;
 use std::ops::Range;
 
 use trace_format::errors::ErrorClasses;
-use trace_format::layout::{FIRST_FUNCTION, ToolReason};
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RequestState};
 
 use crate::timeline::GlobalTimeline;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::iter::Peekable;
 
-use trace_format::layout::Plain;
+use trace_format::plain::Plain;
 
 use super::content::{Call, Content, What};
 use crate::spill::Record;

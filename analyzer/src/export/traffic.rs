@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use trace_format::layout::Plain;
+use trace_format::plain::Plain;
 
 use crate::timeline::matching::{
     self, CollectiveInstance, MatchSink, Message, MessageEnd, Reason, Side, Unmatched, match_run,

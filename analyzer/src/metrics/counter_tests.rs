@@ -2,10 +2,11 @@
 
 use trace_format::counters::{CounterEvent, SCALED, UNREADABLE};
 use trace_format::header::{Counter, CounterReading, Definition, Phase};
-use trace_format::layout::CounterSlot;
+use trace_format::markers::CounterSlot;
 
 use super::exchanges::Exchanges;
 use super::*;
+use crate::analysis::Analysis;
 use crate::models::roofline::Point;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
@@ -87,7 +88,7 @@ fn of(ranks: &[SyntheticRank], selection: &Selection) -> (Metrics, Exchanges) {
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).unwrap();
-    (metrics, Exchanges::new(&run, &timeline, selection).unwrap())
+    (metrics, Exchanges::of(&Analysis::of(&run, &timeline), selection).unwrap())
 }
 
 fn region(name: &str) -> Selection {

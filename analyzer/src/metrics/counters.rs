@@ -6,7 +6,7 @@
 
 use trace_format::counters::{SCALED, UNREADABLE, description};
 use trace_format::header::{Counter, Phase};
-use trace_format::layout::CounterSlot;
+use trace_format::markers::CounterSlot;
 
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};

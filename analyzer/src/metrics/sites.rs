@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rayon::prelude::*;
+use trace_format::functions::FIRST_FUNCTION;
 use trace_format::header::{Definition, Module};
-use trace_format::layout::FIRST_FUNCTION;
 
 use crate::timeline::GlobalTimeline;
 use crate::trace::symbols::{SourcePlace, Symbols};

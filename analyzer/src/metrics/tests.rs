@@ -3,7 +3,7 @@
 use super::*;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use trace_format::header::{Definition, Phase};
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 const MS: u64 = 1_000_000;
 const B: u64 = 5_000_000 * MS;

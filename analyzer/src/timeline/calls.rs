@@ -7,9 +7,8 @@
 //! might say, as most who look at a call want one or two of its arguments.
 
 use trace_format::errors::{ErrorClasses, class_name};
-use trace_format::layout::{
-    CANCELLED, COMPLETED, CounterSlot, REGION_BEGIN, REGION_END, TOOL, ToolReason,
-};
+use trace_format::layout::{CANCELLED, COMPLETED, REGION_BEGIN, REGION_END, TOOL};
+use trace_format::markers::{CounterSlot, ToolReason};
 use trace_format::meaning::{Class, Made, Meaning, Object, Peer as Role};
 use trace_format::reader::{Event, Half, RequestState};
 

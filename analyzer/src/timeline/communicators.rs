@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rustc_hash::FxHashMap;
+use trace_format::header::{COMMUNICATOR_SELF, COMMUNICATOR_WORLD};
 use trace_format::header::{Communicator, Definition};
-use trace_format::layout::{COMMUNICATOR_SELF, COMMUNICATOR_WORLD};
 
 use crate::trace::Run;
 

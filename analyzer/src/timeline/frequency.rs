@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use trace_format::counter_kind::CounterKind;
 use trace_format::header::ClockAnchor;
-use trace_format::layout::CounterKind;
 
 use crate::trace::RankTrace;
 

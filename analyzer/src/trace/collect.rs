@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
-use trace_format::layout::rank_file_path;
 use trace_format::private_directory;
 use trace_format::reader::RankFile;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trace_format::layout::STAGED_EXTENSION;
+use trace_format::files::STAGED_EXTENSION;
 
 use super::{FileDiagnosis, TraceError};
 use crate::plain_text::printable;

@@ -2,7 +2,8 @@
 //! last stamps, its last call and its damage go out.
 
 use serde::{Deserialize, Serialize};
-use trace_format::layout::{FIRST_FUNCTION, Slot};
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::layout::Slot;
 use trace_format::reader::{BriefEvent, Diagnosis, RankFile, TakeBrief, Thread, Totals};
 use trace_format::totals::TotalsEntry;
 

@@ -367,7 +367,7 @@ fn misfit(file: &RankFile, name: &Path, world_size: u32) -> Option<String> {
             fixed.rank, fixed.world
         ));
     }
-    let expected = trace_format::layout::rank_file_path(0, fixed.rank);
+    let expected = trace_format::files::rank_file_path(0, fixed.rank);
     (expected != name).then(|| {
         format!(
             "says it is rank {}, whose file is {}; it is left out",

@@ -5,7 +5,7 @@ use crate::present::report::json;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
-use trace_format::layout::rank_file_path;
+use trace_format::files::rank_file_path;
 
 const B: u64 = 1_000_000;
 

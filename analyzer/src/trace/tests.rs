@@ -89,7 +89,7 @@ fn a_rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
 #[test]
 fn spawned_worlds_are_only_noted() {
     let directory = RunDirectory::of(&[complete(0, 1)]);
-    let spawned = directory.path().join(trace_format::layout::rank_file_path(1, 0));
+    let spawned = directory.path().join(trace_format::files::rank_file_path(1, 0));
     std::fs::copy(directory.file(0), spawned).unwrap();
     let run = Run::open(directory.path()).unwrap();
     assert_eq!((run.ranks.len(), run.notes.len(), run.diagnoses.len()), (1, 1, 0));

@@ -19,7 +19,7 @@ mod synchronisation;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::layout::FIRST_FUNCTION;
+use crate::functions::FIRST_FUNCTION;
 use crate::procedures;
 pub use class::Class;
 pub use operation::Operation;

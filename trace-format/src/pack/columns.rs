@@ -18,7 +18,8 @@
 
 use std::collections::HashMap;
 
-use crate::layout::{CONTINUATION, FUNCTION_MASK, SLOT_BYTES, Slot, bytes_of, read_plain};
+use crate::layout::{CONTINUATION, FUNCTION_MASK, SLOT_BYTES, Slot};
+use crate::plain::{bytes_of, read_plain};
 
 const FIELDS: usize = 7;
 const HEAD_BYTES: usize = 4 + 2 + FIELDS + 1;

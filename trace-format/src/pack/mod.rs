@@ -12,7 +12,8 @@ mod pieces;
 use std::io::{self, Write};
 
 use crate::encoding::checksum;
-use crate::layout::{CHUNK_GRANULE, CONTINUATION, SLOT_BYTES, Slot, read_plain};
+use crate::layout::{CHUNK_GRANULE, CONTINUATION, SLOT_BYTES, Slot};
+use crate::plain::read_plain;
 use crate::reader::RankFile;
 use pieces::{Piece, PieceHead, PieceKind};
 

@@ -1,7 +1,8 @@
 //! Totals of a thread: a chunk of the file comes in, checked [`Totals`] go out.
 
 use crate::encoding::checksum;
-use crate::layout::{FUNCTION_MASK, bytes_of, read_plain};
+use crate::layout::FUNCTION_MASK;
+use crate::plain::{bytes_of, read_plain};
 use crate::totals::{
     COLLECTIVES_ON, FAILED_CALLS, MOST_ENTRIES, SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader,
     TotalsEntry, snapshot_at,

@@ -1,6 +1,6 @@
 //! Kinds of activity: a function's name comes in, one of ten kinds goes out.
 
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Class, Meaning};
 use trace_format::reader::{RankFile, Thread};
 

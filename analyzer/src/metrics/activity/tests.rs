@@ -2,7 +2,7 @@ use super::detail::{Budget, Detail, PAGE_BUDGET};
 use super::*;
 use crate::metrics::{Metrics, Selection};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, SnapshotHeader, TotalsEntry};
 
 const US: u64 = 1_000;

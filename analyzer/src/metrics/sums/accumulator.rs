@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Class, Meaning};
 use trace_format::reader::{RankFile, Totals};
 

@@ -5,7 +5,7 @@ mod page;
 mod screen;
 
 use serde::Serialize;
-use trace_format::layout::CounterSlot;
+use trace_format::markers::CounterSlot;
 use trace_format::reader::Event;
 
 use crate::timeline::calls::{Call, Making, Named, Reading, Received, Record, Tag};

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use trace_format::layout::{FIRST_FUNCTION, TOOL};
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::layout::TOOL;
 
 use super::super::Report;
 use super::super::dump::Dump;

@@ -1,5 +1,6 @@
 use super::study::Study;
 use super::*;
+use crate::analysis::Analysis;
 use crate::metrics::Metrics;
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::exchanges::Exchanges;
@@ -144,7 +145,7 @@ fn the_roofline_is_that_of_its_own_document() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let exchanges = Exchanges::new(&run, &timeline, &Selection::Whole).unwrap();
+    let exchanges = Exchanges::of(&Analysis::of(&run, &timeline), &Selection::Whole).unwrap();
     let placed = Point::of("whole run <b>", &exchanges).into_iter().map(|point| {
         let size = (point.ranks, point.hosts);
         let roofs =

@@ -8,7 +8,8 @@ use minijinja::context;
 use minijinja::value::Value as Template;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use trace_format::layout::{FIRST_FUNCTION, TOOL};
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::layout::TOOL;
 
 use super::data::{Numbers, TOOL_NAME};
 use super::{environment, safe};

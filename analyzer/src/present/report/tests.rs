@@ -7,7 +7,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use trace_format::header::{Definition, Phase};
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 const MS: u64 = 1_000_000;
 const B: u64 = 5_000_000 * MS;

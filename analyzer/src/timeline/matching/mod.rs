@@ -48,7 +48,8 @@ mod shares;
 
 use std::sync::Arc;
 
-use trace_format::layout::{FIRST_FUNCTION, Slot};
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::layout::Slot;
 use trace_format::reader::Event;
 
 use super::communicators::CommunicatorTable;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::Meaning;
 use trace_format::reader::RankFile;
 

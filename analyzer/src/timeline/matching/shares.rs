@@ -19,7 +19,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use trace_format::layout::{FIRST_FUNCTION, Slot};
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::layout::Slot;
 use trace_format::reader::Event;
 
 use super::channels::{ChannelKey, Post};

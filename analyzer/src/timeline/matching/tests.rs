@@ -2,8 +2,9 @@ use super::*;
 use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::matching::Reason::*;
+use trace_format::header::COMMUNICATOR_SELF;
 use trace_format::header::Definition;
-use trace_format::layout::{CANCELLED, COMMUNICATOR_SELF, COMPLETED};
+use trace_format::layout::{CANCELLED, COMPLETED};
 
 mod collective_tests;
 mod failure_tests;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 use super::definitions::{Comm, Definitions};
 use super::location::Kind;

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 use std::io;
 
-use trace_format::layout::{CANCELLED, COMPLETED, Slot, ToolReason};
+use trace_format::layout::{CANCELLED, COMPLETED, Slot};
+use trace_format::markers::ToolReason;
 use trace_format::reader::{Half, RequestState};
 use trace_format::writer::Position;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::path::Path;
 
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 use trace_format::meaning::{Class, Meaning};
 
 use crate::formats::paraver::names::{

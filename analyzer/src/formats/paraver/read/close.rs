@@ -1,6 +1,7 @@
 //! A call that has ended takes its messages, requests and root, and is written.
 
-use trace_format::layout::{COMMUNICATOR_WORLD, COMPLETED};
+use trace_format::header::COMMUNICATOR_WORLD;
+use trace_format::layout::COMPLETED;
 use trace_format::reader::{Half, RequestState};
 
 use crate::formats::paraver::names::COLLECTIVE;

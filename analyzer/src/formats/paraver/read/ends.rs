@@ -9,7 +9,7 @@ use std::io;
 use std::iter::Peekable;
 use std::path::Path;
 
-use trace_format::layout::Plain;
+use trace_format::plain::Plain;
 
 use crate::spill::{Merge, Record, Sorted, Spill};
 

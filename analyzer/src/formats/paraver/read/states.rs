@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 
 use crate::formats::paraver::names::{NOT_CREATED, NOT_TRACING, RUNNING};
 

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use trace_format::layout::Plain;
 use trace_format::meaning::Class;
+use trace_format::plain::Plain;
 
 use crate::export::Progress;
 use crate::export::content::{Call, Content, Function};

@@ -2,7 +2,7 @@ use super::*;
 use crate::metrics::activity::Activity;
 use crate::metrics::activity::index_file::{KeptIndex, Unusable, keep};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
-use trace_format::layout::ToolReason;
+use trace_format::markers::ToolReason;
 use trace_format::pack;
 use trace_format::reader::RankFile;
 
@@ -37,7 +37,7 @@ fn ranks() -> Vec<SyntheticRank> {
 
 fn pack_all(run: &std::path::Path) {
     for rank in 0..2 {
-        let path = run.join(trace_format::layout::rank_file_path(0, rank));
+        let path = run.join(trace_format::files::rank_file_path(0, rank));
         let mut packed = Vec::new();
         pack::pack(&RankFile::open(&path).unwrap(), &mut packed, |_| {}).unwrap();
         std::fs::write(path, packed).unwrap();

@@ -1,0 +1,94 @@
+//! What stands between calls: the recorder's own time, and counters that it read in it.
+
+/// Why the recorder spent time outside a call's stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum ToolReason {
+    /// Opening the trace and exchanging clocks after MPI_Init.
+    Start = 1,
+    /// Granting and mapping the next chunk.
+    Window = 2,
+    /// Exchanging clocks and closing the trace before MPI_Finalize.
+    Finish = 3,
+    /// Writing down what a call made: a communicator, a window, a file.
+    Definitions = 4,
+    /// Not recording, as the program asked by MPI_Pcontrol with level 0.
+    Paused = 5,
+    /// Agreeing on, and making, a clock exchange during the run.
+    Clock = 6,
+    /// Reading counters at a region's begin or end; the slot has a reading, [`CounterSlot`].
+    Counters = 7,
+    /// Looking for the function behind an interposed one, at its first call.
+    Entries = 8,
+    /// Of imported runs: the thread neither was in MPI nor computed, by what the other tool says (I/O, fork
+    /// and join, writing its own buffers).
+    NotComputing = 9,
+}
+
+impl ToolReason {
+    /// The reason that a stored number names, if any.
+    pub fn from_number(number: i32) -> Option<Self> {
+        [
+            Self::Start,
+            Self::Window,
+            Self::Finish,
+            Self::Definitions,
+            Self::Paused,
+            Self::Clock,
+            Self::Counters,
+            Self::Entries,
+            Self::NotComputing,
+        ]
+        .into_iter()
+        .find(|r| *r as i32 == number)
+    }
+}
+
+/// A counter's reading in a [`TOOL`] slot of reason [`ToolReason::Counters`]: `tag` and `request` are the
+/// low and the high half of the value, `bytes` the number and, from bit 16 on, the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterSlot {
+    /// Number of the counter ([`crate::header::Counter`]), below 65,536.
+    pub number: u32,
+    /// Its value since it was opened.
+    pub value: u64,
+    /// [`crate::counters::SCALED`] …
+    pub state: u32,
+}
+
+impl CounterSlot {
+    /// The fields `tag`, `bytes` and `request` of the slot.
+    #[inline]
+    pub fn fields(self) -> (i32, u32, u32) {
+        let bytes = self.number & 0xffff | self.state << 16;
+        (self.value as u32 as i32, bytes, (self.value >> 32) as u32)
+    }
+
+    /// The reading in the two words from `peer` on, where they are one.
+    pub fn from_payload(payload: [u64; 2]) -> Option<Self> {
+        let [reason_and_low, bytes_and_high] = payload;
+        (reason_and_low as u32 as i32 == ToolReason::Counters as i32).then_some(Self {
+            number: bytes_and_high as u32 & 0xffff,
+            value: reason_and_low >> 32 | bytes_and_high >> 32 << 32,
+            state: bytes_and_high as u32 >> 16,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counters_reading_keeps_its_parts() {
+        let reading = CounterSlot { number: 7, value: 0x89ab_cdef_ffff_fffe, state: 1 };
+        let (tag, bytes, request) = reading.fields();
+        let peer = ToolReason::Counters as u32;
+        let payload = |peer: u32| {
+            let low = u64::from(tag as u32) << 32 | u64::from(peer);
+            [low, u64::from(request) << 32 | u64::from(bytes)]
+        };
+        assert_eq!(CounterSlot::from_payload(payload(peer)), Some(reading));
+        assert_eq!(CounterSlot::from_payload(payload(ToolReason::Clock as u32)), None);
+    }
+}

@@ -1,0 +1,23 @@
+//! Plain values as their bytes, and back.
+
+/// Views a plain header or slot as its bytes.
+pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: `Plain` promises that every byte of T is initialised; the slice borrows `value`.
+    unsafe { std::slice::from_raw_parts((value as *const T).cast(), size_of::<T>()) }
+}
+
+/// Reads a plain header or slot from bytes; `None` when there are too few.
+pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
+    if bytes.len() < size_of::<T>() {
+        return None;
+    }
+    // SAFETY: the length was checked, any bit pattern is a valid T (`Plain`), and the read does
+    // not need alignment.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// A `repr(C)` type without padding for which any bit pattern is valid.
+///
+/// # Safety
+/// The implementer answers for both.
+pub unsafe trait Plain: Copy {}
