@@ -42,7 +42,7 @@ const HOLD_TRIES: usize = 16;
 /// A longer window stays where it is: no recorder makes one, and memory for it need not be there.
 const MOST_HELD_BYTES: usize = 64 << 20;
 
-pub use event::{BriefEvent, Event, Half, Position, RequestState, TakeBrief};
+pub use event::{BriefEvent, Event, EventKind, Half, Position, RequestState, TakeBrief};
 pub use events::Events;
 pub use totals::Totals;
 

@@ -3,8 +3,8 @@
 use std::array::IntoIter;
 use std::iter::Flatten;
 
-use trace_format::layout::{REGION_BEGIN, REGION_END, Slot, TOOL};
-use trace_format::reader::{BriefEvent, Events, Position, RankFile, TakeBrief, Thread};
+use trace_format::layout::Slot;
+use trace_format::reader::{BriefEvent, EventKind, Events, Position, RankFile, TakeBrief, Thread};
 use trace_format::totals::SnapshotHeader;
 
 use crate::timeline::RankTime;
@@ -387,11 +387,11 @@ impl Ends {
         } else {
             begin_ticks
         };
-        let kind = match event.slot.function() {
-            TOOL => SpanKind::Tool,
-            REGION_BEGIN => SpanKind::RegionBegin(event.slot.peer as u32),
-            REGION_END => SpanKind::RegionEnd(event.slot.peer as u32),
-            function => match event.polls {
+        let kind = match event.kind() {
+            EventKind::Tool => SpanKind::Tool,
+            EventKind::RegionBegin(id) => SpanKind::RegionBegin(id),
+            EventKind::RegionEnd(id) => SpanKind::RegionEnd(id),
+            EventKind::Call(function) => match event.polls {
                 Some((count, ticks)) => SpanKind::Polls {
                     function,
                     count,

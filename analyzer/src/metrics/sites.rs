@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rayon::prelude::*;
-use trace_format::functions::FIRST_FUNCTION;
 use trace_format::header::{Definition, Module};
 
 use crate::timeline::GlobalTimeline;
@@ -82,7 +81,7 @@ fn sums_of(trace: &RankTrace, selection: &RankSelection) -> HashMap<Key, Sums> {
     for thread in &trace.file.threads {
         for event in trace.file.events(thread) {
             let Some((address, through_binding)) = event.site else { continue };
-            if event.function < FIRST_FUNCTION || !selection.counts(event.begin) {
+            if !event.is_call() || !selection.counts(event.begin) {
                 continue;
             }
             let module = match event.begin > latest {

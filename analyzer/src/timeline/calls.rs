@@ -7,10 +7,9 @@
 //! might say, as most who look at a call want one or two of its arguments.
 
 use trace_format::errors::{ErrorClasses, class_name};
-use trace_format::layout::{CANCELLED, COMPLETED, REGION_BEGIN, REGION_END, TOOL};
 use trace_format::markers::{CounterSlot, ToolReason};
 use trace_format::meaning::{Class, Made, Meaning, Object, Peer as Role};
-use trace_format::reader::{Event, Half, RequestState};
+use trace_format::reader::{Event, EventKind, Half, RequestState};
 
 use super::communicators::{CommunicatorTable, Peer, Standing};
 use super::mpi_constants::MpiConstants;
@@ -133,14 +132,14 @@ impl<'a> Reading<'a> {
 
     /// What an event is.
     pub fn record<'r>(&'r self, event: &'r Event) -> Record<'r> {
-        match event.function {
-            TOOL => match CounterSlot::from_payload(event.payload) {
+        match event.kind() {
+            EventKind::Tool => match CounterSlot::from_payload(event.payload) {
                 Some(reading) => Record::Counter(reading),
                 None => Record::Tool(ToolReason::from_number(event.peer)),
             },
-            REGION_BEGIN => Record::RegionBegin(event.peer as u32),
-            REGION_END => Record::RegionEnd(event.peer as u32),
-            function => {
+            EventKind::RegionBegin(id) => Record::RegionBegin(id),
+            EventKind::RegionEnd(id) => Record::RegionEnd(id),
+            EventKind::Call(function) => {
                 let meaning = self.trace.file.meaning(function);
                 let meaning = meaning.unwrap_or_else(|| Meaning::of(""));
                 Record::Call(Call { meaning, event, reading: self })
@@ -220,12 +219,9 @@ impl<'r> Call<'r> {
     /// What became of its request, of a call that waits or tests for one or finds one of several.
     pub fn outcome(&self) -> Option<Outcome> {
         use trace_format::meaning::Operation::CompleteOne;
-        let flags = self.event.communicator;
         let says = self.constants().is_some() && self.meaning.operation == CompleteOne;
-        says.then_some(Outcome {
-            completed: flags & COMPLETED != 0,
-            cancelled: flags & COMPLETED != 0 && flags & CANCELLED != 0,
-        })
+        let (completed, cancelled) = self.event.completion();
+        says.then_some(Outcome { completed, cancelled })
     }
 
     fn completed(&self) -> bool {

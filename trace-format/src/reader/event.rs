@@ -46,11 +46,49 @@ pub struct Event {
     pub continuations: usize,
 }
 
+/// What kind of event it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// A call of the function of this number.
+    Call(u16),
+    /// The recorder's own time.
+    Tool,
+    /// A region of this id begins.
+    RegionBegin(u32),
+    /// A region of this id ends.
+    RegionEnd(u32),
+}
+
+impl EventKind {
+    #[inline]
+    fn of(function: u16, peer: i32) -> Self {
+        match function {
+            TOOL => Self::Tool,
+            REGION_BEGIN => Self::RegionBegin(peer as u32),
+            REGION_END => Self::RegionEnd(peer as u32),
+            function => Self::Call(function),
+        }
+    }
+}
+
 impl Event {
+    /// What kind of event it is.
+    #[inline]
+    pub fn kind(&self) -> EventKind {
+        EventKind::of(self.function, self.peer)
+    }
+
     /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.
     #[inline]
     pub fn is_call(&self) -> bool {
         self.function >= FIRST_FUNCTION
+    }
+
+    /// Of a call that completes one request, whether it did, and whether by cancelling.
+    #[inline]
+    pub fn completion(&self) -> (bool, bool) {
+        let flags = self.communicator;
+        (flags & COMPLETED != 0, flags & COMPLETED != 0 && flags & CANCELLED != 0)
     }
 }
 
@@ -138,6 +176,12 @@ impl BriefEvent {
     #[inline]
     pub fn is_call(&self) -> bool {
         self.slot.function() >= FIRST_FUNCTION
+    }
+
+    /// What kind of event it is.
+    #[inline]
+    pub fn kind(&self) -> EventKind {
+        EventKind::of(self.slot.function(), self.slot.peer)
     }
 
     /// As [`Event::payload`].

@@ -5,8 +5,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
-use trace_format::reader::Event;
+use trace_format::reader::{Event, EventKind};
 
 use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
@@ -85,6 +84,14 @@ const FOCUSES: usize = 3;
 const RADII: usize = 128;
 
 impl DetailEvent {
+    /// Number of its function; `None` of the recorder's own time.
+    pub fn function(&self) -> Option<u16> {
+        match self.event.kind() {
+            EventKind::Call(function) => Some(function),
+            _ => None,
+        }
+    }
+
     /// What it is.
     pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
         self.kind_at(run, activity.rows[self.row].position)
@@ -96,11 +103,9 @@ impl DetailEvent {
     }
 
     fn kind_at(&self, run: &Run, position: usize) -> Kind {
-        if self.event.function == TOOL {
-            return Kind::Tool;
-        }
-        let file = &run.ranks[position].file;
-        file.function_name(self.event.function).map_or(Kind::OtherMpi, Kind::of_function)
+        let Some(function) = self.function() else { return Kind::Tool };
+        let name = run.ranks[position].file.function_name(function);
+        name.map_or(Kind::OtherMpi, Kind::of_function)
     }
 }
 
@@ -180,10 +185,9 @@ impl Detail {
                 let last_open = extent.last_call.as_ref().filter(|call| call.open);
                 for event in trace.file.events(thread) {
                     let begin_s = time.clock.seconds(event.begin);
-                    match event.function {
-                        REGION_BEGIN => open.push((event.peer as u32, begin_s)),
-                        REGION_END => {
-                            let id = event.peer as u32;
+                    match event.kind() {
+                        EventKind::RegionBegin(id) => open.push((id, begin_s)),
+                        EventKind::RegionEnd(id) => {
                             if let Some(index) = open.iter().rposition(|(other, _)| *other == id) {
                                 regions.push((open.remove(index), begin_s));
                             }
@@ -196,8 +200,8 @@ impl Detail {
                         None if is_last => row.end_s.max(begin_s),
                         None => begin_s,
                     };
-                    let marker = matches!(event.function, REGION_BEGIN | REGION_END);
-                    if !marker && self.touches(begin_s, end_s) {
+                    let shown = matches!(event.kind(), EventKind::Call(_) | EventKind::Tool);
+                    if shown && self.touches(begin_s, end_s) {
                         let inside_s = match event.polls {
                             Some((_, ticks)) => time.clock.duration_s(ticks).min(end_s - begin_s),
                             None => end_s - begin_s,

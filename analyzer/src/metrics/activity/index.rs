@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use trace_format::layout::{REGION_BEGIN, REGION_END, TOOL};
-use trace_format::reader::{Position, RankFile, Thread};
+use trace_format::reader::{EventKind, Position, RankFile, Thread};
 
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{Run, ThreadExtent};
@@ -637,8 +636,8 @@ impl<'a> Look<'a> {
                 None if is_last => row_end_s.max(begin_s),
                 None => begin_s,
             };
-            let marker = matches!(event.function, REGION_BEGIN | REGION_END);
-            if marker || end_s < from_s {
+            let shown = matches!(event.kind(), EventKind::Call(_) | EventKind::Tool);
+            if !shown || end_s < from_s {
                 continue;
             }
             if found.len() == most {
@@ -648,7 +647,6 @@ impl<'a> Look<'a> {
                 Some((_, ticks)) => time.clock.duration_s(ticks).min(end_s - begin_s),
                 None => end_s - begin_s,
             };
-            debug_assert!(event.function == TOOL || event.function > REGION_END);
             found.push(super::detail::DetailEvent { row, begin_s, end_s, inside_s, event });
         }
         Some(found)

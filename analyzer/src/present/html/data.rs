@@ -5,8 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use trace_format::functions::FIRST_FUNCTION;
-use trace_format::layout::TOOL;
 
 use super::super::Report;
 use super::super::dump::Dump;
@@ -109,10 +107,10 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
     let rows: Vec<_> = rows.collect();
     let row_of: HashMap<(u32, u32), usize> =
         rows.iter().enumerate().map(|(index, row)| ((row.0, row.1), index)).collect();
-    let mut name_of = |position: usize, function: u16| {
+    let mut name_of = |position: usize, function: Option<u16>| {
         let name = match function {
-            TOOL => TOOL_NAME,
-            other => run.ranks[position].file.function_name(other).unwrap_or("unknown"),
+            None => TOOL_NAME,
+            Some(function) => run.ranks[position].file.function_name(function).unwrap_or("unknown"),
         };
         functions.number(name)
     };
@@ -132,9 +130,9 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         let open = detail.event.end.is_none();
         events.begin.push(begin_ns - std::mem::replace(&mut previous_ns, begin_ns));
         events.dur.push(if open { -1 - duration_ns } else { duration_ns });
-        events.function.push(name_of(row.position, detail.event.function));
+        events.function.push(name_of(row.position, detail.function()));
         let mut more = Value::Null;
-        if detail.event.function >= FIRST_FUNCTION {
+        if detail.event.is_call() {
             let line = dump.event(row.position, row.thread, &detail.event);
             more = line.for_page(|name| communicators.number(name));
         }

@@ -8,8 +8,6 @@ use minijinja::context;
 use minijinja::value::Value as Template;
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use trace_format::functions::FIRST_FUNCTION;
-use trace_format::layout::TOOL;
 
 use super::data::{Numbers, TOOL_NAME};
 use super::{environment, safe};
@@ -174,7 +172,7 @@ impl<'a> View<'a> {
             .collect();
         let longest = self.look.index.longest(run, timeline).into_iter().map(|call| {
             let position = self.look.index.rows[call.row].position;
-            let function = self.function(position, call.function);
+            let function = self.function(position, Some(call.function));
             json!([call.row, call.kind as usize, function, call.begin_s, call.duration_s])
         });
         json!({
@@ -199,10 +197,11 @@ impl<'a> View<'a> {
         self.functions.names().iter().map(|name| kind(name) as usize).collect()
     }
 
-    fn function(&self, position: usize, function: u16) -> usize {
+    fn function(&self, position: usize, function: Option<u16>) -> usize {
+        let file = &self.look.run.ranks[position].file;
         let name = match function {
-            TOOL => TOOL_NAME,
-            other => self.look.run.ranks[position].file.function_name(other).unwrap_or_default(),
+            None => TOOL_NAME,
+            Some(function) => file.function_name(function).unwrap_or_default(),
         };
         self.functions.known(name).unwrap_or_default()
     }
@@ -251,14 +250,14 @@ impl<'a> View<'a> {
                 .map(|detail| {
                     let duration_ns = ((detail.end_s - detail.begin_s) * 1e9).round() as i64;
                     let open = detail.event.end.is_none();
-                    let more = match detail.event.function >= FIRST_FUNCTION {
+                    let more = match detail.event.is_call() {
                         true => self
                             .dump
                             .event(facts.position, facts.thread, &detail.event)
                             .for_page(|name| communicators.number(name)),
                         false => Value::Null,
                     };
-                    let function = self.function(facts.position, detail.event.function);
+                    let function = self.function(facts.position, detail.function());
                     let duration = if open { -1 - duration_ns } else { duration_ns };
                     json!([function, detail.begin_s, duration, more])
                 })

@@ -6,8 +6,6 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use trace_format::layout::{CANCELLED, COMPLETED};
-
 use crate::export::content::{Attributes, Call, Content, Function};
 use crate::formats::otf2::library::{Object, Otf2Library, UNDEFINED_32};
 use crate::timeline::matching::operations::{Operation, collective_base};
@@ -280,9 +278,9 @@ impl<'a> Records<'a> {
                 Some(collective) => self.collective_end(at, collective),
                 None => Ok(()),
             },
-            CompleteOne if event.communicator & COMPLETED == 0 => self.tested(at, event.request),
+            CompleteOne if !event.completion().0 => self.tested(at, event.request),
             CompleteOne => {
-                let cancelled = event.communicator & CANCELLED != 0 || failed(event.error);
+                let cancelled = event.completion().1 || failed(event.error);
                 self.complete(at, event.request, cancelled, (event.peer, event.tag, event.sent))
             }
             CompleteSeveral => {
