@@ -55,13 +55,15 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     if arguments.run.is_dir() {
         places.push(arguments.run.clone());
     }
-    let found = Found::in_directories(&places).map_err(CommandError::failed)?;
+    let found =
+        Found::in_directories(&places).map_err(|error| CommandError::failed(error.to_string()))?;
     for why in &found.unreadable {
         say(&format!("left out: {why}"));
     }
     let key = choose(arguments, &found)?;
     let shown = arguments.run.display();
-    let collected = join(&arguments.run, &key, &found, |_| {}).map_err(CommandError::failed)?;
+    let collected = join(&arguments.run, &key, &found, |_| {})
+        .map_err(|error| CommandError::failed(error.to_string()))?;
     let foreign = found.files.iter().filter(|file| file.key != key).count();
     if foreign > 0 {
         say(&format!("{} of other runs left out", files(foreign)));

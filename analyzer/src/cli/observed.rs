@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::CommandError;
 use crate::metrics::{Metrics, Selection};
 use crate::models::Observations;
-use crate::models::observations::RunFigures;
+use crate::models::observations::{NotARow, RunFigures};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use crate::trace::study_json::{StudyJson, StudyRunState};
@@ -139,7 +139,15 @@ fn figures(source: &Source) -> Result<RunFigures, String> {
     let named = |what: String| format!("{}: {what}", source.directory.display());
     let metrics =
         Metrics::new(&run, &timeline, &selection).map_err(|error| named(error.to_string()))?;
-    let mut figures = RunFigures::new(source.name.clone(), &run, &metrics).map_err(named)?;
+    let advised = |why: NotARow| match why {
+        NotARow::FigureName(_) => format!("{why}; give it another with --param"),
+        NotARow::NoComputation(compute) => {
+            format!("{why} (--compute {}): record with --compute outside", compute.name())
+        }
+        _ => why.to_string(),
+    };
+    let mut figures =
+        RunFigures::new(source.name.clone(), &run, &metrics).map_err(|why| named(advised(why)))?;
     run.check_readable().map_err(|error| error.to_string())?;
     figures.rep = source.planned.map(|(_, rep)| rep);
     Ok(figures)

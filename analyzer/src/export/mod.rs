@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+/// An error of a format or of its library.
+pub type FormatError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a run could not be written.
 #[derive(Debug, Error)]
 pub enum ExportError {
@@ -34,15 +37,33 @@ pub enum ExportError {
         /// What the system said.
         source: io::Error,
     },
-    /// Something else, as a sentence that says what to do.
+    /// A file cannot be written for a reason of its format.
+    #[error("{path}: cannot be written: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The format's own error.
+        source: FormatError,
+    },
+    /// What writes the format is not there.
     #[error("{0}")]
-    Other(String),
+    Format(FormatError),
 }
 
 impl ExportError {
     /// A failure to write a file.
     pub fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    /// A failure to write a file for a reason of its format.
+    pub fn of_file<E: Into<FormatError>>(path: &Path) -> impl Fn(E) -> Self + '_ {
+        |source| Self::File { path: path.to_owned(), source: source.into() }
+    }
+
+    /// A failure of what writes the format.
+    pub fn format(source: impl Into<FormatError>) -> Self {
+        Self::Format(source.into())
     }
 }
 

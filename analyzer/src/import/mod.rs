@@ -39,9 +39,16 @@ pub enum ImportError {
         /// What is wrong and where.
         what: String,
     },
-    /// Something else, as a sentence that says what to do.
+    /// What reads the format is not there.
     #[error("{0}")]
-    Other(String),
+    Format(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl ImportError {
+    /// A failure of what reads the format.
+    pub fn format(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Format(source.into())
+    }
 }
 
 /// What became of a file.

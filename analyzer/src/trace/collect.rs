@@ -11,10 +11,10 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use trace_format::files::rank_file_path;
+use thiserror::Error;
 use trace_format::header::Definition;
 use trace_format::private_directory;
-use trace_format::reader::RankFile;
+use trace_format::reader::{OpenError, RankFile};
 
 use super::run_json::{RUN_JSON, RunJson, RunState};
 
@@ -74,6 +74,78 @@ pub struct Collected {
     pub unfinished: Vec<u32>,
 }
 
+/// Why a file that looks like a rank file cannot be taken.
+#[derive(Debug, Error)]
+pub enum UnreadableFile {
+    /// It is no rank file, or damaged.
+    #[error("{0}")]
+    Open(OpenError),
+    /// The system does not tell its size.
+    #[error("{}: {source}", .path.display())]
+    Size {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What stands in the way of joining parts.
+#[derive(Debug, Error)]
+pub enum CollectError {
+    /// A part cannot be listed.
+    #[error("{}: cannot be read: {source}", .directory.display())]
+    List {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something else has the place of a file.
+    #[error("{why}; it is in the way of {}: move it away", .file.display())]
+    InTheWay {
+        /// What is wrong with what lies there.
+        why: UnreadableFile,
+        /// The file that belongs there.
+        file: PathBuf,
+    },
+    /// The run directory holds another run.
+    #[error(
+        "{} belongs to another run than {}; collect into a directory of its own",
+        .there.display(), .file.display()
+    )]
+    OtherRun {
+        /// The file of the run directory.
+        there: PathBuf,
+        /// The file of the part.
+        file: PathBuf,
+    },
+    /// A file or directory cannot be made, filled or named.
+    #[error("cannot {what} {}: {source}", .path.display())]
+    Write {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A copy differs from its original.
+    #[error(
+        "{} changed while it was copied, or its copy cannot be read back; is the program still running?",
+        .0.display()
+    )]
+    Changed(PathBuf),
+    /// A file cannot be compared with another.
+    #[error("{}: {source}", .path.display())]
+    Compare {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
 impl RunKey {
     /// Whether the recorder knew an id.
     pub fn is_known(&self) -> bool {
@@ -85,8 +157,8 @@ impl Found {
     /// Looks through directories for rank files.
     ///
     /// # Errors
-    /// A directory that cannot be listed, as a sentence.
-    pub fn in_directories(parts: &[PathBuf]) -> Result<Self, String> {
+    /// A directory that cannot be listed.
+    pub fn in_directories(parts: &[PathBuf]) -> Result<Self, CollectError> {
         let mut found = Self::default();
         for part in parts {
             found.look_into(part, MOST_DEPTH)?;
@@ -94,8 +166,8 @@ impl Found {
         Ok(found)
     }
 
-    fn look_into(&mut self, directory: &Path, depth: u32) -> Result<(), String> {
-        let wrong = |error: io::Error| format!("{}: cannot be read: {error}", directory.display());
+    fn look_into(&mut self, directory: &Path, depth: u32) -> Result<(), CollectError> {
+        let wrong = |source| CollectError::List { directory: directory.to_owned(), source };
         let mut entries: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(directory).map_err(wrong)? {
             entries.push(entry.map_err(wrong)?.path());
@@ -109,7 +181,7 @@ impl Found {
             } else if path.extension().is_some_and(|ending| ending == RANK_FILE_ENDING) {
                 match FoundFile::read(&path) {
                     Ok(file) => self.files.push(file),
-                    Err(error) => self.unreadable.push(error),
+                    Err(error) => self.unreadable.push(error.to_string()),
                 }
             } else if path.file_name().is_some_and(|name| name == RUN_JSON) {
                 self.descriptions.push(directory.to_owned());
@@ -129,8 +201,8 @@ impl Found {
 }
 
 impl FoundFile {
-    fn read(path: &Path) -> Result<Self, String> {
-        let file = RankFile::open(path).map_err(|error| error.to_string())?;
+    fn read(path: &Path) -> Result<Self, UnreadableFile> {
+        let file = RankFile::open(path).map_err(UnreadableFile::Open)?;
         let id = file.fixed.run_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let bytes = fs::metadata(path).map(|metadata| metadata.len());
         Ok(Self {
@@ -139,7 +211,8 @@ impl FoundFile {
             place: (file.fixed.world, file.fixed.rank),
             program: file.header.program.clone(),
             finalized: file.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })),
-            bytes: bytes.map_err(|error| format!("{}: {error}", path.display()))?,
+            bytes: bytes
+                .map_err(|source| UnreadableFile::Size { path: path.to_owned(), source })?,
         })
     }
 }
@@ -147,28 +220,23 @@ impl FoundFile {
 /// Copies the files of one run into its directory, which may hold some of them already.
 ///
 /// # Errors
-/// What stands in the way, as a sentence. Files that were completed before stay; none is ever left
+/// What stands in the way. Files that were completed before stay; none is ever left
 /// half written under its name.
 pub fn collect(
     directory: &Path,
     key: &RunKey,
     found: &Found,
     mut progress: impl FnMut(&FoundFile),
-) -> Result<Collected, String> {
+) -> Result<Collected, CollectError> {
     let mut collected = Collected::default();
     let mut held: BTreeMap<(u32, u32), FoundFile> = BTreeMap::new();
     for file in found.files.iter().filter(|file| file.key == *key) {
         let target = directory.join(rank_file_path(file.place.0, file.place.1));
         if !held.contains_key(&file.place) && target.exists() {
-            let there = FoundFile::read(&target).map_err(|why| {
-                format!("{why}; it is in the way of {}: move it away", file.path.display())
-            })?;
+            let there = FoundFile::read(&target)
+                .map_err(|why| CollectError::InTheWay { why, file: file.path.clone() })?;
             if there.key != *key {
-                return Err(format!(
-                    "{} belongs to another run than {}; collect into a directory of its own",
-                    target.display(),
-                    file.path.display()
-                ));
+                return Err(CollectError::OtherRun { there: target, file: file.path.clone() });
             }
             held.insert(file.place, there);
         }
@@ -212,7 +280,7 @@ fn ranks_in(directory: &Path) -> BTreeSet<u32> {
 }
 
 /// `run.json` of a part that holds files of the run; a finished one before one that says "running".
-fn copy_description(directory: &Path, key: &RunKey, found: &Found) -> Result<(), String> {
+fn copy_description(directory: &Path, key: &RunKey, found: &Found) -> Result<(), CollectError> {
     let of_run = |part: &&PathBuf| {
         found.files.iter().any(|file| file.key == *key && file.path.starts_with(part))
     };
@@ -220,31 +288,29 @@ fn copy_description(directory: &Path, key: &RunKey, found: &Found) -> Result<(),
     let there = RunJson::read(directory).ok();
     let best = known.chain(there).max_by_key(|run| run.state == RunState::Finished);
     let Some(best) = best else { return Ok(()) };
-    best.write(directory)
-        .map_err(|error| format!("cannot write {}: {error}", directory.join(RUN_JSON).display()))
+    best.write(directory).map_err(failed_to("write", &directory.join(RUN_JSON)))
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-fn copy_checked(from: &Path, run: &Path, to: &Path) -> Result<(), String> {
+fn failed_to(what: &'static str, path: &Path) -> impl Fn(io::Error) -> CollectError {
+    let path = path.to_owned();
+    move |source| CollectError::Write { what, path: path.clone(), source }
+}
+
+fn copy_checked(from: &Path, run: &Path, to: &Path) -> Result<(), CollectError> {
     let parent = to.parent().unwrap_or(Path::new("."));
-    let wrong = |what: &str, path: &Path, error: io::Error| {
-        format!("cannot {what} {}: {error}", path.display())
-    };
-    private_directory::make_for(run, to).map_err(|error| wrong("make", parent, error))?;
+    private_directory::make_for(run, to).map_err(failed_to("make", parent))?;
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     let unfinished = parent.join(format!(".{name}.{}", std::process::id()));
-    let copied = write_copy(from, &unfinished)
-        .map_err(|error| wrong("copy to", &unfinished, error))
-        .and_then(|()| match equal(from, &unfinished)? {
-            true => fs::rename(&unfinished, to).map_err(|error| wrong("name", to, error)),
-            false => Err(format!(
-                "{} changed while it was copied, or its copy cannot be read back; is the program \
-                 still running?",
-                from.display()
-            )),
+    let copied =
+        write_copy(from, &unfinished).map_err(failed_to("copy to", &unfinished)).and_then(|()| {
+            match equal(from, &unfinished)? {
+                true => fs::rename(&unfinished, to).map_err(failed_to("name", to)),
+                false => Err(CollectError::Changed(from.to_owned())),
+            }
         });
     if copied.is_err() {
         let _ = fs::remove_file(&unfinished);
@@ -267,11 +333,15 @@ fn write_copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Whether two files hold the same bytes.
-fn equal(a: &Path, b: &Path) -> Result<bool, String> {
+fn equal(a: &Path, b: &Path) -> Result<bool, CollectError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CollectError::Compare { path, source }
+    };
     let open = |path: &Path| {
-        let file = File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let bytes = file.metadata().map_err(|error| format!("{}: {error}", path.display()))?.len();
-        Ok::<_, String>((file, bytes))
+        let file = File::open(path).map_err(failed(path))?;
+        let bytes = file.metadata().map_err(failed(path))?.len();
+        Ok::<_, CollectError>((file, bytes))
     };
     let ((mut first, first_bytes), (mut second, second_bytes)) = (open(a)?, open(b)?);
     if first_bytes != second_bytes {
@@ -282,8 +352,7 @@ fn equal(a: &Path, b: &Path) -> Result<bool, String> {
     while rest > 0 {
         let piece = rest.min(BUFFER_BYTES as u64) as usize;
         for (file, buffer, path) in [(&mut first, &mut left, a), (&mut second, &mut right, b)] {
-            file.read_exact(&mut buffer[..piece])
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+            file.read_exact(&mut buffer[..piece]).map_err(failed(path))?;
         }
         if left[..piece] != right[..piece] {
             return Ok(false);

@@ -29,10 +29,10 @@ fn put(directory: &Path, rank: &SyntheticRank) -> PathBuf {
 
 fn join(run: &Path, parts: &[&Path], id: u8) -> Result<Collected, String> {
     let parts: Vec<PathBuf> = parts.iter().map(|part| (*part).to_owned()).collect();
-    let found = Found::in_directories(&parts)?;
+    let found = Found::in_directories(&parts).map_err(|error| error.to_string())?;
     let id = format!("{id:02x}").repeat(16);
     let key = found.runs().into_keys().find(|key| key.id == id).cloned();
-    collect(run, &key.expect("the run is there"), &found, |_| {})
+    collect(run, &key.expect("the run is there"), &found, |_| {}).map_err(|error| error.to_string())
 }
 
 #[test]

@@ -6,9 +6,65 @@
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use thiserror::Error;
 
 /// Variable that names the library's file where it lies somewhere else.
 pub const LIBRARY_VARIABLE: &str = trace_format::settings::OTF2_LIBRARY.name;
+
+/// Why the library is not there, or did not do what it should.
+#[derive(Debug, Error)]
+pub enum Otf2Error {
+    /// The file that [`LIBRARY_VARIABLE`] names cannot be loaded.
+    #[error("{LIBRARY_VARIABLE}={}: cannot be loaded", .0.display())]
+    NamedLibrary(PathBuf),
+    /// The loader finds none.
+    #[error(
+        "the OTF2 library (libotf2.so.10, version 3) is not found: install it (Debian: \
+         libopen-trace-format2-10), or name its file in {LIBRARY_VARIABLE} (where Score-P is \
+         installed: lib/libotf2.so.10)"
+    )]
+    NoLibrary,
+    /// A library of another version.
+    #[error("{}: it has no function {function}; OTF2 3.x is wanted", .library.display())]
+    OtherVersion {
+        /// The library's file.
+        library: PathBuf,
+        /// What it lacks.
+        function: &'static str,
+    },
+    /// An error that the library describes.
+    #[error("{0}")]
+    Described(String),
+    /// An error that it does not describe.
+    #[error("OTF2 error {0}")]
+    Code(Code),
+    /// An archive cannot be made.
+    #[error("OTF2 cannot make the archive ({0})")]
+    Create(std::io::Error),
+    /// The archive's path has a zero byte in it.
+    #[error("{0}")]
+    Path(#[from] std::ffi::NulError),
+    /// No writer of a rank's events.
+    #[error("OTF2 gives no writer for rank {0}")]
+    NoEventWriter(u32),
+    /// No writer of definitions.
+    #[error("OTF2 gives no writer of definitions")]
+    NoDefinitionWriter,
+    /// An archive without definitions.
+    #[error("it has no global definitions")]
+    NoDefinitions,
+    /// A location without events.
+    #[error("its event file cannot be opened")]
+    NoEvents,
+    /// A rank whose location nothing defines.
+    #[error("a rank's location is not defined")]
+    UndefinedLocation,
+    /// An archive of accelerators or metrics alone.
+    #[error("it has no process that ran on a processor")]
+    NoProcess,
+}
 
 /// An object of the library.
 pub type Object = *mut c_void;
@@ -47,13 +103,13 @@ macro_rules! functions {
         }
 
         impl Otf2Library {
-            fn resolve(handle: *mut c_void) -> Result<Self, String> {
+            fn resolve(handle: *mut c_void) -> Result<Self, &'static str> {
                 Ok(Self { $($name: {
                     let name = concat!("OTF2_", stringify!($name), "\0");
                     // SAFETY: the handle is that of an open library, and the name ends with a zero.
                     let address = unsafe { libc::dlsym(handle, name.as_ptr().cast()) };
                     if address.is_null() {
-                        return Err(format!("it has no function {}", name.trim_end_matches('\0')));
+                        return Err(name.trim_end_matches('\0'));
                     }
                     // SAFETY: the function of this name has this signature in every OTF2 3.x, which the
                     // soname stands for; a function pointer is as wide as an address.
@@ -274,8 +330,8 @@ impl Otf2Library {
     /// Finds the library: the file that [`LIBRARY_VARIABLE`] names, or where the loader looks.
     ///
     /// # Errors
-    /// A sentence that says what was looked for and what to do.
-    pub fn load() -> Result<Self, String> {
+    /// It is not found, cannot be loaded, or is of another version.
+    pub fn load() -> Result<Self, Otf2Error> {
         let named = std::env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty());
         let candidates: Vec<OsString> = match &named {
             Some(file) => vec![file.clone()],
@@ -288,8 +344,10 @@ impl Otf2Library {
             if handle.is_null() {
                 continue;
             }
-            let library = Self::resolve(handle)
-                .map_err(|what| format!("{}: {what}; OTF2 3.x is wanted", candidate.display()))?;
+            let library = Self::resolve(handle).map_err(|function| Otf2Error::OtherVersion {
+                library: candidate.into(),
+                function,
+            })?;
             let quiet: *const c_void = quiet as *const c_void;
             // SAFETY: the callback has the signature that the library wants and keeps no data; a
             // `va_list` argument is passed as a pointer on x86-64 and AArch64, and not used.
@@ -297,12 +355,8 @@ impl Otf2Library {
             return Ok(library);
         }
         Err(match named {
-            Some(file) => format!("{LIBRARY_VARIABLE}={}: cannot be loaded", file.display()),
-            None => format!(
-                "the OTF2 library (libotf2.so.10, version 3) is not found: install it (Debian: \
-                 libopen-trace-format2-10), or name its file in {LIBRARY_VARIABLE} (where Score-P is \
-                 installed: lib/libotf2.so.10)"
-            ),
+            Some(file) => Otf2Error::NamedLibrary(file.into()),
+            None => Otf2Error::NoLibrary,
         })
     }
 
@@ -310,16 +364,17 @@ impl Otf2Library {
     ///
     /// # Errors
     /// The library's description of the error.
-    pub fn check(&self, code: Code) -> Result<(), String> {
+    pub fn check(&self, code: Code) -> Result<(), Otf2Error> {
         if code == 0 {
             return Ok(());
         }
         // SAFETY: the library gives a text of its own that is never freed, for any code.
         let text = unsafe { (self.Error_GetDescription)(code) };
         if text.is_null() {
-            return Err(format!("OTF2 error {code}"));
+            return Err(Otf2Error::Code(code));
         }
         // SAFETY: checked above, and it ends with a zero.
-        Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        let text = unsafe { CStr::from_ptr(text) };
+        Err(Otf2Error::Described(text.to_string_lossy().into_owned()))
     }
 }

@@ -9,7 +9,7 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::library::{Object, Otf2Library};
+use super::library::{Object, Otf2Error, Otf2Library};
 use super::names::{ATTRIBUTES, CLOCK_BOUND_PROPERTY};
 use crate::import::rank::RankWriter;
 use crate::import::{ImportError, Imported};
@@ -33,8 +33,9 @@ impl Drop for Reader<'_> {
 /// # Errors
 /// The library is not found; the archive cannot be read or is damaged; the run cannot be written.
 pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
-    let library = Otf2Library::load().map_err(ImportError::Other)?;
+    let library = Otf2Library::load().map_err(ImportError::format)?;
     let damaged = |what: String| ImportError::Damaged { path: file.to_owned(), what };
+    let of_archive = |error: Otf2Error| damaged(error.to_string());
     let name = CString::new(file.as_os_str().as_bytes()).map_err(|e| damaged(e.to_string()))?;
     // SAFETY: the name ends with a zero.
     let object = unsafe { (library.Reader_Open)(name.as_ptr()) };
@@ -46,9 +47,10 @@ pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
     let reader = Reader(&library, object);
     // SAFETY: the reader is open.
     let serial = unsafe { (library.Reader_SetSerialCollectiveCallbacks)(object) };
-    library.check(serial).map_err(&damaged)?;
-    let definitions = Definitions::read(&library, object).map_err(&damaged)?;
-    let imported = Archive::new(&definitions, file).map_err(&damaged)?.write(&reader, file, run)?;
+    library.check(serial).map_err(of_archive)?;
+    let definitions = Definitions::read(&library, object).map_err(of_archive)?;
+    let imported =
+        Archive::new(&definitions, file).map_err(of_archive)?.write(&reader, file, run)?;
     Ok(imported)
 }
 
@@ -62,7 +64,7 @@ impl Archive<'_> {
         let (library, reader) = (*library, *reader);
         let damaged = |what: String| ImportError::Damaged { path: file.to_owned(), what };
         let cannot_write = |source| ImportError::Write { path: run.to_owned(), source };
-        let check = |code| library.check(code).map_err(damaged);
+        let check = |code| library.check(code).map_err(|error| damaged(error.to_string()));
         // SAFETY: the reader is open; so in every block below.
         unsafe {
             for location in self.threads.values().flatten() {
@@ -163,7 +165,7 @@ impl Archive<'_> {
         let read = unsafe {
             let from = (library.Reader_GetEvtReader)(reader, location);
             if from.is_null() {
-                return Err(Failure::Archive("its event file cannot be opened".into()));
+                return Err(Failure::Archive(Otf2Error::NoEvents));
             }
             let callbacks = (library.EvtReaderCallbacks_New)();
             for (set, callback) in callbacks_of(library) {
@@ -192,6 +194,6 @@ impl Archive<'_> {
 }
 
 enum Failure {
-    Archive(String),
+    Archive(Otf2Error),
     Run(std::io::Error),
 }

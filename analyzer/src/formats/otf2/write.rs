@@ -10,7 +10,7 @@ use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::library::{FLUSH, FlushCallbacks, Object, Otf2Library};
+use super::library::{FLUSH, FlushCallbacks, Object, Otf2Error, Otf2Library};
 use super::names::NAME;
 use crate::export::content::{Attributes, Call, Content};
 use crate::export::steps::{Kind, Steps};
@@ -58,12 +58,10 @@ pub fn write(
     scratch: &Path,
     progress: &dyn Progress,
 ) -> Result<Written, ExportError> {
-    let library = Otf2Library::load().map_err(ExportError::Other)?;
+    let library = Otf2Library::load().map_err(ExportError::format)?;
     let traffic = Traffic::gather(content, scratch, progress)?;
     let collectives = traffic.operations().map_err(ExportError::io(scratch))?;
-    let calls = archive(&library, content, path, progress).map_err(|what| {
-        ExportError::Other(format!("{}: cannot be written: {what}", path.display()))
-    })?;
+    let calls = archive(&library, content, path, progress).map_err(ExportError::of_file(path))?;
     Ok(Written { calls, messages: traffic.messages.count(), collectives })
 }
 
@@ -72,8 +70,8 @@ fn archive(
     content: &Content,
     path: &Path,
     progress: &dyn Progress,
-) -> Result<u64, String> {
-    let directory = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+) -> Result<u64, Otf2Error> {
+    let directory = CString::new(path.as_os_str().as_bytes())?;
     let name = CString::new(NAME).unwrap_or_default();
     let open = library.Archive_Open;
     // SAFETY: the texts end with a zero and live long enough; the numbers are those of OTF2.
@@ -89,8 +87,7 @@ fn archive(
         )
     };
     if object.is_null() {
-        let error = std::io::Error::last_os_error();
-        return Err(format!("OTF2 cannot make the archive ({error})"));
+        return Err(Otf2Error::Create(std::io::Error::last_os_error()));
     }
     let mut archive = Archive { library, object };
     let callbacks = FlushCallbacks { pre: flush, post: None };
@@ -151,7 +148,7 @@ fn events_of(
     regions: &mut Regions,
     events: &mut HashMap<u64, u64>,
     progress: &dyn Progress,
-) -> Result<u64, String> {
+) -> Result<u64, Otf2Error> {
     let head = &content.head.ranks[rank];
     let mut writers = HashMap::new();
     for &thread in &head.threads {
@@ -159,7 +156,7 @@ fn events_of(
         let writer =
             unsafe { (library.Archive_GetEvtWriter)(archive, location(head.rank, thread)) };
         if writer.is_null() {
-            return Err(format!("OTF2 gives no writer for rank {}", head.rank));
+            return Err(Otf2Error::NoEventWriter(head.rank));
         }
         writers.insert(thread, writer);
     }
@@ -239,7 +236,7 @@ fn enter(
     at: At,
     region: u32,
     attributes: Option<(u32, [u64; 2])>,
-) -> Result<(), String> {
+) -> Result<(), Otf2Error> {
     let At { writer, time } = at;
     let Some((first, [a, b])) = attributes else {
         // SAFETY: the writer is open, and no attributes are given.

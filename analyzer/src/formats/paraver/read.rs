@@ -9,6 +9,7 @@
 //! | file | its idea |
 //! |---|---|
 //! | `head` | the first line and the communicators |
+//! | `line_error` | what is wrong with a line |
 //! | `companions` | names of values and nodes, from the files beside the `.prv` |
 //! | `ends` | a first pass: ends of messages, in order of the calls that they belong to |
 //! | `calls` | a second pass: events become calls |
@@ -21,6 +22,7 @@ mod close;
 mod companions;
 mod ends;
 mod head;
+mod line_error;
 mod roots;
 mod states;
 #[cfg(test)]
@@ -36,6 +38,7 @@ use self::calls::{Failure, Reading};
 use self::companions::Names;
 use self::ends::{End, FoundEnds};
 use self::head::Head;
+use self::line_error::LineError;
 use super::names::MPI_TYPES;
 use crate::import::rank::{World, ZERO_TICKS};
 use crate::import::{ImportError, Imported, run_id};
@@ -80,8 +83,8 @@ struct Scale {
 }
 
 impl Scale {
-    fn ticks(self, text: &str) -> Result<u64, String> {
-        let time: u64 = text.parse().map_err(|_| format!("{text:?} is no time"))?;
+    fn ticks(self, text: &str) -> Result<u64, LineError> {
+        let time: u64 = text.parse().map_err(|_| LineError::Time(text.to_owned()))?;
         Ok(self.of(time))
     }
 
@@ -95,12 +98,12 @@ impl Scale {
     }
 
     /// Task and thread, from 0 on.
-    fn place(self, task: &str, thread: &str) -> Result<(usize, u32), String> {
+    fn place(self, task: &str, thread: &str) -> Result<(usize, u32), LineError> {
         let number = |text: &str| text.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let task_number = number(task).filter(|number| *number < self.tasks);
         let thread_number = number(thread).and_then(|number| u32::try_from(number).ok());
         let place = task_number.zip(thread_number);
-        place.ok_or_else(|| format!("there is no task {task}, thread {thread}"))
+        place.ok_or_else(|| LineError::Place { task: task.to_owned(), thread: thread.to_owned() })
     }
 }
 
@@ -110,21 +113,21 @@ fn says_nothing(line: &str) -> bool {
 }
 
 /// A communication record, by both its ends.
-fn message(line: &str, scale: Scale, number: u64) -> Result<(End, End), String> {
+fn message(line: &str, scale: Scale, number: u64) -> Result<(End, End), LineError> {
     let fields: Vec<&str> = line.split(':').collect();
     let ["3", _, _, t1, h1, sent, left, _, _, t2, h2, posted, received, bytes, tag] =
         fields.as_slice()
     else {
-        return Err(no_record(line));
+        return Err(LineError::record(line));
     };
     let (from, to) = (scale.place(t1, h1)?, scale.place(t2, h2)?);
-    let bad = |_| "size or tag is no number".to_owned();
+    let bad = |_| LineError::Message;
     let (bytes, tag): (i64, i64) = (bytes.parse().map_err(bad)?, tag.parse().map_err(bad)?);
     // Extrae prints its unsigned sizes as signed ones.
     let bytes = u64::try_from(bytes).unwrap_or(u64::from(bytes as u32));
     let end = |at, complete, (task, thread): (usize, u32), peer: usize| {
         let (task, peer, tag) = (task as u32, peer as u32, tag as i32);
-        Ok::<_, String>(End {
+        Ok::<_, LineError>(End {
             at: scale.ticks(at)?,
             complete: scale.ticks(complete)?,
             number,
@@ -138,16 +141,12 @@ fn message(line: &str, scale: Scale, number: u64) -> Result<(End, End), String> 
     Ok((end(sent, left, from, to.0)?, end(posted, received, to, from.0)?))
 }
 
-fn no_record(line: &str) -> String {
-    format!("no record of Paraver: {:?}", head::beginning(line))
-}
-
 /// Imports a trace by its `.prv`.
 ///
 /// # Errors
 /// The file cannot be read or is damaged; the run cannot be written.
 pub fn import(file: &Path, run: &Path) -> Result<Imported, ImportError> {
-    let damaged = |at: usize, what: String| ImportError::Damaged {
+    let damaged = |at: usize, what: LineError| ImportError::Damaged {
         path: file.to_owned(),
         what: format!("line {at}: {what}"),
     };

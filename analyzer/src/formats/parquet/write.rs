@@ -86,9 +86,9 @@ fn failed(path: &Path) -> impl Fn(parquet::errors::ParquetError) -> ExportError 
     |error| match error {
         parquet::errors::ParquetError::External(source) => match source.downcast() {
             Ok(source) => ExportError::Io { path: path.to_owned(), source: *source },
-            Err(other) => ExportError::Other(format!("{}: {other}", path.display())),
+            Err(other) => ExportError::format(format!("{}: {other}", path.display())),
         },
-        other => ExportError::Other(format!("{}: cannot be written: {other}", path.display())),
+        other => ExportError::of_file(path)(other),
     }
 }
 

@@ -15,7 +15,7 @@ mod repetitions;
 use std::fmt;
 
 pub use error::ObservationsError;
-pub use recorded::RunFigures;
+pub use recorded::{NotARow, RunFigures};
 pub use repetitions::{Repetitions, Spread};
 
 /// Rank count.

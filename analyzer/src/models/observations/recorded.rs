@@ -1,6 +1,6 @@
 //! Recorded runs as a table: figures of runs come in, [`Observations`] goes out.
 
-use crate::metrics::{Metrics, RankState};
+use crate::metrics::{ComputeMode, Metrics, RankState};
 use crate::trace::Run;
 
 use super::{
@@ -27,28 +27,45 @@ pub struct RunFigures {
     pub rep: Option<u32>,
 }
 
+/// Why a run cannot stand in a table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotARow {
+    /// Ranks left no file.
+    #[error("rank files are missing")]
+    MissingFiles,
+    /// This rank did not finish.
+    #[error("rank {0} did not come to the end of MPI_Finalize")]
+    Unfinished(u32),
+    /// Nothing is selected.
+    #[error("the selection has no length")]
+    EmptySelection,
+    /// Nothing was recorded that this way of counting takes for computation.
+    #[error("no computation was recorded")]
+    NoComputation(ComputeMode),
+    /// This parameter has the name of a figure.
+    #[error("its parameter {0} has the name of a figure")]
+    FigureName(String),
+}
+
 impl RunFigures {
     /// Figures of a run in a selection.
     ///
     /// # Errors
-    /// A sentence why the run cannot stand in a table: ranks are missing or did not finish, the
-    /// selection is empty, or a parameter has the name of a figure.
-    pub fn new(name: String, run: &Run, metrics: &Metrics) -> Result<Self, String> {
+    /// See [`NotARow`].
+    pub fn new(name: String, run: &Run, metrics: &Metrics) -> Result<Self, NotARow> {
         if !run.missing.is_empty() {
-            return Err("rank files are missing".into());
+            return Err(NotARow::MissingFiles);
         }
         let unfinished = |rank: &&crate::metrics::RankMetrics| rank.state != RankState::Finalized;
         if let Some(rank) = metrics.ranks.iter().find(unfinished) {
-            return Err(format!("rank {} did not come to the end of MPI_Finalize", rank.rank));
+            return Err(NotARow::Unfinished(rank.rank));
         }
         if metrics.efficiency.is_none() {
-            return Err("the selection has no length".into());
+            return Err(NotARow::EmptySelection);
         }
         let params = run.parameters();
         if let Some((name, _)) = params.iter().find(|(name, _)| FIGURES.contains(&name.as_str())) {
-            return Err(format!(
-                "its parameter {name} has the name of a figure; give it another with --param"
-            ));
+            return Err(NotARow::FigureName(name.clone()));
         }
         let ranks: Vec<RankTimes> = metrics
             .participants()
@@ -59,10 +76,7 @@ impl RunFigures {
             })
             .collect();
         if ranks.iter().all(|rank| rank.gamma_s <= 0.0) {
-            return Err(format!(
-                "no computation was recorded (--compute {}): record with --compute outside",
-                metrics.compute.name()
-            ));
+            return Err(NotARow::NoComputation(metrics.compute));
         }
         Ok(Self {
             name,

@@ -3,9 +3,21 @@
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program, Variable};
 use nalgebra::DVector;
+use thiserror::Error;
 
 use super::face;
 use super::problem::Problem;
+
+/// Why a program has no solution.
+#[derive(Debug, Error)]
+pub(super) enum SolverError {
+    /// What the solver says.
+    #[error("{0}")]
+    Solver(#[from] microlp::Error),
+    /// It gave up.
+    #[error("the solver was interrupted")]
+    Interrupted,
+}
 
 /// The optimum of a program and whether another was as good.
 #[derive(Debug, Clone)]
@@ -21,7 +33,7 @@ pub(super) struct Optimum {
 ///
 /// # Errors
 /// What the solver says when it fails.
-pub(super) fn minimax(problem: &Problem) -> Result<Optimum, String> {
+pub(super) fn minimax(problem: &Problem) -> Result<Optimum, SolverError> {
     let vertex = vertex(problem)?;
     let a = face::least_squares(&problem.f, &problem.y, vertex.clone());
     let moved = (&a - &vertex).amax();
@@ -29,7 +41,7 @@ pub(super) fn minimax(problem: &Problem) -> Result<Optimum, String> {
 }
 
 /// One optimal vertex of the minimax program, as the simplex method finds it.
-pub(super) fn vertex(problem: &Problem) -> Result<DVector<f64>, String> {
+pub(super) fn vertex(problem: &Problem) -> Result<DVector<f64>, SolverError> {
     let mut program = Program::new(OptimizationDirection::Minimize);
     let largest = program.add_var(1.0, (0.0, f64::INFINITY));
     let variables = coefficients(&mut program, problem);
@@ -51,7 +63,7 @@ pub(super) fn vertex(problem: &Problem) -> Result<DVector<f64>, String> {
 ///
 /// # Errors
 /// What the solver says when it fails.
-pub(super) fn least_absolute(problem: &Problem) -> Result<DVector<f64>, String> {
+pub(super) fn least_absolute(problem: &Problem) -> Result<DVector<f64>, SolverError> {
     let mut program = Program::new(OptimizationDirection::Minimize);
     let variables = coefficients(&mut program, problem);
     for (row, y) in problem.f.row_iter().zip(problem.y.iter()) {
@@ -70,9 +82,9 @@ fn coefficients(program: &mut Program, problem: &Problem) -> Vec<Variable> {
     (0..problem.f.ncols()).map(|_| program.add_var(0.0, (0.0, f64::INFINITY))).collect()
 }
 
-fn solved(program: &Program, variables: &[Variable]) -> Result<DVector<f64>, String> {
-    let outcome = program.solve().map_err(|error| error.to_string())?;
-    let solution = outcome.into_solution().map_err(|_| "the solver was interrupted".to_owned())?;
+fn solved(program: &Program, variables: &[Variable]) -> Result<DVector<f64>, SolverError> {
+    let outcome = program.solve()?;
+    let solution = outcome.into_solution().map_err(|_| SolverError::Interrupted)?;
     // The solver's own zeros may carry rounding.
     let value = |variable: &Variable| {
         let value = solution.var_value(*variable);

@@ -92,7 +92,10 @@ pub(super) fn fit(
     settle: Option<Settle>,
 ) -> Result<Coefficients, RegressionError> {
     let problem = Problem::new(matrix, times, residual);
-    let failed = |what: String| RegressionError::Solver { method: method.name(), what };
+    let failed = |error: linear_program::SolverError| RegressionError::Solver {
+        method: method.name(),
+        what: error.to_string(),
+    };
     let mut moved = None;
     let a = match method {
         Method::Robust | Method::Sparse => {

@@ -8,7 +8,7 @@ use trace_format::markers::ToolReason;
 
 use super::definitions::{Comm, Definitions};
 use super::location::Kind;
-use crate::formats::otf2::library::UNDEFINED_64;
+use crate::formats::otf2::library::{Otf2Error, UNDEFINED_64};
 use crate::formats::otf2::names::{
     COMPUTE_PROPERTY, GROUP_COMM_LOCATIONS, GROUP_COMM_SELF, PARADIGM_MPI, PROGRAM_DESCRIPTION,
     PROGRAM_PROPERTY, RECORDER_PREFIX,
@@ -30,7 +30,7 @@ pub(super) struct Archive<'a> {
 }
 
 impl<'a> Archive<'a> {
-    pub(super) fn new(definitions: &'a Definitions, file: &Path) -> Result<Self, String> {
+    pub(super) fn new(definitions: &'a Definitions, file: &Path) -> Result<Self, Otf2Error> {
         let ranks = definitions
             .groups
             .values()
@@ -44,7 +44,7 @@ impl<'a> Archive<'a> {
             Some(group) => {
                 for location in &group.members {
                     let process = definitions.threads.get(location).copied();
-                    let process = process.ok_or("a rank's location is not defined")?;
+                    let process = process.ok_or(Otf2Error::UndefinedLocation)?;
                     if let Some(of) = threads.get_mut(&process) {
                         of.sort_by_key(|other| (other != location, *other));
                     }
@@ -55,7 +55,7 @@ impl<'a> Archive<'a> {
             None => processes.extend(threads.keys()),
         }
         if processes.is_empty() {
-            return Err("it has no process that ran on a processor".into());
+            return Err(Otf2Error::NoProcess);
         }
         let names =
             definitions.regions.values().map(|(name, _)| definitions.text(*name).to_owned());

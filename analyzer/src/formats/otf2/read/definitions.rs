@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::formats::otf2::library::{CALLBACK_SUCCESS, Object, Otf2Library};
+use crate::formats::otf2::library::{CALLBACK_SUCCESS, Object, Otf2Error, Otf2Library};
 use crate::formats::otf2::names::{LOCATION_CPU_THREAD, TYPE_STRING};
 
 /// A group of locations or ranks.
@@ -72,7 +72,7 @@ impl Definitions {
     ///
     /// # Errors
     /// What the library says.
-    pub fn read(library: &Otf2Library, reader: Object) -> Result<Self, String> {
+    pub fn read(library: &Otf2Library, reader: Object) -> Result<Self, Otf2Error> {
         let mut definitions = Self::default();
         let check = |code| library.check(code);
         let data: *mut c_void = (&raw mut definitions).cast();
@@ -82,7 +82,7 @@ impl Definitions {
         unsafe {
             let from = (library.Reader_GetGlobalDefReader)(reader);
             if from.is_null() {
-                return Err("it has no global definitions".into());
+                return Err(Otf2Error::NoDefinitions);
             }
             let callbacks = (library.GlobalDefReaderCallbacks_New)();
             let set = [

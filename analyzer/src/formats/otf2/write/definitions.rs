@@ -6,7 +6,7 @@ use std::ffi::CString;
 use super::location;
 use super::regions::{PROGRAM, Regions};
 use crate::export::content::{Content, HeadRank};
-use crate::formats::otf2::library::{Object, Otf2Library, UNDEFINED_32, UNDEFINED_64};
+use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32, UNDEFINED_64};
 use crate::formats::otf2::names::{
     ATTRIBUTES, CLOCK_BOUND_PROPERTY, COMPUTE_PROPERTY, GROUP_COMM_GROUP, GROUP_COMM_LOCATIONS,
     GROUP_COMM_SELF, LOCATION_CPU_THREAD, LOCATION_GROUP_PROCESS, PARADIGM_MPI,
@@ -21,7 +21,7 @@ struct Strings<'a> {
 }
 
 impl Strings<'_> {
-    fn of(&mut self, text: &str) -> Result<u32, String> {
+    fn of(&mut self, text: &str) -> Result<u32, Otf2Error> {
         if let Some(number) = self.known.get(text) {
             return Ok(*number);
         }
@@ -42,13 +42,13 @@ pub(super) fn write_definitions(
     archive: Object,
     regions: &Regions,
     events: &HashMap<u64, u64>,
-) -> Result<(), String> {
+) -> Result<(), Otf2Error> {
     let head = &content.head;
     let check = |code| library.check(code);
     // SAFETY: the archive is open and primary.
     let writer = unsafe { (library.Archive_GetGlobalDefWriter)(archive) };
     if writer.is_null() {
-        return Err("OTF2 gives no writer of definitions".into());
+        return Err(Otf2Error::NoDefinitionWriter);
     }
     let length = (head.last_ns - head.first_ns).max(0) as u64 + 1;
     let realtime = head.zero_unix_ns.and_then(|zero| u64::try_from(zero + head.first_ns).ok());
@@ -168,7 +168,7 @@ fn communicators(
     content: &Content,
     writer: Object,
     strings: &mut Strings,
-) -> Result<(), String> {
+) -> Result<(), Otf2Error> {
     let head = &content.head;
     let empty = strings.of("")?;
     let mut groups = 0;

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::export::content::{Attributes, Call, Content, Function};
-use crate::formats::otf2::library::{Object, Otf2Library, UNDEFINED_32};
+use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32};
 use crate::timeline::matching::operations::{Operation, collective_base};
 use crate::timeline::matching::requests::{Found, Requests, Tracked};
 
@@ -146,7 +146,7 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     /// What the library says.
-    pub fn begin(&mut self, at: At, call: &Call, function: &Function) -> Result<(), String> {
+    pub fn begin(&mut self, at: At, call: &Call, function: &Function) -> Result<(), Otf2Error> {
         use Operation::*;
         let attributes = self.attributes(call);
         let envelope = envelope(&attributes);
@@ -232,7 +232,7 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     /// What the library says.
-    pub fn end(&mut self, at: At, call: &Call, function: &Function) -> Result<(), String> {
+    pub fn end(&mut self, at: At, call: &Call, function: &Function) -> Result<(), Otf2Error> {
         use Operation::*;
         if call.end_ns.is_none() {
             return Ok(());
@@ -324,7 +324,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn start(&mut self, at: At, handle: u32) -> Result<(), String> {
+    fn start(&mut self, at: At, handle: u32) -> Result<(), Otf2Error> {
         let Some((template, _)) = self.requests.template(handle) else { return Ok(()) };
         let work = match template {
             Template::Nothing => Work::Nothing,
@@ -336,7 +336,7 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    fn send(&self, at: At, envelope: Option<Envelope>) -> Result<(), String> {
+    fn send(&self, at: At, envelope: Option<Envelope>) -> Result<(), Otf2Error> {
         let Some(Envelope { peer, communicator, tag, bytes }) = envelope else { return Ok(()) };
         let write = self.library.EvtWriter_MpiSend;
         // SAFETY: the writer is open, and no attributes are given.
@@ -345,7 +345,7 @@ impl<'a> Records<'a> {
         self.library.check(code)
     }
 
-    fn receive(&self, at: At, envelope: Option<Envelope>) -> Result<(), String> {
+    fn receive(&self, at: At, envelope: Option<Envelope>) -> Result<(), Otf2Error> {
         let Some(Envelope { peer, communicator, tag, bytes }) = envelope else { return Ok(()) };
         let write = self.library.EvtWriter_MpiRecv;
         // SAFETY: as above.
@@ -354,7 +354,7 @@ impl<'a> Records<'a> {
         self.library.check(code)
     }
 
-    fn isend(&mut self, at: At, envelope: Option<Envelope>) -> Result<Work, String> {
+    fn isend(&mut self, at: At, envelope: Option<Envelope>) -> Result<Work, Otf2Error> {
         let Some(Envelope { peer, communicator, tag, bytes }) = envelope else {
             return Ok(Work::Nothing);
         };
@@ -367,14 +367,14 @@ impl<'a> Records<'a> {
         self.library.check(code).map(|()| Work::Send(number))
     }
 
-    fn ireceive(&mut self, at: At, communicator: Option<u32>) -> Result<Work, String> {
+    fn ireceive(&mut self, at: At, communicator: Option<u32>) -> Result<Work, Otf2Error> {
         let Some(communicator) = communicator else { return Ok(Work::Nothing) };
         let number = self.number();
         self.of_request(self.library.EvtWriter_MpiIrecvRequest, at, number)?;
         Ok(Work::Receive(number, communicator))
     }
 
-    fn icollective(&mut self, at: At, collective: Collective) -> Result<Work, String> {
+    fn icollective(&mut self, at: At, collective: Collective) -> Result<Work, Otf2Error> {
         let number = self.number();
         self.of_request(self.library.EvtWriter_NonBlockingCollectiveRequest, at, number)?;
         Ok(Work::Collective(number, collective))
@@ -385,12 +385,12 @@ impl<'a> Records<'a> {
         write: unsafe extern "C" fn(Object, Object, u64, u64) -> i32,
         at: At,
         number: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Otf2Error> {
         // SAFETY: as above; every function that is given has this meaning of its arguments.
         self.library.check(unsafe { write(at.writer, NO_ATTRIBUTES, at.time, number) })
     }
 
-    fn tested(&self, at: At, handle: u32) -> Result<(), String> {
+    fn tested(&self, at: At, handle: u32) -> Result<(), Otf2Error> {
         let number = match self.requests.active(handle) {
             Some(Work::Send(number) | Work::Receive(number, _) | Work::Both(_, number, _)) => {
                 number
@@ -407,7 +407,7 @@ impl<'a> Records<'a> {
         handle: u32,
         cancelled: bool,
         (peer, tag, bytes): (i32, i32, u64),
-    ) -> Result<(), String> {
+    ) -> Result<(), Otf2Error> {
         if handle == 0 {
             return Ok(());
         }
@@ -440,7 +440,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn collective_end(&self, at: At, collective: Collective) -> Result<(), String> {
+    fn collective_end(&self, at: At, collective: Collective) -> Result<(), Otf2Error> {
         let Collective { operation, communicator, root, sent, received } = collective;
         let write = self.library.EvtWriter_MpiCollectiveEnd;
         // SAFETY: as above.
@@ -450,7 +450,7 @@ impl<'a> Records<'a> {
         self.library.check(code)
     }
 
-    fn collective_complete(&self, at: At, of: Collective, number: u64) -> Result<(), String> {
+    fn collective_complete(&self, at: At, of: Collective, number: u64) -> Result<(), Otf2Error> {
         let Collective { operation, communicator: on, root, sent, received } = of;
         let write = self.library.EvtWriter_NonBlockingCollectiveComplete;
         // SAFETY: as above.

@@ -15,12 +15,13 @@ use crate::import::rank::{ANY_SOURCE, ImportedCall, RankWriter, World};
 use crate::spill::Sorted;
 use crate::timeline::matching::operations::{Operation, collective_base, operation};
 
+use super::Scale;
 use super::companions::Names;
 use super::ends::{Ahead, End, Queue};
 use super::head::Head;
+use super::line_error::LineError;
 use super::roots::Roots;
 use super::states::{Life, Outside, States};
-use super::{Scale, no_record};
 
 /// Collective operations with a root, by their blocking form.
 const ROOTED: [&str; 6] =
@@ -37,7 +38,7 @@ pub(super) const UNKNOWN_ROOT: &str = "calls of collective operations whose root
 /// Why a line was not taken.
 pub enum Failure {
     /// The line is wrong.
-    Line(String),
+    Line(LineError),
     /// The run cannot be written.
     Write(io::Error),
 }
@@ -48,8 +49,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<String> for Failure {
-    fn from(what: String) -> Self {
+impl From<LineError> for Failure {
+    fn from(what: LineError) -> Self {
         Self::Line(what)
     }
 }
@@ -159,7 +160,7 @@ impl<'a> Reading<'a> {
             ["1", _, _, task, thread, begin, end, state] => {
                 let place = self.scale.place(task, thread)?;
                 let stretch = (self.scale.ticks(begin)?, self.scale.ticks(end)?);
-                let state = state.parse().map_err(|_| "a state is no number".to_owned())?;
+                let state = state.parse().map_err(|_| LineError::State)?;
                 self.state(place, stretch, state);
                 Ok(())
             }
@@ -170,7 +171,7 @@ impl<'a> Reading<'a> {
             }
             // The first pass has read them.
             ["3", ..] => Ok(()),
-            _ => Err(Failure::Line(no_record(line))),
+            _ => Err(Failure::Line(LineError::record(line))),
         }
     }
 
@@ -204,7 +205,7 @@ impl<'a> Reading<'a> {
             let value =
                 pair[1].parse::<u64>().or_else(|_| pair[1].parse::<i64>().map(|v| v as u64));
             let (Ok(kind), Ok(value)) = (kind, value) else {
-                return Err(Failure::Line("an event's type or value is no number".into()));
+                return Err(Failure::Line(LineError::Event));
             };
             parsed.push((kind, value));
         }

@@ -1,6 +1,7 @@
 //! The head of a `.prv`: tasks, length and communicators. What it claims is believed only as far as its
 //! text says it: nothing here grows with a number.
 
+use super::line_error::LineError;
 use crate::import::rank::ImportedCommunicator;
 
 /// What the first line and the communicators behind it say.
@@ -25,8 +26,8 @@ impl Head {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn of_first_line(line: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("not the first line of a Paraver trace: {what}");
+    pub fn of_first_line(line: &str) -> Result<Self, LineError> {
+        let wrong = LineError::FirstLine;
         let rest = line
             .strip_prefix("#Paraver")
             .ok_or_else(|| wrong("it does not begin with #Paraver"))?;
@@ -46,7 +47,7 @@ impl Head {
         let (applications, rest) =
             rest.split_once(':').ok_or_else(|| wrong("the applications are missing"))?;
         if applications.trim() != "1" {
-            return Err(format!("{applications} applications; one is supported"));
+            return Err(LineError::Applications(applications.to_owned()));
         }
         let (_, rest) = rest.split_once('(').ok_or_else(|| wrong("the tasks are missing"))?;
         let (tasks, rest) =
@@ -68,8 +69,8 @@ impl Head {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn communicator(&mut self, line: &str) -> Result<(), String> {
-        let wrong = || format!("not a communicator: {:?}", beginning(line));
+    pub fn communicator(&mut self, line: &str) -> Result<(), LineError> {
+        let wrong = || LineError::communicator(line);
         if line.starts_with("i:") {
             self.intercommunicators += 1;
             return Ok(());
@@ -87,9 +88,4 @@ impl Head {
         self.communicators.push((number, communicator));
         Ok(())
     }
-}
-
-/// As much of a line as a message shows.
-pub fn beginning(line: &str) -> String {
-    line.chars().take(60).collect()
 }
