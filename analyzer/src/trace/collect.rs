@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use trace_format::files::rank_file_path;
 use trace_format::header::Definition;
 use trace_format::private_directory;
 use trace_format::reader::{OpenError, RankFile};
