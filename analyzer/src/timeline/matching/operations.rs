@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use trace_format::errors::ErrorClasses;
 use trace_format::functions::{Class, class_of};
-use trace_format::layout::FIRST_FUNCTION;
+use trace_format::layout::{DURATION_ESCAPE, FIRST_FUNCTION, Slot};
 use trace_format::procedures::{self, Direction};
 use trace_format::reader::RankFile;
 
@@ -190,7 +190,17 @@ impl Operations {
         Self { table: table.collect() }
     }
 
+    /// Whether an event with that slot says anything to matching; runs of polls where they are asked for.
+    #[inline]
+    pub fn of_interest(&self, slot: &Slot, polls: bool) -> bool {
+        let function = slot.function();
+        function >= FIRST_FUNCTION
+            && (self.of(function).0 != Operation::Nothing
+                || polls && slot.duration() == DURATION_ESCAPE)
+    }
+
     /// What a function does, and the number of a collective operation's name.
+    #[inline]
     pub fn of(&self, function: u16) -> (Operation, u16) {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
         self.table.get(index).copied().unwrap_or((Operation::Nothing, 0))

@@ -7,8 +7,10 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 use super::active::ActiveOperation;
-use super::channels::{ChannelKey, Pair, Receive, Send};
-use super::collectives::OpenInstance;
+use super::call::Call;
+use super::channel::{Pair, Receive, Send};
+use super::channels::ChannelKey;
+use super::collectives::{OpenInstance, OpenMember};
 use super::operations::CollectiveNames;
 
 /// One end of a message.
@@ -28,6 +30,11 @@ pub struct MessageEnd {
     pub begin_ticks: u64,
     /// Counter of the rank at the end.
     pub end_ticks: Option<u64>,
+    /// The call that sends (of a persistent operation its start), or posts the receive.
+    pub posted: Call,
+    /// The call that completed it: for one that blocks the same. Of a receive always known; of a send
+    /// where [`Wants::completions`] was asked for, and it was complete.
+    pub completed: Option<Call>,
 }
 
 /// A matched send and receive.
@@ -65,6 +72,10 @@ pub struct CollectiveMember {
     pub complete_s: Option<f64>,
     /// Counter of the rank at the begin.
     pub begin_ticks: u64,
+    /// The call (of a persistent operation its start).
+    pub posted: Call,
+    /// The call that completed it: for one that blocks the same; `None` when that was not seen.
+    pub completed: Option<Call>,
     /// Bytes that it sent.
     pub sent_bytes: u64,
     /// Bytes that it received.
@@ -72,7 +83,7 @@ pub struct CollectiveMember {
 }
 
 /// The collective calls that belong together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct CollectiveInstance {
     /// Position of the communicator in the table.
     pub communicator: u32,
@@ -241,8 +252,45 @@ impl MatchingSummary {
     }
 }
 
+/// What an observer asks for beside what all are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wants {
+    /// The calls that completed sends, and, in shares, those that completed collective operations that do
+    /// not block. A message is handed on when both its sides are complete, or can be no more.
+    pub completions: bool,
+    /// Runs of polls that found nothing.
+    pub polls: bool,
+}
+
+/// A run of polls (tests, probes) that found nothing; one that finds something is a call of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Polls {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// The whole run of polls, from the first's begin to the last's end.
+    pub call: Call,
+    /// How many.
+    pub count: u64,
+    /// Ticks inside them.
+    pub inside_ticks: u64,
+    /// The request that they asked for, shortened; 0 for none, or several.
+    pub request: u32,
+}
+
 /// Takes what matching finds, as it finds it.
+///
+/// Two orders are possible. [`match_run`](super::match_run) follows all ranks at once by the end of their
+/// calls, so messages come by when they are certain, roughly by their completion.
+/// [`match_in_shares`](super::match_in_shares) goes rank by rank, a round at a time: within a share they
+/// come by when they are certain there, over all shares in no order at all; an instance's members come in
+/// any order, too. What must be the same either way must not depend on the order.
 pub trait MatchSink {
+    /// What it asks for.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
+    /// A run of polls, where it was asked for.
+    fn polls(&mut self, _polls: &Polls) {}
     /// A message.
     fn message(&mut self, message: &Message);
     /// A collective operation.
@@ -263,6 +311,7 @@ enum Found {
     Collective(CollectiveInstance),
     Unmatched(Unmatched),
     Active(ActiveOperation),
+    Polls(Polls),
 }
 
 /// Makes what goes out, and counts it.
@@ -272,23 +321,33 @@ pub(super) struct Outlet<'a> {
     timeline: &'a GlobalTimeline,
     names: CollectiveNames,
     found: Vec<Found>,
+    /// Its room is used again.
+    instance: CollectiveInstance,
+    pub wants: Wants,
     /// What has been counted.
     pub summary: MatchingSummary,
 }
 
 impl<'a> Outlet<'a> {
-    pub fn new(run: &'a Run, timeline: &'a GlobalTimeline, names: CollectiveNames) -> Self {
-        Self { run, timeline, names, found: Vec::new(), summary: MatchingSummary::default() }
+    pub fn new(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        names: CollectiveNames,
+        wants: Wants,
+    ) -> Self {
+        let (found, instance, summary) = Default::default();
+        Self { run, timeline, names, found, instance, wants, summary }
     }
 
     /// Hands on what was found since the last time.
-    pub fn drain(&mut self, sink: &mut dyn MatchSink) {
+    pub fn drain(&mut self, sink: &mut (impl MatchSink + ?Sized)) {
         for found in self.found.drain(..) {
             match found {
                 Found::Message(message) => sink.message(&message),
                 Found::Collective(instance) => sink.collective(&instance),
                 Found::Unmatched(unmatched) => sink.unmatched(&unmatched),
                 Found::Active(operation) => sink.active(&operation),
+                Found::Polls(polls) => sink.polls(&polls),
             }
         }
     }
@@ -297,10 +356,15 @@ impl<'a> Outlet<'a> {
         self.timeline.ranks[rank].clock.seconds(ticks)
     }
 
+    /// Of a rank of the world that has a file.
+    fn seconds_of(&self, world_rank: u32, ticks: u64) -> f64 {
+        self.run.position_of(world_rank).map_or(0.0, |rank| self.seconds(rank, ticks))
+    }
+
     /// The message that a send and a receive are that belong together; `None` where it is not certain that
     /// there was one.
     pub fn message(&mut self, pair: &Pair) -> Option<Message> {
-        let Pair { key, send, receive } = pair;
+        let Pair { key, send, sent, receive } = pair;
         if let Some(reason) = receive.lost() {
             // What the receive took is known, but not when, or whether at all.
             self.unmatched_send(*key, send, reason);
@@ -311,17 +375,25 @@ impl<'a> Outlet<'a> {
         self.summary.truncated += u64::from(receive.truncated);
         let said = receive.bytes.filter(|bytes| *bytes < MOST_STATUS_BYTES);
         self.summary.size_mismatches += u64::from(said.is_some_and(|bytes| bytes != send.bytes));
-        let end = |rank: usize, post: &super::channels::Post, end_ticks: Option<u64>| MessageEnd {
-            rank: self.run.ranks[rank].rank,
-            thread: post.thread,
-            begin_s: self.seconds(rank, post.begin_ticks),
-            end_s: end_ticks.map(|ticks| self.seconds(rank, ticks)),
-            begin_ticks: post.begin_ticks,
-            end_ticks,
+        let end = |rank: u32, posted: Call, end_ticks: Option<u64>, completed: Option<Call>| {
+            // Both ends of a message have a file.
+            let clock = &self.timeline.ranks[self.run.position_of(rank)?].clock;
+            Some(MessageEnd {
+                rank,
+                thread: posted.thread,
+                begin_s: clock.seconds(posted.begin_ticks),
+                end_s: end_ticks.map(|ticks| clock.seconds(ticks)),
+                begin_ticks: posted.begin_ticks,
+                end_ticks,
+                posted,
+                completed,
+            })
         };
+        let received = receive.completed();
+        let received_ticks = received.and_then(|by| by.end_ticks());
         Some(Message {
-            send: end(send.post.rank, &send.post, send.post.end_ticks),
-            receive: end(receive.post.rank, &receive.post, receive.end_ticks()),
+            send: end(key.source, send.call, send.call.end_ticks(), *sent)?,
+            receive: end(key.destination, receive.call, received_ticks, received)?,
             communicator: key.communicator,
             tag: key.tag,
             bytes: send.bytes,
@@ -341,8 +413,8 @@ impl<'a> Outlet<'a> {
             side: Side::Send,
             reason,
             rank: key.source,
-            begin_ticks: send.post.begin_ticks,
-            begin_s: self.seconds(send.post.rank, send.post.begin_ticks),
+            begin_ticks: send.call.begin_ticks,
+            begin_s: self.seconds_of(key.source, send.call.begin_ticks),
             partner: Some(key.destination),
             communicator: Some(key.communicator),
             bytes: send.bytes,
@@ -355,30 +427,29 @@ impl<'a> Outlet<'a> {
             side: Side::Receive,
             reason,
             rank: key.destination,
-            begin_ticks: receive.post.begin_ticks,
-            begin_s: self.seconds(receive.post.rank, receive.post.begin_ticks),
+            begin_ticks: receive.call.begin_ticks,
+            begin_s: self.seconds_of(key.destination, receive.call.begin_ticks),
             partner: Some(key.source),
             communicator: Some(key.communicator),
             bytes: 0,
         });
     }
 
-    /// Takes a send or receive without a partner whose channel is not known; `rank` is the position
-    /// in the run.
+    /// Takes a send or receive without a partner whose channel is not known, of a rank of the world.
     pub fn unplaced(
         &mut self,
         side: Side,
         reason: Reason,
-        post: &super::channels::Post,
+        (rank, call): (u32, Call),
         communicator: Option<u32>,
         bytes: u64,
     ) {
         self.unmatched(Unmatched {
             side,
             reason,
-            rank: self.run.ranks[post.rank].rank,
-            begin_ticks: post.begin_ticks,
-            begin_s: self.seconds(post.rank, post.begin_ticks),
+            rank,
+            begin_ticks: call.begin_ticks,
+            begin_s: self.seconds_of(rank, call.begin_ticks),
             partner: None,
             communicator,
             bytes,
@@ -395,32 +466,56 @@ impl<'a> Outlet<'a> {
         self.found.push(Found::Active(*operation));
     }
 
+    /// Takes a run of polls.
+    pub fn polls(&mut self, polls: Polls) {
+        self.found.push(Found::Polls(polls));
+    }
+
     /// Takes a collective instance that gets no more members.
-    pub fn instance(&mut self, open: OpenInstance) {
-        let members = open.members.iter().map(|member| CollectiveMember {
-            rank: self.run.ranks[member.rank].rank,
-            thread: member.thread,
-            begin_s: self.seconds(member.rank, member.begin_ticks),
-            end_s: member.end_ticks.map(|ticks| self.seconds(member.rank, ticks)),
-            complete_s: member.complete_ticks.map(|ticks| self.seconds(member.rank, ticks)),
-            begin_ticks: member.begin_ticks,
-            sent_bytes: member.sent_bytes,
-            received_bytes: member.received_bytes,
+    pub fn instance(&mut self, open: &OpenInstance) {
+        let mut instance = CollectiveInstance::default();
+        self.settle_instance(open, &mut instance);
+        self.found.push(Found::Collective(instance));
+    }
+
+    /// As [`Outlet::instance`]; it goes to `sink` at once.
+    pub fn hand_on_instance(&mut self, open: &OpenInstance, sink: &mut impl MatchSink) {
+        let mut instance = std::mem::take(&mut self.instance);
+        self.settle_instance(open, &mut instance);
+        sink.collective(&instance);
+        self.instance = instance;
+    }
+
+    /// Makes `instance` the one that has no more members, and counts it.
+    fn settle_instance(&mut self, open: &OpenInstance, instance: &mut CollectiveInstance) {
+        let members = open.members.iter().map(|member| {
+            let OpenMember { rank, call, completed, sent_bytes, received_bytes, .. } = *member;
+            let clock = &self.timeline.ranks[rank].clock;
+            let seconds = |call: Call| call.end_ticks().map(|ticks| clock.seconds(ticks));
+            CollectiveMember {
+                rank: self.run.ranks[rank].rank,
+                thread: call.thread,
+                begin_s: clock.seconds(call.begin_ticks),
+                end_s: seconds(call),
+                complete_s: completed.and_then(seconds),
+                begin_ticks: call.begin_ticks,
+                posted: call,
+                completed,
+                sent_bytes,
+                received_bytes,
+            }
         });
-        let instance = CollectiveInstance {
-            communicator: open.communicator,
-            function: self.names.name(open.function).to_owned(),
-            number: open.number,
-            members: members.collect(),
-            missing: open.missing,
-            mismatched: open.mismatched,
-        };
+        instance.members.clear();
+        instance.members.extend(members);
+        instance.function.clear();
+        instance.function.push_str(self.names.name(open.function));
+        (instance.communicator, instance.number) = (open.communicator, open.number);
+        (instance.missing, instance.mismatched) = (open.missing, open.mismatched);
         if instance.missing > 0 {
             self.summary.incomplete_instances += 1;
         } else {
             self.summary.complete_instances += 1;
         }
         self.summary.mismatched_instances += u64::from(instance.mismatched);
-        self.found.push(Found::Collective(instance));
     }
 }
