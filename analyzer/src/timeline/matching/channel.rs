@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::call::Call;
 use super::channels::ChannelKey;
-use super::outcome::Reason;
+use super::findings::Reason;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Send {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::call::Call;
 use super::channel::{Channel, Pair, Receive, Send, State, Wanted, Wildcards};
-use super::outcome::Reason;
+use super::findings::Reason;
 
 /// What messages cannot overtake each other in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

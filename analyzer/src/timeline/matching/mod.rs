@@ -18,12 +18,13 @@
 //! | `requests` | which operation a request handle stands for, over its life |
 //! | `routes` | which channel arguments name |
 //! | `rank_state` | one rank's events become sends, receives and collective calls |
+//! | `probed` | messages received by handle |
 //! | `completion` | what waits, tests, cancels and frees do to them |
 //! | `channel`, `channels` | MPI's order rule |
 //! | `settlement` | what becomes of sends behind their call |
 //! | `collectives` | instances |
 //! | `active` | what was not complete at the end |
-//! | `outcome` | what goes out |
+//! | `findings`, `outcome` | what goes out |
 //! | `shares` | a run matched by several threads at the same time |
 //! | `replay` | any stretch of a run again, from where matching stood before it |
 //!
@@ -44,8 +45,10 @@ mod channel;
 mod channels;
 mod collectives;
 mod completion;
+mod findings;
 pub(crate) mod operations;
 mod outcome;
+mod probed;
 mod rank_state;
 pub mod replay;
 pub(crate) mod requests;
@@ -66,7 +69,7 @@ use crate::trace::{RankTrace, Run};
 
 pub use active::{ActiveOperation, ActiveWork};
 pub use call::Call;
-pub use outcome::{
+pub use findings::{
     CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Polls,
     Reason, Side, Sides, Unmatched, Wants,
 };

@@ -15,8 +15,8 @@ use super::call::Call;
 use super::channel::Receive;
 use super::channels::{Address, ChannelKey, UNKNOWN};
 use super::collectives::{Calls, OpenMember, SequenceKey};
+use super::findings::{Reason, Side};
 use super::operations::Operation;
-use super::outcome::{Reason, Side};
 use super::requests::{Arguments, Both, Place, Posted, Requests, Template, Wildcard, Work};
 use super::routes::{Routes, Target};
 
@@ -219,7 +219,7 @@ impl<'a> RankState<'a> {
     }
 
     #[inline]
-    fn arguments(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Arguments {
+    pub(super) fn arguments(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Arguments {
         let (peer, tag, bytes) = (event.slot.peer, event.slot.tag, event.sent());
         Arguments { communicator: self.standing(event, m), peer, tag, bytes, lane: 0 }
     }
@@ -314,7 +314,7 @@ impl<'a> RankState<'a> {
 
     /// Posts a receive that a request stands for; `None` when there is nothing to receive.
     #[inline]
-    fn post_receive(
+    pub(super) fn post_receive(
         &mut self,
         call: Call,
         arguments: &Arguments,
@@ -406,57 +406,6 @@ impl<'a> RankState<'a> {
         }
     }
 
-    /// A matched probe takes its message at once; it is received later.
-    fn matched_probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
-        let handle = event.slot.request;
-        if call.end_ticks().is_none() || handle == 0 {
-            return;
-        }
-        let arguments = self.arguments(event, m);
-        let posted = self.post_receive(call, &arguments, m);
-        self.messages.entry(handle).or_default().push_back(posted);
-    }
-
-    fn matched(&mut self, handle: u32) -> Option<Option<Posted>> {
-        let queue = self.messages.get_mut(&handle)?;
-        let first = queue.pop_front();
-        if queue.is_empty() {
-            self.messages.remove(&handle);
-        }
-        first
-    }
-
-    fn matched_receive(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
-        let slot = &event.slot;
-        match self.matched(slot.request) {
-            Some(Some(posted)) if call.end_ticks().is_some() => {
-                let posted = m.repost(posted, call);
-                let (peer, tag, bytes, error) = (slot.peer, slot.tag, event.sent(), event.error());
-                self.complete_receive(&posted, &Said { peer, tag, bytes, by: call, error }, m);
-            }
-            Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
-            None if slot.peer == self.constants.proc_null => {}
-            None => {
-                let who = (self.rank, call);
-                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
-            }
-        }
-    }
-
-    fn matched_ireceive(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
-        let handle = event.message().unwrap_or(0);
-        let work = match self.matched(handle) {
-            Some(Some(posted)) => Work::Receive(m.repost(posted, call)),
-            Some(None) => Work::Nothing,
-            None => {
-                let who = (self.rank, call);
-                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
-                Work::Nothing
-            }
-        };
-        self.made(event.slot.request, work, m);
-    }
-
     /// Which of the partitioned operations on its channel this is, from 1.
     fn partitioned_lane(&mut self, arguments: &Arguments, sends: bool, m: &Matching) -> u32 {
         let Ok((communicator, peer)) = self.peer(arguments.communicator, arguments.peer, m) else {
@@ -512,7 +461,7 @@ impl<'a> RankState<'a> {
     }
 
     /// A request was made; what its handle stood for before was completed unseen.
-    fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
+    pub(super) fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
         if handle == 0 {
             // The call did not return: nobody will complete it.
             if work != Work::Nothing {

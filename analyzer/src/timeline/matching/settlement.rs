@@ -18,7 +18,7 @@ use super::Matching;
 use super::call::Call;
 use super::channel::{Pair, Send};
 use super::channels::Address;
-use super::outcome::Reason;
+use super::findings::Reason;
 use super::shares::Mail;
 
 /// What became of a send.
