@@ -15,6 +15,7 @@
 mod chunks;
 mod event;
 mod events;
+mod stored;
 mod totals;
 
 use std::fs::File;
@@ -44,6 +45,7 @@ const MOST_HELD_BYTES: usize = 64 << 20;
 
 pub use event::{BriefEvent, Event, EventKind, Half, Position, RequestState, TakeBrief};
 pub use events::Events;
+pub use stored::{EventPlace, StoredEvent, TakeStored};
 pub use totals::Totals;
 
 /// Something wrong in a file, and where.
@@ -363,17 +365,10 @@ impl RankFile {
 
     /// Requests of a call on several (MPI_Waitall and kin), in the order of its array.
     pub fn requests<'a>(&'a self, event: &Event) -> impl Iterator<Item = RequestState> + use<'a> {
-        self.continuations(event).filter(|slot| slot.duration() == CONTINUES_REQUEST).map(|slot| {
-            RequestState {
-                request: slot.request,
-                completed: slot.communicator() & COMPLETED != 0,
-                cancelled: slot.communicator() & CANCELLED != 0,
-                peer: slot.peer,
-                tag: slot.tag,
-                bytes: slot.begin,
-                error: slot.bytes,
-            }
-        })
+        let slots = self.continuations(event);
+        slots
+            .filter(|slot| slot.duration() == CONTINUES_REQUEST)
+            .map(|slot| RequestState::of(&slot))
     }
 
     /// Message handle of a non-blocking matched receive, shortened.

@@ -198,6 +198,21 @@ impl CommunicatorTable {
         meaning(self.ids.get(rank)?.get(&id)?, ticks)
     }
 
+    /// As [`CommunicatorTable::resolve`], and the counter up to which (exclusively) the answer holds.
+    pub(super) fn resolve_until(
+        &self,
+        rank: usize,
+        id: u16,
+        ticks: u64,
+    ) -> (Option<Standing>, u64) {
+        let Some(meanings) = self.ids.get(rank).and_then(|ids| ids.get(&id)) else {
+            return (None, u64::MAX);
+        };
+        let next = meanings.partition_point(|(from, _)| *from <= ticks);
+        let until = meanings.get(next).map_or(u64::MAX, |(from, _)| *from);
+        (meaning(meanings, ticks), until)
+    }
+
     /// What a rank's local id comes to mean at a moment of its counter or later: right after the
     /// call that makes a communicator, that one.
     pub fn next_meaning(&self, rank: usize, id: u16, ticks: u64) -> Option<Standing> {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use trace_format::layout::Slot;
-use trace_format::reader::{Event, Events, Thread};
+use trace_format::reader::{Event, EventPlace, Events, StoredEvent, TakeStored, Thread};
 
 use super::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
@@ -33,7 +33,7 @@ pub enum Part {
 
 /// A step of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'e> {
+pub enum Step<E> {
     /// An event of a rank, given by its position in [`Run::ranks`], and its thread's number.
     Event {
         /// The rank's position.
@@ -41,7 +41,7 @@ pub enum Step<'e> {
         /// The thread's number.
         thread: u32,
         /// The event.
-        event: &'e Event,
+        event: E,
     },
     /// The rank at this position has no more events.
     End {
@@ -55,28 +55,46 @@ pub enum Step<'e> {
 struct ThreadEvents<'a> {
     number: u32,
     events: Events<'a>,
-    /// The next one, once it was looked at.
-    ahead: Option<Option<Event>>,
-}
-
-impl ThreadEvents<'_> {
-    fn begin_of_next(&mut self) -> Option<u64> {
-        let Self { events, ahead, .. } = self;
-        ahead.get_or_insert_with(|| events.next()).as_ref().map(|event| event.begin)
-    }
-
-    fn next(&mut self) -> Option<Event> {
-        self.ahead.take().unwrap_or_else(|| self.events.next())
-    }
+    /// The next one that is wanted, once it was looked for.
+    ahead: Option<Option<EventPlace>>,
 }
 
 /// One rank's events, those of its threads merged by their begin.
 #[derive(Debug, Clone)]
 pub(super) struct RankEvents<'a> {
     threads: Vec<ThreadEvents<'a>>,
-    next: Option<Event>,
-    /// The thread of that event.
-    thread: u32,
+    /// The thread whose next event is the rank's, and that event.
+    next: Option<(usize, EventPlace)>,
+}
+
+/// Takes the events of a rank.
+pub(super) trait TakeEvents {
+    /// Whether an event with that slot is handed on.
+    fn wants(&self, slot: &Slot) -> bool;
+
+    /// Takes an event of a thread, given by its number, and says whether it wants more.
+    fn take(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool;
+}
+
+/// Takes the events of a rank's only thread.
+struct OfThread<'t, T> {
+    number: u32,
+    take: &'t mut T,
+    /// It wants no more.
+    enough: bool,
+}
+
+impl<T: TakeEvents> TakeStored for OfThread<'_, T> {
+    #[inline]
+    fn wants(&self, slot: &Slot) -> bool {
+        self.take.wants(slot)
+    }
+
+    #[inline]
+    fn take(&mut self, event: &StoredEvent<'_>) -> bool {
+        self.enough = !self.take.take(self.number, event);
+        !self.enough
+    }
 }
 
 impl<'a> RankEvents<'a> {
@@ -93,61 +111,72 @@ impl<'a> RankEvents<'a> {
             ahead: None,
         };
         let threads = file.threads.iter().map(of_thread).collect();
-        Self { threads, next: None, thread: 0 }
+        Self { threads, next: None }
+    }
+
+    /// Hands on what is left, as far as `take` wants it, until `take` has enough; `false` when nothing
+    /// is left. Not to be mixed with [`RankEvents::advance`].
+    pub fn hand_on(&mut self, take: &mut impl TakeEvents) -> bool {
+        if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
+            let mut of_thread = OfThread { number: *number, take, enough: false };
+            events.hand_on_stored(&mut of_thread);
+            return of_thread.enough;
+        }
+        loop {
+            self.advance(&|slot| take.wants(slot));
+            let Some((thread, event)) = self.next_event() else { return false };
+            if !take.take(thread, &event) {
+                return true;
+            }
+        }
     }
 
     /// The event that was read last, and its thread; `None` behind the last one.
     #[inline]
-    pub fn next_event(&self) -> Option<(u32, &Event)> {
-        self.next.as_ref().map(|event| (self.thread, event))
+    fn next_event(&self) -> Option<(u32, StoredEvent<'_>)> {
+        let (index, place) = self.next.as_ref()?;
+        let ThreadEvents { number, events, .. } = self.threads.get(*index)?;
+        Some((*number, events.stored(place)))
+    }
+
+    /// The same as one value.
+    fn whole_of_next(&self) -> Option<Event> {
+        let (index, place) = self.next.as_ref()?;
+        Some(self.threads.get(*index)?.events.whole_of(place))
     }
 
     /// Reads the next event that is wanted.
-    pub fn advance(
-        &mut self,
-        of_interest: &impl Fn(&Slot) -> bool,
-        wanted: &impl Fn(&Event) -> bool,
-    ) {
-        if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
-            self.thread = *number;
-            loop {
-                // In place: an event is some 200 bytes.
-                self.next = events.next_where(of_interest);
-                if self.next.as_ref().is_none_or(wanted) {
-                    return;
-                }
-            }
+    pub fn advance(&mut self, wanted: &impl Fn(&Slot) -> bool) {
+        if let [ThreadEvents { events, .. }] = self.threads.as_mut_slice() {
+            self.next = events.next_place(wanted).map(|place| (0, place));
+            return;
         }
-        self.next = loop {
-            let heads = self.threads.iter_mut().enumerate();
-            let begins = heads.filter_map(|(index, thread)| Some((thread.begin_of_next()?, index)));
-            let Some((_, index)) = begins.min() else { break None };
-            let thread = &mut self.threads[index];
-            match thread.next() {
-                Some(event) if wanted(&event) => {
-                    self.thread = thread.number;
-                    break Some(event);
-                }
-                _ => {}
-            }
-        };
+        if let Some((index, _)) = self.next.take() {
+            self.threads[index].ahead = None;
+        }
+        let heads = self.threads.iter_mut().enumerate().filter_map(|(index, thread)| {
+            let ThreadEvents { events, ahead, .. } = thread;
+            let place = ahead.get_or_insert_with(|| events.next_place(wanted)).as_ref()?;
+            Some((index, *place))
+        });
+        self.next = heads.min_by_key(|(index, place)| (place.slot.begin, *index));
     }
 }
 
 /// Which events are handed out.
 pub trait Wanted {
-    /// Whether an event of a rank with that slot may be; asked first, of ranks with one thread.
+    /// Whether an event of a rank with that slot may be; asked first.
     fn of_interest(&self, _rank: usize, _slot: &Slot) -> bool {
         true
     }
 
-    /// Whether an event of a rank, given by its position in [`Run::ranks`], is.
-    fn wants(&self, rank: usize, event: &Event) -> bool;
+    /// Whether an event of a rank, given by its position in [`Run::ranks`], is; `whole` gives all of it.
+    fn wants(&self, rank: usize, event: &StoredEvent<'_>, whole: impl FnOnce() -> Event) -> bool;
 }
 
 impl<F: Fn(usize, &Event) -> bool> Wanted for F {
-    fn wants(&self, rank: usize, event: &Event) -> bool {
-        self(rank, event)
+    fn wants(&self, rank: usize, _event: &StoredEvent<'_>, whole: impl FnOnce() -> Event) -> bool {
+        self(rank, &whole())
     }
 }
 
@@ -161,6 +190,8 @@ pub struct EventStreams<'a, F> {
     ended: Vec<usize>,
     /// The rank whose event was handed out last.
     out: Option<usize>,
+    /// That event, where it was asked for whole.
+    whole: Option<Event>,
     now_ns: i64,
     moment: Moment,
     wanted: F,
@@ -176,8 +207,9 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
     ) -> Self {
         let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
+        let (out, whole) = (None, None);
         let mut streams =
-            Self { timeline, ranks, heap, ended, out: None, now_ns: 0, moment, wanted };
+            Self { timeline, ranks, heap, ended, out, whole, now_ns: 0, moment, wanted };
         (0..streams.ranks.len()).for_each(|rank| streams.begin(rank));
         streams.ended.reverse();
         streams
@@ -186,16 +218,23 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
     /// Reads the next event of a rank.
     fn read(&mut self, rank: usize) {
         let wanted = &self.wanted;
-        let of_interest = |slot: &Slot| wanted.of_interest(rank, slot);
-        self.ranks[rank].advance(&of_interest, &|event| wanted.wants(rank, event));
+        let events = &mut self.ranks[rank];
+        loop {
+            events.advance(&|slot| wanted.of_interest(rank, slot));
+            let Some((index, place)) = &events.next else { return };
+            let thread = &events.threads[*index].events;
+            if wanted.wants(rank, &thread.stored(place), || thread.whole_of(place)) {
+                return;
+            }
+        }
     }
 
     /// Nanoseconds of a rank's next event, unless there is none.
     fn time_ns(&self, rank: usize) -> Option<i64> {
-        let event = self.ranks[rank].next.as_ref()?;
+        let (_, place) = self.ranks[rank].next.as_ref()?;
         let ticks = match self.moment {
-            Moment::Begin => event.begin,
-            Moment::End => event.end.unwrap_or(event.begin),
+            Moment::Begin => place.slot.begin,
+            Moment::End => place.end,
         };
         Some((self.timeline.ranks[rank].clock.seconds(ticks) * 1e9) as i64)
     }
@@ -215,8 +254,8 @@ impl<F: Wanted> EventStreams<'_, F> {
         self.now_ns
     }
 
-    /// The next step; `None` when all ranks have ended.
-    pub fn next_step(&mut self) -> Option<Step<'_>> {
+    /// Goes to the next step: a rank with an event, or one that has ended (`false`).
+    fn go_on(&mut self) -> Option<(usize, bool)> {
         if let Some(rank) = self.out.take() {
             self.read(rank);
             match self.time_ns(rank) {
@@ -233,11 +272,31 @@ impl<F: Wanted> EventStreams<'_, F> {
             }
         }
         if let Some(rank) = self.ended.pop() {
-            return Some(Step::End { rank });
+            return Some((rank, false));
         }
         let &Reverse((time_ns, rank)) = self.heap.peek()?;
         (self.out, self.now_ns) = (Some(rank), time_ns);
-        let RankEvents { next, thread, .. } = &self.ranks[rank];
-        Some(Step::Event { rank, thread: *thread, event: next.as_ref()? })
+        Some((rank, true))
+    }
+
+    /// The next step; `None` when all ranks have ended.
+    pub fn next_step(&mut self) -> Option<Step<&Event>> {
+        let (rank, has_event) = self.go_on()?;
+        if !has_event {
+            return Some(Step::End { rank });
+        }
+        self.whole = self.ranks[rank].whole_of_next();
+        let (thread, _) = self.ranks[rank].next_event()?;
+        Some(Step::Event { rank, thread, event: self.whole.as_ref()? })
+    }
+
+    /// As [`EventStreams::next_step`], the event where it lies.
+    pub fn next_stored(&mut self) -> Option<Step<StoredEvent<'_>>> {
+        let (rank, has_event) = self.go_on()?;
+        if !has_event {
+            return Some(Step::End { rank });
+        }
+        let (thread, event) = self.ranks[rank].next_event()?;
+        Some(Step::Event { rank, thread, event })
     }
 }

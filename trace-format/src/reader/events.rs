@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::event::{
     BriefEvent, Event, Half, Position, TakeBrief, join, payload, says_nothing_brief,
 };
+use super::stored::{EventPlace, Kinds, StoredEvent, TakeStored};
 use super::{Diagnosis, RankFile, Thread};
 use crate::layout::*;
 
@@ -438,6 +439,104 @@ impl Events<'_> {
             }
         }
         Some(BriefEvent { slot, offset, end, sent, polls, error })
+    }
+}
+
+impl Events<'_> {
+    /// The next event, where it lies.
+    #[inline]
+    pub(super) fn next_stored(&mut self) -> Option<EventPlace> {
+        let Stored { offset, slot, end, continued } = self.advance()?;
+        let from = offset + SLOT_BYTES;
+        let (mut more, mut kinds) = (0, Kinds::default());
+        if continued {
+            let slots = self.at_hand(from..self.at);
+            more = slots.len() as u32;
+            for slot in slots.chunks_exact(SLOT_BYTES) {
+                kinds.add(&read_plain(slot).unwrap_or_default());
+            }
+        }
+        Some(EventPlace { slot, offset, end, more, kinds })
+    }
+
+    /// Bytes that are at hand, by their offsets in the file.
+    #[inline]
+    pub(super) fn at_hand(&self, range: Range<usize>) -> &[u8] {
+        let bytes = match &self.unpacked {
+            None => self.file.map.get(range),
+            Some((first, bytes)) => bytes.get(range.start - first..range.end - first),
+        };
+        bytes.unwrap_or_default()
+    }
+
+    /// As `RankFile::holds_received`.
+    pub(super) fn holds_received(&self, function: u16) -> bool {
+        self.file.holds_received(function)
+    }
+
+    /// Hands on usual events up to the first that is none; `Some(false)` when `take` has enough.
+    pub(super) fn hand_on_at_hand(&mut self, take: &mut impl TakeStored) -> Option<bool> {
+        let to = self.view_end;
+        match self.unpacked.clone() {
+            None => {
+                let file = self.file;
+                let bytes = file.map.get(..to)?;
+                self.hand_on_usual(bytes, 0, |at| file.load_slot(at), take)
+            }
+            Some((first, bytes)) => {
+                let bytes = bytes.get(..to.checked_sub(first)?)?;
+                let load = |at: usize| read_plain(&bytes[at - first..]).unwrap_or_default();
+                self.hand_on_usual(bytes, first, load, take)
+            }
+        }
+    }
+
+    /// Hands on events that are whole and end in their own slot, from the slots at hand: `bytes`, of
+    /// which the first lies at offset `first` of the file.
+    #[inline(always)]
+    fn hand_on_usual(
+        &mut self,
+        bytes: &[u8],
+        first: usize,
+        load: impl Fn(usize) -> Slot,
+        take: &mut impl TakeStored,
+    ) -> Option<bool> {
+        let to = first + bytes.len();
+        if self.damage.is_some() || self.at < first || self.at + SLOT_BYTES > to {
+            return None;
+        }
+        let (mut at, mut goes_on) = (self.at, true);
+        let mut slot = load(at);
+        while goes_on && slot.word != 0 && self.fits(&slot) {
+            let (mut behind, mut kinds, mut known) = (at + SLOT_BYTES, Kinds::default(), true);
+            let mut next = Slot::default();
+            while behind + SLOT_BYTES <= to {
+                next = load(behind);
+                if next.function() != CONTINUATION || next.word == 0 {
+                    break;
+                }
+                known &= kinds.add(&next);
+                behind += SLOT_BYTES;
+                next = Slot::default();
+            }
+            let ended = slot.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0;
+            let end = slot.begin.checked_add(u64::from(slot.duration()));
+            let Some(end) = end.filter(|_| known && slot.duration() != DURATION_ESCAPE) else {
+                break;
+            };
+            if take.wants(&slot) {
+                let end = if ended { end } else { slot.begin };
+                let more = (behind - at - SLOT_BYTES) as u32;
+                let place = EventPlace { slot, offset: at, end, more, kinds };
+                let more = bytes.get(at + SLOT_BYTES - first..behind - first);
+                goes_on = take.take(&StoredEvent::new(&place, more.unwrap_or_default()));
+            }
+            self.least_begin = slot.begin;
+            at = behind;
+            slot = next;
+        }
+        self.at = at;
+        Some(goes_on)
     }
 }
 

@@ -5,9 +5,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Matching;
-use super::channels::takes;
+use super::channel::takes;
+use super::channels::Address;
 use super::rank_state::RankState;
 use super::requests::{Place, Posted, Work};
+use super::settlement::Fate;
 
 /// An operation that was not complete when its rank's events ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub enum ActiveWork {
 }
 
 /// What a rank leaves behind.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Left {
     rank: u32,
     request: Option<u32>,
@@ -83,37 +85,54 @@ impl Leavings {
 impl RankState<'_> {
     /// An operation will not be completed any more: the rank has no more events.
     pub(super) fn leave(&self, request: Option<u32>, work: Work, m: &mut Matching) {
-        match work {
+        match &work {
             Work::Nothing => {}
-            Work::Send { key, number, .. } => m.channels.leave_send(key, number),
-            Work::Receive(posted) => self.leave_receive(&posted, m),
-            Work::Both { send, receive } => {
-                if let Some((key, number)) = send {
-                    m.channels.leave_send(key, number);
+            Work::Send { to, number, .. } => m.settle(*to, *number, Fate::Left),
+            Work::Receive(posted) => self.leave_receive(posted, m),
+            Work::Both(both) => {
+                if let Some((to, number)) = both.send {
+                    m.settle(to, number, Fate::Left);
                 }
-                self.leave_receive(&receive, m);
+                self.leave_receive(&both.receive, m);
             }
             Work::Collective { sequence, number, place, .. } => {
-                m.collectives.completed(sequence, number, place, None);
+                m.complete_collective(*sequence, *number, (self.index, *place), None);
             }
         }
         m.leavings.left.push(Left { rank: self.rank, request, work });
     }
 
     fn leave_receive(&self, posted: &Posted, m: &mut Matching) {
-        match posted.place {
-            Place::Channel(key) => m.channels.leave_receive(key, posted.sequence),
-            Place::Wildcard { communicator, .. } => {
-                m.leavings.wildcards.insert((communicator.communicator, self.rank));
+        match &posted.place {
+            Place::Channel(from) => m.channels.leave_receive(*from, posted.sequence),
+            Place::Wildcard(wildcard) => {
+                let communicator = wildcard.communicator.communicator;
+                m.leavings.wildcards.insert((communicator, self.rank));
                 self.drop_wildcard(posted, super::Reason::Open, m);
             }
         }
     }
 }
 
+/// Whether sends met a receive that were left behind: asked of the channels that they are in.
+#[derive(Debug, Default)]
+pub(super) struct MetSends(HashSet<u64>);
+
+impl MetSends {
+    /// Of what `left` lists: those sends for which `is_unmet` does not hold.
+    pub fn ask(left: &Leavings, is_unmet: impl Fn(Address, u64) -> bool) -> Self {
+        let sends = left.left.iter().filter_map(|left| match &left.work {
+            Work::Send { to, number, .. } => Some((*to, *number)),
+            Work::Both(both) => both.send,
+            _ => None,
+        });
+        Self(sends.filter(|(to, number)| !is_unmet(*to, *number)).map(|(_, n)| n).collect())
+    }
+}
+
 impl Matching<'_> {
-    /// Hands on what all ranks left behind.
-    pub(super) fn hand_on_active(&mut self) {
+    /// Hands on what its ranks left behind.
+    pub(super) fn hand_on_active(&mut self, met: &MetSends) {
         let left = std::mem::take(&mut self.leavings.left);
         let sends = match self.leavings.wildcards.is_empty() {
             true => HashMap::new(),
@@ -121,39 +140,40 @@ impl Matching<'_> {
         };
         for Left { rank, request, work } in left {
             let receive = |posted: &Posted, m: &Self| {
-                let (from, tag, communicator, met) = match posted.place {
-                    Place::Channel(key) => {
-                        let unmet = m.channels.is_unmet_receive(key, posted.sequence);
+                let (from, tag, communicator, met) = match &posted.place {
+                    Place::Channel((key, at)) => {
+                        let unmet = m.channels.is_unmet_receive((*key, *at), posted.sequence);
                         (Some(key.source), Some(key.tag), key.communicator, !unmet)
                     }
-                    Place::Wildcard { communicator, wanted } => {
-                        let communicator = communicator.communicator;
+                    Place::Wildcard(wildcard) => {
+                        let wanted = wildcard.wanted;
+                        let communicator = wildcard.communicator.communicator;
                         let there = sends.get(&(communicator, rank));
                         let met = there.is_some_and(|keys| keys.iter().any(|k| takes(wanted, k)));
                         (wanted.0, wanted.1, communicator, met)
                     }
                 };
                 let work = ActiveWork::Receive { from, tag, communicator, met };
-                (Some(posted.post.begin_ticks), work)
+                (Some(posted.begin_ticks), work)
             };
-            let send = |key: super::ChannelKey, number, m: &mut Self| ActiveWork::Send {
+            let send = |(key, _): Address, number: u64| ActiveWork::Send {
                 to: key.destination,
                 tag: key.tag,
                 communicator: key.communicator,
-                met: !m.channels.is_unmet_send(key, number),
+                met: met.0.contains(&number),
             };
             let mut works = Vec::with_capacity(2);
             match work {
                 Work::Nothing => works.push((None, ActiveWork::Other)),
-                Work::Send { key, number, begin_ticks } => {
-                    works.push((Some(begin_ticks), send(key, number, self)));
+                Work::Send { to, number, begin_ticks } => {
+                    works.push((Some(begin_ticks), send(to, number)));
                 }
                 Work::Receive(posted) => works.push(receive(&posted, self)),
-                Work::Both { send: sending, receive: posted } => {
-                    if let Some((key, number)) = sending {
-                        works.push((Some(posted.post.begin_ticks), send(key, number, self)));
+                Work::Both(both) => {
+                    if let Some((to, number)) = both.send {
+                        works.push((Some(both.receive.begin_ticks), send(to, number)));
                     }
-                    works.push(receive(&posted, self));
+                    works.push(receive(&both.receive, self));
                 }
                 Work::Collective { sequence, begin_ticks, .. } => {
                     let communicator = sequence.communicator;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
+use super::call::Call;
 use crate::timeline::communicators::CommunicatorTable;
 
 /// Calls that are counted together: those of a communicator, or the starts of one persistent
@@ -22,10 +23,9 @@ pub(super) struct SequenceKey {
 pub(super) struct OpenMember {
     /// Position of the rank in the run.
     pub rank: usize,
-    pub thread: u32,
-    pub begin_ticks: u64,
-    pub end_ticks: Option<u64>,
-    pub complete_ticks: Option<u64>,
+    pub call: Call,
+    /// The call that completed it.
+    pub completed: Option<Call>,
     /// Whether its completion may still come.
     pub pending: bool,
     pub sent_bytes: u64,
@@ -44,14 +44,40 @@ pub(super) struct OpenInstance {
     pending: u32,
 }
 
+impl OpenInstance {
+    /// The call of a rank; its place, where that is known.
+    fn member(&mut self, rank: usize, place: usize) -> Option<&mut OpenMember> {
+        if place < self.members.len() {
+            return self.members.get_mut(place);
+        }
+        // Its place is near its rank where the members came in order.
+        let guess = rank.min(self.members.len());
+        let (before, behind) = self.members.split_at_mut(guess);
+        let is_it = |member: &&mut OpenMember| member.rank == rank;
+        behind.iter_mut().find(is_it).or_else(|| before.iter_mut().rev().find(is_it))
+    }
+}
+
+/// How many calls of each sequence a rank has made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Calls(FxHashMap<SequenceKey, u64>);
+
+impl Calls {
+    /// The number of the next call.
+    #[inline]
+    pub fn next(&mut self, key: SequenceKey) -> u64 {
+        let calls = self.0.entry(key).or_default();
+        *calls += 1;
+        *calls - 1
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 struct Sequence {
     /// Number of the first open instance.
     first: u64,
     /// Instances that are handed on already leave a hole.
     open: VecDeque<Option<OpenInstance>>,
-    /// Calls of each rank so far.
-    calls: FxHashMap<usize, u64>,
     /// Members that made no call before they ended, or were never there.
     absent: u32,
     /// For each other member that makes no more calls, how many it made; ascending.
@@ -99,8 +125,13 @@ pub(super) struct Collectives {
     /// For each communicator its size, and the members that make no more calls.
     members: Vec<(u32, u32)>,
     /// Instances since they were last drained.
-    pub complete: Vec<OpenInstance>,
+    complete: Vec<OpenInstance>,
+    /// Room for the members of others.
+    spare: Vec<Vec<OpenMember>>,
 }
+
+/// Most rooms that are kept.
+const MOST_SPARE: usize = 64;
 
 impl Collectives {
     pub fn new(communicators: &CommunicatorTable) -> Self {
@@ -111,57 +142,78 @@ impl Collectives {
         Self { members: members.collect(), ..Self::default() }
     }
 
-    /// Adds a call; gives the instance's number and the member's place in it.
-    pub fn call(&mut self, key: SequenceKey, function: u16, member: OpenMember) -> (u64, usize) {
+    /// Hands on the instances that were completed since the last time.
+    pub fn drain(&mut self, mut take: impl FnMut(&OpenInstance)) {
+        for mut instance in self.complete.drain(..) {
+            take(&instance);
+            if self.spare.len() < MOST_SPARE {
+                instance.members.clear();
+                self.spare.push(instance.members);
+            }
+        }
+    }
+
+    /// Adds the call of that number that its rank makes; gives the member's place in its instance.
+    pub fn call(
+        &mut self,
+        key: SequenceKey,
+        number: u64,
+        function: u16,
+        member: OpenMember,
+    ) -> usize {
         let (size, ended) = self.members.get(key.communicator as usize).copied().unwrap_or((1, 0));
         let new = || Sequence { absent: ended, ..Sequence::default() };
         let sequence = self.sequences.entry(key).or_insert_with(new);
-        let calls = sequence.calls.entry(member.rank).or_default();
-        let number = *calls;
-        *calls += 1;
         while sequence.first + sequence.open.len() as u64 <= number {
             sequence.open.push_back(Some(OpenInstance {
                 communicator: key.communicator,
                 function,
                 number: sequence.first + sequence.open.len() as u64,
-                members: Vec::new(),
+                members: self.spare.pop().unwrap_or_default(),
                 missing: 0,
                 mismatched: false,
                 pending: 0,
             }));
         }
-        let Some(instance) = sequence.instance(number) else { return (number, usize::MAX) };
+        let Some(instance) = sequence.instance(number) else { return usize::MAX };
         instance.mismatched |= instance.function != function;
         instance.pending += u32::from(member.pending);
         instance.members.push(member);
         let place = instance.members.len() - 1;
         sequence.close(number, size, &mut self.complete);
-        (number, place)
+        place
     }
 
-    /// Completes a member's call; `None` when its completion will not be known.
-    pub fn completed(&mut self, key: SequenceKey, number: u64, place: usize, ticks: Option<u64>) {
+    /// Completes the call of a rank (where its place is not known, it is looked for); `None` when its
+    /// completion will not be known.
+    pub fn completed(
+        &mut self,
+        key: SequenceKey,
+        number: u64,
+        (rank, place): (usize, usize),
+        by: Option<Call>,
+    ) {
         let size = self.members.get(key.communicator as usize).map_or(1, |members| members.0);
         let Some(sequence) = self.sequences.get_mut(&key) else { return };
         if let Some(instance) = sequence.instance(number)
-            && let Some(member) = instance.members.get_mut(place)
+            && let Some(member) = instance.member(rank, place)
             && member.pending
         {
             member.pending = false;
-            member.complete_ticks = ticks;
+            member.completed = by;
             instance.pending -= 1;
         }
         sequence.close(number, size, &mut self.complete);
     }
 
-    /// A rank, by its position in the run, makes no more calls.
-    pub fn end_of_rank(&mut self, rank: usize, communicators: &CommunicatorTable) {
+    /// A rank, by its position in the run, makes no more calls than `calls` says.
+    pub fn end_of_rank(&mut self, rank: usize, calls: &Calls, communicators: &CommunicatorTable) {
         for communicator in communicators.of_rank(rank) {
             let Some((size, ended)) = self.members.get_mut(communicator as usize) else { continue };
             *ended = ended.saturating_add(1);
             let lane = |lane| SequenceKey { communicator, lane };
-            for (_, sequence) in self.sequences.range_mut(lane(0)..=lane(u32::MAX)) {
-                match sequence.calls.remove(&rank) {
+            for (key, sequence) in self.sequences.range_mut(lane(0)..=lane(u32::MAX)) {
+                match calls.0.get(key).copied() {
                     Some(calls) => {
                         let at = sequence.ended.partition_point(|other| *other <= calls);
                         sequence.ended.insert(at, calls);

@@ -2,61 +2,69 @@
 //! receives with their status, sends that are settled, collective calls that are complete go out.
 
 use trace_format::layout::{CANCELLED, COMPLETED};
-use trace_format::reader::Event;
+use trace_format::reader::StoredEvent;
 
-use crate::timeline::communicators::Peer;
+use crate::timeline::communicators::{Peer, Standing};
 
 use super::Matching;
-use super::channels::{ChannelKey, Receive};
+use super::call::Call;
+use super::channel::Receive;
+use super::channels::{ChannelKey, UNKNOWN};
+use super::collectives::Calls;
+use super::findings::{Reason, Side};
 use super::operations::Operation;
-use super::outcome::{Reason, Side};
 use super::rank_state::{RankState, Said};
-use super::requests::{Found, Place, Posted, Requests, Work};
+use super::requests::{Both, Found, Place, Posted, Requests, Wildcard, Work};
+use super::settlement::Fate;
 
 impl RankState<'_> {
     /// Takes an event on requests that exist.
-    pub(super) fn complete_event(&mut self, event: &Event, operation: Operation, m: &mut Matching) {
+    pub(super) fn complete_event(
+        &mut self,
+        by: Call,
+        event: &StoredEvent<'_>,
+        operation: Operation,
+        m: &mut Matching,
+    ) {
+        let slot = &event.slot;
         match operation {
-            Operation::CompleteOne if event.communicator & COMPLETED != 0 => {
+            Operation::CompleteOne if slot.communicator() & COMPLETED != 0 => {
                 let said = Said {
-                    peer: event.peer,
-                    tag: event.tag,
-                    bytes: event.sent,
-                    end_ticks: event.end,
-                    error: event.error,
+                    peer: slot.peer,
+                    tag: slot.tag,
+                    bytes: event.sent(),
+                    by,
+                    error: event.error(),
                 };
-                self.complete(event.request, event.communicator & CANCELLED != 0, &said, m);
+                self.complete(slot.request, slot.communicator() & CANCELLED != 0, &said, m);
             }
             Operation::CompleteSeveral => {
-                let file = self.file;
-                for state in file.requests(event).filter(|state| state.completed) {
+                for state in event.requests().filter(|state| state.completed) {
                     let said = Said {
                         peer: state.peer,
                         tag: state.tag,
                         bytes: state.bytes,
-                        end_ticks: event.end,
+                        by,
                         error: state.error,
                     };
                     self.complete(state.request, state.cancelled, &said, m);
                 }
             }
             Operation::Cancel => {
-                let active = self.requests.active(event.request);
-                // A share does not know of all sends what their requests stand for.
-                m.given_up |= m.share.is_some()
-                    && !matches!(active, None | Some(Work::Receive(_) | Work::Collective { .. }));
-                if let Some(
-                    Work::Send { key, number, .. } | Work::Both { send: Some((key, number)), .. },
-                ) = active
-                {
-                    m.channels.doubt(key, number);
+                let sent = match self.requests.active(slot.request) {
+                    Some(Work::Send { to, number, .. }) => Some((to, number)),
+                    Some(Work::Both(both)) => both.send,
+                    _ => None,
+                };
+                if let Some((to, number)) = sent {
+                    m.doubt(to, number);
                 }
             }
-            Operation::FreeRequest => match self.requests.freed(event.request) {
+            Operation::FreeRequest => match self.requests.freed(slot.request) {
                 Found::Active(work) => self.lose(&work, Reason::Freed, m),
                 Found::Inactive => {}
                 Found::Unknown => {
-                    m.outlet.summary.unknown_requests += u64::from(event.request != 0);
+                    m.outlet.summary.unknown_requests += u64::from(slot.request != 0);
                 }
             },
             _ => {}
@@ -68,27 +76,23 @@ impl RankState<'_> {
             return;
         }
         let failed = said.error != 0 && !self.is_truncated(said.error);
-        if failed && m.share.is_some() {
-            // A share does not know of all sends what their requests stand for.
-            m.given_up = true;
-            return;
-        }
         match self.requests.completed(handle) {
             Found::Unknown => m.outlet.summary.unknown_requests += 1,
             Found::Inactive | Found::Active(Work::Nothing) => {}
-            Found::Active(work) if failed => self.fail(&work, said, m),
-            Found::Active(Work::Send { key, number, .. }) => {
-                self.complete_send(key, number, cancelled, m);
+            Found::Active(work) if failed => self.fail(work, said, m),
+            Found::Active(Work::Send { to, number, .. }) => {
+                m.settle(to, number, Fate::of(cancelled, said.by));
             }
             Found::Active(Work::Receive(posted)) if cancelled => {
                 self.withdraw(&posted, Reason::Cancelled, m);
             }
             Found::Active(Work::Receive(posted)) => self.complete_receive(&posted, said, m),
-            Found::Active(Work::Both { send, receive }) => {
-                if let Some((key, number)) = send {
-                    self.complete_send(key, number, cancelled, m);
+            Found::Active(Work::Both(both)) => {
+                let Both { send, receive } = *both;
+                if let Some((to, number)) = send {
+                    m.settle(to, number, Fate::of(cancelled, said.by));
                 }
-                let wildcard = matches!(receive.place, Place::Wildcard { .. });
+                let wildcard = matches!(receive.place, Place::Wildcard(_));
                 // MPICH (4.0) leaves the status of MPI_Isendrecv as it was: it says nothing.
                 let says_nothing = self.file.header.mpi_family == "mpich";
                 match says_nothing {
@@ -99,86 +103,72 @@ impl RankState<'_> {
                 }
             }
             Found::Active(Work::Collective { sequence, number, place, .. }) => {
-                m.collectives.completed(sequence, number, place, said.end_ticks);
+                m.complete_collective(sequence, number, (self.index, place), Some(said.by));
             }
         }
-    }
-
-    /// A send request is complete. Libraries leave the status of a send mostly unwritten: that it
-    /// was cancelled is believed only where MPI_Cancel was called.
-    fn complete_send(&self, key: ChannelKey, number: u64, cancelled: bool, m: &mut Matching) {
-        if cancelled && m.channels.is_in_doubt(key, number) {
-            if let Some(send) = m.channels.cancel_send(key, number) {
-                m.outlet.unmatched_send(key, &send, Reason::Cancelled);
-            }
-            return;
-        }
-        m.channels.settle(key, number);
-        m.drop_orphaned_sends(key);
     }
 
     /// A receive that takes no message.
     fn withdraw(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
-        match posted.place {
-            Place::Channel(key) => {
-                m.channels.cancel_receive(key, posted.sequence);
-                let receive = Receive::waiting(posted.sequence, posted.post);
-                m.outlet.unmatched_receive(key, &receive, reason);
+        match &posted.place {
+            Place::Channel(from) => {
+                if let Some(receive) = m.channels.cancel_receive(*from, posted.sequence) {
+                    m.outlet.unmatched_receive(from.0, &receive, reason);
+                }
             }
-            Place::Wildcard { .. } => self.drop_wildcard(posted, reason, m),
+            Place::Wildcard(_) => self.drop_wildcard(posted, reason, m),
         }
     }
 
     /// An operation that ended with an error: it moved nothing.
-    fn fail(&self, work: &Work, said: &Said, m: &mut Matching) {
-        let fail_send = |(key, number): (ChannelKey, u64), m: &mut Matching| {
-            if let Some(send) = m.channels.cancel_send(key, number) {
-                m.outlet.unmatched_send(key, &send, Reason::Failed);
-            }
-        };
-        match *work {
+    fn fail(&self, work: Work, said: &Said, m: &mut Matching) {
+        match work {
             Work::Nothing => {}
-            Work::Send { key, number, .. } => fail_send((key, number), m),
+            Work::Send { to, number, .. } => m.settle(to, number, Fate::Failed),
             Work::Receive(posted) => self.withdraw(&posted, Reason::Failed, m),
-            Work::Both { send, receive } => {
-                if let Some(send) = send {
-                    fail_send(send, m);
+            Work::Both(both) => {
+                let Both { send, receive } = *both;
+                if let Some((to, number)) = send {
+                    m.settle(to, number, Fate::Failed);
                 }
                 self.withdraw(&receive, Reason::Failed, m);
             }
             Work::Collective { sequence, number, place, .. } => {
-                m.collectives.completed(sequence, number, place, said.end_ticks);
+                m.complete_collective(sequence, number, (self.index, place), Some(said.by));
             }
         }
     }
 
     pub(super) fn drop_wildcard(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
-        if let Place::Wildcard { communicator, wanted } = posted.place {
-            let index = communicator.communicator;
-            m.channels.resolve((index, self.rank), wanted, posted.sequence, None);
-            m.outlet.unplaced(Side::Receive, reason, &posted.post, Some(index), 0);
+        if let Place::Wildcard(wildcard) = &posted.place {
+            let Wildcard { communicator: Standing { communicator, .. }, wanted, call } = **wildcard;
+            m.channels.resolve((communicator, self.rank), wanted, posted.sequence, None);
+            m.outlet.unplaced(Side::Receive, reason, (self.rank, call), Some(communicator), 0);
         }
     }
 
+    #[inline]
     pub(super) fn complete_receive(&self, posted: &Posted, said: &Said, m: &mut Matching) {
-        let Posted { sequence, post, place } = *posted;
-        let receive = Receive::complete(sequence, post, said.end_ticks, said.bytes)
-            .cut_if(self.is_truncated(said.error));
-        match place {
-            Place::Channel(key) => {
-                m.channels.complete(key, receive);
-                m.drop_orphaned_receives(key);
+        let sequence = posted.sequence;
+        let truncated = self.is_truncated(said.error);
+        match &posted.place {
+            Place::Channel(from) => {
+                m.channels.complete(*from, sequence, said.by, said.bytes, truncated);
+                m.drop_orphaned_receives(*from);
             }
-            Place::Wildcard { communicator: standing, wanted } => {
+            Place::Wildcard(wildcard) => {
+                let Wildcard { communicator: standing, wanted, call } = **wildcard;
                 let Peer::World(source) = m.communicators.peer(standing, said.peer) else {
                     return self.drop_wildcard(posted, Reason::SourceUnknown, m);
                 };
                 let (communicator, destination) = (standing.communicator, self.rank);
                 let tag = said.tag;
                 let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
+                let receive = Receive::complete(sequence, call, said.by, said.bytes);
+                let receive = receive.cut_if(truncated);
                 let at = (communicator, self.rank);
                 m.channels.resolve(at, wanted, sequence, Some((key, receive)));
-                m.drop_orphaned_receives(key);
+                m.drop_orphaned_receives((key, UNKNOWN));
             }
         }
     }
@@ -187,32 +177,33 @@ impl RankState<'_> {
     pub(super) fn lose(&self, work: &Work, reason: Reason, m: &mut Matching) {
         match *work {
             Work::Nothing => {}
-            Work::Send { key, number, .. } => self.complete_send(key, number, false, m),
-            Work::Receive(posted) => self.lose_receive(&posted, reason, m),
-            Work::Both { send, receive } => {
-                if let Some((key, number)) = send {
-                    self.complete_send(key, number, false, m);
+            Work::Send { to, number, .. } => m.settle(to, number, Fate::Sent(None)),
+            Work::Receive(ref posted) => self.lose_receive(posted, reason, m),
+            Work::Both(ref both) => {
+                let Both { send, receive } = &**both;
+                if let Some((to, number)) = *send {
+                    m.settle(to, number, Fate::Sent(None));
                 }
-                self.lose_receive(&receive, reason, m);
+                self.lose_receive(receive, reason, m);
             }
             Work::Collective { sequence, number, place, .. } => {
-                m.collectives.completed(sequence, number, place, None);
+                m.complete_collective(sequence, number, (self.index, place), None);
             }
         }
     }
 
     fn lose_receive(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
         match posted.place {
-            Place::Channel(key) => {
-                m.channels.lose(key, posted.sequence, reason);
-                m.drop_orphaned_receives(key);
+            Place::Channel(from) => {
+                m.channels.lose(from, posted.sequence, reason);
+                m.drop_orphaned_receives(from);
             }
-            Place::Wildcard { .. } => self.drop_wildcard(posted, reason, m),
+            Place::Wildcard(_) => self.drop_wildcard(posted, reason, m),
         }
     }
 
-    /// The rank has no more events.
-    pub(super) fn finish(mut self, m: &mut Matching) {
+    /// The rank has no more events. Gives how many collective calls it made.
+    pub(super) fn finish(mut self, m: &mut Matching) -> Calls {
         for work in std::mem::take(&mut self.hanging) {
             self.leave(None, work, m);
         }
@@ -226,5 +217,6 @@ impl RankState<'_> {
         for posted in probed {
             self.lose_receive(&posted, Reason::Open, m);
         }
+        self.calls
     }
 }

@@ -14,13 +14,17 @@
 //! | file | its idea |
 //! |---|---|
 //! | `operations` | what a function does |
+//! | `call` | a call as long as it is in flight |
 //! | `requests` | which operation a request handle stands for, over its life |
+//! | `routes` | which channel arguments name |
 //! | `rank_state` | one rank's events become sends, receives and collective calls |
+//! | `probed` | messages received by handle |
 //! | `completion` | what waits, tests, cancels and frees do to them |
-//! | `channels` | MPI's order rule |
+//! | `channel`, `channels` | MPI's order rule |
+//! | `settlement` | what becomes of sends behind their call |
 //! | `collectives` | instances |
 //! | `active` | what was not complete at the end |
-//! | `outcome` | what goes out |
+//! | `findings`, `outcome` | what goes out |
 //! | `shares` | a run matched by several threads at the same time |
 //! | `replay` | any stretch of a run again, from where matching stood before it |
 //!
@@ -31,26 +35,31 @@
 //! # Memory
 //! Bounded by what is in flight, not by the number of events: sends not yet received and receives
 //! not yet complete at that moment of the run, active requests, collective instances that some
-//! member has not reached, each some 100 bytes (instances 48 a member); beside that the table of the
+//! member has not reached, each some 100 bytes (instances 120 a member); beside that the table of the
 //! communicators, and one cursor a thread. What can never be matched any more, because the partner
 //! has no file or has no more events, is not kept.
 
 mod active;
+mod call;
+mod channel;
 mod channels;
 mod collectives;
 mod completion;
+mod findings;
 pub(crate) mod operations;
 mod outcome;
+mod probed;
 mod rank_state;
 pub mod replay;
 pub(crate) mod requests;
+mod routes;
+mod settlement;
 mod shares;
 
 use std::sync::Arc;
 
-use trace_format::functions::FIRST_FUNCTION;
 use trace_format::layout::Slot;
-use trace_format::reader::Event;
+use trace_format::reader::{Event, StoredEvent};
 
 use super::communicators::CommunicatorTable;
 use super::event_streams::{EventStreams, Moment, Part, Step, Wanted};
@@ -59,19 +68,23 @@ use super::{Ending, GlobalTimeline};
 use crate::trace::{RankTrace, Run};
 
 pub use active::{ActiveOperation, ActiveWork};
-pub use outcome::{
-    CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Reason,
-    Side, Sides, Unmatched,
+pub use call::Call;
+pub use findings::{
+    CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Polls,
+    Reason, Side, Sides, Unmatched, Wants,
 };
-pub use shares::{is_shareable, match_in_shares};
+pub use shares::{is_shareable, match_any_in_shares, match_in_shares};
 
-use active::Leavings;
-use channels::{ChannelKey, Channels};
-use collectives::Collectives;
+use active::{Leavings, MetSends};
+use channel::{Pair, Send};
+use channels::{Address, At, Channels};
+use collectives::{Calls, Collectives};
 use operations::{CollectiveNames, Operation, Operations};
 use outcome::Outlet;
 use rank_state::RankState;
-use shares::Share;
+use requests::{Place, Posted};
+use settlement::{Thoroughness, Unsettled};
+use shares::{Mail, Share};
 
 /// What is shared by all ranks while matching.
 #[derive(Debug, Clone)]
@@ -83,10 +96,14 @@ struct Matching<'a> {
     outlet: Outlet<'a>,
     /// What is known of each rank with a file, ascending by its rank in the world.
     partners: Vec<(u32, Partner)>,
+    /// Some rank has no more events, or never had any: what is sent to it, or received of it, may never
+    /// be matched.
+    some_ended: bool,
+    /// Pairs that wait for the completion of their sends, and those that have it.
+    unsettled: Unsettled,
+    settled: Vec<Pair>,
     /// What of the run is matched here; `None` for all.
     share: Option<Share>,
-    /// The share cannot be matched by itself.
-    given_up: bool,
 }
 
 /// What is known of a rank as somebody's partner.
@@ -118,7 +135,7 @@ pub fn match_run(
     communicators: &CommunicatorTable,
     sink: &mut dyn MatchSink,
 ) -> MatchingSummary {
-    let mut matcher = Matcher::new(run, timeline, communicators);
+    let mut matcher = Matcher::wanting(run, timeline, communicators, sink.wants());
     while matcher.step(sink) {}
     matcher.finish(sink)
 }
@@ -127,20 +144,18 @@ pub fn match_run(
 #[derive(Debug, Clone)]
 struct OfInterest {
     operations: Arc<Vec<Operations>>,
+    polls: bool,
 }
 
 impl Wanted for OfInterest {
     #[inline]
     fn of_interest(&self, rank: usize, slot: &Slot) -> bool {
-        let function = slot.function();
-        function >= FIRST_FUNCTION && self.operations[rank].of(function).0 != Operation::Nothing
+        self.operations[rank].of_interest(slot, self.polls)
     }
 
     #[inline]
-    fn wants(&self, rank: usize, event: &Event) -> bool {
-        event.polls.is_none()
-            && event.function >= FIRST_FUNCTION
-            && self.operations[rank].of(event.function).0 != Operation::Nothing
+    fn wants(&self, _rank: usize, event: &StoredEvent<'_>, _whole: impl FnOnce() -> Event) -> bool {
+        self.polls || event.polls().is_none()
     }
 }
 
@@ -154,25 +169,41 @@ pub struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// Before the first event.
+    /// Before the first event, for observers who ask for nothing.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
         communicators: &'a CommunicatorTable,
     ) -> Self {
+        Self::wanting(run, timeline, communicators, Wants::default())
+    }
+
+    /// Before the first event.
+    pub fn wanting(
+        run: &'a Run,
+        timeline: &'a GlobalTimeline,
+        communicators: &'a CommunicatorTable,
+        wants: Wants,
+    ) -> Self {
         let mut names = CollectiveNames::default();
         let operations: Vec<Operations> =
             run.ranks.iter().map(|trace| Operations::new(&trace.file, &mut names)).collect();
         let operations = Arc::new(operations);
+        let mut channels = Channels::default();
+        if wants.completions {
+            channels.keep_completions();
+        }
         let matching = Matching {
             communicators,
-            channels: Channels::default(),
+            channels,
             collectives: Collectives::new(communicators),
             leavings: Leavings::default(),
-            outlet: Outlet::new(run, timeline, names),
+            outlet: Outlet::new(run, timeline, names, wants),
             partners: partners(run, timeline),
+            some_ended: !run.missing.is_empty() || !run.ranks.iter().all(says_attributes),
+            unsettled: Unsettled::default(),
+            settled: Vec::new(),
             share: None,
-            given_up: false,
         };
         let state = |index: usize| {
             let trace = &run.ranks[index];
@@ -181,30 +212,28 @@ impl<'a> Matcher<'a> {
             constants.map(|constants| RankState::new(index, trace, constants))
         };
         let ranks = (0..run.ranks.len()).map(state).collect();
-        let wanted = OfInterest { operations: operations.clone() };
+        let wanted = OfInterest { operations: operations.clone(), polls: wants.polls };
         let streams = EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted);
         Self { streams, operations, matching, ranks }
     }
 
     /// Takes the next event, and hands on what is certain now; `false` behind the last one.
     pub fn step(&mut self, sink: &mut dyn MatchSink) -> bool {
-        let Some(step) = self.streams.next_step() else { return false };
+        let Some(step) = self.streams.next_stored() else { return false };
         let matching = &mut self.matching;
         match step {
             Step::Event { rank, thread, event } => {
                 if let Some(state) = &mut self.ranks[rank] {
-                    let operation = self.operations[rank].of(event.function);
-                    state.take(thread, event, operation, matching);
+                    let operation = self.operations[rank].of(event.function());
+                    matching.take_event(state, thread, &event, operation);
                 }
             }
             Step::End { rank } => {
-                if let Some(state) = self.ranks[rank].take() {
-                    state.finish(matching);
-                }
-                matching.end_of_rank(rank);
-                matching.hand_on();
+                let calls = self.ranks[rank].take().map(|state| state.finish(matching));
+                matching.end_of_rank(rank, &calls.unwrap_or_default());
             }
         }
+        matching.hand_on();
         matching.outlet.drain(sink);
         true
     }
@@ -217,7 +246,9 @@ impl<'a> Matcher<'a> {
     /// Hands on what stays open.
     pub fn finish(self, sink: &mut dyn MatchSink) -> MatchingSummary {
         let mut matching = self.matching;
-        matching.finish();
+        matching.begin_to_finish();
+        let met = matching.met_sends(|to, number| matching.channels.is_unmet_send(to, number));
+        matching.finish(&met);
         matching.outlet.drain(sink);
         matching.outlet.summary
     }
@@ -242,38 +273,118 @@ fn partners(run: &Run, timeline: &GlobalTimeline) -> Vec<(u32, Partner)> {
 }
 
 impl Matching<'_> {
+    /// Takes an event of a rank.
+    #[inline]
+    fn take_event(
+        &mut self,
+        state: &mut RankState<'_>,
+        thread: u32,
+        event: &StoredEvent<'_>,
+        operation: (Operation, u16),
+    ) {
+        match event.polls() {
+            None => state.take(thread, event, operation, self),
+            Some((count, inside_ticks)) if self.outlet.wants.polls => {
+                let (rank, call) = (state.rank, Call::of(thread, event));
+                let request = event.slot.request;
+                self.outlet.polls(Polls { rank, call, count, inside_ticks, request });
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Takes a send, or passes it on to the share that matches it; gives its number and where its channel
+    /// stands. A `pending` one is complete only later.
+    #[inline]
+    fn send(&mut self, to: Address, call: Call, bytes: u64, pending: bool) -> (u64, At) {
+        let number = self.channels.next_number();
+        let thoroughness = self.share.as_ref().map_or(Thoroughness::Completed, Share::thoroughness);
+        let send = Send {
+            number,
+            call,
+            bytes,
+            blocking: !pending,
+            in_doubt: pending && thoroughness == Thoroughness::Doubting,
+            active: pending && thoroughness >= Thoroughness::Completed,
+        };
+        if let Some(share) = &mut self.share
+            && !share.has_rank(to.0.destination)
+        {
+            share.post(share.of_rank(to.0.destination), Mail::Send { key: to.0, send });
+            return (number, to.1);
+        }
+        (number, self.take_send(to, send))
+    }
+
+    /// The call receives a message by its handle: it posts the receive, at the place of the probe.
+    fn repost(&mut self, posted: Posted, call: Call) -> Posted {
+        let Posted { sequence, mut place, .. } = posted;
+        match &mut place {
+            Place::Channel(from) => self.channels.repost(*from, sequence, call),
+            Place::Wildcard(wildcard) => wildcard.call = call,
+        }
+        Posted { sequence, begin_ticks: call.begin_ticks, place }
+    }
+
+    /// Takes a send that is matched here.
+    #[inline]
+    fn take_send(&mut self, to: Address, send: Send) -> At {
+        let at = self.channels.send(to, send);
+        self.drop_orphaned_sends((to.0, at));
+        at
+    }
+
     /// The rank at a position of the run has no more events.
-    fn end_of_rank(&mut self, position: usize) {
+    fn end_of_rank(&mut self, position: usize, calls: &Calls) {
+        self.some_ended = true;
         self.partners[position].1.live = false;
-        self.collectives.end_of_rank(position, self.communicators);
+        self.collectives.end_of_rank(position, calls, self.communicators);
     }
 
     /// Hands on what has been matched since the last time.
     fn hand_on(&mut self) {
-        let Self { channels, collectives, outlet, .. } = self;
-        for pair in channels.matched.drain(..) {
-            if let Some(message) = outlet.message(&pair) {
-                outlet.found(message);
-            }
+        if !self.channels.matched.is_empty() || !self.settled.is_empty() {
+            self.take_ready(|m, pair| {
+                if let Some(message) = m.outlet.message(&pair) {
+                    m.outlet.found(message);
+                }
+            });
         }
-        collectives.complete.drain(..).for_each(|instance| outlet.instance(instance));
+        let Self { collectives, outlet, .. } = self;
+        collectives.drain(|instance| outlet.instance(instance));
     }
 
     /// Hands on the sends of a channel that nobody will receive.
-    fn drop_orphaned_sends(&mut self, key: ChannelKey) {
+    #[inline]
+    fn drop_orphaned_sends(&mut self, to: Address) {
+        if self.some_ended {
+            self.drop_orphaned_sends_now(to);
+        }
+    }
+
+    fn drop_orphaned_sends_now(&mut self, to: Address) {
+        let key = to.0;
         let partner = self.partner(key.destination);
         if !partner.live && !self.leavings.has_wildcard(key.communicator, key.destination) {
-            for send in self.channels.orphaned_sends(key) {
+            for send in self.channels.orphaned_sends(to) {
                 self.outlet.unmatched_send(key, &send, partner.reason);
             }
         }
     }
 
     /// Hands on the receives of a channel that nobody will send to.
-    fn drop_orphaned_receives(&mut self, key: ChannelKey) {
+    #[inline]
+    fn drop_orphaned_receives(&mut self, from: Address) {
+        if self.some_ended {
+            self.drop_orphaned_receives_now(from);
+        }
+    }
+
+    fn drop_orphaned_receives_now(&mut self, from: Address) {
+        let key = from.0;
         let partner = self.partner(key.source);
         if !partner.live {
-            for receive in self.channels.orphaned_receives(key) {
+            for receive in self.channels.orphaned_receives(from) {
                 let reason = receive.lost().unwrap_or(partner.reason);
                 self.outlet.unmatched_receive(key, &receive, reason);
             }
@@ -292,10 +403,21 @@ impl Matching<'_> {
         found.map_or(missing, |index| self.partners[index].1)
     }
 
-    fn finish(&mut self) {
+    /// Hands on what is as certain as it will ever be.
+    fn begin_to_finish(&mut self) {
         self.collectives.finish();
+        self.give_up_unsettled();
         self.hand_on();
-        self.hand_on_active();
+    }
+
+    /// Which of the sends that its ranks left behind met a receive.
+    fn met_sends(&self, is_unmet: impl Fn(Address, u64) -> bool) -> MetSends {
+        MetSends::ask(&self.leavings, is_unmet)
+    }
+
+    /// Hands on what is left.
+    fn finish(&mut self, met: &MetSends) {
+        self.hand_on_active(met);
         let (sends, receives) = self.channels.left();
         for (key, send) in sends {
             let reason = self.partner(key.destination).reason;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use trace_format::functions::FIRST_FUNCTION;
+use trace_format::layout::{DURATION_ESCAPE, Slot};
 use trace_format::meaning::Meaning;
 use trace_format::reader::RankFile;
 
@@ -66,7 +67,17 @@ impl Operations {
         Self { table: table.collect() }
     }
 
+    /// Whether an event with that slot says anything to matching; runs of polls where they are asked for.
+    #[inline]
+    pub fn of_interest(&self, slot: &Slot, polls: bool) -> bool {
+        let function = slot.function();
+        function >= FIRST_FUNCTION
+            && (self.of(function).0 != Operation::Nothing
+                || polls && slot.duration() == DURATION_ESCAPE)
+    }
+
     /// What a function does, and the number of a collective operation's name.
+    #[inline]
     pub fn of(&self, function: u16) -> (Operation, u16) {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
         self.table.get(index).copied().unwrap_or((Operation::Nothing, 0))

@@ -4,18 +4,21 @@
 use std::collections::{HashMap, VecDeque};
 
 use trace_format::errors::ErrorClasses;
-use trace_format::reader::{Event, RankFile};
+use trace_format::reader::{RankFile, StoredEvent};
 
 use crate::timeline::communicators::{Peer, Standing};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::trace::RankTrace;
 
 use super::Matching;
-use super::channels::{ChannelKey, Post, Receive};
-use super::collectives::{OpenMember, SequenceKey};
+use super::call::Call;
+use super::channel::Receive;
+use super::channels::{Address, ChannelKey, UNKNOWN};
+use super::collectives::{Calls, OpenMember, SequenceKey};
+use super::findings::{Reason, Side};
 use super::operations::Operation;
-use super::outcome::{Reason, Side};
-use super::requests::{Arguments, Place, Posted, Requests, Template, Work};
+use super::requests::{Arguments, Both, Place, Posted, Requests, Template, Wildcard, Work};
+use super::routes::{Routes, Target};
 
 /// What one rank is in the middle of.
 #[derive(Debug, Clone)]
@@ -37,6 +40,9 @@ pub(super) struct RankState<'a> {
     partitioned: HashMap<ChannelKey, u32>,
     /// Persistent collective requests made so far, by communicator.
     persistent: HashMap<u32, u32>,
+    routes: Routes,
+    /// Collective calls so far.
+    pub(super) calls: Calls,
 }
 
 /// What a status says.
@@ -45,7 +51,8 @@ pub(super) struct Said {
     pub peer: i32,
     pub tag: i32,
     pub bytes: u64,
-    pub end_ticks: Option<u64>,
+    /// The call that completed it.
+    pub by: Call,
     /// Class of the operation's error; 0 where it succeeded.
     pub error: u32,
 }
@@ -64,136 +71,135 @@ impl<'a> RankState<'a> {
             posted: 0,
             partitioned: HashMap::new(),
             persistent: HashMap::new(),
+            routes: Routes::new(index),
+            calls: Calls::default(),
         }
     }
 
     /// Takes an event that does something.
+    #[inline]
     pub fn take(
         &mut self,
         thread: u32,
-        event: &Event,
+        event: &StoredEvent<'_>,
         (operation, function): (Operation, u16),
         m: &mut Matching,
     ) {
-        if !operation.took_place(event.error, self.errors) {
+        if !operation.took_place(event.error(), self.errors) {
             return;
         }
-        let post = self.post(thread, event);
-        if m.share.is_some() && super::shares::needs_all(operation) {
-            m.given_up = true;
-            return;
-        }
-        let communicator = || m.communicators.resolve(self.index, event.communicator, event.begin);
+        let call = Call::of(thread, event);
+        let request = event.slot.request;
         // A call that returned without a request failed.
-        let failed = event.request == 0 && event.end.is_some();
+        let failed = request == 0 && call.end_ticks().is_some();
         match operation {
             Operation::Nothing => {}
             Operation::Send => {
-                let arguments = arguments_of(event, communicator());
-                self.send_at_once(post, &arguments, m);
+                let arguments = self.arguments(event, m);
+                self.send_at_once(call, &arguments, m);
             }
             Operation::Isend if failed => {}
             Operation::Isend => {
-                let arguments = arguments_of(event, communicator());
-                let work = self.send(post, &arguments, true, m);
-                self.made(event.request, work, m);
+                let arguments = self.arguments(event, m);
+                let work = self.send(call, &arguments, true, m);
+                self.made(request, work, m);
             }
             Operation::SendInit => {
-                let template = Template::Send(arguments_of(event, communicator()));
-                self.made_persistent(event.request, template, m);
+                let template = Template::Send(self.arguments(event, m));
+                self.made_persistent(request, template, m);
             }
             Operation::Receive => {
-                let arguments = arguments_of(event, communicator());
-                self.receive_at_once(post, &arguments, event.error, m);
+                let arguments = self.arguments(event, m);
+                self.receive_at_once(call, &arguments, event.error(), m);
             }
             Operation::Ireceive if failed => {}
             Operation::Ireceive => {
-                let arguments = arguments_of(event, communicator());
-                let work = self.post_receive(post, &arguments, m);
-                self.made(event.request, work.map_or(Work::Nothing, Work::Receive), m);
+                let arguments = self.arguments(event, m);
+                let work = self.post_receive(call, &arguments, m);
+                self.made(request, work.map_or(Work::Nothing, Work::Receive), m);
             }
             Operation::ReceiveInit => {
-                let template = Template::Receive(arguments_of(event, communicator()));
-                self.made_persistent(event.request, template, m);
+                let template = Template::Receive(self.arguments(event, m));
+                self.made_persistent(request, template, m);
             }
             Operation::PartitionedSendInit | Operation::PartitionedReceiveInit => {
                 let sends = operation == Operation::PartitionedSendInit;
-                let mut arguments = arguments_of(event, communicator());
+                let mut arguments = self.arguments(event, m);
                 arguments.lane = self.partitioned_lane(&arguments, sends, m);
                 let template =
                     if sends { Template::Send(arguments) } else { Template::Receive(arguments) };
-                self.made_persistent(event.request, template, m);
+                self.made_persistent(request, template, m);
             }
             Operation::SendReceive => {
-                let arguments = arguments_of(event, communicator());
-                self.send_at_once(post, &arguments, m);
+                let arguments = self.arguments(event, m);
+                self.send_at_once(call, &arguments, m);
                 if let Some(receive) = receiving(event, &arguments) {
-                    self.receive_at_once(post, &receive, event.error, m);
+                    self.receive_at_once(call, &receive, event.error(), m);
                 }
             }
             Operation::IsendReceive if failed => {}
             Operation::IsendReceive => {
-                let arguments = arguments_of(event, communicator());
-                let send = match self.send(post, &arguments, true, m) {
-                    Work::Send { key, number, .. } => Some((key, number)),
+                let arguments = self.arguments(event, m);
+                let send = match self.send(call, &arguments, true, m) {
+                    Work::Send { to, number, .. } => Some((to, number)),
                     _ => None,
                 };
                 let receive = receiving(event, &arguments);
-                let receive = receive.and_then(|receive| self.post_receive(post, &receive, m));
+                let receive = receive.and_then(|receive| self.post_receive(call, &receive, m));
                 let work = match (send, receive) {
-                    (send, Some(receive)) => Work::Both { send, receive },
-                    (Some((key, number)), None) => {
-                        Work::Send { key, number, begin_ticks: post.begin_ticks }
+                    (send, Some(receive)) => Work::Both(Box::new(Both { send, receive })),
+                    (Some((to, number)), None) => {
+                        Work::Send { to, number, begin_ticks: call.begin_ticks }
                     }
                     (None, None) => Work::Nothing,
                 };
-                self.made(event.request, work, m);
+                self.made(request, work, m);
             }
-            Operation::MatchedProbe => self.matched_probe(post, event, communicator(), m),
-            Operation::MatchedReceive => self.matched_receive(post, event, m),
-            Operation::MatchedIreceive => self.matched_ireceive(post, event, m),
-            Operation::Start => self.start(post, event.request, m),
+            Operation::MatchedProbe => self.matched_probe(call, event, m),
+            Operation::MatchedReceive => self.matched_receive(call, event, m),
+            Operation::MatchedIreceive => self.matched_ireceive(call, event, m),
+            Operation::Start => self.start(call, request, m),
             Operation::Startall => {
-                for state in self.file.requests(event) {
-                    self.start(post, state.request, m);
+                for state in event.requests() {
+                    self.start(call, state.request, m);
                 }
             }
-            Operation::Collective | Operation::Icollective => match communicator() {
+            Operation::Collective | Operation::Icollective => match self.standing(event, m) {
                 Some(standing) => {
                     let communicator = standing.communicator;
                     let key = SequenceKey { communicator, lane: 0 };
-                    let pending = operation == Operation::Icollective && event.request != 0;
-                    let bytes = (event.sent, event.received);
-                    let work = self.collective(post, key, function, pending, bytes, m);
+                    let pending = operation == Operation::Icollective && request != 0;
+                    let bytes = event.exchanged();
+                    let work = self.collective(call, key, function, pending, bytes, m);
                     if pending {
-                        self.made(event.request, work, m);
+                        self.made(request, work, m);
                     }
                 }
                 None => {
                     m.outlet.summary.unknown_collectives += 1;
                     if operation == Operation::Icollective {
-                        self.made(event.request, Work::Nothing, m);
+                        self.made(request, Work::Nothing, m);
                     }
                 }
             },
             Operation::CollectiveInit => {
-                let template = match communicator() {
+                let template = match self.standing(event, m) {
                     Some(Standing { communicator, .. }) => {
                         let made = self.persistent.entry(communicator).or_default();
                         *made += 1;
                         let sequence = SequenceKey { communicator, lane: *made };
-                        let (sent_bytes, received_bytes) = (event.sent, event.received);
+                        let (sent_bytes, received_bytes) = event.exchanged();
                         Template::Collective { sequence, function, sent_bytes, received_bytes }
                     }
                     None => Template::Nothing,
                 };
-                self.made_persistent(event.request, template, m);
+                self.made_persistent(request, template, m);
             }
-            Operation::OtherRequest => self.made(event.request, Work::Nothing, m),
+            Operation::OtherRequest => self.made(request, Work::Nothing, m),
             Operation::CompleteOne
             | Operation::CompleteSeveral
             | Operation::Cancel
-            | Operation::FreeRequest => self.complete_event(event, operation, m),
+            | Operation::FreeRequest => self.complete_event(call, event, operation, m),
         }
         // In shares what many events have brought is handed on at once.
         if m.share.is_none() {
@@ -206,8 +212,42 @@ impl<'a> RankState<'a> {
         error != 0 && self.errors.is_some_and(|errors| error == errors.truncate)
     }
 
-    fn post(&self, thread: u32, event: &Event) -> Post {
-        Post { rank: self.index, thread, begin_ticks: event.begin, end_ticks: event.end }
+    #[inline]
+    fn standing(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Option<Standing> {
+        let slot = &event.slot;
+        self.routes.standing(slot.communicator(), slot.begin, m.communicators)
+    }
+
+    #[inline]
+    pub(super) fn arguments(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Arguments {
+        let (peer, tag, bytes) = (event.slot.peer, event.slot.tag, event.sent());
+        Arguments { communicator: self.standing(event, m), peer, tag, bytes, lane: 0 }
+    }
+
+    /// The channel that arguments name, to or from a rank that is no wildcard.
+    #[inline]
+    fn channel(
+        &mut self,
+        arguments: &Arguments,
+        sends: bool,
+        m: &Matching,
+    ) -> Result<(Option<Target>, Address), Reason> {
+        let Arguments { communicator, peer, tag, lane, .. } = *arguments;
+        let target = communicator.map(|standing| Target { standing, peer, tag, sends });
+        let target = target.filter(|_| lane == 0);
+        if let Some(target) = target
+            && let Some(address) = self.routes.get(&target)
+        {
+            return Ok((Some(target), address));
+        }
+        let (communicator, other) = self.peer(communicator, peer, m)?;
+        let (source, destination) = if sends { (self.rank, other) } else { (other, self.rank) };
+        let key = ChannelKey { communicator, source, destination, tag, lane };
+        let address = match target {
+            Some(target) => self.routes.keep(target, key),
+            None => (key, UNKNOWN),
+        };
+        Ok((target, address))
     }
 
     /// The world rank that an argument names.
@@ -227,43 +267,41 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes a send that is complete when its call returns.
-    fn send_at_once(&mut self, post: Post, arguments: &Arguments, m: &mut Matching) {
-        let work = self.send(post, arguments, post.end_ticks.is_none(), m);
-        if post.end_ticks.is_none() {
+    #[inline]
+    fn send_at_once(&mut self, call: Call, arguments: &Arguments, m: &mut Matching) {
+        let hangs = call.end_ticks().is_none();
+        let work = self.send(call, arguments, hangs, m);
+        if hangs {
             self.hanging.push(work);
         }
     }
 
-    /// Takes a send; an `active` one is complete only later.
+    /// Takes a send; a `pending` one is complete only later.
+    #[inline]
     pub(super) fn send(
         &mut self,
-        post: Post,
+        call: Call,
         arguments: &Arguments,
-        active: bool,
+        pending: bool,
         m: &mut Matching,
     ) -> Work {
-        let Arguments { communicator, peer, tag, bytes, lane } = *arguments;
-        if peer == self.constants.proc_null {
+        if arguments.peer == self.constants.proc_null {
             return Work::Nothing;
         }
-        match self.peer(communicator, peer, m) {
-            Ok((communicator, destination)) => {
-                let key = ChannelKey { communicator, source: self.rank, destination, tag, lane };
-                if m.passes_on_send(key, post, bytes) {
-                    return Work::Nothing;
+        match self.channel(arguments, true, m) {
+            Ok((target, (key, at))) => {
+                let (number, stands) = m.send((key, at), call, arguments.bytes, pending);
+                if stands != at
+                    && let Some(target) = target
+                {
+                    self.routes.stands(&target, stands);
                 }
-                // In shares nobody asks whether it is complete.
-                let active = active && m.share.is_none();
-                let number = m.channels.send(key, post, bytes, active);
-                m.drop_orphaned_sends(key);
-                match m.share {
-                    Some(_) => Work::Nothing,
-                    None => Work::Send { key, number, begin_ticks: post.begin_ticks },
-                }
+                Work::Send { to: (key, stands), number, begin_ticks: call.begin_ticks }
             }
             Err(reason) => {
-                let known = communicator.map(|standing| standing.communicator);
-                m.outlet.unplaced(Side::Send, reason, &post, known, bytes);
+                let known = arguments.communicator.map(|standing| standing.communicator);
+                let who = (self.rank, call);
+                m.outlet.unplaced(Side::Send, reason, who, known, arguments.bytes);
                 Work::Nothing
             }
         }
@@ -275,49 +313,68 @@ impl<'a> RankState<'a> {
     }
 
     /// Posts a receive that a request stands for; `None` when there is nothing to receive.
-    fn post_receive(
+    #[inline]
+    pub(super) fn post_receive(
         &mut self,
-        post: Post,
+        call: Call,
         arguments: &Arguments,
         m: &mut Matching,
     ) -> Option<Posted> {
-        let Arguments { communicator, peer, tag, lane, .. } = *arguments;
+        let Arguments { communicator, peer, tag, .. } = *arguments;
         if peer == self.constants.proc_null {
             return None;
         }
         let sequence = self.next_sequence();
         let any_source = peer == self.constants.any_source;
         let any_tag = tag == self.constants.any_tag;
-        let source = match any_source {
-            true => communicator.map(|c| (c.communicator, None)).ok_or(Reason::UnknownCommunicator),
-            false => self.peer(communicator, peer, m).map(|(c, rank)| (c, Some(rank))),
+        let place = if any_source || any_tag {
+            self.wildcard(call, arguments, sequence, m)
+        } else {
+            self.channel(arguments, false, m).map(|(target, (key, at))| {
+                let stands = m.channels.receive((key, at), Receive::waiting(sequence, call));
+                if stands != at
+                    && let Some(target) = target
+                {
+                    self.routes.stands(&target, stands);
+                }
+                Place::Channel((key, stands))
+            })
         };
-        let place = match (source, communicator) {
-            (Ok((communicator, Some(source))), _) if !any_tag => {
-                let key = ChannelKey { communicator, source, destination: self.rank, tag, lane };
-                m.channels.receive(key, Receive::waiting(sequence, post));
-                Place::Channel(key)
-            }
-            (Ok((index, source)), Some(standing)) => {
-                let wanted = (source, (!any_tag).then_some(tag));
-                m.channels.wildcard(index, self.rank, wanted, sequence);
-                Place::Wildcard { communicator: standing, wanted }
-            }
-            (Ok(_), None) => return None,
-            (Err(reason), _) => {
+        match place {
+            Ok(place) => Some(Posted { sequence, begin_ticks: call.begin_ticks, place }),
+            Err(reason) => {
                 let known = communicator.map(|standing| standing.communicator);
-                m.outlet.unplaced(Side::Receive, reason, &post, known, 0);
-                return None;
+                m.outlet.unplaced(Side::Receive, reason, (self.rank, call), known, 0);
+                None
             }
+        }
+    }
+
+    /// Posts a receive that a wildcard is in.
+    fn wildcard(
+        &self,
+        call: Call,
+        arguments: &Arguments,
+        sequence: u64,
+        m: &mut Matching,
+    ) -> Result<Place, Reason> {
+        let Arguments { communicator, peer, tag, .. } = *arguments;
+        let standing = communicator.ok_or(Reason::UnknownCommunicator)?;
+        let source = match peer == self.constants.any_source {
+            true => None,
+            false => Some(self.peer(communicator, peer, m)?.1),
         };
-        Some(Posted { sequence, post, place })
+        let wanted = (source, (tag != self.constants.any_tag).then_some(tag));
+        m.channels.wildcard(standing.communicator, self.rank, wanted, sequence);
+        Ok(Place::Wildcard(Box::new(Wildcard { communicator: standing, wanted, call })))
     }
 
     /// Takes a receive that is complete when its call returns; the arguments are the status's then.
-    fn receive_at_once(&mut self, post: Post, arguments: &Arguments, error: u32, m: &mut Matching) {
-        let Arguments { communicator, peer, tag, bytes, .. } = *arguments;
-        if post.end_ticks.is_none() {
-            let posted = self.post_receive(post, arguments, m);
+    #[inline]
+    fn receive_at_once(&mut self, call: Call, arguments: &Arguments, error: u32, m: &mut Matching) {
+        let Arguments { communicator, peer, bytes, .. } = *arguments;
+        if call.end_ticks().is_none() {
+            let posted = self.post_receive(call, arguments, m);
             self.hanging.extend(posted.map(Work::Receive));
             return;
         }
@@ -325,14 +382,17 @@ impl<'a> RankState<'a> {
             return;
         }
         let sequence = self.next_sequence();
-        match self.peer(communicator, peer, m) {
-            Ok((communicator, source)) => {
-                let destination = self.rank;
-                let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
-                let receive = Receive::complete(sequence, post, post.end_ticks, bytes);
+        match self.channel(arguments, false, m) {
+            Ok((target, (key, at))) => {
+                let receive = Receive::complete(sequence, call, call, bytes);
                 let receive = receive.cut_if(self.is_truncated(error));
-                m.channels.receive(key, receive);
-                m.drop_orphaned_receives(key);
+                let stands = m.channels.receive((key, at), receive);
+                if stands != at
+                    && let Some(target) = target
+                {
+                    self.routes.stands(&target, stands);
+                }
+                m.drop_orphaned_receives((key, stands));
             }
             Err(reason) => {
                 let reason = if peer < 0 && reason == Reason::InvalidPeer {
@@ -341,60 +401,9 @@ impl<'a> RankState<'a> {
                     reason
                 };
                 let known = communicator.map(|standing| standing.communicator);
-                m.outlet.unplaced(Side::Receive, reason, &post, known, 0);
+                m.outlet.unplaced(Side::Receive, reason, (self.rank, call), known, 0);
             }
         }
-    }
-
-    /// A matched probe takes its message at once; it is received later.
-    fn matched_probe(
-        &mut self,
-        post: Post,
-        event: &Event,
-        communicator: Option<Standing>,
-        m: &mut Matching,
-    ) {
-        if event.end.is_none() || event.request == 0 {
-            return;
-        }
-        let posted = self.post_receive(post, &arguments_of(event, communicator), m);
-        self.messages.entry(event.request).or_default().push_back(posted);
-    }
-
-    fn matched(&mut self, handle: u32) -> Option<Option<Posted>> {
-        let queue = self.messages.get_mut(&handle)?;
-        let first = queue.pop_front();
-        if queue.is_empty() {
-            self.messages.remove(&handle);
-        }
-        first
-    }
-
-    fn matched_receive(&mut self, post: Post, event: &Event, m: &mut Matching) {
-        match self.matched(event.request) {
-            Some(Some(posted)) if post.end_ticks.is_some() => {
-                let posted = Posted { post, ..posted };
-                let end_ticks = post.end_ticks;
-                let (peer, tag, bytes, error) = (event.peer, event.tag, event.sent, event.error);
-                self.complete_receive(&posted, &Said { peer, tag, bytes, end_ticks, error }, m);
-            }
-            Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
-            None if event.peer == self.constants.proc_null => {}
-            None => m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, &post, None, 0),
-        }
-    }
-
-    fn matched_ireceive(&mut self, post: Post, event: &Event, m: &mut Matching) {
-        let handle = self.file.message(event).unwrap_or(0);
-        let work = match self.matched(handle) {
-            Some(Some(posted)) => Work::Receive(Posted { post, ..posted }),
-            Some(None) => Work::Nothing,
-            None => {
-                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, &post, None, 0);
-                Work::Nothing
-            }
-        };
-        self.made(event.request, work, m);
     }
 
     /// Which of the partitioned operations on its channel this is, from 1.
@@ -412,7 +421,7 @@ impl<'a> RankState<'a> {
         *made
     }
 
-    fn start(&mut self, post: Post, handle: u32, m: &mut Matching) {
+    fn start(&mut self, call: Call, handle: u32, m: &mut Matching) {
         let Some((template, stale)) = self.requests.template(handle) else {
             m.outlet.summary.unknown_requests += u64::from(handle != 0);
             return;
@@ -421,13 +430,13 @@ impl<'a> RankState<'a> {
             self.lose(&stale, Reason::Open, m);
         }
         let work = match template {
-            Template::Send(arguments) => self.send(post, &arguments, true, m),
+            Template::Send(arguments) => self.send(call, &arguments, true, m),
             Template::Receive(arguments) => {
-                self.post_receive(post, &arguments, m).map_or(Work::Nothing, Work::Receive)
+                self.post_receive(call, &arguments, m).map_or(Work::Nothing, Work::Receive)
             }
             Template::Collective { sequence, function, sent_bytes, received_bytes } => {
                 let bytes = (sent_bytes, received_bytes);
-                self.collective(post, sequence, function, true, bytes, m)
+                self.collective(call, sequence, function, true, bytes, m)
             }
             Template::Nothing => Work::Nothing,
         };
@@ -436,32 +445,23 @@ impl<'a> RankState<'a> {
 
     pub(super) fn collective(
         &mut self,
-        post: Post,
-        key: SequenceKey,
+        call: Call,
+        sequence: SequenceKey,
         function: u16,
         pending: bool,
         (sent_bytes, received_bytes): (u64, u64),
         m: &mut Matching,
     ) -> Work {
-        let member = OpenMember {
-            rank: self.index,
-            thread: post.thread,
-            begin_ticks: post.begin_ticks,
-            end_ticks: post.end_ticks,
-            complete_ticks: post.end_ticks.filter(|_| !pending),
-            pending,
-            sent_bytes,
-            received_bytes,
-        };
-        if m.passes_on_collective(key, function, member) {
-            return Work::Nothing;
-        }
-        let (number, place) = m.collectives.call(key, function, member);
-        Work::Collective { sequence: key, number, place, begin_ticks: post.begin_ticks }
+        let completed = (!pending && call.end_ticks().is_some()).then_some(call);
+        let rank = self.index;
+        let member = OpenMember { rank, call, completed, pending, sent_bytes, received_bytes };
+        let number = self.calls.next(sequence);
+        let place = m.collective(sequence, number, function, member);
+        Work::Collective { sequence, number, place, begin_ticks: call.begin_ticks }
     }
 
     /// A request was made; what its handle stood for before was completed unseen.
-    fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
+    pub(super) fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
         if handle == 0 {
             // The call did not return: nobody will complete it.
             if work != Work::Nothing {
@@ -483,13 +483,8 @@ impl<'a> RankState<'a> {
     }
 }
 
-pub(super) fn arguments_of(event: &Event, communicator: Option<Standing>) -> Arguments {
-    let Event { peer, tag, sent: bytes, .. } = *event;
-    Arguments { communicator, peer, tag, bytes, lane: 0 }
-}
-
 /// Arguments of the receiving half of a call that sends and receives.
-fn receiving(event: &Event, sending: &Arguments) -> Option<Arguments> {
-    let half = event.receive?;
+fn receiving(event: &StoredEvent<'_>, sending: &Arguments) -> Option<Arguments> {
+    let half = event.receive()?;
     Some(Arguments { peer: half.peer, tag: half.tag, bytes: half.bytes, ..*sending })
 }

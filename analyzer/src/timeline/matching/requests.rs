@@ -7,49 +7,56 @@
 //! call that completes its last use has begun.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
 use crate::timeline::communicators::Standing;
 
-use super::channels::{ChannelKey, Post, Wanted};
+use super::call::Call;
+use super::channel::Wanted;
+use super::channels::Address;
 use super::collectives::SequenceKey;
 
 /// Where a posted receive stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// In a channel.
-    Channel(ChannelKey),
+    Channel(Address),
     /// It will take from one that its status names.
-    Wildcard { communicator: Standing, wanted: Wanted },
+    Wildcard(Box<Wildcard>),
+}
+
+/// Rare, and large: kept out of the way of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wildcard {
+    pub communicator: Standing,
+    pub wanted: Wanted,
+    /// The call that posted it.
+    pub call: Call,
 }
 
 /// A receive that is not complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Posted {
     /// Its place in the rank's order of posting.
     pub sequence: u64,
-    pub post: Post,
+    pub begin_ticks: u64,
     pub place: Place,
 }
 
 /// What an active request works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
     /// Nothing that is matched.
     Nothing,
     Send {
-        key: ChannelKey,
+        to: Address,
         number: u64,
         begin_ticks: u64,
     },
     Receive(Posted),
     /// A send, where it has a partner, and a receive.
-    Both {
-        send: Option<(ChannelKey, u64)>,
-        receive: Posted,
-    },
+    Both(Box<Both>),
     Collective {
         sequence: SequenceKey,
         number: u64,
@@ -58,15 +65,22 @@ pub(super) enum Work {
     },
 }
 
+/// A send and a receive of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Both {
+    pub send: Option<(Address, u64)>,
+    pub receive: Posted,
+}
+
 /// What a request stands for.
-pub(crate) trait Tracked: Copy {
+pub(crate) trait Tracked: Clone {
     /// Whether MPI gives such a request a handle of its own.
     fn owns_its_handle(&self) -> bool;
 }
 
 impl Tracked for Work {
     fn owns_its_handle(&self) -> bool {
-        matches!(self, Self::Receive(_) | Self::Both { .. })
+        matches!(self, Self::Receive(_) | Self::Both(_))
     }
 }
 
@@ -120,7 +134,8 @@ impl<W, T> Request<W, T> {
 
 #[derive(Debug, Clone)]
 struct Handle<W, T> {
-    first: Request<W, T>,
+    /// `None` when it stands for nothing: as a rule it soon will again.
+    first: Option<Request<W, T>>,
     /// Mostly none.
     #[allow(clippy::box_collection)] // Handles move: they are kept small.
     later: Option<Box<VecDeque<Request<W, T>>>>,
@@ -129,9 +144,12 @@ struct Handle<W, T> {
 impl<W, T> Handle<W, T> {
     fn all(self) -> impl Iterator<Item = Request<W, T>> {
         let later = self.later.into_iter().flat_map(|later| *later);
-        std::iter::once(self.first).chain(later)
+        self.first.into_iter().chain(later)
     }
 }
+
+/// Handles that are kept although they stand for nothing.
+const KEPT_HANDLES: usize = 64;
 
 /// What a completion or free found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,19 +166,22 @@ pub(crate) enum Found<W> {
 #[derive(Debug, Clone)]
 pub(crate) struct Requests<W, T> {
     handles: FxHashMap<u32, Handle<W, T>>,
+    /// Handles that stand for something.
+    used: usize,
     /// Calls of several threads may overlap.
     threaded: bool,
 }
 
 impl<W: Tracked, T: Copy> Requests<W, T> {
     pub fn new(threaded: bool) -> Self {
-        Self { handles: FxHashMap::default(), threaded }
+        Self { handles: FxHashMap::default(), used: 0, threaded }
     }
 
     /// A request for one operation was made. Gives what its handle stood for, where its end was
     /// not seen.
     pub fn made(&mut self, handle: u32, work: W) -> Vec<W> {
-        self.insert(handle, Request::Once(work), work.owns_its_handle())
+        let own = work.owns_its_handle();
+        self.insert(handle, Request::Once(work), own)
     }
 
     /// As [`Requests::made`], for a persistent one.
@@ -169,39 +190,49 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         self.insert(handle, Request::Persistent(persistent), true)
     }
 
+    #[inline]
     fn insert(&mut self, handle: u32, request: Request<W, T>, own: bool) -> Vec<W> {
         let mut stale = Vec::new();
-        if own
-            && !self.threaded
-            && let Some(old) = self.handles.remove(&handle)
-        {
+        let Some(held) = self.handles.get_mut(&handle) else {
+            self.insert_new(handle, request);
+            return stale;
+        };
+        if held.first.is_none() {
+            held.first = Some(request);
+            self.used += 1;
+        } else if own && !self.threaded {
+            let old = std::mem::replace(held, Handle { first: Some(request), later: None });
             stale.extend(old.all().filter_map(Request::work));
-        }
-        match self.handles.entry(handle) {
-            Entry::Occupied(held) => {
-                held.into_mut().later.get_or_insert_default().push_back(request);
-            }
-            Entry::Vacant(place) => {
-                place.insert(Handle { first: request, later: None });
-            }
+        } else {
+            held.later.get_or_insert_default().push_back(request);
         }
         stale
+    }
+
+    #[cold]
+    fn insert_new(&mut self, handle: u32, request: Request<W, T>) {
+        // Handles that stand for nothing are given up where they are the most.
+        if self.handles.len() > 2 * self.used + KEPT_HANDLES {
+            self.handles.retain(|_, held| held.first.is_some());
+        }
+        self.used += 1;
+        self.handles.insert(handle, Handle { first: Some(request), later: None });
     }
 
     /// What a start of a persistent request does; and what is still active, where its completion
     /// was not seen.
     pub fn template(&mut self, handle: u32) -> Option<(T, Option<W>)> {
         match &mut self.handles.get_mut(&handle)?.first {
-            Request::Persistent(persistent) => {
+            Some(Request::Persistent(persistent)) => {
                 Some((persistent.template, persistent.active.take()))
             }
-            Request::Once(_) => None,
+            _ => None,
         }
     }
 
     /// A persistent request was started.
     pub fn started(&mut self, handle: u32, work: W) {
-        if let Some(Handle { first: Request::Persistent(persistent), .. }) =
+        if let Some(Handle { first: Some(Request::Persistent(persistent)), .. }) =
             self.handles.get_mut(&handle)
         {
             persistent.active = Some(work);
@@ -210,9 +241,9 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
 
     /// The operation that a handle stands for now.
     pub fn active(&self, handle: u32) -> Option<W> {
-        match &self.handles.get(&handle)?.first {
-            Request::Once(work) => Some(*work),
-            Request::Persistent(persistent) => persistent.active,
+        match self.handles.get(&handle)?.first.as_ref()? {
+            Request::Once(work) => Some(work.clone()),
+            Request::Persistent(persistent) => persistent.active.clone(),
         }
     }
 
@@ -227,25 +258,18 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
     }
 
     fn ended(&mut self, handle: u32, freed: bool) -> Found<W> {
-        let Entry::Occupied(mut held) = self.handles.entry(handle) else { return Found::Unknown };
-        let Handle { first, later } = held.get_mut();
-        let active = match first {
-            Request::Once(work) => Some(*work),
-            Request::Persistent(persistent) => {
-                let active = persistent.active.take();
-                if !freed {
-                    return active.map_or(Found::Inactive, Found::Active);
-                }
-                active
-            }
+        let Some(Handle { first, later }) = self.handles.get_mut(&handle) else {
+            return Found::Unknown;
         };
-        match later.as_mut().and_then(|later| later.pop_front()) {
-            Some(next) => *first = next,
-            None => {
-                held.remove();
-            }
+        if let Some(Request::Persistent(persistent)) = first
+            && !freed
+        {
+            return persistent.active.take().map_or(Found::Inactive, Found::Active);
         }
-        active.map_or(Found::Inactive, Found::Active)
+        let Some(request) = first.take() else { return Found::Unknown };
+        *first = later.as_mut().and_then(|later| later.pop_front());
+        self.used -= usize::from(first.is_none());
+        request.work().map_or(Found::Inactive, Found::Active)
     }
 
     /// Every operation that is still active and its handle, by handle.

@@ -1,4 +1,4 @@
-//! Matching in shares; that it finds the same is asked in every test of a run whose ranks all finished.
+//! Matching in shares; that it finds the same is asked in every test.
 
 use super::*;
 
@@ -9,7 +9,8 @@ fn shares_of(ranks: &[SyntheticRank]) -> Option<usize> {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
-    match_in_shares(&run, &timeline, &communicators, 3, Found::default).map(|shares| shares.len())
+    match_any_in_shares(&run, &timeline, &communicators, 3, Found::default)
+        .map(|shares| shares.len())
 }
 
 /// A ring: each rank sends to the next one, without and with a request.
@@ -45,7 +46,7 @@ fn a_usual_run_is_matched_in_shares() {
 }
 
 #[test]
-fn what_depends_on_time_or_spans_ranks_is_not() {
+fn cancelled_sends_persistent_operations_and_missing_ranks_are_matched_in_shares() {
     let finished = |ranks: [SyntheticRank; 3]| {
         ranks.map(|mut rank| {
             rank.finalize(END, END + 10);
@@ -54,14 +55,30 @@ fn what_depends_on_time_or_spans_ranks_is_not() {
     };
     let handle = Attributes::default().request(6);
     let mut cancels = ring::<3>();
-    cancels[1].says("MPI_Isend", at(9001), at(9002), on_world(2, 9, 1).request(6));
-    cancels[1].says("MPI_Cancel", at(9003), at(9004), handle);
-    assert_eq!(shares_of(&finished(cancels)), None);
+    // The first is cancelled, the second is received though MPI_Cancel was called on it.
+    for (i, cancelled) in [(0u64, true), (1, false)] {
+        let at = |ticks| at(9000 + 100 * i + ticks);
+        cancels[1].says("MPI_Isend", at(1), at(2), on_world(2, 9, 1).request(6));
+        cancels[1].says("MPI_Cancel", at(3), at(4), handle);
+        let mut done = completed(6, 0, 0, 0);
+        done.communicator |= if cancelled { CANCELLED } else { 0 };
+        cancels[1].says("MPI_Wait", at(5), at(6), done);
+    }
+    cancels[2].says("MPI_Recv", at(8000), at(9200), on_world(1, 9, 1));
+    let (found, summary) = match_ranks(&cancels);
+    assert_eq!((summary.matched, found.alone()), (121, vec![(Side::Send, Cancelled, 1, 9001)]));
+    assert!(shares_of(&finished(cancels)).is_some_and(|shares| shares > 1));
+
     let mut persistent = ring::<3>();
     persistent[2].says("MPI_Send_init", at(9001), at(9002), on_world(0, 9, 1).request(6));
-    assert_eq!(shares_of(&finished(persistent)), None);
+    persistent[2].says("MPI_Start", at(9003), at(9004), handle);
+    persistent[2].says("MPI_Wait", at(9005), at(9006), completed(6, 0, 0, 0));
+    persistent[0].says("MPI_Recv", at(9001), at(9010), on_world(2, 9, 1));
+    assert_eq!(match_ranks(&persistent).1.matched, 121);
+    assert!(shares_of(&finished(persistent)).is_some_and(|shares| shares > 1));
+
     let [first, second, _] = finished(ring::<3>());
-    assert_eq!(shares_of(&[first, second]), None);
+    assert_eq!(shares_of(&[first, second]), Some(2));
 }
 
 #[test]

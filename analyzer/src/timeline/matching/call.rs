@@ -1,0 +1,42 @@
+//! A call as matching keeps it while its message or operation is in flight: small, and enough to find
+//! it again in its rank's file.
+
+use trace_format::layout::SLOT_BYTES;
+use trace_format::reader::StoredEvent;
+
+/// A call on its rank's own counter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Counter when it begins.
+    pub begin_ticks: u64,
+    /// [`OPEN`] when it did not return.
+    end_ticks: u64,
+    /// Its own slot's offset in the rank's file, in slots: no other call of the rank has the same.
+    pub event: u64,
+    /// Its thread's number.
+    pub thread: u32,
+    /// Its function's number in the rank's file.
+    pub function: u16,
+}
+
+/// No counter reaches this.
+const OPEN: u64 = u64::MAX;
+
+impl Call {
+    #[inline]
+    pub(super) fn of(thread: u32, event: &StoredEvent<'_>) -> Self {
+        Self {
+            begin_ticks: event.slot.begin,
+            end_ticks: event.end().unwrap_or(OPEN),
+            event: (event.offset / SLOT_BYTES) as u64,
+            thread,
+            function: event.function(),
+        }
+    }
+
+    /// Counter when it returned; `None` when it did not.
+    #[inline]
+    pub fn end_ticks(&self) -> Option<u64> {
+        (self.end_ticks != OPEN).then_some(self.end_ticks)
+    }
+}

@@ -1,0 +1,73 @@
+//! Messages that a matched probe takes out of the queue, to be received by their handle: they are posted at
+//! the probe's place.
+
+use trace_format::reader::StoredEvent;
+
+use super::Matching;
+use super::call::Call;
+use super::findings::{Reason, Side};
+use super::rank_state::{RankState, Said};
+use super::requests::{Posted, Work};
+
+impl RankState<'_> {
+    /// A matched probe takes its message at once; it is received later.
+    pub(super) fn matched_probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
+        let handle = event.slot.request;
+        if call.end_ticks().is_none() || handle == 0 {
+            return;
+        }
+        let arguments = self.arguments(event, m);
+        let posted = self.post_receive(call, &arguments, m);
+        self.messages.entry(handle).or_default().push_back(posted);
+    }
+
+    fn matched(&mut self, handle: u32) -> Option<Option<Posted>> {
+        let queue = self.messages.get_mut(&handle)?;
+        let first = queue.pop_front();
+        if queue.is_empty() {
+            self.messages.remove(&handle);
+        }
+        first
+    }
+
+    pub(super) fn matched_receive(
+        &mut self,
+        call: Call,
+        event: &StoredEvent<'_>,
+        m: &mut Matching,
+    ) {
+        let slot = &event.slot;
+        match self.matched(slot.request) {
+            Some(Some(posted)) if call.end_ticks().is_some() => {
+                let posted = m.repost(posted, call);
+                let (peer, tag, bytes, error) = (slot.peer, slot.tag, event.sent(), event.error());
+                self.complete_receive(&posted, &Said { peer, tag, bytes, by: call, error }, m);
+            }
+            Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
+            None if slot.peer == self.constants.proc_null => {}
+            None => {
+                let who = (self.rank, call);
+                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
+            }
+        }
+    }
+
+    pub(super) fn matched_ireceive(
+        &mut self,
+        call: Call,
+        event: &StoredEvent<'_>,
+        m: &mut Matching,
+    ) {
+        let handle = event.message().unwrap_or(0);
+        let work = match self.matched(handle) {
+            Some(Some(posted)) => Work::Receive(m.repost(posted, call)),
+            Some(None) => Work::Nothing,
+            None => {
+                let who = (self.rank, call);
+                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
+                Work::Nothing
+            }
+        };
+        self.made(event.slot.request, work, m);
+    }
+}

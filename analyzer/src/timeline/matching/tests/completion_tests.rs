@@ -1,0 +1,185 @@
+//! What a match carries beside its two ends, and that any run gives the same in shares as all at once.
+
+use super::*;
+
+/// As [`Found`], of everything that can be asked for.
+#[derive(Debug, Default)]
+struct All {
+    found: Found,
+    polls: Vec<Polls>,
+}
+
+impl MatchSink for All {
+    fn wants(&self) -> Wants {
+        Wants { completions: true, polls: true }
+    }
+
+    fn message(&mut self, message: &Message) {
+        self.found.message(message);
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        self.found.collective(instance);
+    }
+
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        self.found.unmatched(unmatched);
+    }
+
+    fn polls(&mut self, polls: &Polls) {
+        self.polls.push(*polls);
+    }
+}
+
+impl All {
+    /// Everything as text, in no order of its own.
+    fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.found.messages.iter().map(|m| format!("{m:?}")).collect();
+        lines.extend(self.found.unmatched.iter().map(|u| format!("{u:?}")));
+        lines.extend(self.polls.iter().map(|p| format!("{p:?}")));
+        for instance in &self.found.instances {
+            let mut members: Vec<_> = instance.members.iter().map(|m| format!("{m:?}")).collect();
+            members.sort();
+            lines.push(format!("{} {} {members:?}", instance.communicator, instance.number));
+        }
+        lines.sort();
+        lines
+    }
+}
+
+/// All at once; and that shares say the same.
+fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
+    let directory = RunDirectory::of(ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    let mut all = All::default();
+    match_run(&run, &timeline, &communicators, &mut all);
+    for most in 1..=3 {
+        let shares = match_any_in_shares(&run, &timeline, &communicators, most, All::default);
+        let mut together = All::default();
+        for (_, share) in shares.unwrap() {
+            together.found.messages.extend(share.found.messages);
+            together.found.unmatched.extend(share.found.unmatched);
+            together.found.instances.extend(share.found.instances);
+            together.polls.extend(share.polls);
+        }
+        assert_eq!(together.lines(), all.lines(), "seed {seed}, at most {most} shares");
+    }
+    all
+}
+
+#[test]
+fn a_message_says_which_calls_posted_and_completed_it() {
+    let [mut a, mut b, c] = world::<3>();
+    a.says("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
+    a.says("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
+    b.says("MPI_Irecv", at(3), at(4), on_world(0, 5, 8).request(7));
+    b.polls("MPI_Test", at(5), at(15), 4, 3);
+    b.says("MPI_Wait", at(20), at(30), completed(7, 0, 5, 8));
+    let all = all_of(&[a, b, c], 0);
+    let [message] = all.found.messages.as_slice() else { panic!("{:?}", all.found.messages) };
+    let times = |call: Call| (call.begin_ticks - T, call.end_ticks().unwrap() - T);
+    let (send, receive) = (message.send, message.receive);
+    assert_eq!((times(send.posted), times(send.completed.unwrap())), ((1, 2), (50, 60)));
+    assert_eq!((times(receive.posted), times(receive.completed.unwrap())), ((3, 4), (20, 30)));
+    assert_ne!(send.posted.event, send.completed.unwrap().event);
+    assert_eq!((all.polls.len(), all.polls[0].rank, all.polls[0].count), (1, 1, 4));
+}
+
+#[test]
+fn without_being_asked_for_completions_of_sends_are_not_told() {
+    let [mut a, mut b] = world::<2>();
+    a.says("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
+    a.says("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
+    b.says("MPI_Recv", at(3), at(9), on_world(0, 5, 8));
+    let (found, _) = match_ranks(&[a, b]);
+    assert_eq!((found.messages.len(), found.messages[0].send.completed), (1, None));
+}
+
+/// A program of many messages: with wildcards, persistent requests, cancelled and truncated ones,
+/// collective operations; some of its ranks die on the way.
+fn random_run(seed: u64) -> Vec<SyntheticRank> {
+    const P: usize = 4;
+    let mut random = fastrand::Rng::with_seed(seed);
+    type Call = (u64, u64, &'static str, Attributes);
+    let mut calls: [Vec<Call>; P] = Default::default();
+    for i in 0..60u64 {
+        let base = at(1000 * i);
+        let request = 100 + 2 * i as u32;
+        let (from, to) = (random.usize(..P), random.usize(..P));
+        let tag = random.i32(1..3);
+        if random.u8(..8) == 0 {
+            let name = if random.bool() { "MPI_Barrier" } else { "MPI_Allreduce" };
+            for rank in &mut calls {
+                rank.push((base + 700, base + 720, name, on_world(0, 0, 8)));
+            }
+        }
+        let late = base + 100 + 1000 * random.u64(..4);
+        let sent = Attributes::default().request(request);
+        match random.u8(..5) {
+            0 => {
+                let cancelled = &mut calls[from];
+                cancelled.push((
+                    base,
+                    base + 1,
+                    "MPI_Isend",
+                    on_world(to as i32, tag, 4).request(request),
+                ));
+                cancelled.push((base + 2, base + 3, "MPI_Cancel", sent));
+                let mut done = completed(request, 0, 0, 0);
+                done.communicator |= CANCELLED;
+                cancelled.push((base + 4, base + 5, "MPI_Wait", done));
+                continue;
+            }
+            1 => {
+                let persistent = &mut calls[from];
+                let made = on_world(to as i32, tag, 4).request(request);
+                persistent.push((base, base + 1, "MPI_Send_init", made));
+                persistent.push((base + 2, base + 3, "MPI_Start", sent));
+                persistent.push((late, late + 1, "MPI_Wait", completed(request, 0, 0, 0)));
+                persistent.push((late + 2, late + 3, "MPI_Request_free", sent));
+            }
+            2 => calls[from].push((base, base + 5, "MPI_Ssend", on_world(to as i32, tag, 4))),
+            _ => {
+                let made = on_world(to as i32, tag, 4).request(request);
+                calls[from].push((base, base + 1, "MPI_Isend", made));
+                if random.u8(..8) > 0 {
+                    calls[from].push((late, late + 1, "MPI_Wait", completed(request, 0, 0, 0)));
+                }
+            }
+        }
+        let source = if random.bool() { from as i32 } else { -1 };
+        let receive = request + 1;
+        let posted = on_world(source, tag, 4).request(receive);
+        calls[to].push((base + 10, base + 11, "MPI_Irecv", posted));
+        let done = completed(receive, from as i32, tag, 4);
+        calls[to].push((base + 20, base + 30, "MPI_Wait", done));
+    }
+    let mut ranks = world::<P>();
+    for (events, mut calls) in ranks.iter_mut().zip(calls) {
+        calls.sort_by_key(|call| call.0);
+        let dies = random.u8(..4) == 0;
+        let until = if dies { at(random.u64(..60_000)) } else { u64::MAX };
+        for (begin, end, name, said) in calls.into_iter().filter(|call| call.0 < until) {
+            events.says(name, begin, end, said);
+        }
+        match dies {
+            true => events.killed(),
+            false => events.finalize(END, END + 10),
+        };
+    }
+    let mut ranks = Vec::from(ranks);
+    if random.u8(..6) == 0 {
+        ranks.remove(random.usize(..P));
+    }
+    ranks
+}
+
+#[test]
+fn shares_find_what_matching_all_at_once_does() {
+    for seed in 0..60 {
+        let all = all_of(&random_run(seed), seed);
+        assert!(!all.lines().is_empty());
+    }
+}
