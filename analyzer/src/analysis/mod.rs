@@ -24,7 +24,8 @@ use trace_format::reader::Thread;
 
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
-    self, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Unmatched,
+    self, Access, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Polls,
+    Unmatched, Wants,
 };
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run, ThreadExtent};
@@ -204,6 +205,20 @@ impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
         self.0.active(operation);
         self.1.active(operation);
     }
+
+    fn access(&mut self, access: &Access) {
+        self.0.access(access);
+        self.1.access(access);
+    }
+
+    fn polls(&mut self, polls: &Polls) {
+        self.0.polls(polls);
+        self.1.polls(polls);
+    }
+
+    fn wants(&self) -> Wants {
+        self.0.wants().or(self.1.wants())
+    }
 }
 
 /// An observer of matches that only some ask for.
@@ -230,6 +245,22 @@ impl<A: MatchSink> MatchSink for Option<A> {
         if let Some(sink) = self {
             sink.active(operation);
         }
+    }
+
+    fn access(&mut self, access: &Access) {
+        if let Some(sink) = self {
+            sink.access(access);
+        }
+    }
+
+    fn polls(&mut self, polls: &Polls) {
+        if let Some(sink) = self {
+            sink.polls(polls);
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        self.as_ref().map(MatchSink::wants).unwrap_or_default()
     }
 }
 
@@ -296,22 +327,13 @@ impl<'a> Analysis<'a> {
         }
         let (run, timeline, communicators) = (self.run, self.timeline, self.communicators());
         let threads = rayon::current_num_threads();
-        let shares = matching::match_in_shares(run, timeline, communicators, threads, &new_sink);
-        Some(match shares {
-            Some(shares) => {
-                let mut summary = MatchingSummary::default();
-                let sinks = shares.into_iter().map(|(of_share, sink)| {
-                    summary.add(&of_share);
-                    sink
-                });
-                let sinks = sinks.collect();
-                (summary, sinks)
-            }
-            None => {
-                let mut sink = new_sink();
-                let summary = matching::match_run(run, timeline, communicators, &mut sink);
-                (summary, vec![sink])
-            }
-        })
+        let shares = matching::match_in_shares(run, timeline, communicators, threads, new_sink)?;
+        let mut summary = MatchingSummary::default();
+        let sinks = shares.into_iter().map(|(of_share, sink)| {
+            summary.add(&of_share);
+            sink
+        });
+        let sinks = sinks.collect();
+        Some((summary, sinks))
     }
 }

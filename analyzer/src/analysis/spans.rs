@@ -76,6 +76,8 @@ pub struct Span {
     pub returned: bool,
     /// Bytes that an MPI call sent or moved (detail level 1 on).
     pub bytes: u64,
+    /// Bytes that a call which sends and fetches received beside: of remote memory access.
+    pub received: u64,
     /// Operations (`f64`) and bytes of an interposed compute function; else fields of the slot.
     pub payload: [u64; 2],
     /// Class of the error that an MPI call returned; 0 none.
@@ -169,6 +171,7 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
             end_ticks: at_ticks,
             returned: true,
             bytes: 0,
+            received: 0,
             payload: [0; 2],
             error: 0,
         };
@@ -258,6 +261,7 @@ impl PlainCall {
             end_ticks: event.end,
             returned: true,
             bytes: event.sent,
+            received: event.received,
             payload: event.payload(),
             error: event.error,
         }
@@ -406,6 +410,7 @@ impl Ends {
             end_ticks,
             returned,
             bytes: event.sent,
+            received: event.received,
             payload: event.payload(),
             error: event.error,
         }

@@ -327,7 +327,7 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     if !exchanges.not_counted.is_empty() {
         let names: Vec<&str> = exchanges.not_counted.keys().map(String::as_str).take(4).collect();
         notes.push(format!(
-            "Remote memory and files are used ({}); their bytes are not counted as communication.",
+            "Files are used ({}); their bytes are not counted as communication.",
             names.join(", ")
         ));
     }

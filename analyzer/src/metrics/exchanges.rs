@@ -4,7 +4,8 @@
 //! A message counts on its sender where its send begins in the selection, and on its receiver where
 //! its receive was posted in it. A collective call counts the bytes that it puts in and gets out
 //! (which way they take is the library's secret); between hosts goes the share of the communicator's
-//! other members that are on other hosts. Remote memory and files are not counted as exchanged.
+//! other members that are on other hosts. An access to remote memory counts on both sides where the call
+//! begins in the selection. Files are not counted as exchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,7 @@ use trace_format::meaning::{Class, Meaning};
 use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::Peer;
-use crate::timeline::matching::{CollectiveInstance, MatchSink, Message, Unmatched};
+use crate::timeline::matching::{Access, CollectiveInstance, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
 use super::passes::Passes;
@@ -114,6 +115,8 @@ pub struct RankExchanges {
     pub received: Sizes,
     /// Ranks that it exchanged messages with, by place.
     pub partners: BTreeSet<(Place, u32)>,
+    /// What moved between its memory and that of other ranks by one-sided accesses, by place.
+    pub one_sided: BTreeMap<Place, Moved>,
     /// What its collective calls put in and got out, by place.
     pub collective: BTreeMap<Place, Moved>,
     /// Collective calls.
@@ -126,15 +129,15 @@ impl RankExchanges {
         (!self.work.is_empty()).then(|| self.work.values().map(|work| work.flops).sum())
     }
 
-    /// What it moved to and from ranks of that place, messages and collective calls.
+    /// What it moved to and from ranks of that place: messages, one-sided accesses, collective calls.
     pub fn moved(&self, place: Place) -> Moved {
         let sum = |sizes: &Sizes| -> f64 {
             let of_place = sizes.iter().filter(|((at, _), _)| *at == place);
             of_place.map(|((_, bytes), count)| *bytes as f64 * *count as f64).sum()
         };
         let mut moved = Moved { sent: sum(&self.sent), received: sum(&self.received) };
-        if let Some(collective) = self.collective.get(&place) {
-            moved.add(collective);
+        for more in [self.one_sided.get(&place), self.collective.get(&place)] {
+            more.into_iter().for_each(|more| moved.add(more));
         }
         moved
     }
@@ -153,7 +156,7 @@ pub struct Exchanges {
     pub ranks: Vec<RankExchanges>,
     /// Whether messages are known at all (detail level 1 or 2 of a known MPI library).
     pub has_messages: bool,
-    /// Calls of functions with remote memory or files, whose bytes are not counted.
+    /// Calls on files, whose bytes are not counted.
     pub not_counted: BTreeMap<String, u64>,
     /// Sends and receives without a partner; they are not counted.
     pub unmatched: u64,
@@ -271,6 +274,7 @@ fn rank_sums(
         sent: Sizes::new(),
         received: Sizes::new(),
         partners: BTreeSet::new(),
+        one_sided: BTreeMap::new(),
         collective: BTreeMap::new(),
         collective_calls: 0,
     };
@@ -295,7 +299,7 @@ fn rank_sums(
             }
             class => {
                 rank.other_mpi_s += time_s;
-                if matches!(class, Class::OneSided | Class::Io) && sums.count > 0 {
+                if class == Class::Io && sums.count > 0 {
                     *not_counted.entry(name.to_owned()).or_default() += sums.count;
                 }
             }
@@ -313,6 +317,8 @@ struct OfSelection {
     received: FxHashMap<(u32, u32, u64), u64>,
     /// Bytes that a rank's collective calls on a communicator put in and got out.
     collective: FxHashMap<(u32, u32), (u64, u64)>,
+    /// Bytes that accesses to remote memory moved, from whom to whom.
+    one_sided: FxHashMap<(u32, u32), u64>,
     unmatched: u64,
 }
 
@@ -343,6 +349,10 @@ impl<'a> Tally<'a> {
                 let sums = ours.collective.entry(member).or_default();
                 *sums = (sums.0.saturating_add(sent), sums.1.saturating_add(received));
             }
+            for (ranks, bytes) in theirs.one_sided {
+                let sum = ours.one_sided.entry(ranks).or_default();
+                *sum = sum.saturating_add(bytes);
+            }
             ours.unmatched += theirs.unmatched;
         }
         self
@@ -369,6 +379,16 @@ impl<'a> Tally<'a> {
             let rank = &mut ranks[to as usize];
             *rank.received.entry((place, bytes)).or_default() += count;
             rank.partners.insert((place, partner));
+        }
+        for (&(from, to), bytes) in &of.one_sided {
+            let place = place(ranks, from, to);
+            let ends = [(from, to, *bytes as f64, 0.0), (to, from, 0.0, *bytes as f64)];
+            for (at, other, sent, received) in ends {
+                let partner = ranks[other as usize].rank;
+                let rank = &mut ranks[at as usize];
+                rank.one_sided.entry(place).or_default().add(&Moved { sent, received });
+                rank.partners.insert((place, partner));
+            }
         }
         // In order: sums of floating-point numbers depend on it.
         let members: BTreeMap<_, _> = of.collective.iter().collect();
@@ -439,6 +459,24 @@ impl MatchSink for Tally<'_> {
                 let sums = self.each[*index].collective.entry(key).or_default();
                 sums.0 = sums.0.saturating_add(member.sent_bytes);
                 sums.1 = sums.1.saturating_add(member.received_bytes);
+            }
+        }
+    }
+
+    fn access(&mut self, access: &Access) {
+        let Access { origin, target, put_bytes, got_bytes, .. } = *access;
+        let ends = self.run.position_of(origin).zip(self.run.position_of(target));
+        let Some((from, to)) = ends.filter(|(from, to)| from != to) else { return };
+        // The target makes no call: what moves counts on both sides where the origin's call begins.
+        for index in self.selected.at(from, access.call.begin_ticks) {
+            let sums = &mut self.each[*index].one_sided;
+            for (ranks, bytes) in
+                [((from as u32, to as u32), put_bytes), ((to as u32, from as u32), got_bytes)]
+            {
+                if bytes > 0 {
+                    let sum = sums.entry(ranks).or_default();
+                    *sum = sum.saturating_add(bytes);
+                }
             }
         }
     }

@@ -14,8 +14,8 @@ use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable, Members};
 use crate::timeline::matching::{
-    ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason, Sides,
-    Unmatched,
+    Access, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Reason,
+    Sides, Unmatched,
 };
 use crate::trace::Run;
 
@@ -35,6 +35,30 @@ impl Traffic {
     fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// Accesses to the memory of ranks (MPI_Put, MPI_Get and kin), and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OneSided {
+    /// Calls.
+    pub accesses: u64,
+    /// Bytes to the target.
+    pub put_bytes: u64,
+    /// Bytes from the target.
+    pub got_bytes: u64,
+}
+
+impl OneSided {
+    fn add(&mut self, other: Self) {
+        self.accesses = self.accesses.saturating_add(other.accesses);
+        self.put_bytes = self.put_bytes.saturating_add(other.put_bytes);
+        self.got_bytes = self.got_bytes.saturating_add(other.got_bytes);
+    }
+
+    /// Both ways.
+    pub fn bytes(&self) -> u64 {
+        self.put_bytes.saturating_add(self.got_bytes)
     }
 }
 
@@ -107,6 +131,8 @@ pub struct CommunicatorMetrics {
     pub groups: Vec<Members>,
     /// Messages on it.
     pub messages: Traffic,
+    /// Accesses to remote memory through its windows.
+    pub one_sided: OneSided,
     /// Collective operations on it.
     pub collectives: u64,
     /// Calls of collective operations, over its members.
@@ -116,9 +142,10 @@ pub struct CommunicatorMetrics {
 }
 
 impl CommunicatorMetrics {
-    /// What it carried: messages and collective operations.
+    /// What it carried: messages, accesses to remote memory and collective operations.
     pub fn all_bytes(&self) -> u64 {
-        self.messages.bytes.saturating_add(self.collective_bytes)
+        let messages = self.messages.bytes.saturating_add(self.one_sided.bytes());
+        messages.saturating_add(self.collective_bytes)
     }
 }
 
@@ -148,6 +175,8 @@ pub struct MessageMetrics {
     pub sizes: Vec<SizeClass>,
     /// In the order in which the lowest ranks made them.
     pub communicators: Vec<CommunicatorMetrics>,
+    /// Accesses to remote memory; their bytes are in the matrix, too, from whom they leave to whom they reach.
+    pub one_sided: OneSided,
     /// What matching found over the whole run.
     pub summary: MatchingSummary,
 }
@@ -269,6 +298,7 @@ fn new_row(entry: &CommunicatorEntry) -> CommunicatorMetrics {
         instances: 1,
         groups: entry.groups.iter().take(groups).cloned().collect(),
         messages: Traffic::default(),
+        one_sided: OneSided::default(),
         collectives: 0,
         collective_calls: 0,
         collective_bytes: 0,
@@ -392,6 +422,7 @@ impl<'a> Tally<'a> {
         self.gathering.add(other.gathering);
         let (metrics, others) = (&mut self.metrics, other.metrics);
         metrics.total.add(others.total);
+        metrics.one_sided.add(others.one_sided);
         metrics.wildcard_receives += others.wildcard_receives;
         metrics.early += others.early;
         metrics.early_beyond_bound += others.early_beyond_bound;
@@ -403,6 +434,7 @@ impl<'a> Tally<'a> {
         }
         for (row, other) in metrics.communicators.iter_mut().zip(others.communicators) {
             row.messages.add(other.messages);
+            row.one_sided.add(other.one_sided);
             row.collectives += other.collectives;
             row.collective_calls += other.collective_calls;
             row.collective_bytes = row.collective_bytes.saturating_add(other.collective_bytes);
@@ -436,6 +468,23 @@ impl MatchSink for Tally<'_> {
         self.sizes[class_of_size(message.bytes) as usize].add(traffic);
         if let Some(row) = self.row(message.communicator) {
             row.messages.add(traffic);
+        }
+    }
+
+    fn access(&mut self, access: &Access) {
+        let Access { origin, target, communicator, put_bytes, got_bytes, .. } = *access;
+        if !self.selects(origin, access.call.begin_ticks) {
+            return;
+        }
+        let one = OneSided { accesses: 1, put_bytes, got_bytes };
+        self.metrics.one_sided.add(one);
+        if let Some(row) = self.row(communicator) {
+            row.one_sided.add(one);
+        }
+        for (pair, bytes) in [((origin, target), put_bytes), ((target, origin), got_bytes)] {
+            if bytes > 0 {
+                self.pairs.entry(pair).or_default().add(Traffic { count: 1, bytes });
+            }
         }
     }
 

@@ -47,7 +47,7 @@ pub use counters::{Count, CounterMetrics, RankCount};
 pub use cpu_time::CpuTime;
 pub use failed::FailedCalls;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, OwnCost};
-pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, SizeClass, Traffic};
+pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};

@@ -105,6 +105,13 @@ const POINT_TO_POINT: &[&str] = &[
 const ACCESSES: &[&str] =
     &["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"];
 
+/// Whether a procedure reads or writes another rank's memory.
+pub(super) fn is_access(name: &str) -> bool {
+    let lower = name.strip_prefix("MPI_").unwrap_or(name).to_ascii_lowercase();
+    let with_request = lower.strip_prefix('r').filter(|stem| ACCESSES[..4].contains(stem));
+    with_request.is_some() || ACCESSES.contains(&lower.as_str())
+}
+
 /// A name without `MPI_`, `_init` and the `I` of the non-blocking form, in lower case, where that is a
 /// collective operation.
 pub(super) fn collective_stem(name: &str) -> Option<String> {
@@ -133,10 +140,7 @@ pub(super) fn class_of(name: &str) -> Class {
         Class::Completion
     } else if matches!(stem, "probe" | "iprobe" | "mprobe" | "improbe") {
         Class::Probe
-    } else if starts(&["win_"])
-        || ACCESSES.contains(&stem)
-        || stem.strip_prefix('r').is_some_and(|stem| ACCESSES[..4].contains(&stem))
-    {
+    } else if starts(&["win_"]) || is_access(name) {
         Class::OneSided
     } else if starts(&["file_"]) {
         Class::Io

@@ -81,6 +81,8 @@ pub struct Fields {
     pub bytes: bool,
     /// Whether it has bytes received beside those sent.
     pub received: bool,
+    /// Whether its bytes are received, not sent: it has no buffer to send from.
+    pub only_receives: bool,
     /// Whether it names a request, or a message; a call on several the one that it completed.
     pub request: bool,
     /// The window or file that it works on.
@@ -96,6 +98,7 @@ impl Fields {
         tag: false,
         bytes: false,
         received: false,
+        only_receives: false,
         request: false,
         object: None,
         makes: None,
@@ -128,6 +131,7 @@ impl Fields {
             bytes: makes.is_none()
                 && (plan.send != NO_SIDE || plan.receive != NO_SIDE || class == Class::Probe),
             received: class == Class::Collective,
+            only_receives: plan.send == NO_SIDE && plan.receive != NO_SIDE,
             request: plan.request != NONE || plan.request_out != NONE || takes_message,
             object: works_on.then_some(objects),
             makes,

@@ -1,6 +1,6 @@
 //! What a call does to messages, requests and collective operations.
 
-use super::class::{Class, collective_stem};
+use super::class::{Class, collective_stem, is_access};
 use crate::errors::ErrorClasses;
 use crate::procedures::{Direction, Procedure};
 
@@ -53,6 +53,10 @@ pub enum Operation {
     Icollective,
     /// Makes a persistent collective request.
     CollectiveInit,
+    /// Reads or writes another rank's memory.
+    Access,
+    /// The same, with a request.
+    AccessRequest,
     /// Makes a request of another kind (a file, a window, a duplicate of a communicator).
     OtherRequest,
 }
@@ -110,6 +114,8 @@ impl Operation {
                     Self::Collective
                 }
             }
+            _ if is_access(name) && makes_request() => Self::AccessRequest,
+            _ if is_access(name) => Self::Access,
             _ if makes_request() => Self::OtherRequest,
             _ => Self::Nothing,
         }
@@ -138,7 +144,9 @@ mod tests {
             ("MPI_Barrier_init", Operation::CollectiveInit),
             ("MPI_Comm_idup", Operation::OtherRequest),
             ("MPI_File_iwrite_all", Operation::OtherRequest),
-            ("MPI_Rget", Operation::OtherRequest),
+            ("MPI_Rget", Operation::AccessRequest),
+            ("MPI_Compare_and_swap", Operation::Access),
+            ("MPI_Win_lock", Operation::Nothing),
             ("MPI_Grequest_start", Operation::OtherRequest),
             ("MPI_Request_get_status", Operation::Nothing),
             ("MPI_Comm_rank", Operation::Nothing),

@@ -133,6 +133,8 @@ pub struct BriefEvent {
     pub end: u64,
     /// Bytes sent or moved.
     pub sent: u64,
+    /// Bytes received beside them, where they do not stand in the event's own slot.
+    pub received: u64,
     /// A run of polls that found nothing: their number and the ticks inside them.
     pub polls: Option<(u64, u64)>,
     /// As [`Event::error`].
@@ -163,7 +165,15 @@ impl BriefEvent {
     #[inline]
     pub fn plain(slot: &Slot, offset: usize) -> Self {
         let end = slot.begin + u64::from(slot.duration());
-        Self { slot: *slot, offset, end, sent: u64::from(slot.bytes), polls: None, error: 0 }
+        Self {
+            slot: *slot,
+            offset,
+            end,
+            sent: u64::from(slot.bytes),
+            received: 0,
+            polls: None,
+            error: 0,
+        }
     }
 
     /// Whether the call returned.

@@ -431,14 +431,15 @@ impl Events<'_> {
     #[inline]
     pub fn next_brief(&mut self) -> Option<BriefEvent> {
         let Stored { offset, slot, end, continued } = self.advance()?;
-        let (mut sent, mut polls, mut error) = (u64::from(slot.bytes), None, 0);
+        let (mut sent, mut received) = (u64::from(slot.bytes), 0);
+        let (mut polls, mut error) = (None, 0);
         if continued {
             (polls, error) = (self.more.polls, self.more.error);
-            if let (BYTES_ESCAPE, Some((bytes, _))) = (slot.bytes, self.more.bytes) {
-                sent = bytes;
+            if let (BYTES_ESCAPE, Some(both)) = (slot.bytes, self.more.bytes) {
+                (sent, received) = both;
             }
         }
-        Some(BriefEvent { slot, offset, end, sent, polls, error })
+        Some(BriefEvent { slot, offset, end, sent, received, polls, error })
     }
 }
 

@@ -136,6 +136,13 @@ impl<'e> StoredEvent<'e> {
         (sent, received.unwrap_or(u64::from(self.slot.tag as u32)))
     }
 
+    /// Bytes of an access to remote memory: those of its one buffer, or sent; and those received beside.
+    #[inline]
+    pub fn moved(&self) -> (u64, u64) {
+        let (bytes, received) = self.bytes();
+        (bytes, received.unwrap_or(0))
+    }
+
     /// As [`Event::receive`].
     #[inline]
     pub fn receive(&self) -> Option<Half> {

@@ -159,11 +159,18 @@ impl RankSums<'_, '_> {
         let bytes = match () {
             () if compute => span.payload[1],
             () if span.peer() == self.nobody || !self.took_place(span) => 0,
+            // What fetches, moves bytes both ways.
+            () if self.is_one_sided(function) => span.bytes.saturating_add(span.received),
             () => span.bytes,
         };
         let flops = compute.then(|| f64::from_bits(span.payload[0]));
         let error = span.error;
         Some(Call { function, count, ticks, inside_ticks: ticks, bytes, flops, error, polls })
+    }
+
+    fn is_one_sided(&self, function: u16) -> bool {
+        let meaning = self.rank.trace.file.meaning(function);
+        meaning.is_some_and(|meaning| meaning.class == Class::OneSided)
     }
 
     /// Whether a call moved what it says: it succeeded, or its error says that it ran all the same.

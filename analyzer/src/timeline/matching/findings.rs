@@ -94,6 +94,25 @@ pub struct CollectiveInstance {
     pub mismatched: bool,
 }
 
+/// A call that reads or writes another rank's memory (MPI_Put and kin): it needs no partner.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Access {
+    /// Rank in MPI_COMM_WORLD that calls.
+    pub origin: u32,
+    /// Rank in MPI_COMM_WORLD whose memory it is.
+    pub target: u32,
+    /// Position of the window's communicator in the table.
+    pub communicator: u32,
+    /// Global seconds when the call begins.
+    pub begin_s: f64,
+    /// Bytes that go to the target.
+    pub put_bytes: u64,
+    /// Bytes that come from it.
+    pub got_bytes: u64,
+    /// The call.
+    pub call: Call,
+}
+
 /// Which end of a message something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
@@ -255,6 +274,16 @@ pub struct Wants {
     pub polls: bool,
 }
 
+impl Wants {
+    /// What either asks for.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            completions: self.completions || other.completions,
+            polls: self.polls || other.polls,
+        }
+    }
+}
+
 /// A run of polls (tests, probes) that found nothing; one that finds something is a call of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polls {
@@ -290,6 +319,8 @@ pub trait MatchSink {
     fn collective(&mut self, _instance: &CollectiveInstance) {}
     /// A send or receive without a partner.
     fn unmatched(&mut self, _unmatched: &Unmatched) {}
+    /// An access to another rank's memory, or to its own.
+    fn access(&mut self, _access: &Access) {}
     /// An operation that was not complete when its rank's events ended; these come last.
     fn active(&mut self, _operation: &ActiveOperation) {}
 }

@@ -39,6 +39,7 @@
 //! communicators, and one cursor a thread. What can never be matched any more, because the partner
 //! has no file or has no more events, is not kept.
 
+mod access;
 mod active;
 mod call;
 mod channel;
@@ -70,10 +71,10 @@ use crate::trace::{RankTrace, Run};
 pub use active::{ActiveOperation, ActiveWork};
 pub use call::Call;
 pub use findings::{
-    CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Polls,
-    Reason, Side, Sides, Unmatched, Wants,
+    Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd,
+    Polls, Reason, Side, Sides, Unmatched, Wants,
 };
-pub use shares::{is_shareable, match_any_in_shares, match_in_shares};
+pub use shares::match_in_shares;
 
 use active::{Leavings, MetSends};
 use channel::{Pair, Send};

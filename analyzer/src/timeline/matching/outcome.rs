@@ -10,8 +10,8 @@ use super::channel::{Pair, Receive, Send};
 use super::channels::ChannelKey;
 use super::collectives::{OpenInstance, OpenMember};
 use super::findings::{
-    CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd, Polls,
-    Reason, Side, Unmatched, Wants,
+    Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd,
+    Polls, Reason, Side, Unmatched, Wants,
 };
 use super::operations::CollectiveNames;
 
@@ -26,6 +26,7 @@ enum Found {
     Collective(CollectiveInstance),
     Unmatched(Unmatched),
     Active(ActiveOperation),
+    Access(Access),
     Polls(Polls),
 }
 
@@ -63,6 +64,7 @@ impl<'a> Outlet<'a> {
                 Found::Unmatched(unmatched) => sink.unmatched(&unmatched),
                 Found::Active(operation) => sink.active(&operation),
                 Found::Polls(polls) => sink.polls(&polls),
+                Found::Access(access) => sink.access(&access),
             }
         }
     }
@@ -115,6 +117,12 @@ impl<'a> Outlet<'a> {
             wildcard: receive.wildcard,
             truncated: receive.truncated,
         })
+    }
+
+    /// Takes an access; `begin_s` is filled in here. The rank is given by its position in the run.
+    pub fn access(&mut self, rank: usize, access: Access) {
+        let begin_s = self.seconds(rank, access.call.begin_ticks);
+        self.found.push(Found::Access(Access { begin_s, ..access }));
     }
 
     /// Takes a message.

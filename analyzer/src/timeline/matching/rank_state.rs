@@ -195,6 +195,11 @@ impl<'a> RankState<'a> {
                 };
                 self.made_persistent(request, template, m);
             }
+            Operation::Access => self.access(call, event, m),
+            Operation::AccessRequest => {
+                self.access(call, event, m);
+                self.made(request, Work::Nothing, m);
+            }
             Operation::OtherRequest => self.made(request, Work::Nothing, m),
             Operation::CompleteOne
             | Operation::CompleteSeveral
@@ -251,7 +256,7 @@ impl<'a> RankState<'a> {
     }
 
     /// The world rank that an argument names.
-    fn peer(
+    pub(super) fn peer(
         &self,
         communicator: Option<Standing>,
         peer: i32,

@@ -80,7 +80,7 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     let counted = summary.unmatched.values().map(|sides| sides.sends + sides.receives);
     assert_eq!(counted.sum::<u64>() as usize, found.unmatched.len());
     for most in 1..=3 {
-        let shares = match_any_in_shares(&run, &timeline, &communicators, most, Found::default);
+        let shares = match_in_shares(&run, &timeline, &communicators, most, Found::default);
         if let Some(shares) = shares {
             assert_alike((&found, &summary), shares);
         }

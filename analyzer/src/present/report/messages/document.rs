@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, RankMetrics};
+use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, RankMetrics};
 use crate::timeline::communicators::Members;
 
 use crate::present::Report;
@@ -34,6 +34,23 @@ struct Messages {
     size_mismatches: u64,
     truncated: u64,
     unknown_requests: u64,
+    /// Left out of runs without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_sided: Option<OneSidedDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct OneSidedDocument {
+    accesses: u64,
+    put_bytes: u64,
+    got_bytes: u64,
+}
+
+impl OneSidedDocument {
+    fn of(metrics: &OneSided) -> Option<Self> {
+        let OneSided { accesses, put_bytes, got_bytes } = *metrics;
+        (accesses > 0).then_some(Self { accesses, put_bytes, got_bytes })
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -60,6 +77,8 @@ struct CommunicatorDocument<'a> {
     remote_members: Option<Vec<Run>>,
     messages: u64,
     bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one_sided: Option<OneSidedDocument>,
     collectives: u64,
     collective_calls: u64,
     collective_bytes: u64,
@@ -139,6 +158,7 @@ fn messages(metrics: &MessageMetrics) -> Messages {
         size_mismatches: metrics.summary.size_mismatches,
         truncated: metrics.summary.truncated,
         unknown_requests: metrics.summary.unknown_requests,
+        one_sided: OneSidedDocument::of(&metrics.one_sided),
     }
 }
 
@@ -171,6 +191,7 @@ fn communicator(metrics: &CommunicatorMetrics) -> CommunicatorDocument<'_> {
         remote_members: remote.map(|members| members.runs().collect()),
         messages: metrics.messages.count,
         bytes: metrics.messages.bytes,
+        one_sided: OneSidedDocument::of(&metrics.one_sided),
         collectives: metrics.collectives,
         collective_calls: metrics.collective_calls,
         collective_bytes: metrics.collective_bytes,

@@ -49,6 +49,12 @@ pub(in crate::present::report) fn summary_line(metrics: &MessageMetrics) -> Stri
         let share = most.traffic.count as f64 / total.count as f64;
         parts.push(format!("most often {range} ({})", percent(share)));
     }
+    let one_sided = metrics.one_sided;
+    if one_sided.accesses > 0 {
+        let (put, got) = (bytes(one_sided.put_bytes), bytes(one_sided.got_bytes));
+        let accesses = count(one_sided.accesses);
+        parts.push(format!("one-sided {accesses}, {put} put and {got} got"));
+    }
     parts.join(" | ")
 }
 
@@ -116,8 +122,9 @@ fn pair_lines(matrix: &Matrix, from: &str, name: &dyn Fn(u32) -> String) -> Vec<
 
 /// The communicators that carried most.
 pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -> Vec<String> {
-    let used =
-        |row: &&CommunicatorMetrics| row.messages != Traffic::default() || row.collectives > 0;
+    let used = |row: &&CommunicatorMetrics| {
+        row.messages != Traffic::default() || row.one_sided.accesses > 0 || row.collectives > 0
+    };
     let mut rows: Vec<&CommunicatorMetrics> = metrics.communicators.iter().filter(used).collect();
     let unused = metrics.communicators.len() - rows.len();
     if rows.is_empty() {
@@ -144,6 +151,10 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     table.left("ranks", rows.iter().map(|row| members(row)));
     table.right("messages", rows.iter().map(|row| count(row.messages.count)));
     table.right("bytes", rows.iter().map(|row| bytes(row.messages.bytes)));
+    if rows.iter().any(|row| row.one_sided.accesses > 0) {
+        table.right("one-sided", rows.iter().map(|row| count(row.one_sided.accesses)));
+        table.right("bytes", rows.iter().map(|row| bytes(row.one_sided.bytes())));
+    }
     table.right("collectives", rows.iter().map(|row| count(row.collectives)));
     table.right("bytes sent", rows.iter().map(|row| bytes(row.collective_bytes)));
     let mut lines = table.lines();

@@ -25,15 +25,15 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use super::Matching;
 use super::call::Call;
 use super::channel::Send;
 use super::channels::{Address, ChannelKey, UNKNOWN};
 use super::collectives::{Calls, OpenMember, SequenceKey};
 use super::settlement::{Fate, Thoroughness};
-use super::{Matching, is_possible};
 use crate::trace::Run;
 
-pub use rounds::{match_any_in_shares, match_in_shares};
+pub use rounds::match_in_shares;
 
 /// Sends of a share have numbers of their own, from its own number times this on.
 const SENDS_OF_A_SHARE: u64 = 1 << 48;
@@ -215,13 +215,4 @@ impl Matching<'_> {
     fn has_given_up(&self) -> bool {
         self.share.as_ref().is_some_and(|share| share.given_up)
     }
-}
-
-/// Whether all ranks of a run finished, and there is something to match: [`match_in_shares`] takes it.
-pub fn is_shareable(run: &Run) -> bool {
-    is_possible(run) && all_finished(run)
-}
-
-fn all_finished(run: &Run) -> bool {
-    run.missing.is_empty() && run.ranks.iter().all(|trace| trace.facts.finalized())
 }

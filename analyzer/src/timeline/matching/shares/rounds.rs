@@ -14,7 +14,7 @@ use super::super::operations::Operations;
 use super::super::rank_state::RankState;
 use super::super::settlement::Thoroughness;
 use super::super::{MatchSink, Matcher, Matching, MatchingSummary, is_possible};
-use super::{Mail, SENDS_OF_A_SHARE, Share, all_finished, is_shareable};
+use super::{Mail, SENDS_OF_A_SHARE, Share};
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::event_streams::{Part, RankEvents, TakeEvents};
 use crate::timeline::{GlobalTimeline, RankClock};
@@ -237,23 +237,10 @@ fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u6
     true
 }
 
-/// As [`match_any_in_shares`], of a run whose ranks all finished; else `None`. For observers whose findings
-/// of unfinished ranks cannot be put together.
-pub fn match_in_shares<S: MatchSink + Send>(
-    run: &Run,
-    timeline: &GlobalTimeline,
-    communicators: &CommunicatorTable,
-    most: usize,
-    new_sink: impl Fn() -> S + Sync,
-) -> Option<Vec<(MatchingSummary, S)>> {
-    let shareable = is_shareable(run);
-    shareable.then(|| match_any_in_shares(run, timeline, communicators, most, new_sink))?
-}
-
 /// Matches everything in a run, in at most `most` shares at the same time; `None` when nothing can be
 /// matched. In which order what is found comes: see [`MatchSink`]. Where a send was cancelled or failed,
 /// new sinks are asked for and the run is begun anew.
-pub fn match_any_in_shares<S: MatchSink + Send>(
+pub fn match_in_shares<S: MatchSink + Send>(
     run: &Run,
     timeline: &GlobalTimeline,
     communicators: &CommunicatorTable,
@@ -263,7 +250,7 @@ pub fn match_any_in_shares<S: MatchSink + Send>(
     if !is_possible(run) {
         return None;
     }
-    let finished = all_finished(run);
+    let finished = run.all_finished();
     let wants = new_sink().wants();
     let first = match finished && !wants.completions {
         true => Thoroughness::Posted,

@@ -56,7 +56,7 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
     let mut all = All::default();
     match_run(&run, &timeline, &communicators, &mut all);
     for most in 1..=3 {
-        let shares = match_any_in_shares(&run, &timeline, &communicators, most, All::default);
+        let shares = match_in_shares(&run, &timeline, &communicators, most, All::default);
         let mut together = All::default();
         for (_, share) in shares.unwrap() {
             together.found.messages.extend(share.found.messages);

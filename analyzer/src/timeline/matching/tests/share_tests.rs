@@ -9,8 +9,7 @@ fn shares_of(ranks: &[SyntheticRank]) -> Option<usize> {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
-    match_any_in_shares(&run, &timeline, &communicators, 3, Found::default)
-        .map(|shares| shares.len())
+    match_in_shares(&run, &timeline, &communicators, 3, Found::default).map(|shares| shares.len())
 }
 
 /// A ring: each rank sends to the next one, without and with a request.

@@ -1,0 +1,30 @@
+//! Accesses to other ranks' memory: calls come in, with whom and how many bytes they move goes out. They need
+//! no partner.
+
+use trace_format::reader::StoredEvent;
+
+use super::Matching;
+use super::call::Call;
+use super::findings::Access;
+use super::rank_state::RankState;
+
+impl RankState<'_> {
+    /// Takes an access that was made; one to nobody, or to a rank that is not known, says nothing.
+    pub(super) fn access(&self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
+        let peer = event.slot.peer;
+        if call.end_ticks().is_none() || peer == self.constants.proc_null {
+            return;
+        }
+        let communicator =
+            m.communicators.resolve(self.index, event.slot.communicator(), event.slot.begin);
+        let Ok((communicator, target)) = self.peer(communicator, peer, m) else { return };
+        let (bytes, beside) = event.moved();
+        let meaning = self.file.meaning(event.function());
+        let only_receives = meaning.is_some_and(|meaning| meaning.fields.only_receives);
+        let (put_bytes, got_bytes) = if only_receives { (0, bytes) } else { (bytes, beside) };
+        let origin = self.rank;
+        let begin_s = 0.0;
+        let access = Access { origin, target, communicator, begin_s, put_bytes, got_bytes, call };
+        m.outlet.access(self.index, access);
+    }
+}
