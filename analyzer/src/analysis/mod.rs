@@ -316,6 +316,12 @@ impl<'a> Analysis<'a> {
         (0..self.run.ranks.len()).into_par_iter().map(of_rank).collect()
     }
 
+    /// As [`Analysis::matches`], by one thread, for an observer to whom the order matters: messages come as
+    /// they are certain, roughly by completion, always the same for the same files.
+    pub fn matches_in_order(&self, sink: &mut dyn MatchSink) -> MatchingSummary {
+        matching::match_run(self.run, self.timeline, self.communicators(), sink)
+    }
+
     /// Matches all messages and collective operations once; gives an observer for each share of the run,
     /// to be merged by who asked. `None` when no rank recorded what its calls say.
     pub fn matches<S: MatchSink + Send>(

@@ -9,12 +9,13 @@ use serde::Serialize;
 use trace_format::reader::Event;
 
 use super::error::{CommandError, say};
+use crate::analysis::Analysis;
 use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
-use crate::timeline::matching::{self, MatchSink, Message, Unmatched, match_run};
+use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
 /// Prints every recorded call, or every message, one a line.
@@ -83,7 +84,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
             lines.line(&message_titles());
         }
         let mut sink = MessageLines { arguments, dump: &dump, lines };
-        match_run(&run, &timeline, &communicators, &mut sink);
+        Analysis::of(&run, &timeline).matches_in_order(&mut sink);
         sink.lines.finish()?;
         return run.check_readable().map_err(CommandError::of_run);
     }

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use trace_format::plain::Plain;
 
+use crate::analysis::Analysis;
 use crate::timeline::matching::{
-    self, CollectiveInstance, MatchSink, Message, MessageEnd, Reason, Side, Unmatched, match_run,
+    self, CollectiveInstance, MatchSink, Message, MessageEnd, Reason, Side, Unmatched,
 };
 
 use super::content::{Content, ns};
@@ -324,7 +325,7 @@ impl Traffic {
         };
         if possible {
             progress.stage("matching messages", None);
-            match_run(content.run, content.timeline, content.communicators, &mut sink);
+            Analysis::of(content.run, content.timeline).matches_in_order(&mut sink);
         }
         let io = |source| ExportError::Io { path: directory.to_owned(), source };
         if let Some(error) = sink.failed {

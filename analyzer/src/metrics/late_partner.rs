@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
-use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
-    CollectiveInstance, MatchSink, Message, MessageEnd, Unmatched, is_possible, match_run,
+    CollectiveInstance, MatchSink, Message, MessageEnd, Unmatched, is_possible,
 };
 use crate::trace::Run;
 
@@ -102,9 +102,8 @@ impl LatePartner {
                 "{directory}: recorded at level 0, which says nothing of messages; record with --level 1"
             ));
         }
-        let communicators = CommunicatorTable::new(run);
         let mut calls = Calls::default();
-        match_run(run, timeline, &communicators, &mut calls);
+        Analysis::of(run, timeline).matches_in_order(&mut calls);
         let mut tables = calls.tables();
         tables.bound_s = timeline.bound_ns.map(|bound| bound * 1e-9).filter(|_| timeline.aligned);
         match tables.messages.is_empty() && tables.collectives.is_empty() {

@@ -31,7 +31,6 @@ use super::channel::Send;
 use super::channels::{Address, ChannelKey, UNKNOWN};
 use super::collectives::{Calls, OpenMember, SequenceKey};
 use super::settlement::{Fate, Thoroughness};
-use crate::trace::Run;
 
 pub use rounds::match_in_shares;
 
