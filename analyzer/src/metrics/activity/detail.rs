@@ -9,7 +9,9 @@ use trace_format::reader::{Event, EventKind};
 
 use crate::analysis::Analysis;
 use crate::timeline::GlobalTimeline;
-use crate::timeline::matching::{CollectiveInstance, MatchSink, Message, Unmatched};
+use crate::timeline::matching::{
+    CollectiveInstance, CollectiveMember, MatchSink, Message, Unmatched,
+};
 use crate::trace::Run;
 
 use super::index::ActivityIndex;
@@ -349,6 +351,12 @@ fn order_of_collectives(a: &CollectiveInstance, b: &CollectiveInstance) -> Order
     begin(a).total_cmp(&begin(b)).then_with(|| which(a).cmp(&which(b)))
 }
 
+/// By the end of their calls.
+fn order_of_members(a: &CollectiveMember, b: &CollectiveMember) -> Ordering {
+    let end_s = |member: &CollectiveMember| member.end_s.unwrap_or(f64::INFINITY);
+    end_s(a).total_cmp(&end_s(b)).then(a.rank.cmp(&b.rank))
+}
+
 impl Gather {
     /// In windows of global seconds.
     pub fn new(windows: &[Range<f64>], budget: Budget) -> Self {
@@ -372,6 +380,9 @@ impl Gather {
         self.messages.sort_by(order_of_messages);
         self.messages_left_out += self.messages.len().saturating_sub(self.most) as u64;
         self.messages.truncate(self.most);
+        for instance in &mut self.collectives {
+            instance.members.sort_by(order_of_members);
+        }
         self.collectives.sort_by(order_of_collectives);
         let before = self.collectives.len();
         let (mut calls, most) = (0, self.most);
