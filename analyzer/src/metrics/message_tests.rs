@@ -161,3 +161,41 @@ fn what_goes_to_nobody_or_is_refused_is_sent_nowhere() {
     assert_eq!((failed, metrics.failed[0].error.as_str()), (vec![("MPI_Send", 1)], "MPI_ERR_TYPE"));
     assert!(metrics.notes.iter().any(|note| note.contains("1 call returned an error")));
 }
+
+#[test]
+fn one_sided_bytes_go_from_who_has_them_to_who_gets_them() {
+    let at = |ms: u64| ms * MS;
+    let mut ranks: Vec<_> = (0..3).map(|rank| SyntheticRank::level_1(rank, 3, 100 * MS)).collect();
+    ranks[0].says("MPI_Put", at(2), at(3), on_world(1, 1, 1000));
+    ranks[0].says("MPI_Rget", at(4), at(5), on_world(2, 1, 24).request(5));
+    // To MPI_PROC_NULL nothing goes; a call that failed moved nothing.
+    ranks[1].says("MPI_Accumulate", at(6), at(7), on_world(-2, 1, 7000));
+    ranks[1].says_failed("MPI_Put", (at(8), at(9)), on_world(0, 1, 9000), 3);
+    ranks.iter_mut().for_each(|rank| {
+        rank.finalize(100 * MS, 101 * MS);
+    });
+    let messages = metrics_of(&ranks, &Selection::Whole).messages.unwrap();
+    assert_eq!(messages.one_sided, OneSided { accesses: 2, put_bytes: 1000, got_bytes: 24 });
+    let traffic = |bytes| Traffic { count: 1, bytes };
+    let pairs = [((0, 1), traffic(1000)), ((2, 0), traffic(24))];
+    assert_eq!(messages.matrix.pairs, pairs.into_iter().collect());
+    assert_eq!((messages.total, messages.unmatched_count()), (Traffic::default(), 0));
+    assert_eq!(messages.communicators[0].one_sided.bytes(), 1024);
+}
+
+#[test]
+fn several_selections_in_one_pass_say_what_each_says_alone() {
+    use super::exchanges::Exchanges;
+    use crate::analysis::Analysis;
+    let directory = RunDirectory::of(&talkers());
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let windows = ["0.003,0.011", "0.0105,0.082", "0,0.05", "MPI_Barrier#1,MPI_Barrier#2"];
+    let windows = windows.iter().map(|text| Selection::parse_window(text).unwrap());
+    let all: Vec<Selection> = std::iter::once(Selection::Whole).chain(windows).collect();
+    let analysis = Analysis::of(&run, &timeline);
+    let together = Exchanges::of_all(&analysis, &all);
+    for (selection, found) in all.iter().zip(together) {
+        assert_eq!(found, Exchanges::of(&analysis, selection), "{selection:?}");
+    }
+}

@@ -167,6 +167,24 @@ fn communicators_are_made_by_all_members() {
 }
 
 #[test]
+fn windows_and_files_are_kept_together_by_their_ranks() {
+    for function in ["MPI_Win_fence", "MPI_Win_free", "MPI_File_close", "MPI_File_write_all"] {
+        let [mut a, mut b, mut c] = world();
+        for rank in [&mut a, &mut b, &mut c] {
+            rank.says(function, at(1), at(2), on_world(0, 1, 0));
+        }
+        // The second one of the third rank is missing: it computes.
+        a.says_open(function, at(10), on_world(0, 1, 0)).killed();
+        b.says_open(function, at(10), on_world(0, 1, 0)).killed();
+        c.says("MPI_Comm_rank", at(11), at(12), on_world(0, 0, 0)).killed();
+        let unfinished = unfinished_of(&[a, b, c]);
+        let open = &unfinished.collectives[0];
+        assert_eq!((open.function.as_str(), &open.missing.0[..]), (function, &[2][..]));
+        assert_eq!(open.inside.0, [0, 1], "{function}");
+    }
+}
+
+#[test]
 fn at_level_0_the_calls_are_there_and_whom_they_wait_for_is_not_known() {
     let mut a = SyntheticRank::complete(0, 2, 1_000_000, END);
     let mut b = SyntheticRank::complete(1, 2, 1_000_000, END);
