@@ -37,28 +37,3 @@ pub(super) fn merge(run: &Run, passes: &[RankPass]) -> Vec<FailedCalls> {
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     rows
 }
-
-/// Rows that the note names.
-const MOST_NAMED: usize = 5;
-
-/// What a reader should know; `None` where every call succeeded.
-pub(super) fn note(rows: &[FailedCalls]) -> Option<String> {
-    let all = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count));
-    let calls = match all {
-        0 => return None,
-        1 => "1 call returned an error".to_owned(),
-        _ => format!("{all} calls returned an error"),
-    };
-    let named = |row: &FailedCalls| match row.count {
-        1 => format!("{} {}", row.function, row.error),
-        count => format!("{} {} ({count} times)", row.function, row.error),
-    };
-    let mut which: Vec<String> = rows.iter().take(MOST_NAMED).map(named).collect();
-    if rows.len() > MOST_NAMED {
-        which.push(format!("{} more kinds", rows.len() - MOST_NAMED));
-    }
-    Some(format!(
-        "{calls}: {}; what was refused takes no part in messages, collective operations and bytes",
-        which.join(", ")
-    ))
-}

@@ -21,6 +21,7 @@ use crate::trace::Run;
 
 use super::resolve::{RankSelection, Resolved};
 use super::unfinished::Gathering;
+use super::{MessageNote, Note};
 
 /// Messages and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -209,46 +210,20 @@ impl MessageMetrics {
     }
 
     /// What a reader should know about the figures.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let mut note = |count: u64, text: &str| {
-            if count > 0 {
-                notes.push(format!("{count} {text}"));
-            }
-        };
-        note(
-            self.summary.size_mismatches,
-            "messages of another size than their receive says: matching, or the trace, is wrong",
-        );
-        note(
-            self.summary.truncated,
-            "messages were longer than their receive's buffer and were truncated (MPI_ERR_TRUNCATE)",
-        );
-        note(self.summary.unknown_requests, "requests were completed whose making is not recorded");
-        note(
-            self.summary.unknown_collectives,
-            "collective calls on communicators that are unknown",
-        );
-        note(
-            self.summary.mismatched_instances,
-            "collective operations whose ranks called different functions",
-        );
-        note(
-            self.summary.incomplete_instances,
-            "collective operations lack ranks (died, without a file, cut off, or of another world)",
-        );
-        note(
-            self.early,
-            "messages arrive before they are sent: times across ranks are off by more than they took; \
-             --causal moves them apart",
-        );
-        note(
-            self.early_ambiguous,
-            "messages seem to arrive before they are sent where several threads of a rank use the same \
-             communicator, partner and tag: which send met which receive is ambiguous there, and says \
-             nothing about the clocks",
-        );
-        notes
+    pub(super) fn notes(&self) -> impl Iterator<Item = Note> + use<> {
+        let summary = &self.summary;
+        let counts = [
+            (MessageNote::OfOtherSize, summary.size_mismatches),
+            (MessageNote::Truncated, summary.truncated),
+            (MessageNote::RequestsUnknown, summary.unknown_requests),
+            (MessageNote::CommunicatorsUnknown, summary.unknown_collectives),
+            (MessageNote::Mismatched, summary.mismatched_instances),
+            (MessageNote::Incomplete, summary.incomplete_instances),
+            (MessageNote::Early, self.early),
+            (MessageNote::EarlyAmbiguous, self.early_ambiguous),
+        ];
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        counts.map(|(what, count)| Note::Messages(what, count))
     }
 }
 

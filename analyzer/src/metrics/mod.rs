@@ -24,6 +24,7 @@ mod failed;
 mod late_partner;
 mod marks;
 mod messages;
+mod note;
 mod passes;
 mod resolve;
 mod selected;
@@ -48,6 +49,7 @@ pub use cpu_time::CpuTime;
 pub use failed::FailedCalls;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, OwnCost};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
+pub use note::{MessageNote, Note};
 pub use resolve::SelectionError;
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection};
@@ -211,7 +213,7 @@ pub struct Metrics {
     /// What is wrong with the events.
     pub diagnoses: Vec<FileDiagnosis>,
     /// What a reader should know about the figures.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// What matching found of a selection.
@@ -278,7 +280,7 @@ impl Metrics {
         notes.extend(resolved.notes.iter().cloned());
         let (messages, gathering) = match matched {
             Matched::LeftOut => {
-                notes.push("messages and communicators are left out (--no-messages)".into());
+                notes.push(Note::MessagesLeftOut);
                 (None, Gathering::default())
             }
             Matched::Found(found) => match found.map(|found| *found) {
@@ -303,30 +305,23 @@ impl Metrics {
             ranks.push(rank_metrics(run, timeline, resolved, index, pass));
         }
         if ranks.iter().any(|rank| rank.takes_part && rank.threads > 1) {
-            notes.push(
-                "ranks with several threads: MPI, tool and other time are those of the thread that \
-                 called MPI first; overhead is elapsed time less the union of the threads' useful \
-                 time"
-                    .into(),
-            );
+            notes.push(Note::SeveralThreads);
         }
         let failed = failed::merge(run, passes);
-        notes.extend(failed::note(&failed));
+        if !failed.is_empty() {
+            notes.push(Note::CallsFailed(failed.clone()));
+        }
         let unfinished = Unfinished::new(run, timeline, analysis.communicators(), gathering);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
         let sites = SiteMetrics::new(run, timeline, resolved);
         for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
-            notes.push(format!("call sites: {module} {why}; offsets in it are shown"));
+            notes.push(Note::SitesWithoutNames { module: module.clone(), why });
         }
         let totals = TotalsMetrics::new(run, timeline);
         notes.extend(totals.iter().flat_map(|totals| totals.notes(run)));
         let efficiency = efficiency(&ranks, resolved.elapsed_s);
         if compute == ComputeMode::Blas && passes.iter().all(|pass| pass.flops.is_none()) {
-            notes.push(
-                "computation is BLAS, but no BLAS call was seen (linked statically, or none is \
-                 made): record with --compute outside"
-                    .into(),
-            );
+            notes.push(Note::NoBlasSeen);
         }
         let flops =
             ranks.iter().filter(|r| r.takes_part).filter_map(|r| r.flops).reduce(|a, b| a + b);
@@ -356,16 +351,15 @@ impl Metrics {
     }
 }
 
-fn compute_mode(run: &Run, notes: &mut Vec<String>) -> ComputeMode {
+fn compute_mode(run: &Run, notes: &mut Vec<Note>) -> ComputeMode {
     let mut names = run.ranks.iter().map(|rank| rank.file.header.compute.as_str());
     let first = names.next().unwrap_or_default();
     if let Some(other) = names.find(|name| *name != first) {
-        notes.push(format!(
-            "ranks were recorded with different --compute ({first}, {other}); {first} is used"
-        ));
+        let (used, other) = (first.to_owned(), other.to_owned());
+        notes.push(Note::ComputeModesDiffer { used, other });
     }
     ComputeMode::from_name(first).unwrap_or_else(|| {
-        notes.push(format!("--compute {first:?} is not known here; outside is used"));
+        notes.push(Note::ComputeModeUnknown(first.to_owned()));
         ComputeMode::Outside
     })
 }

@@ -7,6 +7,7 @@ use crate::analysis::Analysis;
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
+use super::Note;
 use super::marks::{Found, Marks, RankMarks, Wanted};
 use super::selection::{Bound, Selection};
 
@@ -97,7 +98,7 @@ pub(super) struct Resolved {
     /// Stretches a rank, where all that take part have equally many.
     pub occurrences: Option<usize>,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 type Stretches = Option<Vec<(u64, u64)>>;
@@ -152,13 +153,8 @@ impl Resolved {
         let absent: Vec<_> =
             run.ranks.iter().zip(&parts).filter(|(_, part)| part.is_none()).collect();
         if let Some((first, _)) = absent.first() {
-            notes.push(format!(
-                "{} of {} ranks take no part in the selection (the first: rank {}); efficiency is \
-                 that of the others",
-                absent.len(),
-                parts.len(),
-                first.rank
-            ));
+            let (ranks, of, first) = (absent.len(), parts.len(), first.rank);
+            notes.push(Note::TakeNoPart { ranks, of, first });
         }
         let mut resolved = Self {
             whole: *selection == Selection::Whole,
@@ -193,11 +189,7 @@ impl Resolved {
             }
         }
         if self.occurrences.is_none() {
-            self.notes.push(
-                "ranks have different numbers of occurrences: elapsed time is from the first begin \
-                 to the last end, and what lies between a rank's occurrences counts as outside"
-                    .into(),
-            );
+            self.notes.push(Note::OccurrencesDiffer);
         }
         self.elapsed_s = hulls.iter().map(|(begin, end)| (end - begin).max(0.0)).sum();
         self.ranks = timeline

@@ -10,6 +10,8 @@ use trace_format::totals::{ANY_CLASS, HISTOGRAM_BINS, PeerClass, TotalsEntry, la
 use crate::timeline::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
 
+use super::Note;
+
 /// Calls of one function, class of peer and class of size, over all ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TotalsRow {
@@ -101,30 +103,17 @@ impl TotalsMetrics {
     }
 
     /// What a reader should know.
-    pub(super) fn notes(&self, run: &Run) -> Vec<String> {
-        let (from, to) = self.stretch_s;
-        let why = match run.ranks.first().map(policy) {
-            Some(KeepingPolicy::Totals) => "the run was recorded for totals only",
-            Some(KeepingPolicy::Last) => "the limit on bytes was reached, and the newest are kept",
-            _ => "the limit on bytes was reached (--max-bytes)",
-        };
-        let mut notes = vec![format!(
-            "{} of {} calls are kept as totals, not one by one ({why}), from {from:.3} to {to:.3} s: \
-             counts, times and efficiency include them; messages and communicators are those of the \
-             calls before",
-            self.calls,
-            self.calls.saturating_add(self.kept_calls)
-        )];
+    pub(super) fn notes(&self, run: &Run) -> Vec<Note> {
+        let mut notes = vec![Note::KeptAsTotals {
+            calls: self.calls,
+            of: self.calls.saturating_add(self.kept_calls),
+            policy: run.ranks.first().map_or(KeepingPolicy::First, policy),
+            stretch_s: self.stretch_s,
+        }];
         let threaded =
             |trace: &&RankTrace| trace.file.threads.len() > 1 && totals_of(trace).next().is_some();
-        if let Some(first) = run.ranks.iter().find(threaded) {
-            notes.push(format!(
-                "ranks with totals and several threads (the first: rank {}): how their threads \
-                 overlapped in that time is not known; their gamma takes each thread's sums as if \
-                 laid from the same moment",
-                first.rank
-            ));
-        }
+        let first = run.ranks.iter().find(threaded);
+        notes.extend(first.map(|first| Note::ThreadsInTotals(first.rank)));
         notes
     }
 }

@@ -58,8 +58,9 @@ impl<'a> Report<'a> {
     }
 
     /// What a reader should know, of all stages.
-    pub fn notes(&self) -> impl Iterator<Item = &'a String> {
+    pub fn notes(&self) -> impl Iterator<Item = String> + 'a {
         let Self { run, timeline, metrics } = *self;
-        run.notes.iter().chain(&timeline.notes).chain(&metrics.notes)
+        let before = run.notes.iter().chain(&timeline.notes).cloned();
+        before.chain(metrics.notes.iter().map(report::sentence))
     }
 }

@@ -240,7 +240,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             .iter()
             .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: &d.what })
             .collect(),
-        notes: report.notes().cloned().chain(reasons_for_nulls(report)).collect(),
+        notes: report.notes().chain(reasons_for_nulls(report)).collect(),
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `document` | which keys stand in the document |
 //! | `verdict`, `job_end` | the few sentences that matter |
 //! | `tables`, `rank_groups` | ranks, threads and functions |
+//! | `notes` | notes of the metrics as sentences |
 //! | `trust` | how far figures are to be trusted |
 //! | `job`, `sites`, `totals`, `counters`, `messages` | a part of the report each, in both forms |
 //! | [`late_partner`] | tables of its own |
@@ -17,6 +18,7 @@ mod job;
 mod job_end;
 pub mod late_partner;
 mod messages;
+mod notes;
 mod rank_groups;
 mod screen;
 pub(in crate::present) mod sites;
@@ -37,4 +39,5 @@ pub use screen::screen;
 
 pub(crate) use counters::counter_sentences;
 pub(in crate::present) use document::value;
+pub(in crate::present) use notes::sentence;
 pub(in crate::present) use trust::trust_parts;

@@ -59,7 +59,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.labelled(Some(("TRUST", trust_parts(report).join(" | "))));
     screen.labelled(causal_line(report));
     for note in report.notes() {
-        screen.labelled(Some(("NOTE", printable(note))));
+        screen.labelled(Some(("NOTE", printable(&note))));
     }
     screen.labelled(Some(("NEXT", next_command(report))));
     screen.text

@@ -1,0 +1,103 @@
+//! Notes of the metrics as sentences.
+
+use trace_format::header::KeepingPolicy;
+
+use crate::metrics::{FailedCalls, MessageNote, Note};
+
+/// A note as a sentence.
+pub(in crate::present) fn sentence(note: &Note) -> String {
+    match note {
+        Note::ComputeModesDiffer { used, other } => {
+            format!("ranks were recorded with different --compute ({used}, {other}); {used} is used")
+        }
+        Note::ComputeModeUnknown(mode) => {
+            format!("--compute {mode:?} is not known here; outside is used")
+        }
+        Note::TakeNoPart { ranks, of, first } => format!(
+            "{ranks} of {of} ranks take no part in the selection (the first: rank {first}); efficiency is \
+             that of the others"
+        ),
+        Note::OccurrencesDiffer => "ranks have different numbers of occurrences: elapsed time is from the \
+                                    first begin to the last end, and what lies between a rank's \
+                                    occurrences counts as outside"
+            .into(),
+        Note::MessagesLeftOut => "messages and communicators are left out (--no-messages)".into(),
+        Note::SeveralThreads => "ranks with several threads: MPI, tool and other time are those of the thread \
+                                 that called MPI first; overhead is elapsed time less the union of the \
+                                 threads' useful time"
+            .into(),
+        Note::CallsFailed(rows) => failed(rows),
+        Note::Messages(what, count) => format!("{count} {}", of_messages(*what)),
+        Note::SitesWithoutNames { module, why } => {
+            format!("call sites: {module} {why}; offsets in it are shown")
+        }
+        Note::KeptAsTotals { calls, of, policy, stretch_s: (from, to) } => {
+            let why = match policy {
+                KeepingPolicy::Totals => "the run was recorded for totals only",
+                KeepingPolicy::Last => "the limit on bytes was reached, and the newest are kept",
+                KeepingPolicy::First => "the limit on bytes was reached (--max-bytes)",
+            };
+            format!(
+                "{calls} of {of} calls are kept as totals, not one by one ({why}), from {from:.3} to \
+                 {to:.3} s: counts, times and efficiency include them; messages and communicators are \
+                 those of the calls before"
+            )
+        }
+        Note::ThreadsInTotals(first) => format!(
+            "ranks with totals and several threads (the first: rank {first}): how their threads \
+             overlapped in that time is not known; their gamma takes each thread's sums as if laid from \
+             the same moment"
+        ),
+        Note::NoBlasSeen => "computation is BLAS, but no BLAS call was seen (linked statically, or none is \
+                             made): record with --compute outside"
+            .into(),
+    }
+}
+
+fn of_messages(what: MessageNote) -> &'static str {
+    match what {
+        MessageNote::OfOtherSize => {
+            "messages of another size than their receive says: matching, or the trace, is wrong"
+        }
+        MessageNote::Truncated => {
+            "messages were longer than their receive's buffer and were truncated (MPI_ERR_TRUNCATE)"
+        }
+        MessageNote::RequestsUnknown => "requests were completed whose making is not recorded",
+        MessageNote::CommunicatorsUnknown => "collective calls on communicators that are unknown",
+        MessageNote::Mismatched => "collective operations whose ranks called different functions",
+        MessageNote::Incomplete => {
+            "collective operations lack ranks (died, without a file, cut off, or of another world)"
+        }
+        MessageNote::Early => {
+            "messages arrive before they are sent: times across ranks are off by more than they took; \
+             --causal moves them apart"
+        }
+        MessageNote::EarlyAmbiguous => {
+            "messages seem to arrive before they are sent where several threads of a rank use the same \
+             communicator, partner and tag: which send met which receive is ambiguous there, and says \
+             nothing about the clocks"
+        }
+    }
+}
+
+/// Rows that are named.
+const MOST_NAMED: usize = 5;
+
+fn failed(rows: &[FailedCalls]) -> String {
+    let calls = match rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count)) {
+        1 => "1 call returned an error".to_owned(),
+        all => format!("{all} calls returned an error"),
+    };
+    let named = |row: &FailedCalls| match row.count {
+        1 => format!("{} {}", row.function, row.error),
+        count => format!("{} {} ({count} times)", row.function, row.error),
+    };
+    let mut which: Vec<String> = rows.iter().take(MOST_NAMED).map(named).collect();
+    if rows.len() > MOST_NAMED {
+        which.push(format!("{} more kinds", rows.len() - MOST_NAMED));
+    }
+    format!(
+        "{calls}: {}; what was refused takes no part in messages, collective operations and bytes",
+        which.join(", ")
+    )
+}
