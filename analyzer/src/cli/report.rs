@@ -105,7 +105,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     }
     let selection = match (&arguments.region, &arguments.window) {
         (Some(name), _) => Selection::Region(name.clone()),
-        (None, Some(window)) => Selection::parse_window(window).map_err(CommandError::usage)?,
+        (None, Some(window)) => selection_arguments::window(window)?,
         (None, None) => Selection::Whole,
     };
     let mut run =

@@ -3,6 +3,20 @@
 use std::ops::Range;
 
 use super::error::CommandError;
+use crate::metrics::Selection;
+
+/// A window as `--window` has it.
+///
+/// # Errors
+/// Wrong usage, with an example.
+pub fn window(text: &str) -> Result<Selection, CommandError> {
+    Selection::parse_window(text).map_err(|what| {
+        CommandError::usage(format!(
+            "--window {text}: {what}; give two bounds, in seconds or as the n-th call of a function on each \
+             rank: --window 1.5,20 or --window MPI_Barrier#3,MPI_Barrier#4"
+        ))
+    })
+}
 
 /// `1.5,2` in global seconds.
 ///
@@ -40,7 +54,8 @@ pub fn ranks(option: &str, text: &str, world_size: u32) -> Result<Vec<Range<u32>
         };
         if last >= world_size {
             return Err(CommandError::usage(format!(
-                "{option} {text}: rank {last} does not exist: the run has {world_size} ranks"
+                "{option} {text}: rank {last} does not exist: the run has {world_size} {}",
+                if world_size == 1 { "rank" } else { "ranks" }
             )));
         }
         ranges.push(first..last + 1);
@@ -58,6 +73,9 @@ mod tests {
         for wrong in ["", "1", "2,1", "1,1", "a,b", "0,inf", "nan,1"] {
             assert_eq!(seconds("--window", wrong).unwrap_err().exit_code(), 2, "{wrong}");
         }
+        let wrong = window("1.5").unwrap_err();
+        assert_eq!(wrong.exit_code(), 2);
+        assert!(wrong.to_string().contains("--window MPI_Barrier#3,MPI_Barrier#4"), "{wrong}");
         assert_eq!(ranks("--ranks", "0-3,8", 9).unwrap(), [0..4, 8..9]);
         for wrong in ["", "x", "3-1", "9", "0-", "1,,2"] {
             assert_eq!(ranks("--ranks", wrong, 9).unwrap_err().exit_code(), 2, "{wrong}");

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::{CommandError, print};
 use super::output_file;
-use crate::metrics::LatePartner;
+use crate::metrics::{LatePartner, NoTables};
 use crate::models::machine::Lattice;
 use crate::present::machine::lattice;
 use crate::present::report::late_partner::screen;
@@ -54,7 +54,19 @@ pub fn tables(arguments: &TablesArguments) -> Result<(), CommandError> {
     }
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
-    let tables = LatePartner::new(&run, &timeline).map_err(CommandError::failed)?;
+    let tables = LatePartner::new(&run, &timeline).map_err(|why| {
+        let why = match why {
+            NoTables::OtherProgram => {
+                "not a run of `kernels blocking` or `kernels collectives`: only these can be laid out as \
+                 tables"
+            }
+            NoTables::NoMessages => {
+                "recorded at level 0, which says nothing of messages; record with --level 1"
+            }
+            NoTables::NoCalls => "no call of the kernel's experiments was recorded",
+        };
+        CommandError::failed(format!("{}: {why}", run.directory.display()))
+    })?;
     run.check_readable().map_err(CommandError::of_run)?;
     print(&screen(&tables))
 }

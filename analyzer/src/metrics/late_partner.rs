@@ -80,34 +80,38 @@ pub struct CollectiveRow {
     pub rank0_s: Option<f64>,
 }
 
+/// Why a run has no such tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoTables {
+    /// It is no run of these kernels.
+    OtherProgram,
+    /// It was recorded without attributes: nothing is said of messages.
+    NoMessages,
+    /// No call of the experiments was recorded.
+    NoCalls,
+}
+
 impl LatePartner {
     /// The tables of a run.
     ///
     /// # Errors
-    /// A sentence when the run was not made by these kernels or without attributes.
-    pub fn new(run: &Run, timeline: &GlobalTimeline) -> Result<Self, String> {
+    /// The run was not made by these kernels, or without attributes.
+    pub fn new(run: &Run, timeline: &GlobalTimeline) -> Result<Self, NoTables> {
         let arguments = run.ranks.first().map(|rank| rank.file.header.arguments.as_slice());
         let is_kernel = arguments.is_some_and(|words| {
             words.iter().skip(1).any(|word| ["blocking", "collectives"].contains(&word.as_str()))
         });
-        let directory = run.directory.display();
-        if !is_kernel {
-            return Err(format!(
-                "{directory}: not a run of `kernels blocking` or `kernels collectives`: only these can \
-                 be laid out as tables"
-            ));
-        }
-        if !is_possible(run) {
-            return Err(format!(
-                "{directory}: recorded at level 0, which says nothing of messages; record with --level 1"
-            ));
+        match () {
+            () if !is_kernel => return Err(NoTables::OtherProgram),
+            () if !is_possible(run) => return Err(NoTables::NoMessages),
+            () => {}
         }
         let mut calls = Calls::default();
         Analysis::of(run, timeline).matches_in_order(&mut calls);
         let mut tables = calls.tables();
         tables.bound_s = timeline.bound_ns.map(|bound| bound * 1e-9).filter(|_| timeline.aligned);
         match tables.messages.is_empty() && tables.collectives.is_empty() {
-            true => Err(format!("{directory}: no call of the kernel's experiments was recorded")),
+            true => Err(NoTables::NoCalls),
             false => Ok(tables),
         }
     }

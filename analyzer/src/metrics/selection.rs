@@ -32,48 +32,56 @@ pub enum Selection {
     Region(String),
 }
 
-const EXAMPLE: &str = "give two bounds, in seconds or as the n-th call of a function on each rank: \
-                       --window 1.5,20 or --window MPI_Barrier#3,MPI_Barrier#4";
+/// Why a text is no window.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WindowError {
+    /// There are no two bounds.
+    #[error("there is no comma")]
+    OneBound,
+    /// This is no bound.
+    #[error("{0:?} is neither seconds nor a call such as MPI_Barrier#3")]
+    NoBound(String),
+    /// This is meant to be a call, and is none.
+    #[error("{0:?} is not a call such as MPI_Barrier#3")]
+    NoCall(String),
+    /// Its end is not behind its begin.
+    #[error("it ends before it begins")]
+    EndsFirst,
+}
 
 impl Selection {
     /// Reads `FROM,TO`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong and shows an example.
-    pub fn parse_window(text: &str) -> Result<Self, String> {
-        let bad = |what: &str| format!("--window {text}: {what}; {EXAMPLE}");
-        let Some((from, to)) = text.split_once(',') else {
-            return Err(bad("there is no comma"));
-        };
-        let bound = |text: &str| Bound::parse(text.trim()).map_err(|what| bad(&what));
-        let (from, to) = (bound(from)?, bound(to)?);
+    /// It is none.
+    pub fn parse_window(text: &str) -> Result<Self, WindowError> {
+        let (from, to) = text.split_once(',').ok_or(WindowError::OneBound)?;
+        let (from, to) = (Bound::parse(from.trim())?, Bound::parse(to.trim())?);
         match (&from, &to) {
-            (Bound::Seconds(a), Bound::Seconds(b)) if a >= b => {
-                Err(bad("it ends before it begins"))
-            }
+            (Bound::Seconds(a), Bound::Seconds(b)) if a >= b => Err(WindowError::EndsFirst),
             (
                 Bound::Occurrence { function: f, number: a },
                 Bound::Occurrence { function: g, number: b },
-            ) if f == g && a >= b => Err(bad("it ends before it begins")),
+            ) if f == g && a >= b => Err(WindowError::EndsFirst),
             _ => Ok(Self::Window { from, to }),
         }
     }
 }
 
 impl Bound {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, WindowError> {
         if let Some((function, number)) = text.split_once('#') {
             let number = number.parse().ok().filter(|number| *number > 0);
             return match number {
                 Some(number) if !function.is_empty() => {
                     Ok(Self::Occurrence { function: function.to_owned(), number })
                 }
-                _ => Err(format!("{text:?} is not a call such as MPI_Barrier#3")),
+                _ => Err(WindowError::NoCall(text.to_owned())),
             };
         }
         match text.parse::<f64>() {
             Ok(seconds) if seconds.is_finite() && seconds >= 0.0 => Ok(Self::Seconds(seconds)),
-            _ => Err(format!("{text:?} is neither seconds nor a call such as MPI_Barrier#3")),
+            _ => Err(WindowError::NoBound(text.to_owned())),
         }
     }
 }
