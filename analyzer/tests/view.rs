@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -76,6 +77,13 @@ impl Drop for Viewer {
 fn view(run: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gammachi"));
     command.arg("view").arg(run).stdin(Stdio::null());
+    let hangups_end = || {
+        // SAFETY: takes plain numbers, and may be called between fork and exec.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+        Ok(())
+    };
+    // SAFETY: the closure only makes that call. Tests that nohup started would hand on that they ignore it.
+    unsafe { command.pre_exec(hangups_end) };
     command
 }
 

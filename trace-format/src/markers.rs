@@ -44,7 +44,7 @@ impl ToolReason {
     }
 }
 
-/// A counter's reading in a [`TOOL`] slot of reason [`ToolReason::Counters`]: `tag` and `request` are the
+/// A counter's reading in a slot of the recorder's time, of reason [`ToolReason::Counters`]: `tag` and `request` are the
 /// low and the high half of the value, `bytes` the number and, from bit 16 on, the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterSlot {
