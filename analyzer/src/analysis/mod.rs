@@ -1,5 +1,5 @@
-//! One pass over the events of a run, for all who ask: a run and its timeline come in once; observers
-//! see every call of every rank, and every message and collective operation, and keep what they need.
+//! Reads the events of a run once for all observers: every call of every rank, then every message and
+//! collective operation.
 //!
 //! | file | its idea |
 //! |---|---|
@@ -7,11 +7,13 @@
 //! | `segments` | a thread's time without holes |
 //! | `union` | how much of a selection intervals cover |
 //!
-//! There are two kinds of observers. A [`CallObserver`] sees the calls of ranks, each rank by itself and
-//! in any order, its threads one after the other; what it keeps of a rank is handed back by rank, and so
-//! ranks can be divided over threads. A [`MatchSink`] sees what matching finds; several stand side by side
-//! as a tuple. The stage before (`trace::extent`) has gone through the events once, for extents and
-//! lifetimes; nobody else goes through them.
+//! There are two kinds of observers. A [`CallObserver`] sees the calls of each rank by itself: ranks in any
+//! order, the threads of a rank one after the other. It gets back what it kept by rank, so that ranks can be
+//! divided over threads. A [`MatchSink`] sees what matching finds. Tuples and options of observers are
+//! observers.
+//!
+//! Opening a run reads the events before this (`trace::extent`), for extents and lifetimes. A few others still
+//! read them by themselves; docs/architecture.md counts them.
 
 pub mod segments;
 pub mod spans;
@@ -32,7 +34,7 @@ use crate::trace::{RankTrace, Run, ThreadExtent};
 
 use spans::{PlainCall, Span, Spans, TakeSpans};
 
-/// A run whose events are to be gone through.
+/// A run whose events observers read.
 #[derive(Debug)]
 pub struct Analysis<'a> {
     /// The run.
@@ -42,7 +44,7 @@ pub struct Analysis<'a> {
     communicators: OnceLock<CommunicatorTable>,
 }
 
-/// A rank whose events come.
+/// The rank whose events are read.
 #[derive(Debug, Clone, Copy)]
 pub struct RankView<'a> {
     /// Its position in the run.
@@ -53,7 +55,7 @@ pub struct RankView<'a> {
     pub time: &'a RankTime,
 }
 
-/// A thread whose events come.
+/// The thread whose events are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadView<'a> {
     /// Its chunks and totals.
@@ -69,13 +71,13 @@ pub trait CallObserver<'a>: Sync {
     /// What sees those of one rank, and keeps what is wanted of it.
     type OfRank: RankObserver<'a> + Send;
 
-    /// A rank's events come next.
+    /// Begins with a rank.
     fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank;
 }
 
 /// Sees the calls of one rank, thread by thread, those of a thread in order of their begin.
 pub trait RankObserver<'a> {
-    /// A thread's events come next.
+    /// Begins with a thread.
     fn begin_thread(&mut self, thread: ThreadView<'a>);
 
     /// Any event but a plain call.
@@ -298,7 +300,7 @@ impl<'a> Analysis<'a> {
         RankView { position, trace, time }
     }
 
-    /// Goes through the calls of all ranks once; gives what was kept of each, in their order.
+    /// Reads the calls of all ranks once. Returns what the observer kept of each, in the order of the ranks.
     pub fn calls<O: CallObserver<'a>>(&self, observer: &O) -> Vec<O::OfRank> {
         let of_rank = |position: usize| {
             let rank = self.rank(position);
@@ -322,8 +324,8 @@ impl<'a> Analysis<'a> {
         matching::match_run(self.run, self.timeline, self.communicators(), sink)
     }
 
-    /// Matches all messages and collective operations once; gives an observer for each share of the run,
-    /// to be merged by who asked. `None` when no rank recorded what its calls say.
+    /// Matches all messages and collective operations once. Returns one observer for each share of the run,
+    /// for the caller to merge, or `None` when no rank recorded what its calls say.
     pub fn matches<S: MatchSink + Send>(
         &self,
         new_sink: impl Fn() -> S + Sync,

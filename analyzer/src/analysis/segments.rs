@@ -4,8 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trace_format::functions::FIRST_FUNCTION;
-use trace_format::functions::is_light;
+use trace_format::functions::{FIRST_FUNCTION, is_light};
 use trace_format::meaning::{Class, Meaning};
 
 use crate::trace::RankTrace;

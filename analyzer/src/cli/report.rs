@@ -154,7 +154,7 @@ fn page(
         placed.iter().flatten().map(|(_, selection)| selection.clone()).collect();
     let question = Question {
         selection,
-        messages: !arguments.no_messages || !run.all_finished(),
+        messages: !arguments.no_messages,
         exchanges: &exchanges,
         page: Some(Page { bins: bins_for(rows), asked: &asked, budget: PAGE_BUDGET }),
     };

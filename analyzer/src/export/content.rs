@@ -1,6 +1,5 @@
-//! What every format is made of: a run, its timeline and its communicators come in; [`Head`] (who
-//! took part, and what numbers mean) and, one by one, [`Call`]s go out, as far as [`Choice`] wants
-//! them.
+//! Gives writers of formats the content of a run: a [`Head`] (participants, and the meaning of numbers),
+//! then the [`Call`]s that a [`Choice`] selects, one by one.
 //!
 //! Times are nanoseconds of the global timeline: 0 is when the first rank left MPI_Init, so MPI_Init
 //! itself lies before 0.
@@ -24,7 +23,7 @@ pub use head::{Function, Head, HeadCommunicator, HeadRank};
 use head::{Numbers, functions, head_communicators};
 use merged::Merged;
 
-/// What of a run goes out.
+/// Selects the part of a run to export.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// Only these ranks; a message needs both its ends among them.
@@ -88,7 +87,7 @@ pub struct Attributes {
     pub flops: Option<f64>,
 }
 
-/// A run as it goes out.
+/// A run to be exported.
 pub struct Content<'a> {
     /// The run.
     pub run: &'a Run,

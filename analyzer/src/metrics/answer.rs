@@ -1,5 +1,5 @@
-//! Everything that a report asks of a run's events, in one pass over the calls and one over the messages: a
-//! [`Question`] comes in, an [`Answer`] goes out.
+//! Answers everything that a report asks of a run's events, with one pass over the calls and one over the
+//! messages.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use super::{Matched, Metrics, Selection};
 pub struct Question<'q> {
     /// What the figures are for.
     pub selection: &'q Selection,
-    /// Whether messages are.
+    /// Whether messages are; they always are where ranks did not finish.
     pub messages: bool,
     /// Selections whose work and bytes are wanted, too.
     pub exchanges: &'q [Selection],
@@ -56,7 +56,9 @@ impl Answer {
     /// # Errors
     /// When the question's selection names what the run does not have.
     pub fn new(analysis: &Analysis, question: &Question) -> Result<Self, SelectionError> {
-        let Question { selection, messages, exchanges, page } = *question;
+        let Question { selection, exchanges, page, .. } = *question;
+        // Where ranks did not finish, matching tells whom each waits for.
+        let messages = question.messages || !analysis.run.all_finished();
         let all: Vec<Selection> = std::iter::once(selection).chain(exchanges).cloned().collect();
         let mut resolved = Resolved::all(analysis, &all);
         let others = resolved.split_off(1);
@@ -104,15 +106,9 @@ impl Answer {
             false => Matched::LeftOut,
         };
         let exchanged = exchanged.into_iter().reduce(exchanges::Tally::merged);
-        let mut places = 0..good.len();
-        let exchanges = exchanges.iter().zip(&others).map(|(selection, resolved)| {
-            let resolved = resolved.as_ref().map_err(Clone::clone)?;
-            let place = places.next().unwrap_or_default();
-            // The question's own selection comes first in the pass.
-            let passes = (&passes, place + 1);
-            Ok(Exchanges::new(analysis, (selection, resolved), passes, (place, exchanged.as_ref())))
-        });
-        let exchanges = exchanges.collect();
+        // The question's own selection comes first in the pass.
+        let (asked, from) = ((exchanges, others.as_slice()), (&passes, 1));
+        let exchanges = Exchanges::several(analysis, asked, from, exchanged.as_ref());
         let page = page.map(|(activity, mut detail, budget)| {
             detail.add_matches(gathered, budget);
             (activity, detail)

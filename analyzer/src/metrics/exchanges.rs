@@ -177,11 +177,24 @@ impl Exchanges {
         let selected = Selected::new(analysis.run.ranks.len(), &good);
         let matched = analysis.matches(|| Tally::new(analysis.run, &selected, good.len()));
         let matched = matched.and_then(|(_, tallies)| tallies.into_iter().reduce(Tally::merged));
-        let mut places = 0..good.len();
-        let each = selections.iter().zip(&resolved).map(|(selection, resolved)| {
+        Self::several(analysis, (selections, &resolved), (&passes, 0), matched.as_ref())
+    }
+
+    /// Of several selections, from the pass in which those that could be resolved stand in their order from
+    /// position `first` on, and from what matching found of these.
+    pub(super) fn several(
+        analysis: &Analysis,
+        (selections, resolved): (&[Selection], &[Result<Resolved, SelectionError>]),
+        (passes, first): (&Passes, usize),
+        tally: Option<&Tally>,
+    ) -> Vec<Result<Self, SelectionError>> {
+        let mut position = 0;
+        let each = selections.iter().zip(resolved).map(|(selection, resolved)| {
             let resolved = resolved.as_ref().map_err(Clone::clone)?;
-            let at = places.next().unwrap_or_default();
-            Ok(Self::new(analysis, (selection, resolved), (&passes, at), (at, matched.as_ref())))
+            let pass = (passes, first + position);
+            let exchanges = Self::new(analysis, (selection, resolved), pass, (position, tally));
+            position += 1;
+            Ok(exchanges)
         });
         each.collect()
     }
@@ -196,7 +209,7 @@ impl Exchanges {
     }
 
     /// Of a selection that is resolved, from what was summed and matched of it and others: its places there.
-    pub(super) fn new(
+    fn new(
         analysis: &Analysis,
         (selection, resolved): (&Selection, &Resolved),
         (passes, pass): (&Passes, usize),

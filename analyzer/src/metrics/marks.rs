@@ -1,5 +1,5 @@
-//! Where selections begin and end on each rank: what is wanted comes in, regions' occurrences and the calls
-//! that bound windows go out, all of them from one pass.
+//! Finds where selections begin and end on each rank, with one pass for all: occurrences of regions, and the
+//! calls that bound windows.
 
 use std::collections::BTreeSet;
 

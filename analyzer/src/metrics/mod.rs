@@ -252,7 +252,7 @@ impl Metrics {
         timeline: &GlobalTimeline,
         selection: &Selection,
     ) -> Result<Self, SelectionError> {
-        Self::with(run, timeline, selection, !run.all_finished())
+        Self::with(run, timeline, selection, false)
     }
 
     fn with(

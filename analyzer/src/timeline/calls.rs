@@ -1,10 +1,9 @@
-//! What an event says: a rank's file, its communicators and one of its events come in, a [`Record`] goes
-//! out, and of a call a view whose methods give each argument in one meaning.
+//! Reads one event of a rank: a [`Record`], and for a call a view whose methods are its arguments.
 //!
 //! A slot's fields hold different things by the function (the tag's field a tag, bytes received, or the
-//! number of a window; the communicator's field of a completion its outcome). Which, only `trace_format`
-//! and this file know: everything above asks a [`Call`]. It is a borrowed view, not a copy of all that it
-//! might say, as most who look at a call want one or two of its arguments.
+//! number of a window; the communicator's field of a completion its outcome). Stages above the timeline need
+//! not know: they ask a [`Call`]. It is a borrowed view, not a copy, as most callers want one or two
+//! arguments. Matching, for speed, reads slots itself.
 
 use trace_format::errors::{ErrorClasses, class_name};
 use trace_format::markers::{CounterSlot, ToolReason};

@@ -1,4 +1,4 @@
-//! What a procedure is for: a function's name comes in, its [`Class`] goes out.
+//! Sorts functions into classes by their names.
 
 /// What a function is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

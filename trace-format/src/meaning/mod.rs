@@ -1,4 +1,4 @@
-//! What calls mean: a procedure's row in the table comes in, its [`Meaning`] goes out.
+//! Tells what a call means, from its procedure's row in the table.
 //!
 //! The only place that says what a function is for, what it does to messages and requests, whom it waits
 //! for, and what the fields of its record say. The recorder's build script reads the [`plan`] of every

@@ -1,4 +1,4 @@
-//! Where a procedure's arguments stand: the kinds of its parameters come in, positions and shapes go out.
+//! Finds the positions of a procedure's arguments from the kinds of its parameters.
 //!
 //! The recorder's build script turns a [`Plan`] into a constant of each wrapper; which fields of an event
 //! say something follows from the same plan ([`super::Fields`]).

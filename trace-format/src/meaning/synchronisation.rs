@@ -1,4 +1,4 @@
-//! Whom a call waits for: a procedure's name comes in, its [`Synchronises`] goes out.
+//! Tells which ranks a call's result depends on.
 //!
 //! The standard lets most collective operations return early; what is said here is whose part the result
 //! depends on, and so whom a call that does not return waits for. Sources: MPI 5.0, chapters 6 (collective

@@ -18,7 +18,7 @@ pub struct Function {
     pub operation: Operation,
 }
 
-/// A rank that goes out.
+/// An exported rank.
 #[derive(Debug, Clone)]
 pub struct HeadRank {
     /// Rank in MPI_COMM_WORLD.

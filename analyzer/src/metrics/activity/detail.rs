@@ -165,10 +165,6 @@ impl Detail {
         };
     }
 
-    fn touches(&self, from_s: f64, to_s: f64) -> bool {
-        self.windows.iter().any(|window| from_s <= window.end && to_s >= window.start)
-    }
-
     fn read_events(
         &mut self,
         run: &Run,
@@ -203,7 +199,7 @@ impl Detail {
                         None => begin_s,
                     };
                     let shown = matches!(event.kind(), EventKind::Call(_) | EventKind::Tool);
-                    if shown && self.touches(begin_s, end_s) {
+                    if shown && touches(&self.windows, begin_s, end_s) {
                         let inside_s = match event.polls {
                             Some((_, ticks)) => time.clock.duration_s(ticks).min(end_s - begin_s),
                             None => end_s - begin_s,
@@ -230,6 +226,10 @@ impl Detail {
         self.regions_left_out = self.regions.len().saturating_sub(most_regions) as u64;
         self.regions.truncate(most_regions);
     }
+}
+
+fn touches(windows: &[Range<f64>], from_s: f64, to_s: f64) -> bool {
+    windows.iter().any(|window| from_s <= window.end && to_s >= window.start)
 }
 
 fn windows(
@@ -372,7 +372,7 @@ impl Gather {
     }
 
     fn touches(&self, from_s: f64, to_s: f64) -> bool {
-        self.windows.iter().any(|window| from_s <= window.end && to_s >= window.start)
+        touches(&self.windows, from_s, to_s)
     }
 
     /// Leaves out what is too much.

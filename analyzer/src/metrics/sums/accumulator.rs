@@ -1,4 +1,4 @@
-//! Sums in the making: calls and segments come in, as far as they count; sums of a stretch go out.
+//! Accumulates calls and ticks of a stretch.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Every rank's sums over selections: its events come in, ticks by activity and calls by function go out,
-//! of each selection by itself.
+//! Sums up every rank's ticks by activity and calls by function, for each of several selections.
 //!
 //! | file | its idea |
 //! |---|---|

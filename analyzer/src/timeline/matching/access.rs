@@ -1,5 +1,5 @@
-//! Accesses to other ranks' memory: calls come in, with whom and how many bytes they move goes out. They need
-//! no partner.
+//! Reports accesses to other ranks' memory: the target, and how many bytes move which way. They need no
+//! partner.
 
 use trace_format::reader::StoredEvent;
 

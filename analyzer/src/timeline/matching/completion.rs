@@ -2,6 +2,7 @@
 //! receives with their status, sends that are settled, collective calls that are complete go out.
 
 use trace_format::layout::{CANCELLED, COMPLETED};
+use trace_format::meaning::Operation;
 use trace_format::reader::StoredEvent;
 
 use crate::timeline::communicators::{Peer, Standing};
@@ -12,7 +13,6 @@ use super::channel::Receive;
 use super::channels::{ChannelKey, UNKNOWN};
 use super::collectives::Calls;
 use super::findings::{Reason, Side};
-use super::operations::Operation;
 use super::rank_state::{RankState, Said};
 use super::requests::{Both, Found, Place, Posted, Requests, Wildcard, Work};
 use super::settlement::Fate;

@@ -47,7 +47,7 @@ mod channels;
 mod collectives;
 mod completion;
 mod findings;
-pub(crate) mod operations;
+mod operations;
 mod outcome;
 mod probed;
 mod rank_state;
@@ -60,6 +60,7 @@ mod shares;
 use std::sync::Arc;
 
 use trace_format::layout::Slot;
+use trace_format::meaning::Operation;
 use trace_format::reader::{Event, StoredEvent};
 
 use super::communicators::CommunicatorTable;
@@ -80,7 +81,7 @@ use active::{Leavings, MetSends};
 use channel::{Pair, Send};
 use channels::{Address, At, Channels};
 use collectives::{Calls, Collectives};
-use operations::{CollectiveNames, Operation, Operations};
+use operations::{CollectiveNames, Operations};
 use outcome::Outlet;
 use rank_state::RankState;
 use requests::{Place, Posted};

@@ -5,21 +5,8 @@ use std::collections::HashMap;
 
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::layout::{DURATION_ESCAPE, Slot};
-use trace_format::meaning::Meaning;
+use trace_format::meaning::{Meaning, Operation};
 use trace_format::reader::RankFile;
-
-pub(crate) use trace_format::meaning::Operation;
-
-/// Name of the blocking form of a collective operation: `MPI_Ibcast` and `MPI_Bcast_init` give
-/// `MPI_Bcast`.
-pub(crate) fn collective_base(name: &str) -> String {
-    Meaning::of(name).blocking_form.clone()
-}
-
-/// What a function does, by its name.
-pub(crate) fn operation(name: &str) -> Operation {
-    Meaning::of(name).operation
-}
 
 /// Names of collective operations, numbered alike for all files of a run.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +17,7 @@ pub(super) struct CollectiveNames {
 
 impl CollectiveNames {
     fn number(&mut self, name: &str) -> u16 {
-        let base = collective_base(name);
+        let base = Meaning::of(name).blocking_form.clone();
         let next = self.names.len() as u16;
         *self.numbers.entry(base).or_insert_with_key(|base| {
             self.names.push(base.clone());
@@ -55,7 +42,7 @@ impl Operations {
     /// Of a file's table of names.
     pub fn new(file: &RankFile, names: &mut CollectiveNames) -> Self {
         let table = file.function_names().iter().map(|name| {
-            let operation = operation(name);
+            let operation = Meaning::of(name).operation;
             let number = match operation {
                 Operation::Collective | Operation::Icollective | Operation::CollectiveInit => {
                     names.number(name)

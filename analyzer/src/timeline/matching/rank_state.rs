@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use trace_format::errors::ErrorClasses;
+use trace_format::meaning::Operation;
 use trace_format::reader::{RankFile, StoredEvent};
 
 use crate::timeline::communicators::{Peer, Standing};
@@ -16,7 +17,6 @@ use super::channel::Receive;
 use super::channels::{Address, ChannelKey, UNKNOWN};
 use super::collectives::{Calls, OpenMember, SequenceKey};
 use super::findings::{Reason, Side};
-use super::operations::Operation;
 use super::requests::{Arguments, Both, Place, Posted, Requests, Template, Wildcard, Work};
 use super::routes::{Routes, Target};
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use trace_format::markers::ToolReason;
+use trace_format::meaning::Meaning;
 
 use super::definitions::{Comm, Definitions};
 use super::location::Kind;
@@ -15,7 +16,6 @@ use crate::formats::otf2::names::{
 };
 use crate::import::rank::{ImportedCommunicator, World};
 use crate::import::run_id;
-use crate::timeline::matching::operations::operation;
 
 /// An archive by what its numbers mean.
 pub(super) struct Archive<'a> {
@@ -83,7 +83,9 @@ impl<'a> Archive<'a> {
             let name = definitions.text(*name);
             let kind = match numbers.get(name) {
                 _ if definitions.text(*description) == PROGRAM_DESCRIPTION => Kind::Program,
-                Some(function) if name.starts_with("MPI_") => Kind::Mpi(*function, operation(name)),
+                Some(function) if name.starts_with("MPI_") => {
+                    Kind::Mpi(*function, Meaning::of(name).operation)
+                }
                 Some(function) => Kind::Compute(*function),
                 _ => match name.strip_prefix(RECORDER_PREFIX).and_then(reason) {
                     Some(reason) => Kind::Tool(reason),

@@ -10,13 +10,13 @@ use std::io;
 
 use trace_format::layout::{CANCELLED, COMPLETED, Slot};
 use trace_format::markers::ToolReason;
+use trace_format::meaning::Operation;
 use trace_format::reader::{Half, RequestState};
 use trace_format::writer::Position;
 
 use crate::formats::otf2::library::UNDEFINED_32;
 use crate::import::Imported;
 use crate::import::rank::{ANY_SOURCE, ANY_TAG, ImportedCall, RECEIVE_SLOT, RankWriter};
-use crate::timeline::matching::operations::Operation;
 
 /// What a region of the archive is in a run.
 #[derive(Debug, Clone, PartialEq)]

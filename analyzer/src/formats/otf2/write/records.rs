@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::export::content::{Attributes, Call, Content, Function};
 use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32};
-use crate::timeline::matching::operations::{Operation, collective_base};
 use crate::timeline::matching::requests::{Found, Requests, Tracked};
+use trace_format::meaning::{Meaning, Operation};
 
 /// Where a message goes, or comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +60,7 @@ enum Template {
 
 /// OTF2_CollectiveOp of a function.
 fn collective_operation(name: &str) -> u8 {
-    let base = collective_base(name);
-    let base = base.replace("Neighbor_a", "A");
+    let base = Meaning::of(name).blocking_form.replace("Neighbor_a", "A");
     let numbers = [
         ("MPI_Barrier", 0),
         ("MPI_Bcast", 1),

@@ -5,12 +5,11 @@
 
 use std::collections::HashMap;
 
-use trace_format::meaning::Class;
+use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::export::content::{Content, Function, What};
 use crate::export::steps::{Kind, Step, step_name};
 use crate::formats::otf2::names::{PARADIGM_MEASUREMENT_SYSTEM, PARADIGM_MPI, PARADIGM_USER};
-use crate::timeline::matching::operations::collective_base;
 
 /// Number of the region that every location is in from its first event to its last: the program.
 pub(super) const PROGRAM: u32 = 0;
@@ -50,19 +49,14 @@ fn role(function: &Function) -> u8 {
     let name = function.name.as_str();
     match function.class {
         Class::PointToPoint | Class::Completion | Class::Probe => POINT2POINT,
-        Class::Collective => match collective_base(name).as_str() {
-            "MPI_Barrier" => BARRIER,
-            "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => COLL_ONE2ALL,
-            "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => COLL_ALL2ONE,
-            "MPI_Allgather"
-            | "MPI_Allgatherv"
-            | "MPI_Allreduce"
-            | "MPI_Alltoall"
-            | "MPI_Alltoallv"
-            | "MPI_Alltoallw"
-            | "MPI_Reduce_scatter"
-            | "MPI_Reduce_scatter_block" => COLL_ALL2ALL,
-            _ => COLL_OTHER,
+        Class::Collective => match Meaning::of(name) {
+            meaning if meaning.blocking_form == "MPI_Barrier" => BARRIER,
+            meaning => match meaning.synchronises {
+                Synchronises::FromRoot => COLL_ONE2ALL,
+                Synchronises::ToRoot => COLL_ALL2ONE,
+                Synchronises::All | Synchronises::Exchanging => COLL_ALL2ALL,
+                _ => COLL_OTHER,
+            },
         },
         // Windows are made and synchronised by plain functions.
         Class::OneSided if !name.starts_with("MPI_Win_") => RMA,

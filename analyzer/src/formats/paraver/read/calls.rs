@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use trace_format::markers::ToolReason;
-use trace_format::meaning::{Class, Meaning};
+use trace_format::meaning::{Class, Meaning, Operation, Peer};
 
 use crate::formats::paraver::names::{
     COMMUNICATOR, IS_ROOT, MARK, MPI_TYPES, POLLS, RECEIVED_BYTES, RECORDER, ROOT, SENT_BYTES, USER,
@@ -13,7 +13,6 @@ use crate::formats::paraver::names::{
 use crate::import::Imported;
 use crate::import::rank::{ANY_SOURCE, ImportedCall, RankWriter, World};
 use crate::spill::Sorted;
-use crate::timeline::matching::operations::{Operation, collective_base, operation};
 
 use super::Scale;
 use super::companions::Names;
@@ -22,10 +21,6 @@ use super::head::Head;
 use super::line_error::LineError;
 use super::roots::Roots;
 use super::states::{Life, Outside, States};
-
-/// Collective operations with a root, by their blocking form.
-const ROOTED: [&str; 6] =
-    ["MPI_Bcast", "MPI_Reduce", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"];
 
 pub(super) const WITHOUT_MESSAGE: &str = "calls that send or receive without a message in the trace (MPI_PROC_NULL is taken for their partner)";
 pub(super) const UNKNOWN_COMMUNICATOR: &str =
@@ -279,15 +274,16 @@ impl<'a> Reading<'a> {
                     self.imported.miss("operations of compute calls");
                 }
                 let call = ImportedCall { function, begin: at, compute, ..Default::default() };
+                let Meaning { class, operation, fields, .. } = *Meaning::of(&name);
                 thread.open = Some(OpenCall {
                     call,
-                    operation: operation(&name),
+                    operation,
                     kind,
                     communicator: None,
                     is_lost: false,
                     is_root: false,
                     root: None,
-                    is_rooted: ROOTED.contains(&collective_base(&name).as_str()),
+                    is_rooted: class == Class::Collective && fields.peer == Peer::Root,
                 });
             }
             None => {

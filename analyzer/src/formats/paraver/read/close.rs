@@ -2,11 +2,11 @@
 
 use trace_format::header::COMMUNICATOR_WORLD;
 use trace_format::layout::COMPLETED;
+use trace_format::meaning::Operation;
 use trace_format::reader::{Half, RequestState};
 
 use crate::formats::paraver::names::COLLECTIVE;
 use crate::import::rank::{ANY_SOURCE, PROC_NULL};
-use crate::timeline::matching::operations::Operation;
 
 use super::calls::{
     Failure, LATE_RECEIVES, OpenCall, Reading, Thread, UNKNOWN_COMMUNICATOR, UNKNOWN_ROOT,

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use trace_format::meaning::Class;
+use trace_format::meaning::{Class, Operation};
 use trace_format::plain::Plain;
 
 use crate::export::Progress;
@@ -11,7 +11,6 @@ use crate::export::content::{Call, Content, Function};
 use crate::export::steps::{Kind, Steps};
 use crate::formats::paraver::names::RUNNING;
 use crate::spill::{Record, Sorted, Spill};
-use crate::timeline::matching::operations::Operation;
 
 /// A stretch of a thread in one of Paraver's states.
 #[repr(C)]
