@@ -1,7 +1,8 @@
 //! Generates the interposed entries from the table of MPI procedures.
 //!
 //! In: `trace_format::procedures`. Out: `$OUT_DIR/entries.rs`: for every procedure and its `_c`
-//! twin the exported wrappers `MPI_X` and `PMPI_X`, and [`Invoke`] for every number of arguments.
+//! twin the exported wrappers `MPI_X` and `PMPI_X`; `numbers.rs`: the numbers of functions that
+//! hand-written code knows; `invoke.rs`: `Invoke` for every number of arguments.
 //! `$OUT_DIR/compute_entries.rs`: the interposed compute functions of `trace_format::compute`.
 
 mod build_compute;
@@ -19,7 +20,7 @@ use trace_format::procedures::{Parameter, Procedure, all};
 const NOT_EXPORTED: &[&str] =
     &["MPI_Get_version", "MPI_Get_library_version", "MPI_Abi_get_version"];
 
-/// Written by hand in `src/exceptions.rs`.
+/// Written by hand in `src/interpose/exceptions.rs`.
 const BY_HAND: &[&str] =
     &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick"];
 
@@ -106,22 +107,10 @@ fn recording(
 }
 
 fn entries(procedures: &[Procedure]) -> String {
-    let mut out = format!(
-        "/// Number of the last procedure; compute functions follow it.\n\
-         pub const LAST_PROCEDURE: u16 = {};\n",
-        FIRST_FUNCTION + procedures.len() as u16 - 1
-    );
+    let mut out = String::new();
     for (index, procedure) in procedures.iter().enumerate() {
         let name = procedure.name.as_str();
         let function = FIRST_FUNCTION + index as u16;
-        let short = name.trim_start_matches("MPI_").to_uppercase();
-        if NUMBERED.contains(&name) {
-            writeln!(
-                out,
-                "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};"
-            )
-            .expect("writing to a string");
-        }
         if NOT_EXPORTED.contains(&name) || BY_HAND.contains(&name) {
             continue;
         }
@@ -131,6 +120,31 @@ fn entries(procedures: &[Procedure]) -> String {
             let how = recording(&mut out, name, &symbol, function, parameters);
             entry(&mut out, &symbol, parameters, &how);
             entry(&mut out, &format!("P{symbol}"), parameters, &how);
+        }
+    }
+    out
+}
+
+/// Numbers that hand-written code knows.
+fn numbers(procedures: &[Procedure], most_arguments: usize, work: u16) -> String {
+    let mut out = format!(
+        "/// Arguments of the interposed function that has most.\n\
+         pub const MOST_ARGUMENTS: usize = {most_arguments};\n\
+         /// Number of the last procedure; compute functions follow it.\n\
+         pub const LAST_PROCEDURE: u16 = {};\n\
+         /// Number of declared work in a trace.\n\
+         pub const WORK: u16 = {work};\n",
+        FIRST_FUNCTION + procedures.len() as u16 - 1
+    );
+    for (function, procedure) in (FIRST_FUNCTION..).zip(procedures) {
+        let name = procedure.name.as_str();
+        if NUMBERED.contains(&name) {
+            let short = name.trim_start_matches("MPI_").to_uppercase();
+            writeln!(
+                out,
+                "/// Number of `{name}` in a trace.\npub const {short}: u16 = {function};"
+            )
+            .expect("writing to a string");
         }
     }
     out
@@ -171,17 +185,13 @@ fn main() {
         .max(build_compute::MOST_PLANNER_ARGUMENTS);
     let most_of_all = most.max(build_compute::most_arguments());
     let first_compute = FIRST_FUNCTION + procedures.len() as u16;
-    let numbers = format!(
-        "/// Arguments of the interposed function that has most.\n\
-         pub const MOST_ARGUMENTS: usize = {most_of_all};\n\
-         /// Number of declared work in a trace.\npub const WORK: u16 = {};\n",
-        build_compute::declared_work(first_compute)
-    );
-    let text = format!("{}\n{numbers}\n{}", invoke(most), entries(&procedures));
     let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let write = |name: &str, text: &str| {
         std::fs::write(Path::new(&folder).join(name), text).expect("OUT_DIR is writable");
     };
-    write("entries.rs", &text);
+    write("invoke.rs", &invoke(most));
+    let work = build_compute::declared_work(first_compute);
+    write("numbers.rs", &numbers(&procedures, most_of_all, work));
+    write("entries.rs", &entries(&procedures));
     write("compute_entries.rs", &build_compute::entries(first_compute));
 }

@@ -1,7 +1,7 @@
 """Reads a rank file of a run directory, independently of the analyzer's reader.
 
 In: a path. Out: `RankFile`, the valid prefix; what is left out is said on standard error. Written
-from docs/trace-format.md (its sections are named below), standard library only.
+from docs/trace-format.md (its sections are named below) and docs/encoded-chunks.md, standard library only.
 """
 
 import struct
@@ -11,12 +11,16 @@ from array import array
 from collections import namedtuple
 from pathlib import Path
 
-GRANULE = 4096
+from encoded_chunks import DamagedChunk, decode
+
+GRANULE = 64
 HEADER_BYTES = 32768
 MOST_PAYLOAD_BYTES = 4 << 20
 TOOL, REGION_BEGIN, REGION_END, CONTINUATION, FIRST_FUNCTION = 1, 2, 3, 4, 16
-# Kinds of continuations.
+# Kinds of continuations; the last in files of version 1 only.
 DURATION, BYTES, RECEIVE, REQUEST, POLLS, MESSAGE, SITE = 1, 2, 3, 4, 5, 6, 7
+SLOT_BYTES = {1: 32, 2: 40}
+SITE_BEHIND_BINDING = 1 << 63
 LONG_DURATION = 0xFFFFFFFF
 
 
@@ -79,7 +83,7 @@ Exchange = namedtuple(
     " min_round_trip_ticks median_round_trip_ticks",
 )
 Module = namedtuple("Module", "path build_id base begin end ticks")
-Chunk = namedtuple("Chunk", "at end thread sequence opened_ticks")
+Chunk = namedtuple("Chunk", "at end thread sequence opened_ticks encoded")
 
 
 class Thread:
@@ -87,7 +91,7 @@ class Thread:
 
     `settled` is 0 for open and abandoned calls, whose end is not known. A run of polls has their
     number in `calls`, and in `busy` its begin plus the time inside them; `busy` is `end` elsewhere.
-    `site` is the address that a call returns to, 0 where none was recorded (below level 2)."""
+    `site` is the address that a call returns to, 0 where none was recorded (at level 0)."""
 
     def __init__(self, number):
         self.number = number
@@ -129,11 +133,12 @@ class RankFile:
         magic, version, self.level, self.counter, self.rank, self.world_size, self.world = fixed[:7]
         _, payload_bytes, payload_crc, fixed_crc = fixed[7:]
         if magic == b"GAMMPACK":
-            raise Unreadable("is packed; `gammachi unpack` gives back the rank file")
+            raise Unreadable("is packed, which this program does not read")
         if magic != b"GAMMACHI":
             raise Unreadable("not a gammachi rank file")
-        if version != 1:
-            raise Unreadable(f"format version {version}; this program reads version 1")
+        if version not in SLOT_BYTES:
+            raise Unreadable(f"format version {version}; this program reads versions 1 and 2")
+        self.slot_bytes = SLOT_BYTES[version]
         if zlib.crc32(self.data[:36]) != fixed_crc:
             raise Unreadable("the header is damaged (fixed part)")
         if self.counter not in (1, 2, 3):
@@ -179,8 +184,13 @@ class RankFile:
                 at += GRANULE
                 continue
             end = min(at + length, len(self.data))
-            if kind == 1:
-                events.append(Chunk(at, end, thread, sequence, opened))
+            if kind == 1 and struct.unpack_from("<Q", self.data, at + 56)[0]:
+                pass  # A window whose slots were being cleared: they are kept elsewhere.
+            elif kind == 1:
+                events.append(Chunk(at, end, thread, sequence, opened, None))
+            elif kind == 5:
+                body, body_crc = struct.unpack_from("<II", self.data, at + 48)
+                events.append(Chunk(at, end, thread, sequence, opened, (body, body_crc)))
             elif kind == 2:
                 self.read_definitions(at + 64, end)
             else:
@@ -259,14 +269,22 @@ class RankFile:
 
     def read_events(self, thread, chunk, limit):
         """Adds a chunk's events to a thread; the offset and nature of damage, if any."""
-        first = chunk.at + 64
-        slots = self.data[first : first + (chunk.end - first) // 32 * 32]
+        first, size = chunk.at + 64, self.slot_bytes
+        slots = self.data[first : first + (chunk.end - first) // size * size]
+        if chunk.encoded:
+            body = self.data[first : min(first + chunk.encoded[0], chunk.end)]
+            if zlib.crc32(body) != chunk.encoded[1]:
+                return first, "a chunk of events is damaged (checksum)"
+            try:
+                slots = b"".join(struct.pack("<5Q", *slot) for slot in decode(body, chunk.opened_ticks))
+            except DamagedChunk as error:
+                return first, str(error)
         last_function = FIRST_FUNCTION + len(self.names)
         previous = max(thread.begin[-1] if thread.begin else 0, chunk.opened_ticks)
         wants_duration = has_event = False
         index = 0
-        for index, (begin, word, low, high) in enumerate(struct.iter_unpack("<QQQQ", slots)):
-            at = first + index * 32
+        for index, (begin, word, low, high, *site) in enumerate(struct.iter_unpack(f"<{size // 8}Q", slots)):
+            at = first if chunk.encoded else first + index * size
             kind = duration = word & 0xFFFFFFFF
             function = word >> 32 & 0x3FFF
             is_open, abandoned = word >> 47 & 1, word >> 46 & 1
@@ -289,7 +307,7 @@ class RankFile:
                 thread.pop()
                 return at, "a long event without its continuation"
             if word == 0:
-                if any(slots[(index + 2) * 32 :]):
+                if any(slots[(index + 2) * size :]):
                     return at, "an empty slot before others"
                 break
             if function > REGION_END and not FIRST_FUNCTION <= function < last_function:
@@ -310,11 +328,11 @@ class RankFile:
             thread.busy.append(end)
             thread.detail.append(low)
             thread.calls.append(1)
-            thread.site.append(0)
+            thread.site.append(site[0] & ~SITE_BEHIND_BINDING if site else 0)
             thread.open_last = bool(is_open)
         if wants_duration:
             thread.pop()
-            return first + index * 32, "a long event without its continuation"
+            return first + index * size, "a long event without its continuation"
         return None, None
 
     def module(self, address, ticks):

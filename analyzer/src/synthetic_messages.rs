@@ -121,7 +121,7 @@ impl SyntheticRank {
     ) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = said;
         let word = slot_word((end - begin) as u32, number_of(name), communicator);
-        self.slot(thread, Slot { begin, word, peer, tag, bytes, request })
+        self.slot(thread, Slot { begin, word, peer, tag, bytes, request, site: 0 })
     }
 
     /// A call with attributes that returned an error of that class.
@@ -134,7 +134,7 @@ impl SyntheticRank {
     ) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = said;
         let word = slot_word(DURATION_ESCAPE, number_of(name), communicator);
-        self.slot(0, Slot { begin, word, peer, tag, bytes, request });
+        self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 });
         let word = slot_word(CONTINUES_DURATION, CONTINUATION, 0);
         self.slot(0, Slot { begin: end - begin, word, peer: error as i32, ..Slot::default() })
     }
@@ -143,14 +143,14 @@ impl SyntheticRank {
     pub fn request_failed(&mut self, said: Attributes, error: u32) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = said;
         let word = slot_word(CONTINUES_REQUEST, CONTINUATION, communicator);
-        self.slot(0, Slot { begin: bytes.into(), word, peer, tag, bytes: error, request })
+        self.slot(0, Slot { begin: bytes.into(), word, peer, tag, bytes: error, request, site: 0 })
     }
 
     /// A call with attributes that has not returned.
     pub fn says_open(&mut self, name: &str, begin: u64, said: Attributes) -> &mut Self {
         let Attributes { communicator, peer, tag, bytes, request } = said;
         let word = slot_word(0, number_of(name) | FUNCTION_OPEN, communicator);
-        self.slot(0, Slot { begin, word, peer, tag, bytes, request })
+        self.slot(0, Slot { begin, word, peer, tag, bytes, request, site: 0 })
     }
 
     /// A call on several requests: those of `completions` with [`COMPLETED`] in the communicator's
@@ -173,6 +173,7 @@ impl SyntheticRank {
                     tag: said.tag,
                     bytes: 0,
                     request: said.request,
+                    site: 0,
                 },
             );
         }

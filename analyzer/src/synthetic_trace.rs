@@ -13,7 +13,7 @@ use trace_format::header::{
 };
 use trace_format::layout::*;
 use trace_format::totals::*;
-use trace_format::writer::chunk;
+use trace_format::writer::{chunk, chunk_of_slots};
 
 /// A directory of its own that is removed with the value.
 #[derive(Debug)]
@@ -34,6 +34,15 @@ impl RunDirectory {
     pub fn of(ranks: &[SyntheticRank]) -> Self {
         let directory = Self::new();
         ranks.iter().for_each(|rank| directory.write(rank));
+        directory
+    }
+
+    /// The same, their slots encoded.
+    #[allow(dead_code, reason = "not every test that shares this file wants it")]
+    pub fn of_encoded(ranks: &[SyntheticRank]) -> Self {
+        let directory = Self::new();
+        let encoded = |rank: &SyntheticRank| SyntheticRank { is_encoded: true, ..rank.clone() };
+        ranks.iter().map(encoded).for_each(|rank| directory.write(&rank));
         directory
     }
 
@@ -75,6 +84,8 @@ pub struct SyntheticRank {
     pub threads: Vec<Vec<Slot>>,
     /// Totals of the first thread, behind its slots.
     pub totals: Option<(SnapshotHeader, Vec<TotalsEntry>)>,
+    /// Whether its slots are encoded, as those of full windows are.
+    pub is_encoded: bool,
 }
 
 impl SyntheticRank {
@@ -118,6 +129,7 @@ impl SyntheticRank {
             definitions: Vec::new(),
             threads: vec![Vec::new()],
             totals: None,
+            is_encoded: false,
         }
     }
 
@@ -290,6 +302,7 @@ impl SyntheticRank {
                 tag: (count >> 32) as u32 as i32,
                 bytes: span as u32,
                 request: (span >> 32) as u32,
+                site: 0,
             },
         )
     }
@@ -314,6 +327,7 @@ impl SyntheticRank {
                 tag: (bits >> 32) as u32 as i32,
                 bytes: bytes as u32,
                 request: (bytes >> 32) as u32,
+                site: 0,
             },
         )
     }
@@ -430,14 +444,27 @@ impl SyntheticRank {
         }
         let slots_a_chunk = (MAPPING_GRANULE as usize - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         for (thread, slots) in self.threads.iter().enumerate() {
-            for (sequence, slots) in slots.chunks(slots_a_chunk).enumerate() {
-                let bytes: Vec<u8> =
-                    slots.iter().flat_map(|slot| bytes_of(slot).to_vec()).collect();
+            for (sequence, slots) in whole_events(slots, slots_a_chunk).enumerate() {
                 let opened = slots[0].begin;
                 let (thread, sequence) = (thread as u32, sequence as u32);
-                file.extend(chunk((CHUNK_EVENTS, thread, sequence, opened), &bytes));
+                file.extend(match self.is_encoded {
+                    true => chunk_of_slots((thread, sequence, opened), slots),
+                    false => chunk((CHUNK_EVENTS, thread, sequence, opened), bytes_of_all(slots)),
+                });
             }
         }
         file
     }
+}
+
+/// The same slots in pieces of at most so many, none of which ends inside an event.
+fn whole_events(slots: &[Slot], most: usize) -> impl Iterator<Item = &[Slot]> {
+    let mut rest = slots;
+    std::iter::from_fn(move || {
+        let behind = |at: &usize| rest.get(*at).is_none_or(|slot| slot.function() != CONTINUATION);
+        let end = (1..=most.min(rest.len())).rev().find(behind)?;
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece)
+    })
 }

@@ -2,7 +2,7 @@
 //! once must be read by every later version, with the same figures.
 //!
 //! `fixtures/format-1` has a folder a run, with `report.json` and `dump.txt` as they were printed; its
-//! README says how they were made.
+//! README says how they were made; most are packed, as `gammachi pack` of that time left them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

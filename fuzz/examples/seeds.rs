@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use images::{FUNCTIONS, push_counted, sound_header};
+use trace_format::encoded::{Encoder, Words};
 use trace_format::encoding::encode;
 use trace_format::header::Definition;
 use trace_format::layout::*;
@@ -55,6 +56,10 @@ fn main() -> Result<()> {
                 push_counted(&mut events, slots);
                 push_counted(&mut events, slots);
                 write(folder, "events", &format!("{name}-{part}"), &events)?;
+                for (kind, bytes) in [(0, encoded(slots)), (1, slots.clone()), (2, encoded(slots))] {
+                    let seed = [&[kind, 0][..], &bytes].concat();
+                    write(folder, "encoded", &format!("{name}-{part}-{kind}"), &seed)?;
+                }
                 let mut chunks = vec![0];
                 for (kind, content) in [(CHUNK_DEFINITIONS, &file.framed), (CHUNK_EVENTS, slots)] {
                     chunks.extend([kind as u8, 0, 0, 0, 0, 0]);
@@ -88,6 +93,15 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Slots in few bytes.
+fn encoded(slots: &[u8]) -> Vec<u8> {
+    let words: Vec<Words> = slots.chunks_exact(SLOT_BYTES).filter_map(read_plain).collect();
+    let mut out = vec![0; slots.len() + 64];
+    let used = Encoder::new().encode(0, &words, &mut out).unwrap_or_default();
+    out.truncate(used);
+    out
 }
 
 fn write(folder: &Path, target: &str, name: &str, bytes: &[u8]) -> Result<()> {
@@ -132,8 +146,10 @@ impl Parts {
         }
         let mut events = Vec::new();
         for event in file.threads.first().into_iter().flat_map(|thread| file.events(thread)) {
-            let mut slots =
-                bytes[event.offset..event.offset + SLOT_BYTES * (1 + event.continuations)].to_vec();
+            // What is encoded does not stand in the file as it is.
+            let slots = event.offset..event.offset + SLOT_BYTES * (1 + event.continuations);
+            let Some(slots) = bytes.get(slots) else { continue };
+            let mut slots = slots.to_vec();
             let Some(function) = renumbered(&file, event.function) else { continue };
             let word = u64::from_le_bytes(slots[8..16].try_into()?);
             let word = word & !(u64::from(FUNCTION_MASK) << 32) | u64::from(function) << 32;
@@ -142,7 +158,7 @@ impl Parts {
         }
         let tail = events.len().saturating_sub(MOST_EVENTS);
         let slots = vec![events[..events.len().min(MOST_EVENTS)].concat(), events[tail..].concat()];
-        let granules = bytes.chunks(CHUNK_GRANULE as usize).take(3).map(|granule| {
+        let granules = bytes.chunks(4096).take(3).map(|granule| {
             let used = granule.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             granule[..used.min(24 * 1024)].to_vec()
         });

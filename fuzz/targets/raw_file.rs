@@ -3,7 +3,9 @@
 
 use images::{Pieces, read_all};
 use libfuzzer_sys::fuzz_target;
-use trace_format::layout::CHUNK_GRANULE;
+
+/// What the header area and chunks that are mapped are multiples of.
+const GRANULE: usize = 4096;
 
 fuzz_target!(|data: &[u8]| {
     let mut pieces = Pieces(data);
@@ -11,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     let mut image = Vec::new();
     for _ in 0..4 {
         image.extend(pieces.counted());
-        image.resize(image.len().next_multiple_of(CHUNK_GRANULE as usize), 0);
+        image.resize(image.len().next_multiple_of(GRANULE), 0);
     }
     image.truncate(image.len().saturating_sub(cut));
     read_all(&image);

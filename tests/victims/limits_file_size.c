@@ -1,5 +1,5 @@
 /* Limits the size of files to 1.5 MB after MPI_Init on the ranks named by the argument ("all" or a
- * number), then makes 200,000 calls, and shows that the limit is as it was set. */
+ * number), then makes 2,000,000 calls, and shows that the limit is as it was set. */
 #include "victim.h"
 #include <sys/resource.h>
 
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (strcmp(argv[1], "all") == 0 || atoi(argv[1]) == rank)
         setrlimit(RLIMIT_FSIZE, &limit);
-    call_comm_rank(200000);
+    call_comm_rank(2000000);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         printf("done\n");

@@ -159,6 +159,7 @@ static void to_oneself(void)
     SAY(1, MPI_Test(&q.in.requests[0], &flags.in.ints[0], &s.in.statuses[0]));
     SAY(1, MPI_Request_get_status(q.in.requests[0], &flags.in.ints[0], &s.in.statuses[0]));
     deliver(1, 10);
+    settle(0, 0);
     SAY(1, MPI_Request_get_status(q.in.requests[0], &flags.in.ints[0], &s.in.statuses[0]));
     SAY(1, MPI_Test(&q.in.requests[0], &flags.in.ints[0], &s.in.statuses[0]));
     say_requests(1);

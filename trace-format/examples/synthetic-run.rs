@@ -1,15 +1,15 @@
 //! Writes a run directory of any size, as the recorder would have left it: for measuring how fast traces
-//! are read, packed and shown.
+//! are read and shown.
 //!
 //! ```text
-//! cargo run --release -p gammachi-trace-format --example synthetic-run -- OUT RANKS CALLS [apart]
+//! cargo run --release -p gammachi-trace-format --example synthetic-run --features writer -- OUT RANKS CALLS [apart] [raw]
 //! ```
 //!
 //! Each step of each rank posts two receives and two sends to its neighbours in a ring, computes, waits
 //! for all four, exchanges one blocking message in pairs and takes part in an MPI_Allreduce; every eighth
-//! step has an MPI_Bcast, every 64th a run of polls. Durations vary as real ones do. Every message and
+//! step has an MPI_Bcast, every 64th a run of polls. All steps are in one region, each tenth of them in one of its own. Durations vary as real ones do. Every message and
 //! collective operation is complete, and the same arguments give the same bytes. `apart` puts each rank on a
-//! host of its own and leaves out the clock exchanges.
+//! host of its own and leaves out the clock exchanges; `raw` leaves the windows unencoded.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -22,6 +22,7 @@ use trace_format::header::{
     ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase,
 };
 use trace_format::layout::*;
+use trace_format::writer::{chunk, chunk_of_slots};
 
 /// Bytes of the recorder's windows.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -30,6 +31,9 @@ const STEP: u64 = 40_000;
 const FIRST_STEP: u64 = 2_000_000;
 /// Calls of a step, and what comes every so many steps.
 const CALLS_A_STEP: u64 = 7;
+/// Regions in the region of all steps, a tenth of the steps each, and the number of the first.
+const PARTS: u64 = 10;
+const FIRST_PART: u32 = 2;
 const BROADCAST_EVERY: u64 = 8;
 const POLLS_EVERY: u64 = 64;
 
@@ -37,17 +41,22 @@ fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |index: usize| arguments.get(index).and_then(|text| text.parse::<f64>().ok());
     let (Some(out), Some(ranks), Some(calls)) = (arguments.first(), number(1), number(2)) else {
-        eprintln!("usage: synthetic-run OUT RANKS CALLS [apart]     (such as /tmp/run 16 1e8)");
+        eprintln!(
+            "usage: synthetic-run OUT RANKS CALLS [apart] [raw]     (such as /tmp/run 16 1e8)"
+        );
         std::process::exit(2);
     };
-    let apart = match arguments.get(3).map(String::as_str) {
-        None => false,
-        Some("apart") => true,
-        Some(other) => {
-            eprintln!("synthetic-run: {other:?} is not `apart`");
-            std::process::exit(2);
+    let (mut apart, mut raw) = (false, false);
+    for option in arguments.iter().skip(3) {
+        match option.as_str() {
+            "apart" => apart = true,
+            "raw" => raw = true,
+            other => {
+                eprintln!("synthetic-run: {other:?} is neither `apart` nor `raw`");
+                std::process::exit(2);
+            }
         }
-    };
+    }
     let (out, ranks) = (Path::new(out), (ranks as u32).max(2));
     let steps = (calls as u64 / (u64::from(ranks) * CALLS_A_STEP)).max(1);
     let next = AtomicU32::new(0);
@@ -57,7 +66,7 @@ fn main() -> io::Result<()> {
             if rank >= ranks {
                 return Ok(());
             }
-            RankWriter::write(out, rank, ranks, steps, apart)?;
+            RankWriter::write(out, rank, ranks, steps, (apart, raw))?;
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -89,6 +98,7 @@ struct RankWriter {
     rank: u32,
     size: u32,
     apart: bool,
+    raw: bool,
     numbers: Vec<(&'static str, u16)>,
     slots: Vec<Slot>,
     sequence: u32,
@@ -110,7 +120,13 @@ const NAMES: [&str; 12] = [
 ];
 
 impl RankWriter {
-    fn write(out: &Path, rank: u32, size: u32, steps: u64, apart: bool) -> io::Result<()> {
+    fn write(
+        out: &Path,
+        rank: u32,
+        size: u32,
+        steps: u64,
+        (apart, raw): (bool, bool),
+    ) -> io::Result<()> {
         let path = out.join(rank_file_path(0, rank));
         fs::create_dir_all(path.parent().unwrap_or(out))?;
         let names = functions::names();
@@ -123,6 +139,7 @@ impl RankWriter {
             rank,
             size,
             apart,
+            raw,
             numbers: numbers.collect(),
             slots: Vec::with_capacity(CHUNK_BYTES / SLOT_BYTES),
             sequence: 0,
@@ -130,12 +147,21 @@ impl RankWriter {
         let end = FIRST_STEP + steps * STEP;
         writer.head(end, &names)?;
         writer.call("MPI_Init", 500_000, 900_000, &Slot::default())?;
-        writer.marker(REGION_BEGIN, 1_100_000)?;
-        for step in 0..steps {
-            writer.step(step)?;
+        writer.marker(REGION_BEGIN, 1, 1_100_000)?;
+        for part in 0..PARTS {
+            let steps = steps * part / PARTS..steps * (part + 1) / PARTS;
+            if steps.is_empty() {
+                continue;
+            }
+            let id = FIRST_PART + part as u32;
+            writer.marker(REGION_BEGIN, id, begin_of(rank, steps.start))?;
+            for step in steps.clone() {
+                writer.step(step)?;
+            }
+            writer.marker(REGION_END, id, begin_of(rank, steps.end))?;
         }
-        writer.marker(REGION_END, end + 100)?;
-        writer.call("MPI_Finalize", end + 2000, end + 90_000, &Slot::default())?;
+        writer.marker(REGION_END, 1, end + 4100)?;
+        writer.call("MPI_Finalize", end + 5000, end + 90_000, &Slot::default())?;
         writer.flush_chunk()?;
         writer.file.flush()
     }
@@ -182,6 +208,7 @@ impl RankWriter {
             tag,
             bytes: 0,
             request,
+            site: 0,
         };
         let statuses = [
             completed(left, 1, 0x60),
@@ -212,6 +239,7 @@ impl RankWriter {
                 tag: 0,
                 bytes: 2600,
                 request: 0,
+                site: 0,
             };
             let slot = Slot { word, ..on_world(left, 9, 0, 0) };
             self.stored("MPI_Iprobe", at, &slot, &[polls])?;
@@ -245,14 +273,15 @@ impl RankWriter {
         self.stored(name, begin, &Slot { word, ..*slot }, more)
     }
 
-    fn marker(&mut self, function: u16, at: u64) -> io::Result<()> {
+    fn marker(&mut self, function: u16, region: u32, at: u64) -> io::Result<()> {
         let word = slot_word(0, function, 0);
-        self.put(Slot { begin: at, word, peer: 1, ..Slot::default() }, &[])
+        self.put(Slot { begin: at, word, peer: region as i32, ..Slot::default() }, &[])
     }
 
     fn stored(&mut self, name: &str, begin: u64, slot: &Slot, more: &[Slot]) -> io::Result<()> {
-        let word = slot.word | u64::from(self.number(name)) << 32;
-        self.put(Slot { begin, word, ..*slot }, more)
+        let number = self.number(name);
+        let word = slot.word | u64::from(number) << 32;
+        self.put(Slot { begin, word, site: 0x40_1000 + 32 * u64::from(number), ..*slot }, more)
     }
 
     fn put(&mut self, slot: Slot, more: &[Slot]) -> io::Result<()> {
@@ -267,36 +296,18 @@ impl RankWriter {
 
     fn flush_chunk(&mut self) -> io::Result<()> {
         let Some(first) = self.slots.first() else { return Ok(()) };
-        let mut content = Vec::with_capacity(CHUNK_BYTES);
-        self.slots.iter().for_each(|slot| content.extend(bytes_of(slot)));
         let opened = if self.sequence == 0 { 0 } else { first.begin };
-        self.chunk(CHUNK_EVENTS, self.sequence, opened, &content)?;
+        let chunk = match self.raw {
+            true => {
+                let kind = (CHUNK_EVENTS, 0, self.sequence, opened);
+                chunk(kind, bytes_of_all(&self.slots))
+            }
+            false => chunk_of_slots((0, self.sequence, opened), &self.slots),
+        };
+        self.file.write_all(&chunk)?;
         self.sequence += 1;
         self.slots.clear();
         Ok(())
-    }
-
-    fn chunk(&mut self, kind: u16, sequence: u32, opened: u64, content: &[u8]) -> io::Result<()> {
-        let granule = CHUNK_GRANULE as usize;
-        let length = (CHUNK_HEADER_BYTES + content.len()).next_multiple_of(granule);
-        let mut header = ChunkHeader {
-            magic: CHUNK_MAGIC,
-            kind,
-            flags: 0,
-            thread: 0,
-            sequence,
-            length: length as u64,
-            opened_ticks: opened,
-            thread_os_id: 1,
-            crc: 0,
-            previous_minor_faults: 0,
-            reserved1: [0; 2],
-        };
-        let (from, to) = CHUNK_CRC_COVERS;
-        header.crc = checksum(&bytes_of(&header)[from..to]);
-        self.file.write_all(bytes_of(&header))?;
-        self.file.write_all(content)?;
-        self.file.write_all(&vec![0; length - CHUNK_HEADER_BYTES - content.len()])
     }
 
     fn head(&mut self, end: u64, names: &[String]) -> io::Result<()> {
@@ -351,7 +362,7 @@ impl RankWriter {
             records.extend(payload);
             records.resize(framed, 0);
         }
-        self.chunk(CHUNK_DEFINITIONS, 0, 0, &records)
+        self.file.write_all(&chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records))
     }
 }
 
@@ -402,7 +413,7 @@ fn definitions(rank: u32, size: u32, end: u64, apart: bool) -> Vec<Definition> {
         communicator(COMMUNICATOR_SELF, 100 + u64::from(rank), 0, 1, own),
         Definition::Region { id: 1, name: "solve".into() },
         Definition::RankBegin { ticks: 1_000_000 },
-        Definition::RankEnd { ticks: end + 1000 },
+        Definition::RankEnd { ticks: end + 4500 },
         anchor(end + 60_000),
         Definition::Finalized { lost_events: 0 },
     ];
@@ -410,5 +421,8 @@ fn definitions(rank: u32, size: u32, end: u64, apart: bool) -> Vec<Definition> {
         let exchanges = [exchange(Phase::Init, 950_000), exchange(Phase::Finalize, end + 50_000)];
         definitions.splice(1..1, exchanges);
     }
+    let parts = (FIRST_PART..).zip(0..PARTS);
+    definitions
+        .extend(parts.map(|(id, part)| Definition::Region { id, name: format!("part {part}") }));
     definitions
 }

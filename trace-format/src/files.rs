@@ -18,6 +18,9 @@ pub fn rank_file_path(world: u32, rank: u32) -> PathBuf {
     PathBuf::from(directory).join(name)
 }
 
+/// Bytes that an event takes in a thread's window.
+pub const WINDOW_EVENT_BYTES: usize = crate::layout::SLOT_BYTES;
+
 /// Extension of the file that stands for a rank's while that lies in a staging directory: text,
 /// `HOST:PATH` of the data.
 pub const STAGED_EXTENSION: &str = "staged";

@@ -11,6 +11,8 @@ use crate::procedures;
 
 /// Number of the first function that a file's header names.
 pub const FIRST_FUNCTION: u16 = 16;
+/// Above the number of any function.
+pub const MOST_FUNCTIONS: u16 = crate::layout::FUNCTION_MASK;
 /// Name under which work that the program declares is recorded: an event without length.
 pub const DECLARED_WORK: &str = "gammachi_work";
 

@@ -4,64 +4,26 @@
 
 pub use crate::counter_kind::CounterKind;
 pub use crate::files::{RANKS_PER_DIRECTORY, STAGED_EXTENSION, rank_file_path};
+pub use crate::fixed_header::{
+    FIXED_CRC_COVERS, FIXED_HEADER_BYTES, FORMAT_VERSION, FixedHeader, MAGIC,
+};
 pub use crate::functions::FIRST_FUNCTION;
 pub use crate::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 pub use crate::markers::{CounterSlot, ToolReason};
-pub use crate::plain::{Plain, bytes_of, read_plain};
+pub use crate::plain::{Plain, bytes_of, bytes_of_all, read_plain};
 
-/// First eight bytes of every rank file.
-pub const MAGIC: [u8; 8] = *b"GAMMACHI";
-/// Version of the whole format; a reader refuses another one by name.
-pub const FORMAT_VERSION: u16 = 1;
 /// Bytes of the header area; the first chunk follows it.
 pub const HEADER_BYTES: u64 = 32 * 1024;
 /// Every chunk starts at, and is as long as, a multiple of this.
-pub const CHUNK_GRANULE: u64 = 4 * 1024;
+pub const CHUNK_GRANULE: u64 = 64;
 /// Chunks that the recorder maps start at a multiple of this: the largest page size in use.
 pub const MAPPING_GRANULE: u64 = 64 * 1024;
-/// Bytes of the fixed part at the start of the header area, before the encoded payload.
-pub const FIXED_HEADER_BYTES: usize = 64;
 /// First four bytes of every chunk.
 pub const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"GCHK");
 /// Bytes of a chunk's own header; slots or records follow it.
 pub const CHUNK_HEADER_BYTES: usize = 64;
 /// Bytes of an event slot.
-pub const SLOT_BYTES: usize = 32;
-
-/// The fixed part of the header area, bytes 0 to 63.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FixedHeader {
-    /// [`MAGIC`].
-    pub magic: [u8; 8],
-    /// [`FORMAT_VERSION`].
-    pub version: u16,
-    /// Detail level, 0, 1 or 2.
-    pub level: u8,
-    /// A [`CounterKind`] as its number.
-    pub counter: u8,
-    /// Rank in the initial world.
-    pub rank: u32,
-    /// Ranks of the initial world.
-    pub world_size: u32,
-    /// Which world of the run: 0 the initial one, others spawned.
-    pub world: u32,
-    /// Process id on its host.
-    pub pid: u32,
-    /// Bytes of the encoded [`crate::header::FileHeader`] that follows.
-    pub payload_bytes: u32,
-    /// CRC-32 (IEEE) of that payload.
-    pub payload_crc: u32,
-    /// CRC-32 of bytes 0 to 35 of this header.
-    pub fixed_crc: u32,
-    /// Zero.
-    pub reserved: [u8; 8],
-    /// The same in all files of one run and in no other run's; zeros: not known.
-    pub run_id: [u8; 16],
-}
-
-/// Bytes of the fixed header that its own checksum covers.
-pub const FIXED_CRC_COVERS: usize = 36;
+pub const SLOT_BYTES: usize = 40;
 
 /// Kind of a chunk that holds event slots.
 pub const CHUNK_EVENTS: u16 = 1;
@@ -71,6 +33,8 @@ pub const CHUNK_DEFINITIONS: u16 = 2;
 pub const CHUNK_TOTALS: u16 = 3;
 /// Kind of a chunk that is being written: what stands in it does not count yet.
 pub const CHUNK_UNFINISHED: u16 = 4;
+/// Kind of a chunk that holds event slots in few bytes: [`crate::encoded`].
+pub const CHUNK_ENCODED: u16 = 5;
 
 /// In [`ChunkHeader::flags`]: the chunk is a thread's window. Its events are copied to another chunk of
 /// the same sequence (or into totals) when it is full, and it is used again under a later sequence.
@@ -82,7 +46,7 @@ pub const CHUNK_IS_WINDOW: u16 = 1;
 pub struct ChunkHeader {
     /// [`CHUNK_MAGIC`], written last: a chunk without it was being made when the process died.
     pub magic: u32,
-    /// [`CHUNK_EVENTS`], [`CHUNK_DEFINITIONS`] or [`CHUNK_TOTALS`].
+    /// [`CHUNK_EVENTS`], [`CHUNK_DEFINITIONS`], [`CHUNK_TOTALS`] or [`CHUNK_ENCODED`].
     pub kind: u16,
     /// [`CHUNK_IS_WINDOW`] or 0.
     pub flags: u16,
@@ -101,8 +65,12 @@ pub struct ChunkHeader {
     /// Minor page faults of the thread while its previous chunk was open: an upper bound on what
     /// the mapping itself cost. Not covered by the checksum.
     pub previous_minor_faults: u64,
-    /// Zero.
-    pub reserved1: [u64; 2],
+    /// Of a [`CHUNK_ENCODED`], bytes of what is encoded, and their CRC-32; else 0.
+    pub body_bytes: u32,
+    /// See `body_bytes`.
+    pub body_crc: u32,
+    /// Not 0 while a window's slots are cleared: they are kept elsewhere. Not covered by the checksum.
+    pub clearing: u64,
 }
 
 /// Bytes of a chunk header that its checksum covers: from, to.
@@ -127,7 +95,12 @@ pub struct Slot {
     pub bytes: u32,
     /// Request handle, shortened.
     pub request: u32,
+    /// Address that the call returns to, from level 1 on; [`SITE_BEHIND_BINDING`] may be set. 0: not known.
+    pub site: u64,
 }
+
+/// Set in [`Slot::site`] where the address was found behind a language binding of the MPI library.
+pub const SITE_BEHIND_BINDING: u64 = 1 << 63;
 
 /// Set in the function's number while the call has not returned.
 pub const FUNCTION_OPEN: u16 = 0x8000;
@@ -167,8 +140,8 @@ pub const CONTINUES_REQUEST: u32 = 4;
 pub const CONTINUES_POLLS: u32 = 5;
 /// A continuation whose `request` field is the message handle of a matched probe or receive.
 pub const CONTINUES_MESSAGE: u32 = 6;
-/// A continuation whose `begin` field is the address that the call returns to (level 2); `peer` is 1
-/// where that address was found behind a language binding of the MPI library.
+/// In files of version 1, a continuation whose `begin` field is the address that the call returns to; `peer`
+/// is 1 where that address was found behind a language binding of the MPI library.
 pub const CONTINUES_SITE: u32 = 7;
 
 /// In the communicator's field of a [`CONTINUES_REQUEST`] slot, and of a call that completes one
@@ -225,13 +198,10 @@ pub const fn slot_word(duration: u32, function: u16, communicator: u16) -> u64 {
 }
 
 // SAFETY: repr(C), integers only, sizes below show that there is no padding.
-unsafe impl Plain for FixedHeader {}
-// SAFETY: as above.
 unsafe impl Plain for ChunkHeader {}
 // SAFETY: as above.
 unsafe impl Plain for Slot {}
 
-const _: () = assert!(size_of::<FixedHeader>() == FIXED_HEADER_BYTES);
 const _: () = assert!(size_of::<ChunkHeader>() == CHUNK_HEADER_BYTES);
 const _: () = assert!(size_of::<Slot>() == SLOT_BYTES);
 const _: () = assert!(cfg!(target_endian = "little"), "the format is little-endian");

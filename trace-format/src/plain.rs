@@ -6,6 +6,12 @@ pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts((value as *const T).cast(), size_of::<T>()) }
 }
 
+/// Views plain values as their bytes.
+pub fn bytes_of_all<T: Plain>(values: &[T]) -> &[u8] {
+    // SAFETY: as in `bytes_of`.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
 /// Reads a plain header or slot from bytes; `None` when there are too few.
 pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
     if bytes.len() < size_of::<T>() {
@@ -21,3 +27,6 @@ pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
 /// # Safety
 /// The implementer answers for both.
 pub unsafe trait Plain: Copy {}
+
+// SAFETY: integers without padding between them.
+unsafe impl<const N: usize> Plain for [u64; N] {}

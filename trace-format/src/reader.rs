@@ -10,41 +10,50 @@
 //! same. All else stays where it is in the file; should something cut that off, [`RankFile::unreadable`] says so
 //! ([`crate::file_map`]).
 //!
-//! A packed file ([`crate::pack`]) is read as its original is: offsets are those of the original.
+//! A packed file (`version_1::packed`) is read as its original is.
 
+mod area;
 mod chunks;
 mod event;
 mod events;
+mod head;
 mod stored;
 mod totals;
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use memmap2::Advice;
 use serde::{Deserialize, Serialize};
 
+use crate::encoded;
 use crate::encoding::{FRAME_BYTES, MAX_PAYLOAD_BYTES, checksum, decode, framed_bytes};
 use crate::file_map::FileMap;
 use crate::header::{Definition, FileHeader};
 use crate::layout::*;
 use crate::meaning::Meaning;
-use crate::pack::{PACKED_MAGIC, PackedFile};
 use crate::totals::SELECTOR_AT;
-use chunks::Found;
+use crate::version_1;
+use crate::version_1::packed::{PACKED_MAGIC, PackedFile};
+use area::{Area, Unpacked};
+use chunks::{EventChunk, Found};
 
 /// Times that a file is opened whose process fills windows meanwhile.
 const OPEN_TRIES: usize = 4;
 /// Times that a window or totals are read that change meanwhile.
 const HOLD_TRIES: usize = 16;
+/// Pieces of slots that are kept for who asks for them by their offset, at most.
+const MOST_KEPT: usize = 64;
 /// A longer window stays where it is: no recorder makes one, and memory for it need not be there.
 const MOST_HELD_BYTES: usize = 64 << 20;
 
 pub use event::{BriefEvent, Event, EventKind, Half, Position, RequestState, TakeBrief};
 pub use events::Events;
+pub use head::Head;
 pub use stored::{EventPlace, StoredEvent, TakeStored};
 pub use totals::Totals;
 
@@ -106,8 +115,8 @@ pub struct Thread {
     totals_at: usize,
     /// Sequence that the next chunk must have.
     next_sequence: u32,
-    /// Each chunk: offset of its first slot, bytes of slots, counter when opened.
-    chunks: Vec<(usize, usize, u64)>,
+    /// The slots of each chunk.
+    chunks: Vec<Area>,
 }
 
 impl Thread {
@@ -151,8 +160,8 @@ pub struct RankFile {
     functions: Vec<String>,
     /// For each function what it means.
     meanings: Vec<&'static Meaning>,
-    /// Where each event chunk's slots lie: from, to.
-    event_areas: Vec<(usize, usize)>,
+    /// Slots that were wanted by their offset, the latest last.
+    kept: Mutex<VecDeque<Unpacked>>,
     /// The file, or all of a packed one but its event slots.
     map: FileMap,
     packed: Option<PackedFile>,
@@ -261,15 +270,11 @@ impl RankFile {
             outrun: false,
             functions,
             meanings,
-            event_areas: Vec::new(),
+            kept: Mutex::default(),
             map,
             packed,
         };
         rank_file.walk_chunks(source);
-        let threads = rank_file.threads.len();
-        if let Some(packed) = &mut rank_file.packed {
-            packed.keep_for(threads);
-        }
         Ok(rank_file)
     }
 
@@ -313,9 +318,10 @@ impl RankFile {
         self.packed.as_ref().map_or(self.map.len() as u64, |packed| packed.original_bytes)
     }
 
-    /// The packed file, where this is one.
-    pub fn packed(&self) -> Option<&PackedFile> {
-        self.packed.as_ref()
+    /// The most events that there can be.
+    pub fn most_events(&self) -> u64 {
+        let areas = self.threads.iter().flat_map(|thread| &thread.chunks);
+        areas.map(|area| (area.bytes / SLOT_BYTES) as u64).sum()
     }
 
     /// Where the file could not be read when it was wanted: something shortened it meanwhile, or the file
@@ -326,16 +332,6 @@ impl RankFile {
             .unreadable_from()
             .or(packed)
             .map(|offset| Diagnosis { offset: offset as u64, what: UNREADABLE.to_owned() })
-    }
-
-    /// The file's bytes; of a packed one without its event slots.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.map
-    }
-
-    /// Where the slots of each event chunk lie: from, to.
-    pub(crate) fn event_areas(&self) -> &[(usize, usize)] {
-        &self.event_areas
     }
 
     /// The kept events of a thread in order of their begin.
@@ -380,19 +376,38 @@ impl RankFile {
 
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
         let first = event.offset + SLOT_BYTES;
-        // They lie in the same piece of a packed file as their event.
-        let piece = match &self.packed {
-            Some(packed) if event.continuations > 0 => packed.block_at(first).ok(),
-            _ => None,
+        let unpacked = match event.continuations {
+            0 => None,
+            _ => self.kept_unpacked(event.offset),
         };
-        let unpacked: Option<(usize, Arc<[u8]>)> = piece.map(|block| (block.first, block.bytes));
         (0..event.continuations).filter_map(move |index| {
             let at = first + index * SLOT_BYTES;
             match &unpacked {
-                Some((begin, bytes)) => read_plain(bytes.get(at - begin..)?),
+                Some(unpacked) => read_plain(unpacked.get(at, at + SLOT_BYTES)?),
                 None => read_plain(self.map.get(at..)?),
             }
         })
+    }
+
+    /// As [`RankFile::unpacked`], of whatever area holds an offset; kept for who asks next.
+    fn kept_unpacked(&self, offset: usize) -> Option<Unpacked> {
+        if offset < self.map.len() {
+            return None;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(unpacked) = kept.iter().find(|kept| kept.has(offset)) {
+            return Some(unpacked.clone());
+        }
+        drop(kept);
+        let mut areas = self.threads.iter().flat_map(|thread| &thread.chunks);
+        let area = areas.find(|area| (area.first..area.end()).contains(&offset))?;
+        let unpacked = self.unpacked(area, offset, None).ok()??;
+        kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= self.threads.len().clamp(1, MOST_KEPT) {
+            kept.pop_front();
+        }
+        kept.push_back(unpacked.clone());
+        Some(unpacked)
     }
 
     fn diagnose(&mut self, offset: usize, what: impl Into<String>) {
@@ -426,10 +441,17 @@ impl RankFile {
             }
             let end = (at as u64).saturating_add(chunk.length).min(self.map.len() as u64) as usize;
             match chunk.kind {
+                // A window whose slots were being cleared, for they are kept elsewhere.
+                CHUNK_EVENTS if chunk.clearing != 0 => {}
                 CHUNK_EVENTS => {
-                    self.event_areas.push(((at + CHUNK_HEADER_BYTES).min(end), end));
-                    found.events.push((chunk, at, end));
+                    found.events.push(EventChunk { header: chunk, at, end, encoded: None });
                 }
+                CHUNK_ENCODED => match self.encoded_slots(&chunk, at, end) {
+                    None => {
+                        self.diagnose(at, "a chunk of events is cut off or damaged; it is left out")
+                    }
+                    encoded => found.events.push(EventChunk { header: chunk, at, end, encoded }),
+                },
                 CHUNK_DEFINITIONS => self.read_definitions(at + CHUNK_HEADER_BYTES, end),
                 CHUNK_TOTALS => match self.read_totals(at, end) {
                     Ok(Some(totals)) => found.totals.push((chunk, totals)),
@@ -446,9 +468,7 @@ impl RankFile {
         if let Some(source) = source
             && !self.definitions.iter().any(finalized)
         {
-            found.events.retain_mut(|(chunk, at, end)| {
-                chunk.flags & CHUNK_IS_WINDOW == 0 || self.hold(source, chunk, *at, *end)
-            });
+            found.events.retain_mut(|chunk| !chunk.is_window() || self.hold(source, chunk));
         }
         if let Some(source) = source
             && self.definitions.iter().any(finalized)
@@ -457,26 +477,30 @@ impl RankFile {
             let bytes = source.metadata().map_or(0, |metadata| metadata.len());
             self.outrun |= bytes < self.map.len() as u64;
         }
-        let (threads, outrun) = chunks::threads(found, &mut self.diagnoses);
+        let (slot_bytes, behind) = (self.slot_bytes(), self.map.len());
+        let (threads, outrun) = chunks::threads(found, (slot_bytes, behind), &mut self.diagnoses);
         self.threads = threads;
         self.outrun |= outrun;
     }
 
     /// Reads a window of a process that may still run into memory of ours, so that it cannot change or go away
-    /// any more; `chunk` becomes the header that it has. `false` when it was always just being used again, or
+    /// any more; `chunk` gets the header that it has. `false` when it was always just being used again, or
     /// is gone.
-    fn hold(&mut self, source: &File, chunk: &mut ChunkHeader, at: usize, end: usize) -> bool {
+    fn hold(&mut self, source: &File, chunk: &mut EventChunk) -> bool {
+        let EventChunk { at, end, .. } = *chunk;
         if end - at > MOST_HELD_BYTES {
             return true;
         }
+        let slot_bytes = self.slot_bytes();
         let mut window = vec![0; end - at];
         for _ in 0..HOLD_TRIES {
             let Some(before) = read_window(source, at, &mut window) else { continue };
             let area = &window[CHUNK_HEADER_BYTES..];
-            let slots = area.chunks_exact(SLOT_BYTES);
+            // A slot's word is its second in every version.
+            let is_used = |slot: &&[u8]| slot[8..16].iter().any(|byte| *byte != 0);
             // Slots that are in use when the first read meets them are whole when the second does.
-            let used = slots.take_while(|slot| read_plain(slot).is_some_and(|s: Slot| s.word != 0));
-            let used = CHUNK_HEADER_BYTES + used.count() * SLOT_BYTES;
+            let used = area.chunks_exact(slot_bytes).take_while(is_used).count();
+            let used = CHUNK_HEADER_BYTES + used * slot_bytes;
             let mut again = vec![0; window.len()];
             if read_window(source, at, &mut again) != Some(before) {
                 continue;
@@ -489,11 +513,26 @@ impl RankFile {
             if self.map.replace(at..end, &again[..filled]).is_err() {
                 break;
             }
-            *chunk = before;
+            chunk.header = before;
             return true;
         }
         self.outrun = true;
         false
+    }
+
+    /// How many slots an encoded chunk says to have; `None` where that cannot be.
+    fn encoded_slots(&self, chunk: &ChunkHeader, at: usize, end: usize) -> Option<usize> {
+        let body = self.map.get(at + CHUNK_HEADER_BYTES..end)?;
+        encoded::slots_of(body.get(..chunk.body_bytes as usize)?)
+            .filter(|slots| slots * SLOT_BYTES <= MOST_HELD_BYTES)
+    }
+
+    /// Bytes of a slot in a chunk.
+    fn slot_bytes(&self) -> usize {
+        match self.fixed.version {
+            version_1::VERSION => version_1::NARROW_SLOT_BYTES,
+            _ => SLOT_BYTES,
+        }
     }
 
     fn read_totals(&self, at: usize, end: usize) -> Result<Option<Totals>, String> {
@@ -576,23 +615,24 @@ impl RankFile {
 fn read_window(source: &File, at: usize, window: &mut [u8]) -> Option<ChunkHeader> {
     source.read_exact_at(window, at as u64).ok()?;
     let header: ChunkHeader = read_plain(window)?;
-    // The word with the magic is stored last, and taken away first.
-    let mut magic = [0; 4];
-    source.read_exact_at(&mut magic, at as u64).ok()?;
+    // The word with the magic is stored last; before anything is cleared the header says so.
+    let mut behind = [0; CHUNK_HEADER_BYTES];
+    source.read_exact_at(&mut behind, at as u64).ok()?;
     let (from, to) = CHUNK_CRC_COVERS;
-    let sound = header.crc == checksum(window.get(from..to)?);
-    (sound && header.magic == CHUNK_MAGIC && magic == CHUNK_MAGIC.to_le_bytes()).then_some(header)
+    let sound = header.magic == CHUNK_MAGIC && header.crc == checksum(window.get(from..to)?);
+    (sound && header.clearing == 0 && bytes_of(&header) == behind).then_some(header)
 }
 
 fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {
     if fixed.magic != MAGIC {
         return Err("not a gammachi rank file (its first bytes are others)".into());
     }
-    if fixed.version != FORMAT_VERSION {
+    if ![version_1::VERSION, FORMAT_VERSION].contains(&fixed.version) {
         return Err(format!(
-            "written in format version {}, this gammachi reads version {FORMAT_VERSION}; read it \
-             with the gammachi that recorded it",
-            fixed.version
+            "written in format version {}, this gammachi reads versions {} to {FORMAT_VERSION}; \
+             read it with the gammachi that recorded it",
+            fixed.version,
+            version_1::VERSION
         ));
     }
     if checksum(&map[..FIXED_CRC_COVERS]) != fixed.fixed_crc {

@@ -3,6 +3,8 @@
 //!
 //! | file | its idea |
 //! |---|---|
+//! | `in_order` | the events of several ranks in order of time |
+//! | `causal` | a timeline without messages that arrive before they are sent |
 //! | `spans` | a thread's events with settled ends |
 //! | `segments` | a thread's time without holes |
 //! | `union` | how much of a selection intervals cover |
@@ -12,9 +14,11 @@
 //! divided over threads. A [`MatchSink`] sees what matching finds. Tuples and options of observers are
 //! observers.
 //!
-//! Opening a run reads the events before this (`trace::extent`), for extents and lifetimes. A few others still
-//! read them by themselves; docs/architecture.md counts them.
+//! Opening a run reads the events before this (`trace::extent`), for extents and lifetimes. Whoever wants a part
+//! of a thread ([`ThreadView::spans`]) or all ranks by time ([`Analysis::in_order`]) begins here, too.
 
+mod causal;
+mod in_order;
 pub mod segments;
 pub mod spans;
 pub mod union;
@@ -22,7 +26,7 @@ pub mod union;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
-use trace_format::reader::Thread;
+use trace_format::reader::{Event, Position, Thread};
 
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
@@ -58,12 +62,50 @@ pub struct RankView<'a> {
 /// The thread whose events are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadView<'a> {
+    /// Its rank.
+    pub rank: RankView<'a>,
     /// Its chunks and totals.
     pub thread: &'a Thread,
     /// What the first pass found.
     pub extent: &'a ThreadExtent,
     /// Where it is known, on the rank's counter; `None` where that has no length.
     pub stretch: Option<(u64, u64)>,
+}
+
+impl<'a> RankView<'a> {
+    /// Its threads, in the order of the file.
+    pub fn threads(self) -> impl Iterator<Item = ThreadView<'a>> {
+        let threads = self.trace.file.threads.iter().zip(&self.trace.threads);
+        threads.map(move |(thread, extent)| {
+            let stretch = self.time.thread_stretch(extent);
+            ThreadView { rank: self, thread, extent, stretch }
+        })
+    }
+
+    /// The thread of that number.
+    pub fn thread(self, number: u32) -> Option<ThreadView<'a>> {
+        self.threads().find(|view| view.thread.number == number)
+    }
+}
+
+impl<'a> ThreadView<'a> {
+    /// Its events with settled ends, from the first on, or from a position that [`Spans::position`] gave.
+    pub fn spans(&self, from: Option<Position>) -> Spans<'a> {
+        Spans::new(self, from)
+    }
+
+    /// Its kept events, each as one whole value, from the first on or from such a position.
+    pub fn events(&self, from: Option<Position>) -> impl Iterator<Item = Event> + use<'a> {
+        let (file, thread) = (&self.rank.trace.file, self.thread);
+        let (before, behind) = match from {
+            None => (file.events(thread), None),
+            Some(position) => {
+                let (events, before_totals) = file.events_from(thread, position);
+                (events, before_totals.then(|| file.events_behind_totals(thread)))
+            }
+        };
+        before.chain(behind.into_iter().flatten())
+    }
 }
 
 /// Sees the calls of all ranks.
@@ -305,17 +347,33 @@ impl<'a> Analysis<'a> {
         let of_rank = |position: usize| {
             let rank = self.rank(position);
             let mut observer = observer.begin_rank(rank);
-            let threads = rank.trace.file.threads.iter().zip(&rank.trace.threads);
-            for (thread, extent) in threads {
-                let stretch = rank.time.thread_stretch(extent);
-                observer.begin_thread(ThreadView { thread, extent, stretch });
-                let mut spans = Spans::new(&rank.trace.file, thread, extent, rank.time.end_ticks);
-                spans.hand_on(&mut Handing(&mut observer));
+            for thread in rank.threads() {
+                observer.begin_thread(thread);
+                thread.spans(None).hand_on(&mut Handing(&mut observer));
                 observer.end_thread();
             }
             observer
         };
         (0..self.run.ranks.len()).into_par_iter().map(of_rank).collect()
+    }
+
+    /// Reads the events of all ranks once, each as one whole value: more than a [`CallObserver`] is told, at
+    /// several times the price. `begin` makes what is kept of a rank, `None` where it is not to be read;
+    /// `event` adds an event of the thread at a position. Returns what was kept, in the order of the ranks.
+    pub fn events<T: Send>(
+        &self,
+        begin: impl Fn(RankView<'a>) -> Option<T> + Sync,
+        event: impl Fn(&mut T, usize, &Event) + Sync,
+    ) -> Vec<T> {
+        let of_rank = |position: usize| {
+            let rank = self.rank(position);
+            let mut kept = begin(rank)?;
+            for (at, thread) in rank.threads().enumerate() {
+                thread.events(None).for_each(|e| event(&mut kept, at, &e));
+            }
+            Some(kept)
+        };
+        (0..self.run.ranks.len()).into_par_iter().filter_map(of_rank).collect()
     }
 
     /// As [`Analysis::matches`], by one thread, for an observer to whom the order matters: messages come as

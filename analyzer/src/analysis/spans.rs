@@ -3,12 +3,10 @@
 use std::array::IntoIter;
 use std::iter::Flatten;
 
-use trace_format::layout::Slot;
-use trace_format::reader::{BriefEvent, EventKind, Events, Position, RankFile, TakeBrief, Thread};
+use trace_format::reader::{BriefEvent, EventKind, Events, Head, Position, TakeBrief};
 use trace_format::totals::SnapshotHeader;
 
-use crate::timeline::RankTime;
-use crate::trace::{RankTrace, ThreadExtent};
+use super::ThreadView;
 
 /// What a thread does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +80,8 @@ pub struct Span {
     pub payload: [u64; 2],
     /// Class of the error that an MPI call returned; 0 none.
     pub error: u32,
+    /// Address that the call returns to, and whether that was found behind a language binding.
+    pub site: Option<(u64, bool)>,
 }
 
 /// Iterates over a thread's spans in order of their begin.
@@ -104,40 +104,26 @@ pub struct Spans<'a> {
 }
 
 impl<'a> Spans<'a> {
-    /// Of a thread with that extent, of a rank that ends then.
-    pub fn new(
-        file: &'a RankFile,
-        thread: &'a Thread,
-        extent: &ThreadExtent,
-        rank_end_ticks: u64,
-    ) -> Self {
-        let last_open = extent.last_call.as_ref().filter(|call| call.open);
+    /// Of a thread, from its first event on or from a position that [`Spans::position`] gave.
+    pub(super) fn new(of: &ThreadView<'a>, from: Option<Position>) -> Self {
+        let (file, thread) = (&of.rank.trace.file, of.thread);
+        let (events, totals_follow) = match from {
+            None => (file.events_before_totals(thread), true),
+            Some(position) => file.events_from(thread, position),
+        };
+        let totals = thread.totals.as_ref().filter(|_| totals_follow);
+        let last_open = of.extent.last_call.as_ref().filter(|call| call.open);
         Self {
-            events: file.events_before_totals(thread),
+            events,
             ahead: None,
             looked_ahead: false,
-            totals: thread
-                .totals
-                .as_ref()
-                .map(|totals| (&totals.header, file.events_behind_totals(thread))),
+            totals: totals.map(|totals| (&totals.header, file.events_behind_totals(thread))),
             summed: [None; 6].into_iter().flatten(),
-            ends: Ends { last_open_ticks: last_open.map(|call| call.begin_ticks), rank_end_ticks },
+            ends: Ends {
+                last_open_ticks: last_open.map(|call| call.begin_ticks),
+                rank_end_ticks: of.rank.time.end_ticks,
+            },
         }
-    }
-
-    /// As [`Spans::new`], from a position on that [`Spans::position`] gave.
-    pub fn from(
-        file: &'a RankFile,
-        thread: &'a Thread,
-        extent: &ThreadExtent,
-        rank_end_ticks: u64,
-        position: Position,
-    ) -> Self {
-        let (events, before_totals) = file.events_from(thread, position);
-        let mut spans = Self::new(file, thread, extent, rank_end_ticks);
-        spans.events = events;
-        spans.totals = spans.totals.filter(|_| before_totals);
-        spans
     }
 
     /// Where the event of the next span lies; `None` among totals.
@@ -146,12 +132,6 @@ impl<'a> Spans<'a> {
             Some(event) => Some(self.events.position_of(event.offset)),
             None => self.summed.clone().next().is_none().then(|| self.events.position()),
         }
-    }
-
-    /// All threads of a rank.
-    pub fn of_threads(trace: &'a RankTrace, time: &RankTime) -> impl Iterator<Item = Self> {
-        let threads = trace.file.threads.iter().zip(&trace.threads);
-        threads.map(|(thread, extent)| Self::new(&trace.file, thread, extent, time.end_ticks))
     }
 }
 
@@ -174,6 +154,7 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
             received: 0,
             payload: [0; 2],
             error: 0,
+            site: None,
         };
         (at_ticks > begin_ticks).then_some(span)
     };
@@ -212,7 +193,7 @@ impl<F: FnMut(Span) -> bool> TakeSpans for F {
 
 /// A call that succeeded and ended before its thread's next began, by its own slot alone.
 #[derive(Debug)]
-pub struct PlainCall(Slot);
+pub struct PlainCall(Head);
 
 impl PlainCall {
     /// Function number.
@@ -224,31 +205,37 @@ impl PlainCall {
     /// Counter at the begin.
     #[inline]
     pub fn begin_ticks(&self) -> u64 {
-        self.0.begin
+        self.0.begin()
     }
 
     /// Its length.
     #[inline]
     pub fn ticks(&self) -> u64 {
-        u64::from(self.0.duration())
+        self.0.ticks()
     }
 
     /// Counter at the end.
     #[inline]
     pub fn end_ticks(&self) -> u64 {
-        self.0.begin + self.ticks()
+        self.begin_ticks() + self.ticks()
     }
 
     /// Bytes that an MPI call sent or moved.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        u64::from(self.0.bytes)
+        self.0.bytes()
     }
 
     /// The peer that an MPI call names.
     #[inline]
     pub fn peer(&self) -> i32 {
-        self.0.peer
+        self.0.peer()
+    }
+
+    /// As [`Span::site`].
+    #[inline]
+    pub fn site(&self) -> Option<(u64, bool)> {
+        self.0.site()
     }
 
     /// As a span.
@@ -262,8 +249,9 @@ impl PlainCall {
             returned: true,
             bytes: event.sent,
             received: event.received,
-            payload: event.payload(),
+            payload: event.head.payload(),
             error: event.error,
+            site: event.head.site(),
         }
     }
 }
@@ -286,12 +274,12 @@ struct Settling<'t, T> {
 
 impl<T: TakeSpans> TakeBrief for Settling<'_, T> {
     #[inline]
-    fn plain(&mut self, slot: &Slot, offset: usize) -> bool {
-        if self.before.is_some() && !self.event(&BriefEvent::plain(slot, offset)) {
+    fn plain(&mut self, call: &Head, offset: usize) -> bool {
+        if self.before.is_some() && !self.event(&BriefEvent::plain(call, offset)) {
             return false;
         }
         *self.before = None;
-        self.goes_on = self.take.plain(&PlainCall(*slot));
+        self.goes_on = self.take.plain(&PlainCall(*call));
         self.goes_on
     }
 
@@ -376,22 +364,22 @@ impl Ends {
     /// An event with its end settled; `next` is the thread's next one.
     #[inline]
     fn settle(&self, event: &BriefEvent, next: Option<&BriefEvent>) -> Span {
-        let begin_ticks = event.slot.begin;
-        let returned = event.returned();
+        let begin_ticks = event.head.begin();
+        let returned = event.head.returned();
         let end_ticks = if returned {
             match next {
                 // Compute calls may lie between polls.
-                Some(next) if next.is_call() && event.polls.is_none() => {
-                    event.end.min(next.slot.begin)
+                Some(next) if next.head.is_call() && event.polls.is_none() => {
+                    event.end.min(next.head.begin())
                 }
                 _ => event.end,
             }
-        } else if !event.slot.is_abandoned() && self.last_open_ticks == Some(begin_ticks) {
+        } else if !event.head.is_abandoned() && self.last_open_ticks == Some(begin_ticks) {
             self.rank_end_ticks.max(begin_ticks)
         } else {
             begin_ticks
         };
-        let kind = match event.kind() {
+        let kind = match event.head.kind() {
             EventKind::Tool => SpanKind::Tool,
             EventKind::RegionBegin(id) => SpanKind::RegionBegin(id),
             EventKind::RegionEnd(id) => SpanKind::RegionEnd(id),
@@ -411,8 +399,9 @@ impl Ends {
             returned,
             bytes: event.sent,
             received: event.received,
-            payload: event.payload(),
+            payload: event.head.payload(),
             error: event.error,
+            site: event.head.site(),
         }
     }
 }

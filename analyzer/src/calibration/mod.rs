@@ -10,7 +10,7 @@ mod stamps;
 use serde::{Deserialize, Serialize};
 
 pub use estimators::{ESTIMATORS, Estimator};
-pub use stamps::{Exchange, PairStamps, RankPlace, Stamps};
+pub use stamps::{Exchange, PairStamps, RankPlace, Stamps, StampsError};
 
 use trace_format::clock_estimate::{TwoWay, estimate};
 

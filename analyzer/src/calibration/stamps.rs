@@ -20,6 +20,26 @@ pub struct Stamps {
     pub pairs: Vec<PairStamps>,
 }
 
+/// Why what a launcher printed holds no stamps that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StampsError {
+    /// There is no line of the kernel.
+    #[error("the program printed no stamps; is it kernels of this version?")]
+    Missing,
+    /// The line is not JSON, or keys are missing.
+    #[error("its stamps cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A pair names a rank that is not there.
+    #[error("its stamps name ranks that do not exist")]
+    UnknownRank,
+    /// A rank's counter has a frequency that cannot be.
+    #[error("rank {rank} has an impossible counter frequency")]
+    Frequency {
+        /// The rank.
+        rank: usize,
+    },
+}
+
 /// Where a rank ran.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RankPlace {
@@ -59,21 +79,20 @@ impl Stamps {
     /// Finds the kernel's line in what a launcher printed, and checks it.
     ///
     /// # Errors
-    /// What is missing or wrong.
-    pub fn parse(printed: &str) -> Result<Self, String> {
+    /// See [`StampsError`].
+    pub fn parse(printed: &str) -> Result<Self, StampsError> {
         let line = printed
             .lines()
             .find(|line| line.trim_start().starts_with(r#"{"kernel":"clock""#))
-            .ok_or("the program printed no stamps; is it kernels of this version?")?;
-        let stamps: Self = serde_json::from_str(line.trim())
-            .map_err(|error| format!("its stamps cannot be read: {error}"))?;
+            .ok_or(StampsError::Missing)?;
+        let stamps: Self = serde_json::from_str(line.trim())?;
         let count = stamps.ranks.len();
         if stamps.pairs.iter().any(|pair| pair.child >= count || pair.parent >= count) {
-            return Err("its stamps name ranks that do not exist".into());
+            return Err(StampsError::UnknownRank);
         }
         let bad = |rank: &RankPlace| !(rank.ns_per_tick > 1e-3 && rank.ns_per_tick < 1e6);
         if let Some(rank) = stamps.ranks.iter().position(bad) {
-            return Err(format!("rank {rank} has an impossible counter frequency"));
+            return Err(StampsError::Frequency { rank });
         }
         Ok(stamps)
     }

@@ -17,7 +17,7 @@ use crate::calibration::{Calibration, Stamps};
 use crate::models::machine::difference::changes;
 use crate::models::machine::{FORMAT, FORMAT_VERSION, MACHINE_JSON, Machine};
 use crate::plain_text::printable;
-use crate::present::machine::{change_lines, pictures, screen};
+use crate::present::machine::{change_lines, difference_sentence, pictures, screen};
 use crate::trace::run_json::Instant;
 
 /// Measures the machine: what messages cost, the ceilings of processors and memory, the clocks.
@@ -170,7 +170,7 @@ fn refuse_other_machine(before: &Machine, now: &Machine, out: &Path) -> Result<(
     Err(CommandError::failed(format!(
         "{}: of another machine, not overwritten ({}); this measurement is in {}",
         out.display(),
-        differences.join("; "),
+        differences.iter().map(difference_sentence).collect::<Vec<_>>().join("; "),
         kept.display()
     )))
 }

@@ -14,7 +14,6 @@ use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
@@ -94,18 +93,18 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     let wanted = |rank: usize, event: &Event| {
         let trace = &run.ranks[rank];
         let of_function = |name: &String| trace.file.function_name(event.function) == Some(name);
-        arguments.rank.is_none_or(|number| trace.rank == number)
-            && arguments.function.as_ref().is_none_or(of_function)
+        arguments.function.as_ref().is_none_or(of_function)
             && arguments.selects_time(dump.clock(rank).seconds(event.begin))
     };
-    let mut streams = EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), wanted);
-    while let Some(step) = streams.next_step() {
-        if let Step::Event { rank, thread, event } = step {
-            let line = dump.event(rank, thread, event);
-            lines.print(&line, || line.text());
-            if lines.failed.is_some() {
-                break;
-            }
+    let positions = 0..run.ranks.len();
+    let asked =
+        |position: &usize| arguments.rank.is_none_or(|number| run.ranks[*position].rank == number);
+    let analysis = Analysis::of(&run, &timeline);
+    for (rank, thread, event) in analysis.in_order(positions.filter(asked), wanted) {
+        let line = dump.event(rank, thread, &event);
+        lines.print(&line, || line.text());
+        if lines.failed.is_some() {
+            break;
         }
     }
     for trace in &run.ranks {

@@ -17,6 +17,7 @@ use crate::export::Progress;
 use crate::export::content::{Choice, Content};
 use crate::formats::paraver::names as paraver;
 use crate::formats::{self, Format};
+use crate::present::{run_note, time_note};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
@@ -249,10 +250,10 @@ fn paraver_file(out: &Path, ending: &str) -> PathBuf {
 
 /// What is not in what goes out, or not as good as it looks.
 fn remarks(run: &Run, content: &Content) {
-    for diagnosis in run.diagnoses.iter().chain(&content.timeline.diagnoses) {
-        say(&diagnosis.to_string());
-    }
-    run.notes.iter().chain(&content.timeline.notes).for_each(|note| say(note));
+    run.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
+    content.timeline.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
+    run.notes.iter().for_each(|note| say(&run_note(note)));
+    content.timeline.notes.iter().for_each(|note| say(&time_note(note)));
     if !run.missing.is_empty() {
         say(&format!("{} ranks left no readable file and are not in it", run.missing_count()));
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use super::error::{CommandError, say};
 use super::unfinished_output::UnfinishedOutput;
 use crate::formats;
-use crate::import::ImportError;
+use crate::import::{ImportError, ImportNote};
 
 /// Makes a run of another tool's trace, on which every command works as far as its content allows.
 ///
@@ -44,10 +44,36 @@ pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];
     output.finish(&moves)?;
-    imported.notes.iter().for_each(|note| say(note));
+    imported.notes.iter().for_each(|note| say(&sentence(note)));
     for (what, count) in &imported.missing {
         say(&format!("not kept: {count} {what}"));
     }
     say(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
     Ok(())
+}
+
+fn sentence(note: &ImportNote) -> String {
+    match note {
+        ImportNote::OtherLocations { count } => format!(
+            "{count} locations are no threads of a processor (accelerators, metrics) and are not kept"
+        ),
+        ImportNote::LacksOfOtf2 => "wildcards of receives, sizes of posted buffers, datatypes, windows and \
+                                    files are not in OTF2's MPI records"
+            .into(),
+        ImportNote::LacksOfParaver => "Paraver says neither on which communicator a message went nor \
+                                       which request it was: MPI_COMM_WORLD, and the thread's next wait, \
+                                       are taken"
+            .into(),
+        ImportNote::OtherStates(states) => {
+            let names: Vec<String> = states
+                .iter()
+                .map(|(state, ns)| format!("state {state} {:.6} s", *ns as f64 * 1e-9))
+                .collect();
+            format!(
+                "outside MPI and not Running, all ranks together: {}; counted as lost, shown with the \
+                 recorder's time",
+                names.join(", ")
+            )
+        }
+    }
 }

@@ -9,16 +9,19 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print};
 use super::figure_files::write_figures;
+use super::machine_file;
+use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
 use crate::metrics::Selection;
 use crate::metrics::exchanges::{Exchanges, Place};
 use crate::models::Machine;
 use crate::models::logpq::cannon::BlockProduct;
 use crate::models::logpq::messages::RunPrediction;
-use crate::models::logpq::study::{self, CannonRun, Study};
+use crate::models::logpq::study::{self, CannonRun, ProductSource, Study, StudyNote};
 use crate::models::logpq::{Findings, Parameters};
 use crate::models::machine::{MACHINE_JSON, PairClass};
 use crate::present::logpq::{figures, json, screen};
+use crate::present::machine::doubt_sentence;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -111,10 +114,10 @@ enum Example {
     Cm5,
 }
 
-fn parse_positive(text: &str) -> Result<f64, String> {
+fn parse_positive(text: &str) -> Result<f64, &'static str> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
-        _ => Err("a number above 0 is needed".into()),
+        _ => Err("a number above 0 is needed"),
     }
 }
 
@@ -137,7 +140,13 @@ impl Sources {
             let text = fs::read_to_string(path);
             match text {
                 Ok(text) if study::is_output(&text) => {
-                    let runs = study::read(&text, path).map_err(CommandError::failed)?;
+                    let runs = study::parse(&text).map_err(|error| {
+                        CommandError::failed(format!(
+                            "{}: not what `kernels cannon --json` prints: {error}; one document or \
+                             several, one after another, are read",
+                            path.display()
+                        ))
+                    })?;
                     sources.products.extend(runs);
                 }
                 // A file that is no product's output must be a machine: its reader says why not.
@@ -149,7 +158,7 @@ impl Sources {
                             path.display()
                         )));
                     }
-                    sources.machine = Some((path.clone(), read_machine(path)?));
+                    sources.machine = Some((path.clone(), machine_file::read(path)?));
                 }
             }
         }
@@ -161,19 +170,15 @@ impl Sources {
                     other.display()
                 )));
             }
-            (Some(path), None) => sources.machine = Some((path.clone(), read_machine(path)?)),
+            (Some(path), None) => sources.machine = Some((path.clone(), machine_file::read(path)?)),
             (None, None) => {
                 let path = Path::new(MACHINE_JSON);
-                sources.machine = Some((path.to_owned(), read_machine(path)?));
+                sources.machine = Some((path.to_owned(), machine_file::read(path)?));
             }
             (None, Some(_)) => {}
         }
         Ok(sources)
     }
-}
-
-fn read_machine(path: &Path) -> Result<Machine, CommandError> {
-    Machine::read(path).map_err(|error| CommandError::failed(error.to_string()))
 }
 
 /// Prints the models' figures.
@@ -205,7 +210,7 @@ fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     };
     check_orders(&orders, grid)?;
     let parameters = Parameters::cm5();
-    let product = (BlockProduct::CM5, "as the paper measured".to_owned());
+    let product = (BlockProduct::CM5, ProductSource::Paper);
     let cannon = Study::new(&parameters, grid, Some(product), &orders, (&[], 1.0));
     Ok(Findings {
         source: "table 1 of the paper".into(),
@@ -311,7 +316,7 @@ fn cannon(
     let given = match (arguments.t_s, products.is_empty()) {
         (Some(multiply_s), _) => {
             let fixed_s = arguments.t_f.unwrap_or(0.0);
-            Some((BlockProduct { fixed_s, multiply_s }, "as given".to_owned()))
+            Some((BlockProduct { fixed_s, multiply_s }, ProductSource::Given))
         }
         (None, false) => None,
         (None, true) => {
@@ -322,15 +327,14 @@ fn cannon(
                 ));
             };
             let multiply_s = 2.0 / dgemm.per_rank.median;
-            let from = "2 operations at the rate of dgemm in machine.json".to_owned();
-            Some((BlockProduct { fixed_s: 0.0, multiply_s }, from))
+            Some((BlockProduct { fixed_s: 0.0, multiply_s }, ProductSource::Dgemm))
         }
     };
     let mut study =
         Study::new(parameters, grid, given, &arguments.n, (products, arguments.sharing));
     if let (Some(study), Some(run)) = (&mut study, products.first()) {
         let doubts = machine.doubts_for(&[], &run.mpi);
-        study.notes.extend(doubts);
+        study.notes.extend(doubts.into_iter().map(StudyNote::Doubt));
     }
     Ok(study)
 }
@@ -364,10 +368,13 @@ fn predict_run(
         let exchanges = match exchanges {
             Ok(exchanges) => exchanges,
             Err(error) if arguments.region.is_none() && selection != Selection::Whole => {
-                notes.push(format!("left out: {name}: {error}"));
+                notes.push(format!("left out: {name}: {}", selection_sentence(&error)));
                 continue;
             }
-            Err(error) => return Err(failed(format!("{}: {error}", directory.display()))),
+            Err(error) => {
+                let sentence = selection_sentence(&error);
+                return Err(failed(format!("{}: {sentence}", directory.display())));
+            }
         };
         if !exchanges.has_messages {
             return Err(failed(format!(
@@ -389,6 +396,6 @@ fn predict_run(
     }
     run.check_readable().map_err(CommandError::of_run)?;
     let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
-    notes.extend(machine.doubts_for(&hosts, mpi));
+    notes.extend(machine.doubts_for(&hosts, mpi).iter().map(doubt_sentence));
     Ok(notes)
 }

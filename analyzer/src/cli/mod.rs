@@ -22,7 +22,6 @@ pub mod logpq;
 pub mod model;
 pub mod observed;
 pub mod output_rights;
-pub mod pack;
 pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
@@ -41,6 +40,7 @@ pub mod view;
 mod child_signals;
 mod figure_files;
 mod library_path;
+mod machine_file;
 mod open_mpi_forwarding;
 mod output_file;
 mod program_search;
@@ -88,8 +88,6 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
     Tables(tables::TablesArguments),
-    Pack(pack::PackArguments),
-    Unpack(pack::UnpackArguments),
     #[command(hide = true)]
     Completions(shell_files::CompletionsArguments),
     #[command(hide = true)]
@@ -120,8 +118,6 @@ pub fn run_command() -> ExitCode {
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
             Command::Tables(arguments) => tables::tables(arguments),
-            Command::Pack(arguments) => pack::pack(arguments),
-            Command::Unpack(arguments) => pack::unpack(arguments),
             Command::Completions(arguments) => {
                 shell_files::completions(arguments, CommandLine::command())
             }

@@ -186,11 +186,20 @@ fn failed(error: impl std::fmt::Display) -> CommandError {
 
 /// What is wrong with the command line is wrong usage; what is wrong with the data is a failure.
 fn regression_error(error: RegressionError) -> CommandError {
+    let sentence = model::error_sentence(&error);
     match error {
         RegressionError::Basis(_)
         | RegressionError::UnknownName { .. }
-        | RegressionError::Asked(_) => CommandError::usage(error.to_string()),
-        _ => CommandError::failed(error.to_string()),
+        | RegressionError::RankCount { .. }
+        | RegressionError::UnknownVariable { .. }
+        | RegressionError::FewValues { .. }
+        | RegressionError::NothingToHoldBack => CommandError::usage(sentence),
+        RegressionError::Observations(_)
+        | RegressionError::NoValue { .. }
+        | RegressionError::TooFewPoints { .. }
+        | RegressionError::ConstantVariable { .. }
+        | RegressionError::NotDetermined { .. }
+        | RegressionError::Solver { .. } => CommandError::failed(sentence),
     }
 }
 

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::CommandError;
-use crate::metrics::{Metrics, Selection};
+use super::selection_arguments::selection_sentence;
+use crate::metrics::{Metrics, Selection, SelectionError};
 use crate::models::Observations;
 use crate::models::observations::{NotARow, RunFigures};
 use crate::timeline::GlobalTimeline;
-use crate::trace::Run;
 use crate::trace::study_json::{StudyJson, StudyRunState};
+use crate::trace::{Run, TraceError};
 
 /// A table and what is not in it.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             }),
         }
     }
-    let read: Vec<Result<RunFigures, String>> = runs.par_iter().map(figures).collect();
+    let read: Vec<Result<RunFigures, NoFigures>> = runs.par_iter().map(figures).collect();
     let mut figures = Vec::new();
     for (source, read) in runs.iter().zip(read) {
         match read {
@@ -83,8 +84,8 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                 figures.push(run);
             }
             // One run alone: its own error says it best.
-            Err(why) if runs.len() == 1 => return Err(CommandError::failed(why)),
-            Err(why) => notes.push(format!("left out: {why}")),
+            Err(why) if runs.len() == 1 => return Err(CommandError::failed(why.sentence(source))),
+            Err(why) => notes.push(format!("left out: {}", why.sentence(source))),
         }
     }
     let source = match sources {
@@ -132,23 +133,39 @@ fn runs_of_study(
     Ok(sources.collect())
 }
 
-fn figures(source: &Source) -> Result<RunFigures, String> {
-    let run = Run::open(&source.directory).map_err(|error| error.to_string())?;
+/// Why a run has no row.
+enum NoFigures {
+    Run(TraceError),
+    Selection(SelectionError),
+    NotARow(NotARow),
+}
+
+impl NoFigures {
+    /// The run, what is wrong, what to do.
+    fn sentence(&self, source: &Source) -> String {
+        let what = match self {
+            Self::Run(error) => return error.to_string(),
+            Self::Selection(error) => selection_sentence(error),
+            Self::NotARow(why @ NotARow::FigureName(_)) => {
+                format!("{why}; give it another with --param")
+            }
+            Self::NotARow(why @ NotARow::NoComputation(compute)) => {
+                format!("{why} (--compute {}): record with --compute outside", compute.name())
+            }
+            Self::NotARow(why) => why.to_string(),
+        };
+        format!("{}: {what}", source.directory.display())
+    }
+}
+
+fn figures(source: &Source) -> Result<RunFigures, NoFigures> {
+    let run = Run::open(&source.directory).map_err(NoFigures::Run)?;
     let timeline = GlobalTimeline::new(&run);
     let selection = source.region.clone().map_or(Selection::Whole, Selection::Region);
-    let named = |what: String| format!("{}: {what}", source.directory.display());
-    let metrics =
-        Metrics::new(&run, &timeline, &selection).map_err(|error| named(error.to_string()))?;
-    let advised = |why: NotARow| match why {
-        NotARow::FigureName(_) => format!("{why}; give it another with --param"),
-        NotARow::NoComputation(compute) => {
-            format!("{why} (--compute {}): record with --compute outside", compute.name())
-        }
-        _ => why.to_string(),
-    };
+    let metrics = Metrics::new(&run, &timeline, &selection).map_err(NoFigures::Selection)?;
     let mut figures =
-        RunFigures::new(source.name.clone(), &run, &metrics).map_err(|why| named(advised(why)))?;
-    run.check_readable().map_err(|error| error.to_string())?;
+        RunFigures::new(source.name.clone(), &run, &metrics).map_err(NoFigures::NotARow)?;
+    run.check_readable().map_err(NoFigures::Run)?;
     figures.rep = source.planned.map(|(_, rep)| rep);
     Ok(figures)
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::error::{CommandError, print};
 use super::output_file;
 use super::output_rights::OutputRights;
-use super::selection_arguments;
+use super::selection_arguments::{self, selection_sentence};
 use super::timeline::{rows, window, within};
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::metrics::activity::{Activity, bins_for};
@@ -132,7 +132,7 @@ fn draw_figures(
 ) -> Result<String, CommandError> {
     let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
     let metrics = Metrics::new(run, timeline, &selection)
-        .map_err(|error| CommandError::failed(error.to_string()))?;
+        .map_err(|error| CommandError::failed(selection_sentence(&error)))?;
     let report = Report { run, timeline, metrics: &metrics };
     let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
     let drawn = |figure: Option<Figure>, what: &str| {

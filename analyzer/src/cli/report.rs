@@ -14,7 +14,7 @@ use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
-use crate::metrics::{Answer, Metrics, Page, Question, Selection};
+use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
@@ -119,7 +119,10 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     };
     let whole = if arguments.from_start { Whole::Process } else { Whole::Mpi };
     let measured = GlobalTimeline::over(&run, &known_rates, whole);
-    let timeline = if arguments.causal { measured.corrected(&run) } else { measured };
+    let timeline = match arguments.causal {
+        true => Analysis::of(&run, &measured).causal_timeline(),
+        false => measured,
+    };
     if let Some(file) = &arguments.html {
         return page(&run, &timeline, &selection, (file, arguments));
     }
@@ -127,7 +130,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         true => Metrics::without_messages(&run, &timeline, &selection),
         false => Metrics::new(&run, &timeline, &selection),
     };
-    let metrics = metrics.map_err(|error| CommandError::failed(error.to_string()))?;
+    let metrics = metrics.map_err(empty_selection)?;
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
     let text = if arguments.json {
         json(&report).map_err(|error| CommandError::failed(error.to_string()))?
@@ -137,6 +140,10 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     };
     run.check_readable().map_err(CommandError::of_run)?;
     print(&text)
+}
+
+fn empty_selection(error: SelectionError) -> CommandError {
+    CommandError::failed(selection_arguments::selection_sentence(&error))
 }
 
 /// Writes the page and says how large it is.
@@ -159,7 +166,7 @@ fn page(
         page: Some(Page { bins: bins_for(rows), asked: &asked, budget: PAGE_BUDGET }),
     };
     let answer = Answer::new(&Analysis::of(run, timeline), &question);
-    let answer = answer.map_err(|error| CommandError::failed(error.to_string()))?;
+    let answer = answer.map_err(empty_selection)?;
     let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
         unreachable!("a page was asked for");
     };
@@ -206,13 +213,13 @@ fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
     let json = StudyJson::read(directory).map_err(|error| failed(error.to_string()))?;
     let region = arguments.region.as_deref();
     let Observed { table, notes } = observe(std::slice::from_ref(directory), region)?;
-    let scaling = Scaling::new(&table, &Options::default()).map_err(|error| error.to_string());
+    let scaling = Scaling::new(&table, &Options::default());
     let study = Study {
         directory,
         json: &json,
         region: region.or(json.region.as_deref()),
         table: &table,
-        scaling: scaling.as_ref().map_err(String::as_str),
+        scaling: scaling.as_ref(),
         notes: &notes,
     };
     let text = html::study::page(&study).map_err(|error| failed(error.to_string()))?;

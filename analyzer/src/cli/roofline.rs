@@ -10,6 +10,8 @@ use trace_format::functions::DECLARED_WORK;
 
 use super::error::{CommandError, print};
 use super::figure_files::write_figures;
+use super::machine_file;
+use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
 use crate::metrics::exchanges::Exchanges;
 use crate::metrics::{ComputeMode, Metrics, Selection, SelectionError};
@@ -21,6 +23,7 @@ use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::{SYSTEMS, System};
 use crate::models::roofline::{Findings, Point, Roofs, Verdict, WhatIf};
 use crate::present::counter_sentences;
+use crate::present::machine::doubt_sentence;
 use crate::present::roofline::{figures, json, screen};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -81,17 +84,18 @@ pub struct RooflineArguments {
 #[derive(Debug, Clone)]
 struct Example(Vec<System>);
 
-fn parse_system(text: &str) -> Result<Example, String> {
+/// No published system has the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("there are: {}, all", SYSTEMS.map(|one| one.key).join(", "))]
+struct UnknownSystem;
+
+fn parse_system(text: &str) -> Result<Example, UnknownSystem> {
     let found: Vec<System> =
         SYSTEMS.into_iter().filter(|one| text == "all" || one.key == text).collect();
-    if found.is_empty() {
-        let keys: Vec<&str> = SYSTEMS.iter().map(|one| one.key).collect();
-        return Err(format!("there are: {}, all", keys.join(", ")));
-    }
-    Ok(Example(found))
+    if found.is_empty() { Err(UnknownSystem) } else { Ok(Example(found)) }
 }
 
-fn parse_rate(text: &str) -> Result<f64, String> {
+fn parse_rate(text: &str) -> Result<f64, &'static str> {
     let (number, factor) = match text.chars().last() {
         Some('k') => (&text[..text.len() - 1], 1e3),
         Some('M') => (&text[..text.len() - 1], 1e6),
@@ -102,7 +106,7 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     };
     match number.parse::<f64>() {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value * factor),
-        _ => Err("a number above 0 with k, M, G, T or P behind it, such as 12.5G".into()),
+        _ => Err("a number above 0 with k, M, G, T or P behind it, such as 12.5G"),
     }
 }
 
@@ -134,7 +138,13 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
                     source.display()
                 )));
             }
-            findings.sweeps.push(Sweep::read(&text, source).map_err(CommandError::failed)?);
+            let sweep = Sweep::parse(&text).map_err(|error| {
+                CommandError::failed(format!(
+                    "{}: not what `kernels roofline --json` prints: {error}",
+                    source.display()
+                ))
+            })?;
+            findings.sweeps.push(sweep);
         }
     }
     if !findings.what_if.is_empty() && findings.runs.is_empty() && findings.systems.is_empty() {
@@ -172,7 +182,7 @@ fn machine(
 }
 
 fn read(path: &Path, findings: &mut Findings) -> Result<Machine, CommandError> {
-    let machine = Machine::read(path).map_err(|error| CommandError::failed(error.to_string()))?;
+    let machine = machine_file::read(path)?;
     findings.source = Some(path.display().to_string());
     findings.notes.extend(machine.noise());
     if machine.quick {
@@ -253,12 +263,15 @@ fn place(
             Ok(exchanges) => exchanges,
             // A region that nobody entered is no reason to say nothing of the run.
             Err(error) if index > 0 => {
-                findings.notes.push(format!("left out: {name}: {error}"));
+                findings.notes.push(format!("left out: {name}: {}", selection_sentence(&error)));
                 continue;
             }
             Err(error) => {
                 let name = run.directory.display();
-                return Err(CommandError::failed(format!("{name}: {error}")));
+                return Err(CommandError::failed(format!(
+                    "{name}: {}",
+                    selection_sentence(&error)
+                )));
             }
         };
         if index == 0 {
@@ -340,7 +353,7 @@ fn notes(run: &Run, exchanges: &Exchanges, machine: Option<&Machine>) -> Vec<Str
     }
     if let Some(machine) = machine {
         let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
-        notes.extend(machine.doubts_for(&exchanges.hosts, mpi));
+        notes.extend(machine.doubts_for(&exchanges.hosts, mpi).iter().map(doubt_sentence));
     }
     notes
 }

@@ -20,7 +20,7 @@ use super::program_search::{self, Parts, base_name, find_executable, take_apart}
 use super::recordability::{likely_reasons, obstacle};
 use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
 use super::recording_options::RecordingArguments;
-use super::run_directory::{self, RecordedJob, RunDirectory};
+use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::{
     Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, environment_that_matters,
@@ -66,9 +66,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
     let mut run_json = describe(words, parts, &library, &recording.options);
     let recorded = prepared.and_then(|directory| match run_json.write(&directory.path) {
         Ok(()) => Ok(directory),
-        Err(error) => {
+        Err(source) => {
             directory.discard();
-            Err(format!("cannot write into {}: {error}", directory.shown.display()))
+            Err(RunDirectoryError::Write { path: directory.shown, source })
         }
     });
 

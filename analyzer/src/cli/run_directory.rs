@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trace_format::layout::{FixedHeader, MAGIC};
+use trace_format::fixed_header::{FixedHeader, MAGIC};
 use trace_format::plain::read_plain;
 use trace_format::private_directory;
 use trace_format::run_id::{COMMAND_BYTES, of_command};
@@ -31,6 +31,27 @@ pub struct RunDirectory {
     created: bool,
 }
 
+/// Why there is no directory to record into.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirectoryError {
+    /// It cannot be made or taken.
+    #[error("cannot make the run directory {}: {source}", path.display())]
+    Make {
+        /// As the user writes it.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nothing can be written into it.
+    #[error("cannot write into {}: {source}", path.display())]
+    Write {
+        /// As the user writes it.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
 /// Ranks recorded in one directory.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RecordedJob {
@@ -44,22 +65,22 @@ pub struct RecordedJob {
 
 /// Makes the directory, mode 0700, and takes it with an empty `run.json`.
 ///
-/// The inner result is an error when the directory cannot be made, with the reason: no ground to
-/// keep the program from running.
+/// The inner result is an error when the directory cannot be made: no ground to keep the program
+/// from running.
 ///
 /// # Errors
 /// Wrong usage: `out` is a file, or a directory that is not empty.
 pub fn prepare(
     out: Option<&Path>,
     program: &OsStr,
-) -> Result<Result<RunDirectory, String>, CommandError> {
+) -> Result<Result<RunDirectory, RunDirectoryError>, CommandError> {
     match out {
         Some(out) => prepare_named(out),
         None => Ok(prepare_default(&default_name(program, &local_time()))),
     }
 }
 
-fn prepare_named(out: &Path) -> Result<Result<RunDirectory, String>, CommandError> {
+fn prepare_named(out: &Path) -> Result<Result<RunDirectory, RunDirectoryError>, CommandError> {
     let shown: PathBuf = out.components().collect();
     if shown.as_os_str().is_empty() {
         return Err(CommandError::usage("--out: the path is empty; name a directory"));
@@ -73,17 +94,17 @@ fn prepare_named(out: &Path) -> Result<Result<RunDirectory, String>, CommandErro
     let created = match private_directory::make_new(&shown) {
         Ok(()) => true,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => return Ok(Err(cannot_make(&shown, &error))),
+        Err(error) => return Ok(Err(cannot_make(&shown, error))),
     };
     match fs::metadata(&shown) {
         Ok(metadata) if !metadata.is_dir() => return Err(refused("it exists and is no directory")),
         Ok(_) => {}
-        Err(error) => return Ok(Err(cannot_make(&shown, &error))),
+        Err(error) => return Ok(Err(cannot_make(&shown, error))),
     }
     match is_empty(&shown) {
         Ok(true) => {}
         Ok(false) => return Err(refused("the directory exists and is not empty")),
-        Err(error) => return Ok(Err(cannot_make(&shown, &error))),
+        Err(error) => return Ok(Err(cannot_make(&shown, error))),
     }
     match take(&shown) {
         Ok(()) => Ok(RunDirectory::new(shown, created)),
@@ -93,7 +114,7 @@ fn prepare_named(out: &Path) -> Result<Result<RunDirectory, String>, CommandErro
                 shown.display()
             )))
         }
-        Err(error) => Ok(Err(cannot_make(&shown, &error))),
+        Err(error) => Ok(Err(cannot_make(&shown, error))),
     }
 }
 
@@ -105,33 +126,33 @@ fn take(path: &Path) -> io::Result<()> {
 
 /// Makes `NAME-DATE.gammachi`, or with `-b`, `-c` … behind the date when two runs start in one
 /// second.
-fn prepare_default(stem: &str) -> Result<RunDirectory, String> {
+fn prepare_default(stem: &str) -> Result<RunDirectory, RunDirectoryError> {
     let mut shown = PathBuf::new();
     for suffix in std::iter::once(String::new()).chain(('b'..='z').map(|c| format!("-{c}"))) {
         shown = PathBuf::from(format!("{stem}{suffix}.gammachi"));
         match private_directory::make_new(&shown) {
             Ok(()) => {
-                take(&shown).map_err(|error| cannot_make(&shown, &error))?;
+                take(&shown).map_err(|error| cannot_make(&shown, error))?;
                 return RunDirectory::new(shown, true);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(cannot_make(&shown, &error)),
+            Err(error) => return Err(cannot_make(&shown, error)),
         }
     }
-    Err(cannot_make(&shown, &io::ErrorKind::AlreadyExists.into()))
+    Err(cannot_make(&shown, io::ErrorKind::AlreadyExists.into()))
 }
 
 fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(fs::read_dir(path)?.next().is_none())
 }
 
-fn cannot_make(path: &Path, error: &io::Error) -> String {
-    format!("cannot make the run directory {}: {error}", path.display())
+fn cannot_make(path: &Path, source: io::Error) -> RunDirectoryError {
+    RunDirectoryError::Make { path: path.to_owned(), source }
 }
 
 impl RunDirectory {
-    fn new(shown: PathBuf, created: bool) -> Result<Self, String> {
-        let path = std::path::absolute(&shown).map_err(|error| cannot_make(&shown, &error))?;
+    fn new(shown: PathBuf, created: bool) -> Result<Self, RunDirectoryError> {
+        let path = std::path::absolute(&shown).map_err(|error| cannot_make(&shown, error))?;
         Ok(Self { shown, path, created })
     }
 
@@ -315,7 +336,7 @@ mod tests {
             let header: FixedHeader = read_plain(&[0; 64]).unwrap();
             let header = FixedHeader { magic: MAGIC, run_id, ..header };
             for file in files {
-                fs::write(folder.join(file), trace_format::layout::bytes_of(&header)).unwrap();
+                fs::write(folder.join(file), trace_format::plain::bytes_of(&header)).unwrap();
             }
         };
         record("run", "ours", &["rank-000000.gmc", "rank-000001.gmc", "notes.txt"]);

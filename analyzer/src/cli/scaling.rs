@@ -11,7 +11,7 @@ use super::figure_files::write_figures;
 use super::observed::{Observed, observe};
 use crate::models::expression::Expression;
 use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights};
-use crate::present::scaling::{figures, json, screen};
+use crate::present::scaling::{error_sentence, figures, json, screen};
 
 /// Says how far a program scales, from small runs and without a sequential one.
 ///
@@ -60,7 +60,7 @@ pub struct ScalingArguments {
 
     /// The work as an expression of p, the parameters and flops, for weak scaling: --work "N^3";
     /// --work 1 says that it stays the same
-    #[arg(long, value_name = "EXPR", value_parser = parse_work)]
+    #[arg(long, value_name = "EXPR", value_parser = Expression::parse)]
     work: Option<Expression>,
 
     /// Rank counts whose time is wanted
@@ -106,25 +106,32 @@ enum Residuals {
     Relative,
 }
 
-fn parse_points(text: &str) -> Result<PointChoice, String> {
+/// A value of an option that cannot be; clap names the option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum ValueError {
+    #[error("at least two points are needed")]
+    OnePoint,
+    #[error("give a number of points (3) or rank counts (40,50,60)")]
+    Points,
+    #[error("an efficiency lies between 0 and 1, such as 0.5")]
+    Efficiency,
+}
+
+fn parse_points(text: &str) -> Result<PointChoice, ValueError> {
     let numbers: Result<Vec<u32>, _> = text.split(',').map(|word| word.trim().parse()).collect();
     match numbers.as_deref() {
         Ok([number]) if *number >= 2 => Ok(PointChoice::First(*number as usize)),
-        Ok([_]) => Err("at least two points are needed".into()),
+        Ok([_]) => Err(ValueError::OnePoint),
         Ok(list) => Ok(PointChoice::Listed(list.to_vec())),
-        Err(_) => Err("give a number of points (3) or rank counts (40,50,60)".into()),
+        Err(_) => Err(ValueError::Points),
     }
 }
 
-fn parse_efficiency(text: &str) -> Result<f64, String> {
+fn parse_efficiency(text: &str) -> Result<f64, ValueError> {
     match text.parse::<f64>() {
         Ok(eps) if eps > 0.0 && eps < 1.0 => Ok(eps),
-        _ => Err("an efficiency lies between 0 and 1, such as 0.5".into()),
+        _ => Err(ValueError::Efficiency),
     }
-}
-
-fn parse_work(text: &str) -> Result<Expression, String> {
-    Expression::parse(text).map_err(|error| error.to_string())
 }
 
 /// Prints the model.
@@ -154,8 +161,8 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
             FormName::ThreeTerms => Form::ThreeTerms,
         },
     };
-    let scaling =
-        Scaling::new(&table, &options).map_err(|e| CommandError::failed(e.to_string()))?;
+    let scaling = Scaling::new(&table, &options)
+        .map_err(|error| CommandError::failed(error_sentence(&error)))?;
     if let Some(directory) = &arguments.svg {
         write_figures(directory, &figures(&scaling))?;
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::error::CommandError;
-use crate::metrics::Selection;
+use crate::metrics::{Selection, SelectionError};
 
 /// A window as `--window` has it.
 ///
@@ -16,6 +16,19 @@ pub fn window(text: &str) -> Result<Selection, CommandError> {
              rank: --window 1.5,20 or --window MPI_Barrier#3,MPI_Barrier#4"
         ))
     })
+}
+
+/// Why a selection selects nothing, with the option and what to do.
+pub fn selection_sentence(error: &SelectionError) -> String {
+    match error {
+        SelectionError::UnknownFunction(_) => format!("--window: {error}"),
+        SelectionError::EmptyWindow { from, to, why } => format!("--window {from},{to}: {why}"),
+        SelectionError::OnlyTotals { .. } => format!(
+            "{error}: leave out --window and --region, select other seconds, or record with more \
+             --max-bytes"
+        ),
+        SelectionError::UnknownRegion { .. } | SelectionError::EmptyRegion(_) => error.to_string(),
+    }
 }
 
 /// `1.5,2` in global seconds.

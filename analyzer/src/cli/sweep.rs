@@ -104,7 +104,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         repeat: arguments.repeat,
         seed: arguments.seed,
     };
-    plan.check().map_err(CommandError::usage)?;
+    plan.check().map_err(|error| CommandError::usage(error.to_string()))?;
     let mut study = join(arguments, &plan)?;
     if arguments.dry_run {
         return print(&plan.describe(&study));

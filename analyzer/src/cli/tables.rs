@@ -72,8 +72,12 @@ pub fn tables(arguments: &TablesArguments) -> Result<(), CommandError> {
 }
 
 fn lattice_splits(document: &Path, figures: Option<&Path>) -> Result<(), CommandError> {
-    let splits =
-        Lattice::read(document).map_err(|error| CommandError::failed(error.to_string()))?;
+    let failed = |what: String| CommandError::failed(format!("{}: {what}", document.display()));
+    let text = std::fs::read_to_string(document)
+        .map_err(|error| failed(format!("cannot be read: {error}")))?;
+    let splits = Lattice::parse(&text).map_err(|error| {
+        failed(format!("not what `mpirun -n 16 kernels lattice --json` prints: {error}"))
+    })?;
     if let Some(folder) = figures {
         std::fs::create_dir_all(folder).map_err(|error| {
             CommandError::failed(format!("{}: cannot be made: {error}", folder.display()))

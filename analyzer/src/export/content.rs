@@ -5,7 +5,6 @@
 //! itself lies before 0.
 
 mod head;
-mod merged;
 
 use std::ops::Range;
 
@@ -14,14 +13,14 @@ use trace_format::functions::FIRST_FUNCTION;
 use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RequestState};
 
-use crate::timeline::GlobalTimeline;
+use crate::analysis::Analysis;
 use crate::timeline::calls::{Named, Reading, Received, Record, Tag};
 use crate::timeline::communicators::{CommunicatorTable, Peer, Standing};
 use crate::timeline::mpi_constants::MpiConstants;
+use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::{RankTrace, Run};
 pub use head::{Function, Head, HeadCommunicator, HeadRank};
 use head::{Numbers, functions, head_communicators};
-use merged::Merged;
 
 /// Selects the part of a run to export.
 #[derive(Debug, Clone, Default)]
@@ -105,11 +104,6 @@ pub struct Content<'a> {
     exported: Vec<Option<usize>>,
 }
 
-/// A time in whole nanoseconds.
-pub fn ns(seconds: f64) -> i64 {
-    (seconds * 1e9).round() as i64
-}
-
 impl<'a> Content<'a> {
     /// Of a run.
     pub fn new(
@@ -127,7 +121,7 @@ impl<'a> Content<'a> {
         for (position, trace) in run.ranks.iter().enumerate().filter(|(_, t)| wanted(t.rank)) {
             exported[position] = Some(ranks.len());
             let time = &timeline.ranks[position];
-            let at = |ticks: u64| ns(time.clock.seconds(ticks));
+            let at = |ticks: u64| time.clock.whole_ns(ticks);
             let last = trace.threads.iter().filter_map(|t| t.last_ticks).max().map(at);
             let end_ns = at(time.end_ticks);
             let ids = trace.facts.regions.iter();
@@ -150,7 +144,7 @@ impl<'a> Content<'a> {
         let first = ranks.iter().flat_map(|rank| {
             let (trace, clock) = (&run.ranks[rank.position], &timeline.ranks[rank.position].clock);
             let ticks = trace.threads.iter().filter_map(|thread| thread.first_ticks);
-            ticks.map(|ticks| ns(clock.seconds(ticks))).chain([rank.begin_ns])
+            ticks.map(|ticks| clock.whole_ns(ticks)).chain([rank.begin_ns])
         });
         let first_ns = first.min().unwrap_or(0);
         let last_ns = ranks.iter().map(|rank| rank.last_ns).max().unwrap_or(0);
@@ -189,13 +183,13 @@ impl<'a> Content<'a> {
 
     /// Nanoseconds of a counter reading of an exported rank.
     pub fn time_ns(&self, rank: usize, ticks: u64) -> i64 {
-        ns(self.timeline.ranks[self.head.ranks[rank].position].clock.seconds(ticks))
+        self.timeline.ranks[self.head.ranks[rank].position].clock.whole_ns(ticks)
     }
 
     /// Whether something that begins then is wanted.
     pub fn wants_time(&self, begin_ns: i64) -> bool {
         let window = self.choice.window_s.as_ref();
-        window.is_none_or(|w| ns(w.start) <= begin_ns && begin_ns < ns(w.end))
+        window.is_none_or(|w| whole_ns(w.start) <= begin_ns && begin_ns < whole_ns(w.end))
     }
 
     /// A call's kin in the rank's file.
@@ -225,8 +219,11 @@ impl<'a> Content<'a> {
     }
 
     fn calls_of_positions(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
-        let exported = positions.filter_map(|position| self.exported[position]);
-        let calls = Merged::new(self, exported.collect());
+        let exported = positions.filter(|position| self.exported[*position].is_some());
+        let events = Analysis::of(self.run, self.timeline).in_order(exported, |_, _| true);
+        let calls = events.filter_map(|(position, thread, event)| {
+            self.call(self.exported[position]?, thread, event)
+        });
         calls.filter(|call| self.wants_time(call.begin_ns))
     }
 
@@ -301,9 +298,9 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Slots of all files of ranks that go out: how far a pass over all calls has to go.
-    pub fn slots(&self) -> u64 {
+    /// Most events of all files of ranks that go out: how far a pass over all calls has to go.
+    pub fn most_events(&self) -> u64 {
         let ranks = self.head.ranks.iter();
-        ranks.map(|rank| self.run.ranks[rank.position].file.file_bytes() / 32).sum()
+        ranks.map(|rank| self.run.ranks[rank.position].file.most_events()).sum()
     }
 }

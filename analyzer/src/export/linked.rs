@@ -39,7 +39,7 @@ pub fn walk(
     let entered = traffic.entered(scratch).map_err(&aside)?;
     let (mut sent, mut received) = (Links::new(traffic.sent()), Links::new(received.iter()));
     let mut entered = Links::new(entered.iter());
-    progress.stage("calls", Some(content.slots()));
+    progress.stage("calls", Some(content.most_events()));
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let mut calls = 0;
     for step in Steps::new(content, content.calls(), &passed) {

@@ -35,9 +35,9 @@ pub fn write(
     run(content, tables)?;
     ranks(content, tables)?;
     communicators(content, tables)?;
-    progress.stage("calls", Some(content.slots()));
+    progress.stage("calls", Some(content.most_events()));
     let calls = calls(content, tables, progress)?;
-    progress.stage("regions and recorder", Some(content.slots()));
+    progress.stage("regions and recorder", Some(content.most_events()));
     recorder(content, tables)?;
     regions(content, tables, progress)?;
     progress.stage("messages", Some(traffic.messages.count() + traffic.members.count()));

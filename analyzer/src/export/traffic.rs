@@ -12,10 +12,11 @@ use crate::timeline::matching::{
     self, CollectiveInstance, MatchSink, Message, MessageEnd, Reason, Side, Unmatched,
 };
 
-use super::content::{Content, ns};
+use super::content::Content;
 use super::steps::Link;
 use super::{ExportError, Progress};
 use crate::spill::{Record, Sorted, Spill};
+use crate::timeline::whole_ns;
 
 /// A time that is not known: the call never returned.
 pub const NEVER: i64 = i64::MIN;
@@ -195,7 +196,7 @@ impl Sink<'_, '_> {
 }
 
 fn end_ns(seconds: Option<f64>) -> i64 {
-    seconds.map_or(NEVER, ns)
+    seconds.map_or(NEVER, whole_ns)
 }
 
 impl MatchSink for Sink<'_, '_> {
@@ -204,7 +205,7 @@ impl MatchSink for Sink<'_, '_> {
         let number = self.matched;
         self.matched += 1;
         let MessageEnd { rank: source, begin_s, .. } = message.send;
-        let begin_ns = ns(begin_s);
+        let begin_ns = whole_ns(begin_s);
         let place = |rank| self.content.exported_rank(rank);
         let (Some(source), Some(destination)) = (place(source), place(message.receive.rank)) else {
             return;
@@ -216,7 +217,7 @@ impl MatchSink for Sink<'_, '_> {
         let kept = self.messages.push(MessageRecord {
             send_begin_ns: begin_ns,
             send_end_ns: end_ns(send.end_s),
-            receive_begin_ns: ns(receive.begin_s),
+            receive_begin_ns: whole_ns(receive.begin_s),
             receive_end_ns: end_ns(receive.end_s),
             send_begin_ticks: send.begin_ticks,
             receive_begin_ticks: receive.begin_ticks,
@@ -240,7 +241,7 @@ impl MatchSink for Sink<'_, '_> {
         self.progress.advance(1);
         let operation = self.operations;
         self.operations += 1;
-        let first_ns = instance.members.iter().map(|m| ns(m.begin_s)).min().unwrap_or(0);
+        let first_ns = instance.members.iter().map(|m| whole_ns(m.begin_s)).min().unwrap_or(0);
         if self.failed.is_some() || !self.content.wants_time(first_ns) {
             return;
         }
@@ -256,7 +257,7 @@ impl MatchSink for Sink<'_, '_> {
                 operation,
                 number: instance.number,
                 begin_ticks: member.begin_ticks,
-                begin_ns: ns(member.begin_s),
+                begin_ns: whole_ns(member.begin_s),
                 end_ns: end_ns(member.end_s),
                 complete_ns: end_ns(member.complete_s),
                 sent_bytes: member.sent_bytes,
@@ -273,7 +274,7 @@ impl MatchSink for Sink<'_, '_> {
     }
 
     fn unmatched(&mut self, unmatched: &Unmatched) {
-        let begin_ns = ns(unmatched.begin_s);
+        let begin_ns = whole_ns(unmatched.begin_s);
         let Some(rank) = self.content.exported_rank(unmatched.rank) else { return };
         if self.failed.is_some() || !self.content.wants_time(begin_ns) {
             return;

@@ -51,6 +51,22 @@ impl ImportError {
     }
 }
 
+/// What a reader of an imported run should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImportNote {
+    /// Locations of OTF2 that are no threads of a processor are not kept.
+    OtherLocations {
+        /// How many.
+        count: u64,
+    },
+    /// OTF2's MPI records lack wildcards, sizes of posted buffers, datatypes, windows and files.
+    LacksOfOtf2,
+    /// Paraver names neither communicators nor requests of messages.
+    LacksOfParaver,
+    /// Time outside MPI in other states of Paraver than Running: state and nanoseconds, all ranks together.
+    OtherStates(Vec<(u32, u64)>),
+}
+
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
@@ -61,7 +77,7 @@ pub struct Imported {
     /// What is missing, by what it is, and how often.
     pub missing: BTreeMap<&'static str, u64>,
     /// What a reader of the run should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<ImportNote>,
 }
 
 impl Imported {

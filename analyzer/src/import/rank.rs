@@ -1,17 +1,19 @@
-//! One rank of a run in the making: calls as another tool tells them come in, in order of their begin
-//! on each thread; slots of a rank file go out.
+//! One rank of a run in the making: the rank's file, from calls as another tool tells them, in order of their
+//! begin on each thread.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use trace_format::functions;
+use trace_format::counter_kind::CounterKind;
+use trace_format::fixed_header::{FORMAT_VERSION, FixedHeader, MAGIC};
+use trace_format::functions::{self, FIRST_FUNCTION};
 use trace_format::header::{
-    ClockAnchor, ClockExchange, Communicator, Definition, FileHeader, Phase, ProcessLife,
+    COMMUNICATOR_SELF, COMMUNICATOR_WORLD, ClockAnchor, ClockExchange, Communicator, Definition,
+    FileHeader, Phase, ProcessLife,
 };
-use trace_format::layout::*;
-use trace_format::reader::{Half, RequestState};
-use trace_format::writer::{Position, RankFileWriter};
+use trace_format::markers::ToolReason;
+use trace_format::writer::{Amendment, NewCall, Position, RankFileWriter};
 
 use crate::plain_text::printable;
 
@@ -23,107 +25,6 @@ pub const ANY_SOURCE: i32 = -1;
 pub const ANY_TAG: i32 = -2;
 /// MPI_PROC_NULL of the same.
 pub const PROC_NULL: i32 = -3;
-
-/// What another tool says of a call.
-#[derive(Debug, Clone, Default)]
-pub struct ImportedCall {
-    /// Function's number.
-    pub function: u16,
-    /// Begin, ticks.
-    pub begin: u64,
-    /// End, ticks; `None` when the trace ends inside it.
-    pub end: Option<u64>,
-    /// Local id of its communicator; of a call that completes one request [`COMPLETED`] and kin.
-    pub communicator: u16,
-    /// Peer or root.
-    pub peer: i32,
-    /// Tag.
-    pub tag: i32,
-    /// Bytes sent or moved.
-    pub bytes: u64,
-    /// Bytes received by a collective operation.
-    pub received: Option<u64>,
-    /// Request.
-    pub request: u32,
-    /// Receiving half.
-    pub receive: Option<Half>,
-    /// Requests of a call on several.
-    pub requests: Vec<RequestState>,
-    /// A run of polls: their number and ticks inside them.
-    pub polls: Option<(u64, u64)>,
-    /// Operations and bytes of a compute call.
-    pub compute: Option<(f64, u64)>,
-}
-
-/// Place of the slot with a call's receiving half behind its own, where it has one.
-pub const RECEIVE_SLOT: usize = 1;
-
-impl ImportedCall {
-    /// Slots of the call: its own, the receiving half, all others.
-    pub fn slots(&self) -> Vec<Slot> {
-        let duration = self.end.map_or(0, |end| end.saturating_sub(self.begin));
-        let long = duration >= u64::from(DURATION_ESCAPE);
-        let flags = if self.end.is_none() { FUNCTION_OPEN } else { 0 };
-        let short = if long || self.polls.is_some() { DURATION_ESCAPE } else { duration as u32 };
-        let small = |bytes: u64| bytes < u64::from(BYTES_ESCAPE);
-        let received = self.received.unwrap_or(0);
-        let fits = small(self.bytes) && received <= i32::MAX as u64;
-        let mut slot = Slot {
-            begin: self.begin,
-            word: slot_word(short, self.function | flags, self.communicator),
-            peer: self.peer,
-            tag: if self.received.is_some() { received as i32 } else { self.tag },
-            bytes: if fits { self.bytes as u32 } else { BYTES_ESCAPE },
-            request: self.request,
-        };
-        if let Some((flops, bytes)) = self.compute {
-            let bits = flops.to_bits();
-            (slot.peer, slot.tag) = (bits as u32 as i32, (bits >> 32) as u32 as i32);
-            (slot.bytes, slot.request) = (bytes as u32, (bytes >> 32) as u32);
-        }
-        let more = |kind: u32, communicator: u16| Slot {
-            word: slot_word(kind, CONTINUATION, communicator),
-            ..Slot::default()
-        };
-        let mut slots = vec![slot];
-        if let Some(half) = self.receive {
-            let (peer, tag, begin) = (half.peer, half.tag, half.bytes);
-            slots.push(Slot { peer, tag, begin, ..more(CONTINUES_RECEIVE, 0) });
-        }
-        if let Some((count, inside)) = self.polls {
-            slots.push(Slot {
-                begin: inside,
-                peer: count as u32 as i32,
-                tag: (count >> 32) as u32 as i32,
-                bytes: duration as u32,
-                request: (duration >> 32) as u32,
-                ..more(CONTINUES_POLLS, 0)
-            });
-        } else if long {
-            slots.push(Slot { begin: duration, ..more(CONTINUES_DURATION, 0) });
-        }
-        if !fits && self.compute.is_none() {
-            slots.push(Slot {
-                begin: self.bytes,
-                peer: received as u32 as i32,
-                tag: (received >> 32) as u32 as i32,
-                ..more(CONTINUES_BYTES, 0)
-            });
-        }
-        for state in &self.requests {
-            let done = if state.completed { COMPLETED } else { 0 };
-            let flags = done | if state.cancelled { CANCELLED } else { 0 };
-            slots.push(Slot {
-                begin: state.bytes,
-                peer: state.peer,
-                tag: state.tag,
-                request: state.request,
-                ..more(CONTINUES_REQUEST, flags)
-            });
-        }
-        slots
-    }
-}
 
 /// A communicator of the whole run.
 #[derive(Debug, Clone, Default)]
@@ -175,7 +76,7 @@ impl World {
     /// Numbers of functions by their names.
     pub fn numbers(&self) -> HashMap<String, u16> {
         let names = self.functions.iter().cloned();
-        names.zip(FIRST_FUNCTION..FUNCTION_MASK).collect()
+        names.zip(FIRST_FUNCTION..functions::MOST_FUNCTIONS).collect()
     }
 
     /// Which communicators a rank is a member of: their local ids, by their place.
@@ -293,7 +194,7 @@ impl RankWriter {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn call(&mut self, thread: u32, call: &ImportedCall) -> io::Result<Position> {
+    pub fn call(&mut self, thread: u32, call: &NewCall) -> io::Result<Position> {
         self.seen(call.begin);
         self.seen(call.end.unwrap_or(call.begin));
         if self.init_functions.contains(&Some(call.function)) {
@@ -303,7 +204,7 @@ impl RankWriter {
             self.finalize = Some(call.begin);
         }
         self.calls += call.polls.map_or(1, |(count, _)| count);
-        self.file.event(thread, &call.slots())
+        self.file.call(thread, call)
     }
 
     /// Adds the begin or end of a region.
@@ -317,10 +218,7 @@ impl RankWriter {
             Some(id) => *id,
             None => *self.regions.entry(name.to_owned()).or_insert(next),
         };
-        let function = if begins { REGION_BEGIN } else { REGION_END };
-        let word = slot_word(0, function, 0);
-        let slot = Slot { begin: at, word, peer: id as i32, ..Slot::default() };
-        self.file.event(thread, &[slot]).map(|_| ())
+        self.file.region(thread, id, begins, at)
     }
 
     /// Adds time of the recorder.
@@ -328,23 +226,20 @@ impl RankWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn tool(&mut self, thread: u32, reason: ToolReason, at: (u64, u64)) -> io::Result<()> {
-        let (begin, end) = (at.0, Some(at.1));
         self.seen(at.1);
         if reason == ToolReason::Start {
             // What follows is the program's.
-            self.init = end;
+            self.init = Some(at.1);
         }
-        let call =
-            ImportedCall { function: TOOL, begin, end, peer: reason as i32, ..Default::default() };
-        self.file.event(thread, &call.slots()).map(|_| ())
+        self.file.tool(thread, reason, at)
     }
 
-    /// Changes a call that was added.
+    /// Adds what was learned of a call that was added.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn change(&mut self, at: Position, change: impl FnOnce(&mut Slot)) -> io::Result<()> {
-        self.file.change(at, change)
+    pub fn amend(&mut self, at: Position, amendment: Amendment) -> io::Result<()> {
+        self.file.amend(at, amendment)
     }
 
     /// Completes the file. `bound_ns` is how far the tool knew the rank's clock against rank 0's.

@@ -71,7 +71,7 @@ impl Answer {
             std::iter::once(&main).chain(good.iter().copied()).collect();
 
         let bins = page.map(|page| Bins::new(analysis.timeline, page.bins));
-        let (passes, binned) = Passes::beside(analysis, &selections, &bins);
+        let (mut passes, binned) = Passes::beside(analysis, &selections, &bins);
         let page = page.zip(bins).map(|(page, bins)| {
             let activity = Activity::of(analysis, &bins, binned.into_iter().flatten().collect());
             let detail = Detail::of_events(analysis, &activity, page.asked, page.budget);
@@ -114,7 +114,8 @@ impl Answer {
             (activity, detail)
         });
         let counters = passes.counters(analysis.run, 0);
-        let metrics = Metrics::of(analysis, (selection, &main), &passes.sums[0], counters, matched);
+        let beside = (counters, passes.sites.take(), matched);
+        let metrics = Metrics::of(analysis, (selection, &main), &passes.sums[0], beside);
         Ok(Self { metrics, exchanges, page })
     }
 }

@@ -35,10 +35,25 @@ pub struct RankCount {
     pub rank: u32,
     /// Its host.
     pub host: String,
-    /// What was counted, or why it is not known, as a sentence.
-    pub count: Result<Count, String>,
+    /// What was counted, or why it is not known.
+    pub count: Result<Count, NoCount>,
     /// Threads that were there at MPI_Init and are not counted.
     pub missed_threads: u32,
+}
+
+/// Why it is not known what a counter counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoCount {
+    /// The rank was recorded without the counter.
+    NotRecorded,
+    /// It could not be had on the rank, for the reason that the recorder gave.
+    Unavailable(String),
+    /// It was not read where the selection begins.
+    NotReadAtBegin,
+    /// It was not read where the selection ends.
+    NotReadAtEnd,
+    /// A reading failed, or the hardware never was the counter's.
+    Unreadable,
 }
 
 /// What was counted.
@@ -75,10 +90,7 @@ impl CounterMetrics {
                 Some(RankCount {
                     rank: trace.rank,
                     host: trace.file.header.host.clone(),
-                    count: at.map_or_else(
-                        || Err("the rank was recorded without this counter".into()),
-                        |at| counts[at].clone(),
-                    ),
+                    count: at.map_or(Err(NoCount::NotRecorded), |at| counts[at].clone()),
                     missed_threads: at.map_or(0, |at| trace.facts.counters[at].missed_threads),
                 })
             });
@@ -126,7 +138,7 @@ struct Bounds {
 }
 
 /// Each counter of a rank, in the order of its definitions; `None` where the rank takes no part.
-pub(super) type Counts = Vec<Result<Count, String>>;
+pub(super) type Counts = Vec<Result<Count, NoCount>>;
 
 /// Sees the counter readings of all ranks, for each of several selections.
 pub(super) struct Readings<'s> {
@@ -256,16 +268,13 @@ fn count(
     bounds: &Bounds,
     time: &RankTime,
     stretches: &[(u64, u64)],
-) -> Result<Count, String> {
+) -> Result<Count, NoCount> {
     if !counter.unavailable.is_empty() {
-        return Err(counter.unavailable.clone());
+        return Err(NoCount::Unavailable(counter.unavailable.clone()));
     }
     let (mut value, mut state, mut until_s) = (0u64, 0, None);
     for ((begin, end), (from, to)) in stretches.iter().zip(bounds.begins.iter().zip(&bounds.ends)) {
-        let from = from.ok_or(
-            "it was not read where the selection begins: counters are read at the \
-                               begin and end of a rank and of its regions",
-        )?;
+        let from = from.ok_or(NoCount::NotReadAtBegin)?;
         let to = match (to, bounds.last) {
             (Some(to), _) => *to,
             // The rank did not come to its end.
@@ -273,19 +282,13 @@ fn count(
                 until_s = Some(time.clock.seconds(ticks));
                 last
             }
-            (None, _) => {
-                return Err(
-                    "it was not read where the selection ends: counters are read at the begin \
-                            and end of a rank and of its regions"
-                        .into(),
-                );
-            }
+            (None, _) => return Err(NoCount::NotReadAtEnd),
         };
         value = value.saturating_add(to.value.saturating_sub(from.value));
         state |= from.state | to.state;
     }
     match state & UNREADABLE {
         0 => Ok(Count { value: value as f64, scaled: state & SCALED != 0, until_s }),
-        _ => Err("it could not be read, or never had the hardware (other counters use it)".into()),
+        _ => Err(NoCount::Unreadable),
     }
 }

@@ -295,6 +295,8 @@ pub(super) struct Tally<'a> {
     /// What ranks with several threads exchange: by communicator, sender, receiver and tag.
     channels: FxHashMap<(u32, u32, u32, i32), ThreadedChannel>,
     metrics: MessageMetrics,
+    /// Some rank has several threads.
+    threaded: bool,
 }
 
 /// Messages that arrive before they are sent.
@@ -331,6 +333,7 @@ impl<'a> Tally<'a> {
             pairs: FxHashMap::default(),
             channels: FxHashMap::default(),
             metrics: MessageMetrics { communicators: rows, ..MessageMetrics::default() },
+            threaded: analysis.run.ranks.iter().any(|rank| rank.threads.len() > 1),
         }
     }
 
@@ -361,8 +364,8 @@ impl<'a> Tally<'a> {
     }
 
     fn has_threads(&self, rank: u32) -> bool {
-        let position = self.run.position_of(rank);
-        position.is_some_and(|position| self.run.ranks[position].threads.len() > 1)
+        let position = || self.run.position_of(rank);
+        self.threaded && position().is_some_and(|at| self.run.ranks[at].threads.len() > 1)
     }
 
     fn count_early(&mut self, message: &Message) {

@@ -44,13 +44,13 @@ use crate::trace::{FileDiagnosis, Run};
 
 pub use answer::{Answer, Page, Question};
 pub use calls::CallMetrics;
-pub use counters::{Count, CounterMetrics, RankCount};
+pub use counters::{Count, CounterMetrics, NoCount, RankCount};
 pub use cpu_time::CpuTime;
 pub use failed::FailedCalls;
 pub use late_partner::{CollectiveRow, LatePartner, MessageRow, NoTables, OwnCost};
 pub use messages::{CommunicatorMetrics, Matrix, MessageMetrics, OneSided, SizeClass, Traffic};
-pub use note::{MessageNote, Note};
-pub use resolve::SelectionError;
+pub use note::{ImpossibleWork, MessageNote, Note};
+pub use resolve::{EmptyWindow, SelectionError};
 use resolve::{RankSelection, Resolved};
 pub use selection::{Bound, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
@@ -192,7 +192,7 @@ pub struct Metrics {
     pub failed: Vec<FailedCalls>,
     /// Messages; `None` when no rank recorded what its calls say (level 0).
     pub messages: Option<MessageMetrics>,
-    /// Calls by where the program made them; `None` below level 2.
+    /// Calls by where the program made them; `None` where none says it.
     pub sites: Option<SiteMetrics>,
     /// Calls of which only totals are kept; `None` where every call is.
     pub totals: Option<TotalsMetrics>,
@@ -211,7 +211,7 @@ pub struct Metrics {
     /// Cores that the ranks may use.
     pub pinning: Pinning,
     /// What is wrong with the events.
-    pub diagnoses: Vec<FileDiagnosis>,
+    pub diagnoses: Vec<FileDiagnosis<ImpossibleWork>>,
     /// What a reader should know about the figures.
     pub notes: Vec<Note>,
 }
@@ -271,8 +271,7 @@ impl Metrics {
         analysis: &Analysis,
         (selection, resolved): (&Selection, &Resolved),
         passes: &[RankPass],
-        counters: Vec<CounterMetrics>,
-        matched: Matched,
+        (counters, sites, matched): (Vec<CounterMetrics>, Option<SiteMetrics>, Matched),
     ) -> Self {
         let Analysis { run, timeline, .. } = *analysis;
         let mut notes = Vec::new();
@@ -295,11 +294,7 @@ impl Metrics {
             if pass.absurd_flops > 0 {
                 diagnoses.push(FileDiagnosis {
                     file: run.ranks[index].name.clone(),
-                    what: format!(
-                        "{} compute calls have impossible numbers of operations; they are not \
-                         counted",
-                        pass.absurd_flops
-                    ),
+                    what: ImpossibleWork { calls: pass.absurd_flops },
                 });
             }
             ranks.push(rank_metrics(run, timeline, resolved, index, pass));
@@ -311,9 +306,8 @@ impl Metrics {
         if !failed.is_empty() {
             notes.push(Note::CallsFailed(failed.clone()));
         }
-        let unfinished = Unfinished::new(run, timeline, analysis.communicators(), gathering);
+        let unfinished = Unfinished::new(analysis, gathering);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
-        let sites = SiteMetrics::new(run, timeline, resolved);
         for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
             notes.push(Note::SitesWithoutNames { module: module.clone(), why });
         }

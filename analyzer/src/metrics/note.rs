@@ -4,6 +4,14 @@ use trace_format::header::KeepingPolicy;
 
 use super::FailedCalls;
 
+/// Compute calls of a rank with numbers of operations that cannot be; they are not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{calls} compute calls have impossible numbers of operations; they are not counted")]
+pub struct ImpossibleWork {
+    /// How many.
+    pub calls: u64,
+}
+
 /// A remark on the figures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {

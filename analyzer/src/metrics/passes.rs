@@ -6,6 +6,7 @@ use crate::trace::Run;
 use super::CounterMetrics;
 use super::counters::{Counts, Readings};
 use super::resolve::Resolved;
+use super::sites::{SiteMetrics, Sites};
 use super::sums::{RankPass, Sums};
 
 /// What the pass gave.
@@ -14,12 +15,14 @@ pub(super) struct Passes {
     pub sums: Vec<Vec<RankPass>>,
     /// For each selection what the counters of each rank counted.
     counts: Vec<Vec<Option<Counts>>>,
+    /// Calls of the first selection by where they were made.
+    pub sites: Option<SiteMetrics>,
 }
 
 impl Passes {
-    /// Of selections.
+    /// Of selections, without call sites.
     pub fn new(analysis: &Analysis, selections: &[&Resolved]) -> Self {
-        Self::beside(analysis, selections, &()).0
+        Self::of(analysis, selections, None, &()).0
     }
 
     /// Of selections, with another observer beside.
@@ -28,24 +31,38 @@ impl Passes {
         selections: &[&Resolved],
         beside: &O,
     ) -> (Self, Vec<O::OfRank>) {
+        let says_sites = analysis.run.ranks.iter().any(|rank| rank.file.fixed.level > 0);
+        let sites = selections.first().filter(|_| says_sites);
+        Self::of(analysis, selections, sites.map(|selection| Sites { selection }), beside)
+    }
+
+    fn of<'a, O: CallObserver<'a>>(
+        analysis: &Analysis<'a>,
+        selections: &[&Resolved],
+        sites: Option<Sites>,
+        beside: &O,
+    ) -> (Self, Vec<O::OfRank>) {
         let has_counters = analysis.run.ranks.iter().any(|rank| !rank.facts.counters.is_empty());
         let sums = Sums {
             selections: selections.to_vec(),
             mode: super::compute_mode(analysis.run, &mut Vec::new()),
         };
         let readings = has_counters.then(|| Readings { selections: selections.to_vec() });
-        let of_ranks = analysis.calls(&((sums, readings), beside));
+        let of_ranks = analysis.calls(&((sums, (readings, sites)), beside));
         let mut passes = Self {
             sums: selections.iter().map(|_| Vec::new()).collect(),
             counts: selections.iter().map(|_| Vec::new()).collect(),
+            sites: None,
         };
-        let mut others = Vec::with_capacity(of_ranks.len());
-        for ((sums, readings), other) in of_ranks {
+        let (mut others, mut sites) = (Vec::with_capacity(of_ranks.len()), Vec::new());
+        for ((sums, (readings, sites_of_rank)), other) in of_ranks {
             passes.sums.iter_mut().zip(sums.finish()).for_each(|(all, one)| all.push(one));
             let counts = readings.into_iter().flat_map(|readings| readings.finish());
             passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));
+            sites.extend(sites_of_rank);
             others.push(other);
         }
+        passes.sites = SiteMetrics::of(analysis.run, analysis.timeline, sites);
         (passes, others)
     }
 

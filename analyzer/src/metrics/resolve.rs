@@ -26,12 +26,11 @@ pub enum SelectionError {
     #[error("no rank entered region {0:?} between MPI_Init and MPI_Finalize")]
     EmptyRegion(String),
     /// No function of that name.
-    #[error("--window: no function is named {0:?}; names are written as in C, such as MPI_Barrier")]
+    #[error("no function is named {0:?}; names are written as in C, such as MPI_Barrier")]
     UnknownFunction(String),
     /// Of a part of the selection only totals are kept.
     #[error(
-        "of rank {rank} only totals are kept from {from_s:.6} to {to_s:.6} s, which the selection \
-         meets: leave out --window and --region, select other seconds, or record with more --max-bytes"
+        "of rank {rank} only totals are kept from {from_s:.6} to {to_s:.6} s, which the selection meets"
     )]
     OnlyTotals {
         /// The first such rank.
@@ -42,13 +41,32 @@ pub enum SelectionError {
         to_s: f64,
     },
     /// The window meets no rank.
-    #[error("--window {window}: {what}")]
+    #[error("nothing is selected from {from} to {to}: {why}")]
     EmptyWindow {
-        /// The window as it was asked for.
-        window: String,
+        /// Where the window begins.
+        from: Bound,
+        /// Where it ends.
+        to: Bound,
         /// Why it is empty.
-        what: String,
+        why: EmptyWindow,
     },
+}
+
+/// Why a window meets no rank.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum EmptyWindow {
+    /// It begins when the run has ended.
+    #[error("the run lasts from 0 to {run_elapsed_s:.6} s")]
+    AfterRun {
+        /// When the run ends, global seconds.
+        run_elapsed_s: f64,
+    },
+    /// Its bounds are calls, and no rank makes them one after the other.
+    #[error("no rank makes these calls in this order between MPI_Init and MPI_Finalize")]
+    NoCalls,
+    /// No rank was running.
+    #[error("no rank was running then")]
+    NoRank,
 }
 
 fn regions_of_run(known: &[String]) -> String {
@@ -282,7 +300,7 @@ fn window(
     (from, to): (&Bound, &Bound),
     run_elapsed_s: f64,
 ) -> Result<Vec<Stretches>, SelectionError> {
-    let empty = |what| SelectionError::EmptyWindow { window: format!("{from},{to}"), what };
+    let empty = |why| SelectionError::EmptyWindow { from: from.clone(), to: to.clone(), why };
     for bound in [from, to] {
         if let Bound::Occurrence { function, .. } = bound {
             let knows = |rank: &RankTrace| rank.file.function_names().contains(function);
@@ -294,7 +312,7 @@ fn window(
     if let Bound::Seconds(from) = from
         && *from >= run_elapsed_s
     {
-        return Err(empty(format!("the run lasts from 0 to {run_elapsed_s:.6} s")));
+        return Err(empty(EmptyWindow::AfterRun { run_elapsed_s }));
     }
     let by_call = [from, to].iter().any(|bound| matches!(bound, Bound::Occurrence { .. }));
     let of_rank = |(time, found): (&RankTime, &&Found)| {
@@ -314,11 +332,7 @@ fn window(
     };
     let parts: Vec<Stretches> = timeline.ranks.iter().zip(found).map(of_rank).collect();
     if parts.iter().flatten().all(Vec::is_empty) {
-        return Err(empty(if by_call {
-            "no rank makes these calls in this order between MPI_Init and MPI_Finalize".into()
-        } else {
-            "no rank was running then".into()
-        }));
+        return Err(empty(if by_call { EmptyWindow::NoCalls } else { EmptyWindow::NoRank }));
     }
     Ok(parts)
 }

@@ -1,11 +1,12 @@
-//! Calls by where the program made them (level 2): every rank's events come in, one row a function and
-//! call site goes out, equal sites of all ranks together.
+//! Calls by where the program made them: one row a function and call site, equal sites of all ranks
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rayon::prelude::*;
 use trace_format::header::{Definition, Module};
 
+use crate::analysis::spans::{PlainCall, Span, SpanKind};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
 use crate::trace::symbols::{SourcePlace, Symbols};
 use crate::trace::{RankTrace, Run};
@@ -58,6 +59,22 @@ struct Sums {
     max_ticks: u64,
 }
 
+impl Sums {
+    /// Adds so many calls that took so long together.
+    #[inline]
+    fn add(&mut self, (count, ticks): (u64, u64)) {
+        let mean = if count == 1 { ticks } else { ticks / count.max(1) };
+        self.merge(&Self { count, ticks, max_ticks: mean });
+    }
+
+    #[inline]
+    fn merge(&mut self, other: &Self) {
+        self.count = self.count.saturating_add(other.count);
+        self.ticks = self.ticks.saturating_add(other.ticks);
+        self.max_ticks = self.max_ticks.max(other.max_ticks);
+    }
+}
+
 fn modules(trace: &RankTrace) -> Vec<&Module> {
     let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
         Definition::Module(module) => Some(module),
@@ -73,52 +90,137 @@ fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
         .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
 }
 
-fn sums_of(trace: &RankTrace, selection: &RankSelection) -> HashMap<Key, Sums> {
-    let modules = modules(trace);
-    let latest = modules.iter().map(|module| module.ticks).max().unwrap_or(0);
-    let mut found: HashMap<Key, Sums> = HashMap::new();
-    let mut known: HashMap<u64, Option<usize>> = HashMap::new();
-    for thread in &trace.file.threads {
-        for event in trace.file.events(thread) {
-            let Some((address, through_binding)) = event.site else { continue };
-            if !event.is_call() || !selection.counts(event.begin) {
-                continue;
-            }
-            let module = match event.begin > latest {
-                true => *known
-                    .entry(address)
-                    .or_insert_with(|| module_of(&modules, address, event.begin)),
-                false => module_of(&modules, address, event.begin),
-            };
-            let sums = found.entry((event.function, address, module, through_binding)).or_default();
-            let (count, ticks) = match event.polls {
-                Some((count, inside)) => (count, inside),
-                None => (1, event.end.map_or(0, |end| end.saturating_sub(event.begin))),
-            };
-            sums.count = sums.count.saturating_add(count);
-            sums.ticks = sums.ticks.saturating_add(ticks);
-            sums.max_ticks = sums.max_ticks.max(ticks / count.max(1));
+/// Places of a rank's small table; a program has few call sites at a time.
+const PLACES: usize = 256;
+
+/// Sums the calls of a selection by site.
+pub(super) struct Sites<'s> {
+    /// The selection.
+    pub selection: &'s Resolved,
+}
+
+impl<'a, 's> CallObserver<'a> for Sites<'s> {
+    type OfRank = SitesOfRank<'a, 's>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> SitesOfRank<'a, 's> {
+        let modules = modules(rank.trace);
+        let latest = modules.iter().map(|module| module.ticks).max().unwrap_or(0);
+        SitesOfRank {
+            selection: &self.selection.ranks[rank.position],
+            modules,
+            latest,
+            places: vec![Place::default(); PLACES],
+            sums: HashMap::new(),
         }
     }
-    found
+}
+
+/// Calls of one function from one site, behind the last module's coming.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// 0 in a place that is free.
+    function: u16,
+    site: (u64, bool),
+    sums: Sums,
+}
+
+/// What is gathered on one rank.
+pub(super) struct SitesOfRank<'a, 's> {
+    selection: &'s RankSelection,
+    modules: Vec<&'a Module>,
+    /// Counter when the last module was seen.
+    latest: u64,
+    /// Calls behind that, by hash; what another call drives out goes to the sums.
+    places: Vec<Place>,
+    sums: HashMap<Key, Sums>,
+}
+
+impl SitesOfRank<'_, '_> {
+    /// Adds so many calls of a function that were made at a site and began then.
+    #[inline]
+    fn add(&mut self, function: u16, site: (u64, bool), begin_ticks: u64, counts: (u64, u64)) {
+        if !self.selection.counts(begin_ticks) {
+            return;
+        }
+        let number = (site.0 ^ site.0 >> 8 ^ u64::from(function)) as usize % PLACES;
+        let place = &mut self.places[number];
+        if place.site != site || place.function != function || begin_ticks <= self.latest {
+            return self.add_new(
+                number,
+                Place { function, site, ..Place::default() },
+                begin_ticks,
+                counts,
+            );
+        }
+        place.sums.add(counts);
+    }
+
+    #[cold]
+    fn add_new(&mut self, number: usize, mut new: Place, begin_ticks: u64, counts: (u64, u64)) {
+        new.sums.add(counts);
+        if begin_ticks <= self.latest {
+            return self.settle(&new, begin_ticks);
+        }
+        let old = std::mem::replace(&mut self.places[number], new);
+        self.settle(&old, u64::MAX);
+    }
+
+    /// Adds what was gathered of calls that began then, or behind the last module's coming.
+    fn settle(&mut self, of: &Place, begin_ticks: u64) {
+        if of.function != 0 {
+            let (address, through_binding) = of.site;
+            let module = module_of(&self.modules, address, begin_ticks);
+            let key = (of.function, address, module, through_binding);
+            self.sums.entry(key).or_default().merge(&of.sums);
+        }
+    }
+
+    /// Has all of it in the sums.
+    fn finish(&mut self) {
+        for place in std::mem::take(&mut self.places) {
+            self.settle(&place, u64::MAX);
+        }
+    }
+}
+
+impl<'a> RankObserver<'a> for SitesOfRank<'a, '_> {
+    fn begin_thread(&mut self, _thread: ThreadView<'a>) {}
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        if let Some(site) = call.site() {
+            self.add(call.function(), site, call.begin_ticks(), (1, call.ticks()));
+        }
+    }
+
+    fn span(&mut self, span: &Span) {
+        let Some(site) = span.site else { return };
+        let (function, counts) = match span.kind {
+            SpanKind::Call(function) => (function, (1, span.end_ticks - span.begin_ticks)),
+            SpanKind::Polls { function, count, inside_ticks } => (function, (count, inside_ticks)),
+            _ => return,
+        };
+        self.add(function, site, span.begin_ticks, counts);
+    }
+
+    fn end_thread(&mut self) {}
 }
 
 impl SiteMetrics {
-    /// Of a selection; `None` where no rank recorded call sites.
-    pub(super) fn new(run: &Run, timeline: &GlobalTimeline, resolved: &Resolved) -> Option<Self> {
-        if run.ranks.iter().all(|trace| trace.file.fixed.level < 2) {
+    /// From what each rank gathered; `None` where no call says where it was made.
+    pub(super) fn of(
+        run: &Run,
+        timeline: &GlobalTimeline,
+        mut per_rank: Vec<SitesOfRank>,
+    ) -> Option<Self> {
+        per_rank.iter_mut().for_each(SitesOfRank::finish);
+        if per_rank.iter().all(|sites| sites.sums.is_empty()) {
             return None;
         }
-        let per_rank: Vec<_> = run
-            .ranks
-            .par_iter()
-            .zip(&resolved.ranks)
-            .map(|(trace, selection)| sums_of(trace, selection))
-            .collect();
         let mut symbols = Symbols::default();
         let mut rows: BTreeMap<SiteKey, (SiteRow, BTreeSet<u32>)> = BTreeMap::new();
-        for ((trace, time), sums) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
-            let modules = modules(trace);
+        for ((trace, time), sites) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
+            let SitesOfRank { modules, sums, .. } = sites;
             for ((function, address, module, through_binding), sums) in sums {
                 let Some(name) = trace.file.function_name(function) else { continue };
                 let module = module.and_then(|index| modules.get(index));

@@ -33,7 +33,7 @@ mod table;
 mod unfinished;
 
 pub(crate) use context::{number_list, range_list};
-pub(crate) use report::counter_sentences;
+pub(crate) use report::{counter_sentences, run_note, time_note};
 
 use crate::metrics::Metrics;
 use crate::timeline::GlobalTimeline;
@@ -52,15 +52,21 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// What is wrong with the files, of all stages.
-    pub fn diagnoses(&self) -> impl Iterator<Item = &'a FileDiagnosis> {
+    pub fn diagnoses(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
         let Self { run, timeline, metrics } = *self;
-        run.diagnoses.iter().chain(&timeline.diagnoses).chain(&metrics.diagnoses)
+        let of_run = run.diagnoses.iter().map(in_words);
+        let of_times = timeline.diagnoses.iter().map(in_words);
+        of_run.chain(of_times).chain(metrics.diagnoses.iter().map(in_words))
     }
 
     /// What a reader should know, of all stages.
     pub fn notes(&self) -> impl Iterator<Item = String> + 'a {
         let Self { run, timeline, metrics } = *self;
-        let before = run.notes.iter().chain(&timeline.notes).cloned();
+        let before = run.notes.iter().map(run_note).chain(timeline.notes.iter().map(time_note));
         before.chain(metrics.notes.iter().map(report::sentence))
     }
+}
+
+fn in_words<W: std::fmt::Display>(diagnosis: &FileDiagnosis<W>) -> FileDiagnosis<String> {
+    FileDiagnosis { file: diagnosis.file.clone(), what: diagnosis.what.to_string() }
 }

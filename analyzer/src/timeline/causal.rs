@@ -1,5 +1,5 @@
-//! Receives that end before their send began, moved apart: a run and its timeline come in, a corrected
-//! copy of the timeline that says what it changed goes out.
+//! Receives that end before their send began, moved apart, by the run's messages
+//! ([`crate::analysis::Analysis::causal_timeline`] finds them).
 //!
 //! A controlled logical clock (R. Rabenseifner, The controlled logical clock, PDP 1997; with backward
 //! amortisation D. Becker, R. Rabenseifner, F. Wolf, Timestamp synchronization for event traces of
@@ -18,10 +18,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::GlobalTimeline;
-use super::communicators::CommunicatorTable;
-use super::matching::{self, MatchSink, Message};
 use super::rank_clock::{ClockPiece, RankClock};
-use crate::trace::Run;
 
 /// A moved receive ends so much later than its send begins, seconds.
 pub const MARGIN_S: f64 = 1e-9;
@@ -49,13 +46,13 @@ pub struct CausalCorrection {
 
 /// A message whose receive's end is known.
 #[derive(Debug, Clone, Copy)]
-struct Link {
+pub struct Link {
     /// Positions of the ranks in the run.
-    ranks: (usize, usize),
+    pub ranks: (usize, usize),
     /// Counter at the send's begin, and at the receive's end.
-    ticks: (u64, u64),
+    pub ticks: (u64, u64),
     /// The same in global seconds, as corrected so far.
-    seconds: (f64, f64),
+    pub seconds: (f64, f64),
 }
 
 impl Link {
@@ -74,39 +71,11 @@ struct Point {
     is_send: bool,
 }
 
-struct Collector<'a> {
-    run: &'a Run,
-    links: Vec<Link>,
-}
-
-impl MatchSink for Collector<'_> {
-    fn message(&mut self, message: &Message) {
-        let (send, receive) = (&message.send, &message.receive);
-        let position = |rank| self.run.position_of(rank);
-        let ends = receive.end_ticks.zip(receive.end_s);
-        if let (Some(from), Some(to), Some((end_ticks, end_s))) =
-            (position(send.rank), position(receive.rank), ends)
-        {
-            self.links.push(Link {
-                ranks: (from, to),
-                ticks: (send.begin_ticks, end_ticks),
-                seconds: (send.begin_s, end_s),
-            });
-        }
-    }
-}
-
 impl GlobalTimeline {
-    /// A copy in which no message arrives before it is sent; [`GlobalTimeline::causal`] says what was
-    /// changed. A run recorded at level 0 has no messages: the copy is the same.
+    /// A copy in which none of these messages arrives before it is sent; [`GlobalTimeline::causal`] says what
+    /// was changed. Without messages the copy is the same.
     #[must_use]
-    pub fn corrected(&self, run: &Run) -> Self {
-        let mut collector = Collector { run, links: Vec::new() };
-        if matching::is_possible(run) {
-            let table = CommunicatorTable::new(run);
-            matching::match_run(run, self, &table, &mut collector);
-        }
-        let mut links = collector.links;
+    pub fn corrected(&self, mut links: Vec<Link>) -> Self {
         let mut correction = CausalCorrection {
             messages: links.len() as u64,
             early_before: links.iter().filter(|link| link.is_early()).count() as u64,

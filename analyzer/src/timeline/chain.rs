@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use crate::trace::{FileDiagnosis, RankTrace, Run};
 
-use super::Alignment;
 use super::counter_map::CounterMap;
 use super::exchange::{Hop, Rates, UNMEASURED_RATE, hop};
 use super::frequency::Frequency;
 use super::known_rates::KnownRates;
 use super::rank_clock::BoundLine;
+use super::{Alignment, TimeFault};
 
 /// A rank's counter on that of rank 0.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub(super) struct Chains<'a> {
     run: &'a Run,
     hops: Vec<Option<Hop>>,
     /// Exchanges that cannot be used.
-    pub diagnoses: Vec<FileDiagnosis>,
+    pub diagnoses: Vec<FileDiagnosis<TimeFault>>,
 }
 
 impl<'a> Chains<'a> {
@@ -69,7 +69,8 @@ impl<'a> Chains<'a> {
                 0 => Ok(None),
                 _ => hop(&rank.facts.exchanges, rates),
             };
-            hops.push(found.unwrap_or_else(|what| {
+            hops.push(found.unwrap_or_else(|fault| {
+                let what = TimeFault::Exchange(fault);
                 diagnoses.push(FileDiagnosis { file: rank.name.clone(), what });
                 None
             }));

@@ -7,8 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use trace_format::layout::Slot;
-use trace_format::reader::{Event, EventPlace, Events, StoredEvent, TakeStored, Thread};
+use trace_format::reader::{Event, EventPlace, Events, Head, StoredEvent, TakeStored, Thread};
 
 use super::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
@@ -69,8 +68,8 @@ pub(super) struct RankEvents<'a> {
 
 /// Takes the events of a rank.
 pub(super) trait TakeEvents {
-    /// Whether an event with that slot is handed on.
-    fn wants(&self, slot: &Slot) -> bool;
+    /// Whether an event with that fixed part is handed on.
+    fn wants(&self, head: &Head) -> bool;
 
     /// Takes an event of a thread, given by its number, and says whether it wants more.
     fn take(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool;
@@ -86,8 +85,8 @@ struct OfThread<'t, T> {
 
 impl<T: TakeEvents> TakeStored for OfThread<'_, T> {
     #[inline]
-    fn wants(&self, slot: &Slot) -> bool {
-        self.take.wants(slot)
+    fn wants(&self, head: &Head) -> bool {
+        self.take.wants(head)
     }
 
     #[inline]
@@ -123,7 +122,7 @@ impl<'a> RankEvents<'a> {
             return of_thread.enough;
         }
         loop {
-            self.advance(&|slot| take.wants(slot));
+            self.advance(&|head| take.wants(head));
             let Some((thread, event)) = self.next_event() else { return false };
             if !take.take(thread, &event) {
                 return true;
@@ -146,7 +145,7 @@ impl<'a> RankEvents<'a> {
     }
 
     /// Reads the next event that is wanted.
-    pub fn advance(&mut self, wanted: &impl Fn(&Slot) -> bool) {
+    pub fn advance(&mut self, wanted: &impl Fn(&Head) -> bool) {
         if let [ThreadEvents { events, .. }] = self.threads.as_mut_slice() {
             self.next = events.next_place(wanted).map(|place| (0, place));
             return;
@@ -159,14 +158,14 @@ impl<'a> RankEvents<'a> {
             let place = ahead.get_or_insert_with(|| events.next_place(wanted)).as_ref()?;
             Some((index, *place))
         });
-        self.next = heads.min_by_key(|(index, place)| (place.slot.begin, *index));
+        self.next = heads.min_by_key(|(index, place)| (place.head.begin(), *index));
     }
 }
 
 /// Which events are handed out.
 pub trait Wanted {
-    /// Whether an event of a rank with that slot may be; asked first.
-    fn of_interest(&self, _rank: usize, _slot: &Slot) -> bool {
+    /// Whether an event of a rank with that fixed part may be; asked first.
+    fn of_interest(&self, _rank: usize, _head: &Head) -> bool {
         true
     }
 
@@ -184,11 +183,13 @@ impl<F: Fn(usize, &Event) -> bool> Wanted for F {
 #[derive(Clone)]
 pub struct EventStreams<'a, F> {
     timeline: &'a GlobalTimeline,
-    ranks: Vec<RankEvents<'a>>,
-    /// Nanoseconds of the next event of each rank that has one.
+    /// Their positions in the run, ascending, and their events.
+    ranks: Vec<(usize, RankEvents<'a>)>,
+    /// Nanoseconds of the next event of each rank that has one, and its place in `ranks`.
     heap: BinaryHeap<Reverse<(i64, usize)>>,
+    /// Places of ranks whose end is to be handed out.
     ended: Vec<usize>,
-    /// The rank whose event was handed out last.
+    /// Place of the rank whose event was handed out last.
     out: Option<usize>,
     /// That event, where it was asked for whole.
     whole: Option<Event>,
@@ -198,52 +199,56 @@ pub struct EventStreams<'a, F> {
 }
 
 impl<'a, F: Wanted> EventStreams<'a, F> {
-    /// Of the events for which `wanted` says yes, given the rank's position.
+    /// Of the events of the ranks at some positions, ascending, for which `wanted` says yes, given the
+    /// rank's position.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
+        positions: impl IntoIterator<Item = usize>,
         (part, moment): (Part, Moment),
         wanted: F,
     ) -> Self {
-        let ranks: Vec<_> = run.ranks.iter().map(|rank| RankEvents::new(rank, part)).collect();
+        let of_rank = |position: usize| (position, RankEvents::new(&run.ranks[position], part));
+        let ranks: Vec<_> = positions.into_iter().map(of_rank).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
         let (out, whole) = (None, None);
         let mut streams =
             Self { timeline, ranks, heap, ended, out, whole, now_ns: 0, moment, wanted };
-        (0..streams.ranks.len()).for_each(|rank| streams.begin(rank));
+        (0..streams.ranks.len()).for_each(|place| streams.begin(place));
         streams.ended.reverse();
         streams
     }
 
-    /// Reads the next event of a rank.
-    fn read(&mut self, rank: usize) {
+    /// Reads the next event of the rank at a place.
+    fn read(&mut self, place: usize) {
         let wanted = &self.wanted;
-        let events = &mut self.ranks[rank];
+        let (position, events) = &mut self.ranks[place];
         loop {
-            events.advance(&|slot| wanted.of_interest(rank, slot));
-            let Some((index, place)) = &events.next else { return };
+            events.advance(&|head| wanted.of_interest(*position, head));
+            let Some((index, next)) = &events.next else { return };
             let thread = &events.threads[*index].events;
-            if wanted.wants(rank, &thread.stored(place), || thread.whole_of(place)) {
+            if wanted.wants(*position, &thread.stored(next), || thread.whole_of(next)) {
                 return;
             }
         }
     }
 
-    /// Nanoseconds of a rank's next event, unless there is none.
-    fn time_ns(&self, rank: usize) -> Option<i64> {
-        let (_, place) = self.ranks[rank].next.as_ref()?;
+    /// Nanoseconds of the next event of the rank at a place, unless there is none.
+    fn time_ns(&self, place: usize) -> Option<i64> {
+        let (position, events) = &self.ranks[place];
+        let (_, next) = events.next.as_ref()?;
         let ticks = match self.moment {
-            Moment::Begin => place.slot.begin,
-            Moment::End => place.end,
+            Moment::Begin => next.head.begin(),
+            Moment::End => next.end,
         };
-        Some((self.timeline.ranks[rank].clock.seconds(ticks) * 1e9) as i64)
+        Some(self.timeline.ranks[*position].clock.whole_ns(ticks))
     }
 
-    fn begin(&mut self, rank: usize) {
-        self.read(rank);
-        match self.time_ns(rank) {
-            Some(time_ns) => self.heap.push(Reverse((time_ns, rank))),
-            None => self.ended.push(rank),
+    fn begin(&mut self, place: usize) {
+        self.read(place);
+        match self.time_ns(place) {
+            Some(time_ns) => self.heap.push(Reverse((time_ns, place))),
+            None => self.ended.push(place),
         }
     }
 }
@@ -254,49 +259,51 @@ impl<F: Wanted> EventStreams<'_, F> {
         self.now_ns
     }
 
-    /// Goes to the next step: a rank with an event, or one that has ended (`false`).
+    /// Goes to the next step: the place of a rank with an event, or of one that has ended (`false`).
     fn go_on(&mut self) -> Option<(usize, bool)> {
-        if let Some(rank) = self.out.take() {
-            self.read(rank);
-            match self.time_ns(rank) {
+        if let Some(place) = self.out.take() {
+            self.read(place);
+            match self.time_ns(place) {
                 // Sinks from the top to its place: less work than to take out and to put in.
                 Some(time_ns) => {
                     if let Some(mut top) = self.heap.peek_mut() {
-                        *top = Reverse((time_ns, rank));
+                        *top = Reverse((time_ns, place));
                     }
                 }
                 None => {
                     self.heap.pop();
-                    self.ended.push(rank);
+                    self.ended.push(place);
                 }
             }
         }
-        if let Some(rank) = self.ended.pop() {
-            return Some((rank, false));
+        if let Some(place) = self.ended.pop() {
+            return Some((place, false));
         }
-        let &Reverse((time_ns, rank)) = self.heap.peek()?;
-        (self.out, self.now_ns) = (Some(rank), time_ns);
-        Some((rank, true))
+        let &Reverse((time_ns, place)) = self.heap.peek()?;
+        (self.out, self.now_ns) = (Some(place), time_ns);
+        Some((place, true))
     }
 
     /// The next step; `None` when all ranks have ended.
     pub fn next_step(&mut self) -> Option<Step<&Event>> {
-        let (rank, has_event) = self.go_on()?;
+        let (place, has_event) = self.go_on()?;
+        let (rank, events) = &self.ranks[place];
         if !has_event {
-            return Some(Step::End { rank });
+            return Some(Step::End { rank: *rank });
         }
-        self.whole = self.ranks[rank].whole_of_next();
-        let (thread, _) = self.ranks[rank].next_event()?;
-        Some(Step::Event { rank, thread, event: self.whole.as_ref()? })
+        self.whole = events.whole_of_next();
+        let (thread, _) = events.next_event()?;
+        Some(Step::Event { rank: *rank, thread, event: self.whole.as_ref()? })
     }
 
     /// As [`EventStreams::next_step`], the event where it lies.
     pub fn next_stored(&mut self) -> Option<Step<StoredEvent<'_>>> {
-        let (rank, has_event) = self.go_on()?;
+        let (place, has_event) = self.go_on()?;
+        let (rank, events) = &self.ranks[place];
         if !has_event {
-            return Some(Step::End { rank });
+            return Some(Step::End { rank: *rank });
         }
-        let (thread, event) = self.ranks[rank].next_event()?;
-        Some(Step::Event { rank, thread, event })
+        let (thread, event) = events.next_event()?;
+        Some(Step::Event { rank: *rank, thread, event })
     }
 }

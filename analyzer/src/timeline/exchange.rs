@@ -45,9 +45,27 @@ pub(super) struct Rates {
 /// How far a measured rate may lie from that of the frequencies before it is taken for damage.
 const RATE_TOLERANCE: f64 = 0.01;
 
-/// The hop that a rank's exchanges describe; `None` without one. The error says what is absurd in
-/// exchanges that cannot be used.
-pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Hop>, String> {
+/// What is absurd in a rank's exchanges, so that they cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum ExchangeFault {
+    /// None has readings of both counters.
+    #[error("its clock exchanges have no counter readings")]
+    NoReadings,
+    /// A counter does not rise from one exchange to the next.
+    #[error("its second clock exchange lies before its first")]
+    OutOfOrder,
+    /// The counter's rate between two exchanges is not that of the frequencies.
+    #[error(
+        "its clock exchanges say that its counter runs {ratio:.4} times as fast as the frequencies say"
+    )]
+    Rate {
+        /// Measured rate over the expected one.
+        ratio: f64,
+    },
+}
+
+/// The hop that a rank's exchanges describe; `None` without one.
+pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Hop>, ExchangeFault> {
     if exchanges.is_empty() {
         return Ok(None);
     }
@@ -75,7 +93,7 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
 
 /// The exchanges that can be used, in order of time: the first at init, those during the run, the last
 /// at finalize, all with one parent.
-fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, String> {
+fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, ExchangeFault> {
     let sound = |exchange: &&ClockExchange| exchange.child_ticks > 0 && exchange.parent_ticks > 0;
     let of = |phase| exchanges.iter().filter(sound).filter(move |e| e.phase == phase);
     let ordered = of(Phase::Init)
@@ -85,7 +103,7 @@ fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, String> {
         .copied();
     let mut readings: Vec<ClockExchange> = ordered.collect();
     let Some(parent) = readings.first().map(|first| first.parent) else {
-        return Err("its clock exchanges have no counter readings".into());
+        return Err(ExchangeFault::NoReadings);
     };
     readings.retain(|reading| reading.parent == parent);
     let rises = |pair: &[ClockExchange]| {
@@ -93,7 +111,7 @@ fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, String> {
     };
     match readings.windows(2).all(rises) {
         true => Ok(readings),
-        false => Err("its second clock exchange lies before its first".into()),
+        false => Err(ExchangeFault::OutOfOrder),
     }
 }
 
@@ -106,18 +124,14 @@ fn at(reading: &ClockExchange) -> LinearMap {
     }
 }
 
-fn rate_between(a: &ClockExchange, b: &ClockExchange, rates: Rates) -> Result<f64, String> {
+fn rate_between(a: &ClockExchange, b: &ClockExchange, rates: Rates) -> Result<f64, ExchangeFault> {
     let child = (b.child_ticks - a.child_ticks) as f64;
     let rate = (b.parent_ticks - a.parent_ticks) as f64 / child;
     // Over a short stretch the bounds themselves explain a different rate.
     let by_bounds = (a.bound_ticks as f64 + b.bound_ticks as f64) / child;
     let tolerance = RATE_TOLERANCE + rates.relative_uncertainty + by_bounds;
     if (rate / rates.expected - 1.0).abs() > tolerance {
-        return Err(format!(
-            "its clock exchanges say that its counter runs {:.4} times as fast as the \
-             frequencies say",
-            rate / rates.expected
-        ));
+        return Err(ExchangeFault::Rate { ratio: rate / rates.expected });
     }
     Ok(rate)
 }

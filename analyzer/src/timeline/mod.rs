@@ -13,6 +13,7 @@ pub mod communicators;
 mod counter_map;
 pub mod event_streams;
 mod exchange;
+mod fault;
 mod frequency;
 mod known_rates;
 mod last_sign;
@@ -24,13 +25,14 @@ mod utc;
 
 use crate::trace::{FileDiagnosis, RankTrace, Run, ThreadExtent};
 
-pub use causal::{AMORTISATION, CausalCorrection};
+pub use causal::{AMORTISATION, CausalCorrection, Link};
 use chain::{Chains, RootMap};
-pub use exchange::{UNMEASURED_RATE, WANDER};
+pub use exchange::{ExchangeFault, UNMEASURED_RATE, WANDER};
+pub use fault::{NotedRanks, TimeFault, TimeNote};
 pub use frequency::{Frequency, FrequencyBasis};
 pub use known_rates::KnownRates;
 pub use last_sign::LastSign;
-pub use rank_clock::{BoundLine, ClockPiece, RankClock};
+pub use rank_clock::{BoundLine, ClockPiece, RankClock, whole_ns};
 pub use stretch::Ending;
 use stretch::Stretch;
 pub use utc::Utc;
@@ -104,33 +106,6 @@ pub enum Whole {
     Process,
 }
 
-impl Whole {
-    fn remarks(self, run: &Run) -> Vec<String> {
-        if self == Self::Mpi {
-            return Vec::new();
-        }
-        let mut remarks = vec![
-            "--from-start: elapsed time is from the begin of the first process to the end of the last one, and \
-             time 0 is that begin; MPI_Init and MPI_Finalize count as MPI, what is before and between as all \
-             else"
-                .to_owned(),
-        ];
-        let unknown: Vec<u32> =
-            run.ranks.iter().filter(|rank| rank.facts.life.is_none()).map(|r| r.rank).collect();
-        if let Some(first) = unknown.first() {
-            let others = match unknown.len() {
-                1 => String::new(),
-                count => format!(" and {} more", count - 1),
-            };
-            remarks.push(format!(
-                "rank {first}{others}: the trace does not say when the process began; its first event, the \
-                 begin of MPI_Init, stands for it"
-            ));
-        }
-        remarks
-    }
-}
-
 /// All ranks' counters on one clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GlobalTimeline {
@@ -152,9 +127,9 @@ pub struct GlobalTimeline {
     /// What the ranks' stretches are.
     pub whole: Whole,
     /// What is wrong with stretches and clocks.
-    pub diagnoses: Vec<FileDiagnosis>,
+    pub diagnoses: Vec<FileDiagnosis<TimeFault>>,
     /// What a reader should know about the times.
-    pub notes: Vec<String>,
+    pub notes: Vec<TimeNote>,
 }
 
 impl GlobalTimeline {
@@ -181,8 +156,8 @@ impl GlobalTimeline {
             }
         };
         for (rank, stretch) in run.ranks.iter().zip(&stretches) {
-            let diagnosis = stretch.diagnosis(rank);
-            diagnoses.extend(diagnosis.map(|what| FileDiagnosis { file: rank.name.clone(), what }));
+            let fault = stretch.fault(rank);
+            diagnoses.extend(fault.map(|what| FileDiagnosis { file: rank.name.clone(), what }));
         }
         let chains = Chains::new(run, &frequencies, known_rates);
         let maps = chains.resolve();
@@ -211,42 +186,8 @@ impl GlobalTimeline {
             diagnoses,
             notes: Vec::new(),
         };
-        timeline.notes = timeline.remarks();
-        timeline.notes.extend(whole.remarks(run));
+        timeline.notes = TimeNote::of(&timeline, run);
         timeline
-    }
-
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        let mut remark = |what: &str, concerned: Vec<u32>| {
-            if let Some(&first) = concerned.first() {
-                let others = match concerned.len() {
-                    1 => String::new(),
-                    count => format!(" and {} more", count - 1),
-                };
-                remarks.push(format!("rank {first}{others}: {what}"));
-            }
-        };
-        let with = |alignment| {
-            let concerned = self.ranks.iter().filter(|r| r.clock.alignment == alignment);
-            concerned.map(|r| r.rank).collect()
-        };
-        remark(
-            "clock never measured; its counter is taken for that of the ranks of the same host",
-            with(Alignment::AssumedShared),
-        );
-        remark(
-            "clock not aligned: placed by the system's wall clock, times across ranks may be \
-             wrong by milliseconds or more",
-            with(Alignment::Unaligned),
-        );
-        let guessed = self.ranks.iter().filter(|r| r.frequency.is_guess()).map(|r| r.rank);
-        remark(
-            "counter frequency not measured (the rank's recording was not completed) but \
-             estimated; times may be wrong by a factor",
-            guessed.collect(),
-        );
-        remarks
     }
 }
 

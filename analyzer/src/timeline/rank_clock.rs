@@ -14,8 +14,9 @@ pub struct ClockPiece {
 }
 
 impl ClockPiece {
+    /// Global seconds at a reading of the counter.
     #[inline]
-    fn seconds(&self, ticks: u64) -> f64 {
+    pub(super) fn seconds(&self, ticks: u64) -> f64 {
         let difference = match ticks >= self.begin_ticks {
             true => (ticks - self.begin_ticks) as f64,
             false => -((self.begin_ticks - ticks) as f64),
@@ -63,6 +64,11 @@ impl BoundLine {
     }
 }
 
+/// Seconds as whole nanoseconds, to the nearest one.
+pub fn whole_ns(seconds: f64) -> i64 {
+    (seconds * 1e9).round() as i64
+}
+
 /// A rank's counter on the global timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankClock {
@@ -87,13 +93,31 @@ impl RankClock {
         }
     }
 
-    /// Seconds since the earliest rank begin. The difference is taken in whole ticks first.
-    pub fn seconds(&self, ticks: u64) -> f64 {
-        let next = match self.pieces.len() {
+    /// Position of the piece behind the one that holds at a reading.
+    fn behind(&self, ticks: u64) -> usize {
+        match self.pieces.len() {
             1 => 1,
             _ => self.pieces.partition_point(|piece| piece.begin_ticks <= ticks).max(1),
-        };
-        self.pieces[next - 1].seconds(ticks)
+        }
+    }
+
+    /// Seconds since the earliest rank begin. The difference is taken in whole ticks first.
+    pub fn seconds(&self, ticks: u64) -> f64 {
+        self.pieces[self.behind(ticks) - 1].seconds(ticks)
+    }
+
+    /// The same in whole nanoseconds, to the nearest one.
+    pub fn whole_ns(&self, ticks: u64) -> i64 {
+        whole_ns(self.seconds(ticks))
+    }
+
+    /// The piece that holds at a reading, and for which readings it does: from the second up to but without
+    /// the third.
+    pub(super) fn piece_at(&self, ticks: u64) -> (ClockPiece, u64, u64) {
+        let behind = self.behind(ticks);
+        let piece = self.pieces[behind - 1];
+        let from = if behind == 1 { 0 } else { piece.begin_ticks };
+        (piece, from, self.pieces.get(behind).map_or(u64::MAX, |next| next.begin_ticks))
     }
 
     /// The counter at a global time, to the nearest tick; clamped to the counter's range.

@@ -1,6 +1,7 @@
 //! When a rank's elapsed time τ_i begins and ends on its own counter: a rank's trace comes in, two
 //! counter readings and what ends the stretch go out.
 
+use super::TimeFault;
 use crate::trace::RankTrace;
 
 /// What ends a rank's stretch.
@@ -83,18 +84,13 @@ pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
 }
 
 impl Stretch {
-    /// What the reader should know about the stretch, if it is not the usual one.
-    pub fn diagnosis(&self, rank: &RankTrace) -> Option<String> {
+    /// What is wrong with the stretch, if it is not the usual one.
+    pub fn fault(&self, rank: &RankTrace) -> Option<TimeFault> {
         if !self.begin_recorded {
-            let first = "it does not say when MPI_Init returned; the first event stands for it";
-            return Some(first.into());
+            return Some(TimeFault::NoBegin);
         }
         match self.ending {
-            Ending::Damaged if rank.facts.end_ticks.is_some() => Some(
-                "events are missing before MPI_Finalize; the rank's figures end at the last event \
-                 that is valid"
-                    .into(),
-            ),
+            Ending::Damaged if rank.facts.end_ticks.is_some() => Some(TimeFault::EventsMissing),
             _ => None,
         }
     }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use trace_format::header::{Definition, FileHeader, ObjectKind};
 
-use super::Run;
 use super::run_json::{Params, RunJson};
+use super::{FileFault, Run, RunNote};
 
 /// What a run is called instead of its directory.
 const DIRECTORY: &str = "run";
@@ -123,8 +123,19 @@ impl Run {
         }
         self.description = self.description.as_ref().map(described);
         let scrub = |text: &str| without_paths(&text.replace(&shown, DIRECTORY));
-        self.diagnoses.iter_mut().for_each(|diagnosis| diagnosis.what = scrub(&diagnosis.what));
-        self.notes.iter_mut().for_each(|note| *note = scrub(note));
+        for diagnosis in &mut self.diagnoses {
+            let sentence = diagnosis.what.to_string();
+            let scrubbed = scrub(&sentence);
+            if scrubbed != sentence {
+                diagnosis.what = FileFault::Anonymous(scrubbed);
+            }
+        }
+        for note in &mut self.notes {
+            match note {
+                RunNote::UnknownMpi { library } => *library = scrub(library),
+                RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
+            }
+        }
         self.directory = PathBuf::from(DIRECTORY);
         self.anonymous = true;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trace_format::files::STAGED_EXTENSION;
 
-use super::{FileDiagnosis, TraceError};
+use super::{FileDiagnosis, FileFault, TraceError};
 use crate::plain_text::printable;
 
 /// Files of a run directory by what they are for.
@@ -18,7 +18,7 @@ pub(super) struct Listing {
     /// How many rank files of spawned worlds there are.
     pub spawned: usize,
     /// Subdirectories that could not be listed.
-    pub diagnoses: Vec<FileDiagnosis>,
+    pub diagnoses: Vec<FileDiagnosis<FileFault>>,
 }
 
 /// Finds the rank files of a run directory.
@@ -59,7 +59,7 @@ pub(super) fn list(directory: &Path) -> Result<Listing, TraceError> {
             }
             Err(error) => listing.diagnoses.push(FileDiagnosis {
                 file: name.into(),
-                what: format!("cannot be listed: {error}"),
+                what: FileFault::CannotList(error.to_string()),
             }),
         }
     }

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::layout::Slot;
-use trace_format::reader::{BriefEvent, Diagnosis, RankFile, TakeBrief, Thread, Totals};
+use trace_format::reader::{BriefEvent, Diagnosis, Head, RankFile, TakeBrief, Thread, Totals};
 use trace_format::totals::TotalsEntry;
 
 /// A thread's last call.
@@ -62,10 +61,10 @@ impl ThreadExtent {
         extent.calls_finalize = found.calls_finalize;
         (extent.calls, extent.overlaps, extent.abandoned) =
             (found.calls, found.overlaps, found.abandoned);
-        extent.last_call = found.last_call.map(|slot| LastCall {
-            function: slot.function(),
-            begin_ticks: slot.begin,
-            open: slot.is_open() && !slot.is_abandoned(),
+        extent.last_call = found.last_call.map(|call| LastCall {
+            function: call.function(),
+            begin_ticks: call.begin(),
+            open: call.is_open() && !call.is_abandoned(),
         });
         extent.damage = events.damage().cloned();
         let stamp = if extent.damage.is_some() { found.before_last } else { found.last };
@@ -104,7 +103,7 @@ struct Found {
     previous_end: u64,
     init_end: Option<u64>,
     calls_finalize: bool,
-    last_call: Option<Slot>,
+    last_call: Option<Head>,
     calls: u64,
     abandoned: u64,
     overlaps: u64,
@@ -119,9 +118,9 @@ impl Found {
     }
 
     #[inline]
-    fn call(&mut self, slot: &Slot, returned: Option<u64>) {
-        self.last_call = Some(*slot);
-        let function = slot.function();
+    fn call(&mut self, call: &Head, returned: Option<u64>) {
+        self.last_call = Some(*call);
+        let function = call.function();
         if function == self.init || function == self.init_thread {
             self.init_end = returned;
         } else if function == self.finalize {
@@ -132,26 +131,26 @@ impl Found {
 
 impl TakeBrief for Found {
     #[inline]
-    fn plain(&mut self, slot: &Slot, _offset: usize) -> bool {
-        let end = slot.begin + u64::from(slot.duration());
-        self.stamps(slot.begin, end);
-        self.overlaps += u64::from(slot.begin < self.previous_end);
+    fn plain(&mut self, call: &Head, _offset: usize) -> bool {
+        let end = call.begin() + call.ticks();
+        self.stamps(call.begin(), end);
+        self.overlaps += u64::from(call.begin() < self.previous_end);
         self.previous_end = end;
         self.calls = self.calls.saturating_add(1);
-        self.call(slot, Some(end));
+        self.call(call, Some(end));
         true
     }
 
     fn event(&mut self, event: &BriefEvent) -> bool {
-        let begin = event.slot.begin;
+        let begin = event.head.begin();
         self.stamps(begin, event.end);
-        if event.is_call() {
+        if event.head.is_call() {
             self.overlaps += u64::from(begin < self.previous_end);
             // Compute calls may lie within a run of polls.
             self.previous_end = if event.polls.is_some() { begin } else { event.end };
             self.calls = self.calls.saturating_add(event.polls.map_or(1, |(count, _)| count));
-            self.abandoned += u64::from(event.slot.is_abandoned());
-            self.call(&event.slot, event.returned().then_some(event.end));
+            self.abandoned += u64::from(event.head.is_abandoned());
+            self.call(&event.head, event.head.returned().then_some(event.end));
         }
         true
     }

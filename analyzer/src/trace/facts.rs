@@ -42,8 +42,9 @@ pub struct RankFacts {
     pub environment: Vec<(String, String)>,
     /// Communicators, and windows and files, whose definitions were left out after they were freed.
     pub left_out: (u64, u64),
-    /// Values that cannot be, as sentences; they are not in the other fields.
-    pub unreasonable: Vec<String>,
+    /// Whether MPI_Finalize was entered before MPI_Init returned, by the counter; the end is then not in
+    /// `end_ticks`.
+    pub end_before_begin: bool,
 }
 
 impl RankFacts {
@@ -57,11 +58,7 @@ impl RankFacts {
             && end < begin
         {
             facts.end_ticks = None;
-            facts.unreasonable.push(
-                "MPI_Finalize was entered before MPI_Init returned, by the counter; the end is \
-                 taken from the last event"
-                    .into(),
-            );
+            facts.end_before_begin = true;
         }
         facts
     }

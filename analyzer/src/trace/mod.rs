@@ -10,7 +10,7 @@ pub mod collect;
 mod directory;
 mod extent;
 mod facts;
-pub mod packing;
+mod fault;
 mod process;
 pub mod run_json;
 pub mod study_json;
@@ -26,23 +26,9 @@ use trace_format::reader::{OpenError, RankFile};
 use crate::shell_word::shell_word;
 pub use extent::{LastCall, ThreadExtent};
 pub use facts::RankFacts;
+pub use fault::{FileDiagnosis, FileFault, NotBegun, RunNote};
 pub use process::ProcessState;
 use run_json::{RUN_JSON, RunJson};
-
-/// Something wrong with a file of the run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileDiagnosis {
-    /// Path below the run directory.
-    pub file: PathBuf,
-    /// What is wrong, as a sentence.
-    pub what: String,
-}
-
-impl std::fmt::Display for FileDiagnosis {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.what)
-    }
-}
 
 /// Why a run cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -159,9 +145,9 @@ pub struct Run {
     /// What `gammachi run` wrote about the run, when it did.
     pub description: Option<RunJson>,
     /// What is wrong with the files.
-    pub diagnoses: Vec<FileDiagnosis>,
+    pub diagnoses: Vec<FileDiagnosis<FileFault>>,
     /// What a reader should know that is nothing wrong.
-    pub notes: Vec<String>,
+    pub notes: Vec<RunNote>,
     /// Whether [`Run::anonymise`] took out what says whose it is; then the date stays out, too.
     pub anonymous: bool,
 }
@@ -209,13 +195,13 @@ impl Run {
                 Err(error) => diagnoses.push(FileDiagnosis {
                     file: name_of(path),
                     what: match error {
-                        OpenError::Io { source, .. } => format!("cannot be read: {source}"),
-                        OpenError::Header { what, .. } => what,
+                        OpenError::Io { source, .. } => FileFault::CannotRead(source.to_string()),
+                        OpenError::Header { what, .. } => FileFault::Header(what),
                     },
                 }),
             }
         }
-        let none_readable = |diagnoses: &[FileDiagnosis]| TraceError::NoneReadable {
+        let none_readable = |diagnoses: &[FileDiagnosis<FileFault>]| TraceError::NoneReadable {
             directory: directory.to_owned(),
             files: listing.files.len(),
             first: diagnoses.first().map(ToString::to_string).unwrap_or_default(),
@@ -264,36 +250,24 @@ impl Run {
         let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);
         let mut notes = Vec::new();
         if listing.spawned > 0 {
-            notes.push(format!(
-                "{} files of spawned processes (world-NNN-…) are there and are not analysed yet",
-                listing.spawned
-            ));
+            notes.push(RunNote::Spawned { files: listing.spawned });
         }
         if let Some(rank) = ranks.iter().find(|rank| rank.file.header.mpi_family == "unknown") {
-            let text = rank.file.header.mpi_library.as_str();
-            notes.push(format!(
-                "the MPI library ({}) is none that the recorder knows: function and times of every call \
-                 are there; peers, bytes, communicators and messages are not, because the layout of \
-                 its handles and statuses is not known, and clocks were not compared",
-                if text.is_empty() { "it gives no version" } else { text }
-            ));
+            notes.push(RunNote::UnknownMpi { library: rank.file.header.mpi_library.clone() });
         }
         let left_out = ranks.iter().map(|rank| rank.facts.left_out);
         let (communicators, objects) = left_out.fold((0, 0), |sum: (u64, u64), one| {
             (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
         });
         if (communicators, objects) != (0, 0) {
-            notes.push(format!(
-                "{communicators} communicators and {objects} windows and files were freed where events are \
-                 only summed up: their calls are in the totals, what they were is not kept (counted on each \
-                 rank)"
-            ));
+            notes.push(RunNote::FreedInTotals { communicators, objects });
         }
         let description = match RunJson::read(directory) {
             Ok(description) => Some(description),
             Err(error) if error.is_absent() => None,
             Err(error) => {
-                diagnoses.push(FileDiagnosis { file: RUN_JSON.into(), what: error.to_string() });
+                let what = FileFault::Description(error.to_string());
+                diagnoses.push(FileDiagnosis { file: RUN_JSON.into(), what });
                 None
             }
         };
@@ -351,63 +325,47 @@ fn usual_world_size(files: &[RankFile]) -> Option<u32> {
 }
 
 /// Why a file that could be opened does not belong to the run.
-fn misfit(file: &RankFile, name: &Path, world_size: u32) -> Option<String> {
+fn misfit(file: &RankFile, name: &Path, world_size: u32) -> Option<FileFault> {
     let fixed = &file.fixed;
     if fixed.world_size != world_size {
-        return Some(format!(
-            "belongs to a run of {} ranks, the others to one of {world_size}: files of different \
-             runs lie in one directory; it is left out",
-            fixed.world_size
-        ));
+        return Some(FileFault::OtherRun { ranks: fixed.world_size, world_size });
     }
-    if fixed.world != 0 || fixed.rank >= world_size {
-        return Some(format!(
-            "says it is rank {} of world {}, which does not exist in a run of {world_size} ranks; \
-             it is left out",
-            fixed.rank, fixed.world
-        ));
+    let rank = fixed.rank;
+    if fixed.world != 0 || rank >= world_size {
+        return Some(FileFault::NoSuchRank { rank, world: fixed.world, world_size });
     }
-    let expected = trace_format::files::rank_file_path(0, fixed.rank);
-    (expected != name).then(|| {
-        format!(
-            "says it is rank {}, whose file is {}; it is left out",
-            fixed.rank,
-            expected.display()
-        )
-    })
+    let expected = trace_format::files::rank_file_path(0, rank);
+    (expected != name).then_some(FileFault::OtherName { rank, expected })
 }
 
-fn diagnoses_of(rank: &RankTrace) -> Vec<FileDiagnosis> {
-    let of_file = rank.file.diagnoses.iter().map(ToString::to_string);
-    let of_threads = rank.threads.iter().flat_map(|thread| {
-        let damage = thread.damage.as_ref().map(|damage| {
-            format!("{damage}; the later events of thread {} are left out", thread.number)
-        });
-        let overlaps = (thread.overlaps > 0).then(|| {
-            format!(
-                "{} calls of thread {} end after the next one begins; they are cut there",
-                thread.overlaps, thread.number
-            )
-        });
+fn diagnoses_of(rank: &RankTrace) -> Vec<FileDiagnosis<FileFault>> {
+    let of_file = rank.file.diagnoses.iter().cloned().map(FileFault::Damaged);
+    let of_threads = rank.threads.iter().flat_map(|extent| {
+        let thread = extent.number;
+        let damage = extent.damage.clone();
+        let damage = damage.map(|damage| FileFault::DamagedEvents { thread, damage });
+        let calls = extent.overlaps;
+        let overlaps = (calls > 0).then_some(FileFault::Overlaps { thread, calls });
         damage.into_iter().chain(overlaps)
     });
-    let stopped = rank.facts.stopped.iter().map(|(_, reason)| format!("recording ended: {reason}"));
+    let stopped = rank.facts.stopped.iter();
+    let stopped = stopped.map(|(_, reason)| FileFault::Stopped(reason.clone()));
     of_file
         .chain(of_threads)
         .chain(stopped)
-        .chain(rank.facts.unreasonable.iter().cloned())
+        .chain(rank.facts.end_before_begin.then_some(FileFault::EndBeforeBegin))
         .map(|what| FileDiagnosis { file: rank.name.clone(), what })
         .collect()
 }
 
-/// What is to be said of a rank without a begin.
-fn not_begun(rank: &RankTrace) -> String {
-    let what = match rank.process {
-        ProcessState::Gone => "died before its MPI_Init returned",
-        _ if rank.process.runs() => "has not returned from MPI_Init yet",
-        _ => "never returned from MPI_Init",
+/// What is wrong with a rank without a begin.
+fn not_begun(rank: &RankTrace) -> FileFault {
+    let state = match rank.process {
+        ProcessState::Gone => NotBegun::Died,
+        _ if rank.process.runs() => NotBegun::Runs,
+        _ => NotBegun::Unknown,
     };
-    format!("rank {} {what}: it is left out of all times and figures", rank.rank)
+    FileFault::NotBegun { rank: rank.rank, state }
 }
 
 /// The numbers below `count` that an ascending sequence leaves out.

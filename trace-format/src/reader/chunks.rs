@@ -4,22 +4,61 @@
 //! in the thread's totals. A chunk that is in neither place is missing, and what follows it is not
 //! shown as if it followed.
 
+use super::area::{Area, Form};
 use super::{Diagnosis, Thread, Totals};
 use crate::layout::{CHUNK_HEADER_BYTES, CHUNK_IS_WINDOW, ChunkHeader, SLOT_BYTES};
 
 /// What the walk over a file found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Event chunks: header, offset of the chunk, offset behind it.
-    pub events: Vec<(ChunkHeader, usize, usize)>,
+    /// Chunks of events.
+    pub events: Vec<EventChunk>,
     /// Totals chunks.
     pub totals: Vec<(ChunkHeader, Totals)>,
 }
 
+/// A chunk of events.
+#[derive(Debug)]
+pub(super) struct EventChunk {
+    pub header: ChunkHeader,
+    /// Its offset, and that behind it.
+    pub at: usize,
+    pub end: usize,
+    /// Of an encoded one, how many slots it says to have.
+    pub encoded: Option<usize>,
+}
+
+impl EventChunk {
+    pub fn is_window(&self) -> bool {
+        self.header.flags & CHUNK_IS_WINDOW != 0
+    }
+
+    /// Its slots, where one takes so many bytes in the file; their offsets are from `behind` on, unless they stand
+    /// in the file as they are.
+    fn area(&self, slot_bytes: usize, behind: usize) -> Area {
+        let (at, opened) = (self.at + CHUNK_HEADER_BYTES, self.header.opened_ticks);
+        let slots = self.end.saturating_sub(at) / slot_bytes;
+        let (form, first, slots, stored_bytes) = match self.encoded {
+            Some(encoded) => {
+                let form = Form::Encoded { crc: self.header.body_crc };
+                (form, behind, encoded, self.header.body_bytes as usize)
+            }
+            None if slot_bytes == SLOT_BYTES => (Form::Plain, at, slots, slots * slot_bytes),
+            None => (Form::Narrow, behind, slots, slots * slot_bytes),
+        };
+        Area { first, bytes: slots * SLOT_BYTES, opened, at, stored_bytes, form }
+    }
+}
+
 /// The threads, in order of their number, and whether a running process was faster than the reader.
-pub(super) fn threads(mut found: Found, diagnoses: &mut Vec<Diagnosis>) -> (Vec<Thread>, bool) {
-    let is_window = |chunk: &ChunkHeader| chunk.flags & CHUNK_IS_WINDOW != 0;
-    found.events.sort_by_key(|(chunk, ..)| (chunk.thread, chunk.sequence, is_window(chunk)));
+/// `slot_bytes` are those of a slot in the file, `behind` an offset behind the file's end.
+pub(super) fn threads(
+    mut found: Found,
+    (slot_bytes, mut behind): (usize, usize),
+    diagnoses: &mut Vec<Diagnosis>,
+) -> (Vec<Thread>, bool) {
+    let order = |of: &EventChunk| (of.header.thread, of.header.sequence, of.is_window());
+    found.events.sort_by_key(order);
     let mut threads: Vec<Thread> = Vec::new();
     let mut outrun = false;
     for (header, totals) in found.totals {
@@ -31,10 +70,11 @@ pub(super) fn threads(mut found: Found, diagnoses: &mut Vec<Diagnosis>) -> (Vec<
         threads.push(Thread { totals: Some(totals), ..Thread::new(&header) });
     }
     threads.sort_by_key(|thread| thread.number);
-    for (chunk, at, end) in found.events {
+    for of in found.events {
+        let (chunk, at) = (&of.header, of.at);
         let place = threads.partition_point(|thread| thread.number < chunk.thread);
         if threads.get(place).is_none_or(|thread| thread.number != chunk.thread) {
-            threads.insert(place, Thread::new(&chunk));
+            threads.insert(place, Thread::new(chunk));
         }
         let thread = &mut threads[place];
         if chunk.sequence < thread.next_sequence {
@@ -51,7 +91,7 @@ pub(super) fn threads(mut found: Found, diagnoses: &mut Vec<Diagnosis>) -> (Vec<
             }
         }
         if chunk.sequence != thread.next_sequence {
-            outrun |= is_window(&chunk);
+            outrun |= of.is_window();
             let (found, wanted) = (chunk.sequence, thread.next_sequence);
             diagnoses.push(Diagnosis {
                 offset: at as u64,
@@ -63,11 +103,13 @@ pub(super) fn threads(mut found: Found, diagnoses: &mut Vec<Diagnosis>) -> (Vec<
             });
             continue;
         }
-        let first = at + CHUNK_HEADER_BYTES;
-        let bytes = end.saturating_sub(first) / SLOT_BYTES * SLOT_BYTES;
+        let area = of.area(slot_bytes, behind);
+        if area.form != Form::Plain {
+            behind += area.bytes;
+        }
         thread.minor_faults = thread.minor_faults.saturating_add(chunk.previous_minor_faults);
         thread.next_sequence = chunk.sequence.saturating_add(1);
-        thread.chunks.push((first, bytes, chunk.opened_ticks));
+        thread.chunks.push(area);
     }
     for thread in &mut threads {
         if let Some(Totals { header, .. }) = &thread.totals

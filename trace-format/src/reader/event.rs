@@ -1,5 +1,6 @@
 //! What an event says: whole, or in brief with who takes it so, and where it lies.
 
+use super::head::{Head, completion};
 use crate::layout::*;
 
 /// An event as the file holds it: a call, a run of empty polls, or a marker.
@@ -34,13 +35,13 @@ pub struct Event {
     /// A run of polls that found nothing: their number and the ticks inside them. The event then
     /// spans the whole run.
     pub polls: Option<(u64, u64)>,
-    /// Address that the call returns to, and whether that was found behind a language binding; at
-    /// level 2.
+    /// Address that the call returns to, and whether that was found behind a language binding; from
+    /// level 1 on.
     pub site: Option<(u64, bool)>,
     /// Whole bits 16 to 31 of the slot, for events that use them as one: interposed compute
     /// functions keep their floating-point operations (`f64`) and bytes (`u64`) there.
     pub payload: [u64; 2],
-    /// Offset of the slot in the file.
+    /// Offset of its slot, see [`BriefEvent::offset`].
     pub offset: usize,
     /// Continuation slots behind it.
     pub continuations: usize,
@@ -61,7 +62,7 @@ pub enum EventKind {
 
 impl EventKind {
     #[inline]
-    fn of(function: u16, peer: i32) -> Self {
+    pub(super) fn of(function: u16, peer: i32) -> Self {
         match function {
             TOOL => Self::Tool,
             REGION_BEGIN => Self::RegionBegin(peer as u32),
@@ -87,8 +88,7 @@ impl Event {
     /// Of a call that completes one request, whether it did, and whether by cancelling.
     #[inline]
     pub fn completion(&self) -> (bool, bool) {
-        let flags = self.communicator;
-        (flags & COMPLETED != 0, flags & COMPLETED != 0 && flags & CANCELLED != 0)
+        completion(self.communicator)
     }
 }
 
@@ -125,9 +125,10 @@ pub struct RequestState {
 /// What most readers of an event want, at a lower price than [`Event`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BriefEvent {
-    /// The event's own slot.
-    pub slot: Slot,
-    /// Its offset in the file.
+    /// Its fixed part.
+    pub head: Head,
+    /// Offset of its slot: in the file, or, of a slot that does not stand there as it is, behind the file's
+    /// end. No two events of a rank have the same.
     pub offset: usize,
     /// Counter at the end; the begin when the call had not returned or was abandoned.
     pub end: u64,
@@ -144,8 +145,8 @@ pub struct BriefEvent {
 /// Takes events in brief.
 pub trait TakeBrief {
     /// Takes a plain call, and says whether it wants more: one that succeeded and ends before the
-    /// thread's next call begins, whose own slot, at that offset in the file, says its length and bytes.
-    fn plain(&mut self, slot: &Slot, offset: usize) -> bool;
+    /// thread's next call begins, whose fixed part, at that offset in the file, says its length and bytes.
+    fn plain(&mut self, head: &Head, offset: usize) -> bool;
 
     /// As [`TakeBrief::plain`], for any other event.
     fn event(&mut self, event: &BriefEvent) -> bool;
@@ -163,47 +164,17 @@ pub(super) fn says_nothing_brief(slot: &Slot) -> bool {
 impl BriefEvent {
     /// A plain call, as [`TakeBrief::plain`] takes it.
     #[inline]
-    pub fn plain(slot: &Slot, offset: usize) -> Self {
-        let end = slot.begin + u64::from(slot.duration());
+    pub fn plain(head: &Head, offset: usize) -> Self {
         Self {
-            slot: *slot,
+            head: *head,
             offset,
-            end,
-            sent: u64::from(slot.bytes),
+            end: head.begin() + head.ticks(),
+            sent: head.bytes(),
             received: 0,
             polls: None,
             error: 0,
         }
     }
-
-    /// Whether the call returned.
-    #[inline]
-    pub fn returned(&self) -> bool {
-        self.slot.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0
-    }
-
-    /// Whether it is a call of MPI or of an interposed function, not a marker or tool time.
-    #[inline]
-    pub fn is_call(&self) -> bool {
-        self.slot.function() >= FIRST_FUNCTION
-    }
-
-    /// What kind of event it is.
-    #[inline]
-    pub fn kind(&self) -> EventKind {
-        EventKind::of(self.slot.function(), self.slot.peer)
-    }
-
-    /// As [`Event::payload`].
-    #[inline]
-    pub fn payload(&self) -> [u64; 2] {
-        payload(&self.slot)
-    }
-}
-
-#[inline]
-pub(super) fn payload(slot: &Slot) -> [u64; 2] {
-    [join(slot.peer as u32, slot.tag as u32), join(slot.bytes, slot.request)]
 }
 
 /// Where an event of a thread lies.

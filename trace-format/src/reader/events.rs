@@ -4,11 +4,10 @@
 //! at damage.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::event::{
-    BriefEvent, Event, Half, Position, TakeBrief, join, payload, says_nothing_brief,
-};
+use super::area::{Area, Unpacked};
+use super::event::{BriefEvent, Event, Half, Position, TakeBrief, join, says_nothing_brief};
+use super::head::Head;
 use super::stored::{EventPlace, Kinds, StoredEvent, TakeStored};
 use super::{Diagnosis, RankFile, Thread};
 use crate::layout::*;
@@ -27,8 +26,8 @@ pub struct Events<'a> {
     at: usize,
     view_end: usize,
     chunk_end: usize,
-    /// Slots that are unpacked, and the offset in the file of the first; none of a file that is mapped.
-    unpacked: Option<(usize, Arc<[u8]>)>,
+    /// Slots that are in memory; none where they stand in the file as they are.
+    unpacked: Option<Unpacked>,
     /// Range that the next begin must lie in.
     least_begin: u64,
     most_begin: u64,
@@ -104,7 +103,7 @@ impl<'a> Events<'a> {
     /// Where the event lies that was handed out last, given its offset in the file.
     pub fn position_of(&self, offset: usize) -> Position {
         let chunk = self.next_chunk.saturating_sub(1);
-        let first = self.thread.chunks.get(chunk).map_or(0, |chunk| chunk.0);
+        let first = self.thread.chunks.get(chunk).map_or(0, |area| area.first);
         let at = u32::try_from(offset.saturating_sub(first)).unwrap_or(u32::MAX);
         Position { chunk: chunk as u32, at }
     }
@@ -115,40 +114,52 @@ impl<'a> Events<'a> {
         if self.next_chunk >= self.end_chunk {
             return false;
         }
-        let Some(&(first, bytes, opened)) = self.thread.chunks.get(self.next_chunk) else {
-            return false;
-        };
+        let Some(area) = self.thread.chunks.get(self.next_chunk) else { return false };
         self.next_chunk += 1;
-        (self.at, self.chunk_end) = (first, first + bytes);
+        (self.at, self.chunk_end) = (area.first, area.end());
         if let Some(fetched) = &mut self.fetched
-            && first + FETCHED_AHEAD / 2 > *fetched
+            && area.at + FETCHED_AHEAD / 2 > *fetched
         {
-            self.file.fetch(first.max(*fetched), first + FETCHED_AHEAD);
-            *fetched = first + FETCHED_AHEAD;
+            self.file.fetch(area.at.max(*fetched), area.at + FETCHED_AHEAD);
+            *fetched = area.at + FETCHED_AHEAD;
         }
-        self.least_begin = self.least_begin.max(opened);
-        self.most_begin = self.thread.chunks.get(self.next_chunk).map_or(u64::MAX, |next| next.2);
+        self.least_begin = self.least_begin.max(area.opened);
+        let next = self.thread.chunks.get(self.next_chunk);
+        self.most_begin = next.map_or(u64::MAX, |next| next.opened);
         self.open_view();
         true
     }
 
-    /// Has slots at hand from `at` on: all of a mapped chunk, a block of a packed one.
+    /// The chunk that is read.
+    fn area(&self) -> Option<&'a Area> {
+        self.thread.chunks.get(self.next_chunk.checked_sub(1)?)
+    }
+
+    /// What is wrong with a slot at an offset.
+    fn diagnosis(&self, offset: usize, what: impl Into<String>) -> Diagnosis {
+        let offset = self.area().map_or(offset, |area| area.file_offset(offset)) as u64;
+        Diagnosis { offset, what: what.into() }
+    }
+
+    /// Has slots at hand from `at` on: those of the chunk, or a piece of them.
     fn open_view(&mut self) {
-        match &self.file.packed {
-            _ if self.at >= self.chunk_end => self.view_end = self.at,
-            None => self.view_end = self.chunk_end,
-            Some(packed) => match packed.block_at(self.at) {
-                Ok(block) => {
-                    self.view_end = (block.first + block.bytes.len()).min(self.chunk_end);
-                    self.unpacked = Some((block.first, block.bytes));
-                }
-                Err(what) => {
-                    self.view_end = self.at;
-                    self.end_chunk = self.next_chunk;
-                    self.chunk_end = self.at;
-                    self.damage = Some(Diagnosis { offset: self.at as u64, what });
-                }
-            },
+        if let Some(unpacked) = self.unpacked.as_ref().filter(|unpacked| unpacked.has(self.at)) {
+            self.view_end = unpacked.end().min(self.chunk_end);
+            return;
+        }
+        self.view_end = self.at;
+        let Some(area) = self.area().filter(|_| self.at < self.chunk_end) else { return };
+        match self.file.unpacked(area, self.at, self.unpacked.take()) {
+            Ok(None) => self.view_end = self.chunk_end,
+            Ok(Some(unpacked)) => {
+                self.view_end = unpacked.end().clamp(self.at, self.chunk_end);
+                self.unpacked = Some(unpacked);
+            }
+            Err(damage) => {
+                self.end_chunk = self.next_chunk;
+                self.chunk_end = self.at;
+                self.damage = Some(damage);
+            }
         }
     }
 
@@ -157,7 +168,7 @@ impl<'a> Events<'a> {
     fn slot_at(&self, offset: usize) -> Slot {
         match &self.unpacked {
             None => self.file.load_slot(offset),
-            Some((first, bytes)) => read_plain(&bytes[offset - first..]).unwrap_or_default(),
+            Some(unpacked) => unpacked.slot(offset),
         }
     }
 
@@ -184,16 +195,15 @@ impl<'a> Events<'a> {
         let stray = if is_empty { self.stray_after(self.at) } else { None };
         // Asked when the chunk has been looked at up to its end.
         if let Some(unreadable) = self.file.unreadable()
-            && unreadable.offset < self.chunk_end as u64
+            && self.area().is_none_or(|area| unreadable.offset < area.file_end() as u64)
         {
             self.damage = Some(unreadable);
             return false;
         }
         if let Some(stray) = stray {
-            self.damage = Some(Diagnosis {
-                offset: self.at as u64,
-                what: format!("an empty slot before others (next at byte {stray})"),
-            });
+            let stray = self.diagnosis(stray, "").offset;
+            let what = format!("an empty slot before others (next at byte {stray})");
+            self.damage = Some(self.diagnosis(self.at, what));
             return false;
         }
         if !is_empty && self.at + SLOT_BYTES <= self.chunk_end {
@@ -216,7 +226,7 @@ impl<'a> Events<'a> {
         }
         let tail = match &self.unpacked {
             None => self.file.map.get(from..self.view_end)?,
-            Some((first, bytes)) => bytes.get(from - first..self.view_end - first)?,
+            Some(unpacked) => unpacked.get(from, self.view_end)?,
         };
         tail.iter().position(|byte| *byte != 0).map(|position| from + position)
     }
@@ -259,7 +269,6 @@ struct More {
     bytes: Option<(u64, u64)>,
     receive: Option<Half>,
     polls: Option<(u64, u64)>,
-    site: Option<(u64, bool)>,
 }
 
 impl More {
@@ -278,8 +287,7 @@ impl More {
                 self.polls = Some((peer_and_tag, slot.begin));
                 self.duration = Some(join(slot.bytes, slot.request));
             }
-            CONTINUES_SITE => self.site = Some((slot.begin, slot.peer != 0)),
-            CONTINUES_REQUEST | CONTINUES_MESSAGE => {}
+            CONTINUES_REQUEST | CONTINUES_MESSAGE | CONTINUES_SITE => {}
             _ => return false,
         }
         true
@@ -297,7 +305,7 @@ struct Stored {
 impl Events<'_> {
     #[cold]
     fn end_here(&mut self, offset: usize, what: &str) {
-        self.damage = Some(Diagnosis { offset: offset as u64, what: what.to_owned() });
+        self.damage = Some(self.diagnosis(offset, what));
     }
 
     /// Reads the continuation slots behind an event's own; they lie in the same chunk, and are at hand.
@@ -363,10 +371,7 @@ impl Events<'_> {
                     let file = self.file;
                     self.hand_on_plain(|at| file.load_slot(at), to, take)
                 }
-                Some((first, bytes)) => {
-                    let load = |at: usize| read_plain(&bytes[at - first..]).unwrap_or_default();
-                    self.hand_on_plain(load, to, take)
-                }
+                Some(unpacked) => self.hand_on_plain(|at| unpacked.slot(at), to, take),
             };
             if !goes_on {
                 return;
@@ -418,7 +423,7 @@ impl Events<'_> {
             if !plain {
                 break;
             }
-            goes_on = take.plain(&slot, at);
+            goes_on = take.plain(&Head(slot), at);
             least = slot.begin;
             at = behind;
             slot = next;
@@ -439,7 +444,7 @@ impl Events<'_> {
                 (sent, received) = both;
             }
         }
-        Some(BriefEvent { slot, offset, end, sent, received, polls, error })
+        Some(BriefEvent { head: Head(slot), offset, end, sent, received, polls, error })
     }
 }
 
@@ -457,7 +462,7 @@ impl Events<'_> {
                 kinds.add(&read_plain(slot).unwrap_or_default());
             }
         }
-        Some(EventPlace { slot, offset, end, more, kinds })
+        Some(EventPlace { head: Head(slot), offset, end, more, kinds })
     }
 
     /// Bytes that are at hand, by their offsets in the file.
@@ -465,7 +470,7 @@ impl Events<'_> {
     pub(super) fn at_hand(&self, range: Range<usize>) -> &[u8] {
         let bytes = match &self.unpacked {
             None => self.file.map.get(range),
-            Some((first, bytes)) => bytes.get(range.start - first..range.end - first),
+            Some(unpacked) => unpacked.get(range.start, range.end),
         };
         bytes.unwrap_or_default()
     }
@@ -484,10 +489,9 @@ impl Events<'_> {
                 let bytes = file.map.get(..to)?;
                 self.hand_on_usual(bytes, 0, |at| file.load_slot(at), take)
             }
-            Some((first, bytes)) => {
-                let bytes = bytes.get(..to.checked_sub(first)?)?;
-                let load = |at: usize| read_plain(&bytes[at - first..]).unwrap_or_default();
-                self.hand_on_usual(bytes, first, load, take)
+            Some(unpacked) => {
+                let bytes = unpacked.get(unpacked.first, to)?;
+                self.hand_on_usual(bytes, unpacked.first, |at| unpacked.slot(at), take)
             }
         }
     }
@@ -525,10 +529,11 @@ impl Events<'_> {
             let Some(end) = end.filter(|_| known && slot.duration() != DURATION_ESCAPE) else {
                 break;
             };
-            if take.wants(&slot) {
+            let head = Head(slot);
+            if take.wants(&head) {
                 let end = if ended { end } else { slot.begin };
                 let more = (behind - at - SLOT_BYTES) as u32;
-                let place = EventPlace { slot, offset: at, end, more, kinds };
+                let place = EventPlace { head, offset: at, end, more, kinds };
                 let more = bytes.get(at + SLOT_BYTES - first..behind - first);
                 goes_on = take.take(&StoredEvent::new(&place, more.unwrap_or_default()));
             }
@@ -542,17 +547,6 @@ impl Events<'_> {
 }
 
 impl Events<'_> {
-    /// The next event whose own slot is wanted.
-    #[inline]
-    pub fn next_where(&mut self, wanted: impl Fn(&Slot) -> bool) -> Option<Event> {
-        loop {
-            let stored = self.advance()?;
-            if wanted(&stored.slot) {
-                return Some(self.whole(stored));
-            }
-        }
-    }
-
     #[inline]
     fn whole(&self, Stored { offset, slot, end, continued }: Stored) -> Event {
         let ended = !slot.is_open() && !slot.is_abandoned();
@@ -570,8 +564,8 @@ impl Events<'_> {
             request: slot.request,
             receive: None,
             polls: None,
-            site: None,
-            payload: payload(&slot),
+            site: Head(slot).site(),
+            payload: Head(slot).payload(),
             offset,
             continuations: 0,
         };
@@ -585,7 +579,6 @@ impl Events<'_> {
             event.receive = more.receive;
             event.polls = more.polls;
             event.error = more.error;
-            event.site = more.site;
             event.continuations = more.slots;
         }
         if both.is_none() && self.file.holds_received(slot.function()) {

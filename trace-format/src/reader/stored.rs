@@ -4,15 +4,16 @@
 //! each takes them so instead, from [`Events::hand_on_stored`] or one by one from
 //! [`Events::next_place`].
 
-use super::event::{Event, Half, RequestState, join, payload};
+use super::event::{Event, Half, RequestState, join};
 use super::events::Events;
+use super::head::{Head, completion};
 use crate::layout::*;
 
 /// An event of which nothing was copied but its own slot.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredEvent<'e> {
-    /// The event's own slot.
-    pub slot: Slot,
+    /// Its fixed part.
+    pub head: Head,
     /// Its offset in the file.
     pub offset: usize,
     /// Counter at the end; the begin when the call had not returned or was abandoned.
@@ -44,8 +45,8 @@ impl Kinds {
 /// Where an event lies and when it ends; with the [`Events`] that gave it last, a [`StoredEvent`].
 #[derive(Debug, Clone, Copy)]
 pub struct EventPlace {
-    /// The event's own slot.
-    pub slot: Slot,
+    /// The event's fixed part.
+    pub head: Head,
     /// Its offset in the file.
     pub offset: usize,
     /// Counter at the end; the begin when the call had not returned or was abandoned.
@@ -57,8 +58,8 @@ pub struct EventPlace {
 
 /// Takes events where they lie.
 pub trait TakeStored {
-    /// Whether an event with that slot is handed on.
-    fn wants(&self, slot: &Slot) -> bool;
+    /// Whether an event with that fixed part is handed on.
+    fn wants(&self, head: &Head) -> bool;
 
     /// Takes an event, and says whether it wants more.
     fn take(&mut self, event: &StoredEvent<'_>) -> bool;
@@ -67,21 +68,26 @@ pub trait TakeStored {
 impl<'e> StoredEvent<'e> {
     #[inline]
     pub(super) fn new(place: &EventPlace, more: &'e [u8]) -> Self {
-        let EventPlace { slot, offset, end, kinds, .. } = *place;
-        Self { slot, offset, end, more, kinds }
+        let EventPlace { head, offset, end, kinds, .. } = *place;
+        Self { head, offset, end, more, kinds }
     }
 
     /// Function number, without flags.
     #[inline]
     pub fn function(&self) -> u16 {
-        self.slot.function()
+        self.head.function()
+    }
+
+    /// The number that tells it from all other events of its rank.
+    #[inline]
+    pub fn number(&self) -> u64 {
+        (self.offset / SLOT_BYTES) as u64
     }
 
     /// Counter at the end; `None` when the call had not returned or was abandoned.
     #[inline]
     pub fn end(&self) -> Option<u64> {
-        let ended = self.slot.function_and_flags() & (FUNCTION_OPEN | FUNCTION_ABANDONED) == 0;
-        ended.then_some(self.end)
+        self.head.returned().then_some(self.end)
     }
 
     /// Counter at the end; the begin when the call had not returned.
@@ -92,7 +98,7 @@ impl<'e> StoredEvent<'e> {
 
     /// Its continuation slots.
     #[inline]
-    pub fn continuations(&self) -> impl Iterator<Item = Slot> + use<'e> {
+    fn continuations(&self) -> impl Iterator<Item = Slot> + use<'e> {
         self.more.chunks_exact(SLOT_BYTES).map(|slot| read_plain(slot).unwrap_or_default())
     }
 
@@ -115,11 +121,11 @@ impl<'e> StoredEvent<'e> {
     #[inline]
     fn bytes(&self) -> (u64, Option<u64>) {
         match self.last(CONTINUES_BYTES) {
-            None => (u64::from(self.slot.bytes), None),
-            Some(slot) if self.slot.bytes == BYTES_ESCAPE => {
+            None => (self.head.bytes(), None),
+            Some(slot) if self.head.bytes() == u64::from(BYTES_ESCAPE) => {
                 (slot.begin, Some(join(slot.peer as u32, slot.tag as u32)))
             }
-            Some(_) => (u64::from(self.slot.bytes), Some(0)),
+            Some(_) => (self.head.bytes(), Some(0)),
         }
     }
 
@@ -133,7 +139,7 @@ impl<'e> StoredEvent<'e> {
     #[inline]
     pub fn exchanged(&self) -> (u64, u64) {
         let (sent, received) = self.bytes();
-        (sent, received.unwrap_or(u64::from(self.slot.tag as u32)))
+        (sent, received.unwrap_or(u64::from(self.head.tag() as u32)))
     }
 
     /// Bytes of an access to remote memory: those of its one buffer, or sent; and those received beside.
@@ -173,24 +179,23 @@ impl<'e> StoredEvent<'e> {
     /// The same as one value; `holds_received` says whether the slot's tag is bytes received.
     pub(super) fn whole(&self, holds_received: bool) -> Event {
         let (sent, received) = self.bytes();
-        let of_tag = if holds_received { u64::from(self.slot.tag as u32) } else { 0 };
-        let site = self.last(CONTINUES_SITE).map(|slot| (slot.begin, slot.peer != 0));
+        let of_tag = if holds_received { u64::from(self.head.tag() as u32) } else { 0 };
         Event {
             function: self.function(),
-            communicator: self.slot.communicator(),
-            begin: self.slot.begin,
+            communicator: self.head.communicator(),
+            begin: self.head.begin(),
             end: self.end(),
-            abandoned: self.slot.is_abandoned(),
+            abandoned: self.head.is_abandoned(),
             error: self.error(),
-            peer: self.slot.peer,
-            tag: self.slot.tag,
+            peer: self.head.peer(),
+            tag: self.head.tag(),
             sent,
             received: received.unwrap_or(of_tag),
-            request: self.slot.request,
+            request: self.head.request(),
             receive: self.receive(),
             polls: self.polls(),
-            site,
-            payload: payload(&self.slot),
+            site: self.head.site(),
+            payload: self.head.payload(),
             offset: self.offset,
             continuations: self.more.len() / SLOT_BYTES,
         }
@@ -201,10 +206,11 @@ impl RequestState {
     /// What a continuation slot says of one request.
     #[inline]
     pub(super) fn of(slot: &Slot) -> Self {
+        let (completed, cancelled) = completion(slot.communicator());
         Self {
             request: slot.request,
-            completed: slot.communicator() & COMPLETED != 0,
-            cancelled: slot.communicator() & CANCELLED != 0,
+            completed,
+            cancelled,
             peer: slot.peer,
             tag: slot.tag,
             bytes: slot.begin,
@@ -222,19 +228,19 @@ impl Events<'_> {
             }
             // What is not usual, or where the slots at hand end.
             let Some(place) = self.next_stored() else { return };
-            if take.wants(&place.slot) && !take.take(&self.stored(&place)) {
+            if take.wants(&place.head) && !take.take(&self.stored(&place)) {
                 return;
             }
         }
     }
 
-    /// The next event whose own slot is wanted. [`Events::stored`] has the rest of it until the next
+    /// The next event whose fixed part is wanted. [`Events::stored`] has the rest of it until the next
     /// one is asked for.
     #[inline]
-    pub fn next_place(&mut self, wanted: impl Fn(&Slot) -> bool) -> Option<EventPlace> {
+    pub fn next_place(&mut self, wanted: impl Fn(&Head) -> bool) -> Option<EventPlace> {
         loop {
             let place = self.next_stored()?;
-            if wanted(&place.slot) {
+            if wanted(&place.head) {
                 return Some(place);
             }
         }
@@ -249,6 +255,6 @@ impl Events<'_> {
 
     /// The same as one value.
     pub fn whole_of(&self, place: &EventPlace) -> Event {
-        self.stored(place).whole(self.holds_received(place.slot.function()))
+        self.stored(place).whole(self.holds_received(place.head.function()))
     }
 }

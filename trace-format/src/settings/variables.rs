@@ -169,7 +169,7 @@ pub static LEVEL: Variable = Variable {
     option: Some("--level"),
     values: "`0`, `1`, `2`",
     unset: Unset::Value("1"),
-    meaning: "Detail: 0 function and times, 1 also who, how much and which communicator, 2 also the call site",
+    meaning: "Detail: 0 function and times, 1 also who, how much, which communicator, and from where in the program; 2 is the same as 1",
     ..SETTING
 };
 

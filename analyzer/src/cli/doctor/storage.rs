@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use memmap2::{Advice, MmapMut};
-use trace_format::layout::SLOT_BYTES;
+use trace_format::files::WINDOW_EVENT_BYTES;
 
 use super::clocks::median;
 use super::{Finding, Mark};
@@ -22,8 +22,10 @@ const PAGE_BYTES: usize = 4096;
 const PAGES: usize = 1024;
 /// Trials of which the median is taken.
 const TRIALS: usize = 5;
-/// Event slots on a page.
-const EVENTS_PER_PAGE: f64 = (PAGE_BYTES / SLOT_BYTES) as f64;
+/// Events on a page.
+const EVENTS_PER_PAGE: f64 = (PAGE_BYTES / WINDOW_EVENT_BYTES) as f64;
+/// Bytes that most programs' calls take at most in a file that is being written (docs/encoded-chunks.md).
+const CALL_BYTES: f64 = 4.0;
 /// Less free space than this is said to be little.
 const LITTLE_BYTES: u64 = 1 << 30;
 
@@ -57,8 +59,8 @@ struct FileSystem {
 
 fn describe(name: &'static str, system: &FileSystem) -> Finding {
     let gib = system.free_bytes as f64 / (1u64 << 30) as f64;
-    let events = system.free_bytes as f64 / SLOT_BYTES as f64;
-    let room = format!("room for about {events:.1e} events");
+    let calls = system.free_bytes as f64 / CALL_BYTES;
+    let room = format!("room for about {calls:.1e} calls");
     let (mark, meaning) = if system.free_bytes < LITTLE_BYTES {
         (
             Mark::Limit,
@@ -88,6 +90,14 @@ struct Grant {
     ns_per_page: f64,
 }
 
+/// A step of granting pages that the system refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+struct GrantError {
+    what: &'static str,
+    source: io::Error,
+}
+
 fn granting(name: &'static str, path: &Path) -> Finding {
     let line = if name == "/dev/shm" { "shm pages" } else { "pages" };
     let grant = match grant_pages(path) {
@@ -95,7 +105,8 @@ fn granting(name: &'static str, path: &Path) -> Finding {
         Err(error) => {
             let meaning = "A run recorded there would end its recording at once; choose another \
                            place with --out.";
-            return Finding::new(GROUP, line, Mark::Limit, error, meaning).with("usable", false);
+            return Finding::new(GROUP, line, Mark::Limit, error.to_string(), meaning)
+                .with("usable", false);
         }
     };
     let ns = grant.ns_per_page;
@@ -124,7 +135,8 @@ fn granting(name: &'static str, path: &Path) -> Finding {
 }
 
 /// Does what the recorder does, in a file without a name.
-fn grant_pages(folder: &Path) -> Result<Grant, String> {
+fn grant_pages(folder: &Path) -> Result<Grant, GrantError> {
+    let cannot = |what| move |source| GrantError { what, source };
     let path = folder.join(format!(".gammachi-doctor-{}", std::process::id()));
     let mut options = OpenOptions::new();
     let file = options
@@ -133,26 +145,26 @@ fn grant_pages(folder: &Path) -> Result<Grant, String> {
         .create_new(true)
         .mode(0o600)
         .open(&path)
-        .map_err(|error| format!("no file can be made: {error}"))?;
+        .map_err(cannot("no file can be made"))?;
     // Unlinked while open: nothing is left behind, whatever happens from here on.
-    fs::remove_file(&path).map_err(|error| format!("a file cannot be removed: {error}"))?;
+    fs::remove_file(&path).map_err(cannot("a file cannot be removed"))?;
 
     let bytes = PAGES * PAGE_BYTES;
     let mut populate = Ok(());
     let mut costs = Vec::new();
     for _ in 0..TRIALS {
-        file.set_len(0).map_err(|error| format!("a file cannot be emptied: {error}"))?;
+        file.set_len(0).map_err(cannot("a file cannot be emptied"))?;
         let began = Instant::now();
         // SAFETY: the descriptor is open for the length of the call; no memory is involved.
         let refused = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) };
         if refused != 0 {
             let error = io::Error::from_raw_os_error(refused);
-            return Err(format!("space cannot be allocated (posix_fallocate): {error}"));
+            return Err(cannot("space cannot be allocated (posix_fallocate)")(error));
         }
         // SAFETY: the file has no name, so no other process changes it or makes it shorter while
         // the mapping lives, and this function does not either.
-        let mut map = unsafe { MmapMut::map_mut(&file) }
-            .map_err(|error| format!("a file cannot be mapped: {error}"))?;
+        let mut map =
+            unsafe { MmapMut::map_mut(&file) }.map_err(cannot("a file cannot be mapped"))?;
         if let Err(error) = map.advise(Advice::PopulateWrite) {
             populate = Err(error);
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{ModelArguments, ResidualName};
+use super::{ModelArguments, ResidualName, regression_error};
 use crate::cli::CommandError;
 use crate::models::Observations;
 use crate::models::observations::{P, TAU_S};
@@ -112,7 +112,7 @@ fn parts(
 ) -> Result<Vec<PartRequest>, CommandError> {
     let usage = |what: String| CommandError::usage(what);
     let basis = |text: &str| {
-        Basis::parse(text).map_err(|error| usage(RegressionError::Basis(error).to_string()))
+        Basis::parse(text).map_err(|error| regression_error(RegressionError::Basis(error)))
     };
     let responses = match arguments.parts.as_slice() {
         [] => vec![arguments.response.clone().unwrap_or_else(|| default_response(table))],

@@ -4,10 +4,43 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use trace_format::settings::ParameterError;
 use trace_format::settings::values::parameter;
 
 use crate::models::observations::FIGURES;
 use crate::trace::study_json::{FORMAT, FORMAT_VERSION, StudyJson, StudyRun, StudyRunState};
+
+/// Why a text is not a parameter with its values; clap names the option.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ValuesError {
+    #[error("{0} has a meaning of its own; choose another name")]
+    NameTaken(String),
+    #[error("write NAME=VALUE,VALUE, without an empty value")]
+    EmptyValue,
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    #[error("the value {0} is given twice")]
+    Repeated(String),
+}
+
+/// What would make a study pointless.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PlanError {
+    #[error("--np: {0} is given twice")]
+    RepeatedRanks(u32),
+    #[error(
+        "the command does not contain {{np}}: every run would have the same ranks; write for example \
+         mpirun -n {{np}} ./app"
+    )]
+    NoRanks,
+    #[error("--param {0}: is given twice; list its values in one, {0}=1000,2000")]
+    RepeatedParameter(String),
+    #[error(
+        "--param {name}: has {values} values, but the command does not contain {{{name}}}: all runs would \
+         be the same"
+    )]
+    UnusedParameter { name: String, values: usize },
+}
 
 /// A parameter and the values that it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,20 +51,19 @@ pub(super) struct Values {
 
 impl Values {
     /// Of `NAME=V,V,…`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, ValuesError> {
         let (name, values) = text.split_once('=').unwrap_or((text, ""));
         if FIGURES.contains(&name) || ["np", "rep"].contains(&name) {
-            return Err(format!("{name} has a meaning of its own; choose another name"));
+            return Err(ValuesError::NameTaken(name.to_owned()));
         }
         let mut all: Vec<String> = Vec::new();
         for value in values.split(',').map(str::trim) {
             if value.is_empty() {
-                return Err("write NAME=VALUE,VALUE, without an empty value".into());
+                return Err(ValuesError::EmptyValue);
             }
-            let (_, value) =
-                parameter(&format!("{name}={value}")).map_err(|error| error.to_string())?;
+            let (_, value) = parameter(&format!("{name}={value}"))?;
             if all.contains(&value) {
-                return Err(format!("the value {value} is given twice"));
+                return Err(ValuesError::Repeated(value));
             }
             all.push(value);
         }
@@ -51,36 +83,26 @@ pub(super) struct Plan {
 
 impl Plan {
     /// What would make the study pointless.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), PlanError> {
         let used = |name: &str| {
             let placeholder = format!("{{{name}}}");
             self.argv.iter().any(|word| find(word.as_bytes(), placeholder.as_bytes()).is_some())
         };
         for (index, np) in self.np.iter().enumerate() {
             if self.np[..index].contains(np) {
-                return Err(format!("--np: {np} is given twice"));
+                return Err(PlanError::RepeatedRanks(*np));
             }
         }
         if !used("np") {
-            return Err("the command does not contain {np}: every run would have the same ranks; \
-                        write for example mpirun -n {np} ./app"
-                .into());
+            return Err(PlanError::NoRanks);
         }
         for (index, param) in self.params.iter().enumerate() {
             if self.params[..index].iter().any(|other| other.name == param.name) {
-                return Err(format!(
-                    "--param {}: is given twice; list its values in one, {}=1000,2000",
-                    param.name, param.name
-                ));
+                return Err(PlanError::RepeatedParameter(param.name.clone()));
             }
             if param.values.len() > 1 && !used(&param.name) {
-                return Err(format!(
-                    "--param {}: has {} values, but the command does not contain {{{}}}: all runs \
-                     would be the same",
-                    param.name,
-                    param.values.len(),
-                    param.name
-                ));
+                let (name, values) = (param.name.clone(), param.values.len());
+                return Err(PlanError::UnusedParameter { name, values });
             }
         }
         Ok(())
@@ -276,7 +298,7 @@ mod tests {
     #[test]
     fn a_study_without_sense_is_refused() {
         let says = |plan: Plan, what: &str| {
-            let error = plan.check().unwrap_err();
+            let error = plan.check().unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         };
         says(plan(&["app"], &[1], &[], 1), "does not contain {np}");

@@ -98,9 +98,8 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
             arguments.run.display()
         )));
     }
-    let server = Loopback::new(arguments.port).map_err(|error| {
-        CommandError::failed(format!("127.0.0.1:{}: cannot listen: {error}", arguments.port))
-    })?;
+    let server = Loopback::new(arguments.port)
+        .map_err(|error| CommandError::failed(format!("127.0.0.1:{}: {error}", arguments.port)))?;
     let replay = matching::is_possible(&run).then(|| Replay::new(&run, &timeline, &communicators));
     let address = server.address();
     print(&format!("{address}\n"))?;

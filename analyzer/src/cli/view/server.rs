@@ -34,6 +34,17 @@ pub struct Loopback {
     token: String,
 }
 
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopbackError {
+    /// The port cannot be had.
+    #[error("cannot listen: {0}")]
+    Port(#[source] io::Error),
+    /// There are no bits that nobody can guess.
+    #[error("cannot listen without a token: /dev/urandom: {0}")]
+    Token(#[source] io::Error),
+}
+
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
@@ -65,12 +76,12 @@ impl Loopback {
     /// Listens on 127.0.0.1; port 0: any that is free.
     ///
     /// # Errors
-    /// A sentence when it cannot.
-    pub fn new(port: u16) -> Result<Self, String> {
+    /// See [`LoopbackError`].
+    pub fn new(port: u16) -> Result<Self, LoopbackError> {
         let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?;
-        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
-        let token = random_token().map_err(|error| format!("/dev/urandom: {error}"))?;
+            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(LoopbackError::Port)?;
+        let port = listener.local_addr().map_err(LoopbackError::Port)?.port();
+        let token = random_token().map_err(LoopbackError::Token)?;
         Ok(Self { listener, port, token })
     }
 

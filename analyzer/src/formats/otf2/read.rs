@@ -12,7 +12,7 @@ use std::path::Path;
 use super::library::{Object, Otf2Error, Otf2Library};
 use super::names::{ATTRIBUTES, CLOCK_BOUND_PROPERTY};
 use crate::import::rank::RankWriter;
-use crate::import::{ImportError, Imported};
+use crate::import::{ImportError, ImportNote, Imported};
 use archive::Archive;
 use definitions::Definitions;
 use events::{Events, callbacks_of};
@@ -120,16 +120,9 @@ impl Archive<'_> {
         check(unsafe { (library.Reader_CloseEvtFiles)(reader) })?;
         if self.definitions.other_locations > 0 {
             let count = self.definitions.other_locations;
-            imported.notes.push(format!(
-                "{count} locations are no threads of a processor (accelerators, metrics) and are not \
-                 kept"
-            ));
+            imported.notes.push(ImportNote::OtherLocations { count });
         }
-        imported.notes.push(
-            "wildcards of receives, sizes of posted buffers, datatypes, windows and files are not in \
-             OTF2's MPI records"
-                .into(),
-        );
+        imported.notes.push(ImportNote::LacksOfOtf2);
         Ok(imported)
     }
 

@@ -103,7 +103,7 @@ fn archive(
     let mut regions = Regions::of_program(&content.head.program);
     let mut events = HashMap::new();
     let mut calls = 0;
-    progress.stage("calls", Some(content.slots()));
+    progress.stage("calls", Some(content.most_events()));
     let communicators = communicator_numbers(content);
     for rank in 0..content.head.ranks.len() {
         let of = (rank, communicators.as_slice());

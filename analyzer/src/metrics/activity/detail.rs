@@ -2,12 +2,12 @@
 //! operations go out, as many as a page can carry.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::ops::Range;
 
-use rayon::prelude::*;
-use trace_format::reader::{Event, EventKind};
+use trace_format::reader::{Event, EventKind, Thread};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, RankView};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::matching::{
     CollectiveInstance, CollectiveMember, MatchSink, Message, Unmatched,
@@ -138,10 +138,9 @@ impl Detail {
         asked: &[Range<f64>],
         budget: Budget,
     ) -> Self {
-        let Analysis { run, timeline, .. } = *analysis;
-        let windows = windows(run, timeline, activity, asked, budget.events);
+        let windows = windows(analysis, activity, asked, budget.events);
         let mut detail = Self { windows, ..Self::default() };
-        detail.read_events(run, timeline, activity, budget.regions);
+        detail.read_events(analysis, activity, budget.regions);
         detail
     }
 
@@ -165,61 +164,40 @@ impl Detail {
         };
     }
 
-    fn read_events(
-        &mut self,
-        run: &Run,
-        timeline: &GlobalTimeline,
-        activity: &Activity,
-        most_regions: usize,
-    ) {
-        let of_row = |number: usize| {
-            let row = &activity.rows[number];
-            let (trace, time) = (&run.ranks[row.position], &timeline.ranks[row.position]);
-            let threads = trace.file.threads.iter().zip(&trace.threads);
-            let mut events = Vec::new();
-            let mut regions = Vec::new();
-            let mut open: Vec<(u32, f64)> = Vec::new();
-            for (thread, extent) in threads.filter(|(thread, _)| thread.number == row.thread) {
-                let last_open = extent.last_call.as_ref().filter(|call| call.open);
-                for event in trace.file.events(thread) {
-                    let begin_s = time.clock.seconds(event.begin);
-                    match event.kind() {
-                        EventKind::RegionBegin(id) => open.push((id, begin_s)),
-                        EventKind::RegionEnd(id) => {
-                            if let Some(index) = open.iter().rposition(|(other, _)| *other == id) {
-                                regions.push((open.remove(index), begin_s));
-                            }
-                        }
-                        _ => {}
-                    }
-                    let is_last = last_open.is_some_and(|call| call.begin_ticks == event.begin);
-                    let end_s = match event.end {
-                        Some(end) => time.clock.seconds(end),
-                        None if is_last => row.end_s.max(begin_s),
-                        None => begin_s,
-                    };
-                    let shown = matches!(event.kind(), EventKind::Call(_) | EventKind::Tool);
-                    if shown && touches(&self.windows, begin_s, end_s) {
-                        let inside_s = match event.polls {
-                            Some((_, ticks)) => time.clock.duration_s(ticks).min(end_s - begin_s),
-                            None => end_s - begin_s,
-                        };
-                        events.push(DetailEvent { row: number, begin_s, end_s, inside_s, event });
-                    }
-                }
-            }
-            regions.extend(open.into_iter().map(|region| (region, row.end_s)));
-            let named = regions.into_iter().map(|((id, from), to)| RegionSpan {
-                row: number,
-                name: trace.facts.regions.get(&id).cloned().unwrap_or_else(|| format!("#{id}")),
-                seconds: from..to,
-            });
-            (events, named.collect::<Vec<_>>())
+    fn read_events(&mut self, analysis: &Analysis, activity: &Activity, most_regions: usize) {
+        // Rows by position of their rank and number of their thread.
+        let rows: HashMap<(usize, u32), usize> = (0..)
+            .zip(&activity.rows)
+            .map(|(number, row)| ((row.position, row.thread), number))
+            .collect();
+        let begin = |rank: RankView<'_>| {
+            let row = |thread: &Thread| rows.get(&(rank.position, thread.number)).copied();
+            let rows = rank.trace.file.threads.iter().map(|thread| ShownOfRow::new(row(thread)));
+            Some((rank.position, rows.collect::<Vec<_>>()))
         };
-        let rows: Vec<_> = (0..activity.rows.len()).into_par_iter().map(of_row).collect();
-        for (events, regions) in rows {
+        let shown = analysis.events(begin, |(position, shown), thread, event| {
+            let Some(number) = shown[thread].row else { return };
+            let end_s = activity.rows[number].end_s;
+            shown[thread].add(event, (analysis.rank(*position), thread, end_s), &self.windows);
+        });
+        let mut by_row: Vec<Option<ShownOfRow>> = activity.rows.iter().map(|_| None).collect();
+        for shown in shown.into_iter().flat_map(|(_, shown)| shown) {
+            if let Some(row) = shown.row {
+                by_row[row] = Some(shown);
+            }
+        }
+        for (row, shown) in activity.rows.iter().zip(by_row) {
+            let Some(ShownOfRow { row: Some(number), events, mut regions, open }) = shown else {
+                continue;
+            };
             self.events.extend(events);
-            self.regions.extend(regions);
+            regions.extend(open.into_iter().map(|region| (region, row.end_s)));
+            let names = &analysis.run.ranks[row.position].facts.regions;
+            self.regions.extend(regions.into_iter().map(|((id, from), to)| RegionSpan {
+                row: number,
+                name: names.get(&id).cloned().unwrap_or_else(|| format!("#{id}")),
+                seconds: from..to,
+            }));
         }
         let length = |region: &RegionSpan| region.seconds.end - region.seconds.start;
         self.regions.sort_by(|a, b| length(b).total_cmp(&length(a)).then(a.row.cmp(&b.row)));
@@ -228,19 +206,72 @@ impl Detail {
     }
 }
 
+/// What is shown of one row.
+#[derive(Debug, Default)]
+struct ShownOfRow {
+    /// Its number; `None` where the thread has no row.
+    row: Option<usize>,
+    events: Vec<DetailEvent>,
+    /// Id and begin of each region, and its end.
+    regions: Vec<((u32, f64), f64)>,
+    /// Regions that have begun.
+    open: Vec<(u32, f64)>,
+}
+
+impl ShownOfRow {
+    fn new(row: Option<usize>) -> Self {
+        Self { row, ..Self::default() }
+    }
+
+    /// Takes the next event of a thread by its position on its rank, whose row ends at `end_s`.
+    fn add(
+        &mut self,
+        event: &Event,
+        (rank, thread, end_s): (RankView<'_>, usize, f64),
+        windows: &[Range<f64>],
+    ) {
+        let Some(row) = self.row else { return };
+        let clock = &rank.time.clock;
+        let begin_s = clock.seconds(event.begin);
+        match event.kind() {
+            EventKind::RegionBegin(id) => self.open.push((id, begin_s)),
+            EventKind::RegionEnd(id) => {
+                if let Some(index) = self.open.iter().rposition(|(other, _)| *other == id) {
+                    self.regions.push((self.open.remove(index), begin_s));
+                }
+            }
+            _ => {}
+        }
+        let last = rank.trace.threads.get(thread).and_then(|extent| extent.last_call.as_ref());
+        let last = last.filter(|call| call.open && call.begin_ticks == event.begin);
+        let end_s = match event.end {
+            Some(end) => clock.seconds(end),
+            None if last.is_some() => end_s.max(begin_s),
+            None => begin_s,
+        };
+        let shown = matches!(event.kind(), EventKind::Call(_) | EventKind::Tool);
+        if shown && touches(windows, begin_s, end_s) {
+            let inside_s = match event.polls {
+                Some((_, ticks)) => clock.duration_s(ticks).min(end_s - begin_s),
+                None => end_s - begin_s,
+            };
+            self.events.push(DetailEvent { row, begin_s, end_s, inside_s, event: *event });
+        }
+    }
+}
+
 fn touches(windows: &[Range<f64>], from_s: f64, to_s: f64) -> bool {
     windows.iter().any(|window| from_s <= window.end && to_s >= window.start)
 }
 
 fn windows(
-    run: &Run,
-    timeline: &GlobalTimeline,
+    analysis: &Analysis,
     activity: &Activity,
     asked: &[Range<f64>],
     most_events: usize,
 ) -> Vec<Range<f64>> {
     let length_s = activity.length_s;
-    let all = run.ranks.iter().flat_map(|rank| &rank.threads).map(|thread| thread.calls);
+    let all = analysis.run.ranks.iter().flat_map(|rank| &rank.threads).map(|thread| thread.calls);
     // Far above what a page carries; polls are many calls in one record.
     if activity.calls <= most_events as u64 && all.clone().count() > 0 {
         return vec![0.0..length_s.max(f64::MIN_POSITIVE)];
@@ -256,19 +287,13 @@ fn windows(
         }
     }
     let moments: Vec<f64> = focuses.iter().map(|(_, end)| *end).collect();
-    let radii = radii(run, timeline, length_s, &moments, most_events / FOCUSES);
+    let radii = radii(analysis, length_s, &moments, most_events / FOCUSES);
     let around = moments.iter().zip(radii).map(|(at, radius)| at - radius..at + radius);
     joined(around.collect(), length_s)
 }
 
 /// The largest half width around each moment within which there are at most so many events.
-fn radii(
-    run: &Run,
-    timeline: &GlobalTimeline,
-    length_s: f64,
-    moments: &[f64],
-    most: usize,
-) -> Vec<f64> {
+fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], most: usize) -> Vec<f64> {
     // Class k holds distances below length · 2^(−k/2).
     let class = |distance_s: f64| match distance_s > 0.0 {
         true => {
@@ -276,28 +301,19 @@ fn radii(
         }
         false => RADII - 1,
     };
-    let of_rank = |position: usize| {
-        let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
-        let mut counts = vec![[0usize; RADII]; moments.len()];
-        for thread in &trace.file.threads {
-            for event in trace.file.events(thread) {
-                let begin_s = time.clock.seconds(event.begin);
-                for (counts, at) in counts.iter_mut().zip(moments) {
-                    counts[class((begin_s - at).abs())] += 1;
-                }
-            }
+    let begin = |rank: RankView<'_>| Some((rank.position, vec![[0usize; RADII]; moments.len()]));
+    let of_ranks = analysis.events(begin, |(position, counts), _, event| {
+        let begin_s = analysis.timeline.ranks[*position].clock.seconds(event.begin);
+        for (counts, at) in counts.iter_mut().zip(moments) {
+            counts[class((begin_s - at).abs())] += 1;
         }
-        counts
-    };
-    let counts = (0..run.ranks.len()).into_par_iter().map(of_rank).reduce(
-        || vec![[0; RADII]; moments.len()],
-        |mut a, b| {
-            for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
-                *a += b;
-            }
-            a
-        },
-    );
+    });
+    let mut counts = vec![[0; RADII]; moments.len()];
+    for (_, of_rank) in of_ranks {
+        for (sum, count) in counts.iter_mut().flatten().zip(of_rank.iter().flatten()) {
+            *sum += count;
+        }
+    }
     let of_moment = |counts: &[usize; RADII]| {
         let mut inside = 0;
         let fits = (0..RADII).rev().find(|class| {

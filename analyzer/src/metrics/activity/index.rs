@@ -9,15 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use trace_format::reader::{EventKind, Position, RankFile, Thread};
+use trace_format::reader::{EventKind, Position};
 
-use crate::timeline::{GlobalTimeline, RankTime};
-use crate::trace::{Run, ThreadExtent};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
 
 use super::kind::{FunctionKinds, KINDS, Kind, shares_of_totals};
 use super::{LONGEST, LongCall, SegmentActivity, kind_of, stretch};
 use crate::analysis::segments::{Functions, Segment, Segmenter};
 use crate::analysis::spans::{Span, SpanKind, Spans};
+use crate::analysis::{Analysis, RankView, ThreadView};
 
 /// Events between two places of the table.
 pub const GRANULE: u64 = 1024;
@@ -127,7 +128,8 @@ pub struct ActivityIndex {
 impl ActivityIndex {
     /// Reads every event once; ranks in parallel. `done` counts the events.
     pub fn new(run: &Run, timeline: &GlobalTimeline, done: &AtomicU64) -> Self {
-        let of_rank = |position: usize| of_rank(run, timeline, position, done);
+        let analysis = Analysis::of(run, timeline);
+        let of_rank = |position: usize| of_rank(analysis.rank(position), done);
         let ranks: Vec<_> = (0..run.ranks.len()).into_par_iter().map(of_rank).collect();
         let mut index = Self::default();
         for (mut facts, places) in ranks.into_iter().flatten() {
@@ -198,30 +200,21 @@ impl ActivityIndex {
     }
 }
 
-fn thread_of(file: &RankFile, number: u32) -> Option<&Thread> {
-    file.threads.iter().find(|thread| thread.number == number)
-}
-
-fn of_rank(
-    run: &Run,
-    timeline: &GlobalTimeline,
-    position: usize,
-    done: &AtomicU64,
-) -> Vec<(RowFacts, Vec<Place>)> {
-    let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
+fn of_rank(rank: RankView<'_>, done: &AtomicU64) -> Vec<(RowFacts, Vec<Place>)> {
+    let RankView { position, trace, time } = rank;
     let functions = Functions::new(trace);
     let kinds = FunctionKinds::new(&trace.file);
     let mut rows = Vec::new();
-    if thread_of(&trace.file, 0).is_none() {
+    if rank.thread(0).is_none() {
         // No event of the first thread: its whole stretch is the program's own.
         let mut facts = RowFacts::new(position, 0, (time.begin_ticks, time.end_ticks));
         facts.ticks[Kind::Own as usize] = time.end_ticks - time.begin_ticks;
         rows.push((facts, Vec::new()));
     }
-    for (thread, extent) in trace.file.threads.iter().zip(&trace.threads) {
-        if let Some(known) = stretch(extent, time) {
-            let mut facts = RowFacts::new(position, thread.number, known);
-            let places = facts.read(run, time, (thread, extent), (&functions, &kinds), done);
+    for thread in rank.threads() {
+        if let Some(known) = stretch(thread.extent, time) {
+            let mut facts = RowFacts::new(position, thread.thread.number, known);
+            let places = facts.read(&thread, (&functions, &kinds), done);
             rows.push((facts, places));
         }
     }
@@ -247,17 +240,14 @@ impl RowFacts {
 
     fn read(
         &mut self,
-        run: &Run,
-        time: &RankTime,
-        (thread, extent): (&Thread, &ThreadExtent),
+        thread: &ThreadView<'_>,
         (functions, kinds): (&Functions, &FunctionKinds),
         done: &AtomicU64,
     ) -> Vec<Place> {
-        let file = &run.ranks[self.position].file;
-        let mut spans = Spans::new(file, thread, extent, time.end_ticks);
+        let mut spans = thread.spans(None);
         let mut segmenter = Segmenter::new(self.begin_ticks, self.end_ticks, functions);
         let mut ticks = [0u64; KINDS];
-        let of_totals = shares_of_totals(thread, file);
+        let of_totals = shares_of_totals(thread.thread, &thread.rank.trace.file);
         let mut poll_kind = Kind::Wait;
         let mut places = Vec::new();
         let (mut events, mut placed) = (0u64, None);
@@ -486,6 +476,11 @@ pub struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
+    /// The thread of a row; `None` where it has no events.
+    fn thread(&self, row: &RowFacts) -> Option<ThreadView<'a>> {
+        Analysis::of(self.run, self.timeline).rank(row.position).thread(row.thread)
+    }
+
     /// Shares of each kind in equal bins between two moments (global seconds): of each bin's length, 0 where
     /// the row is not known.
     ///
@@ -560,16 +555,11 @@ impl<'a> Look<'a> {
     where
         'a: 'w,
     {
-        let (trace, time) = (&self.run.ranks[row.position], &self.timeline.ranks[row.position]);
-        let mut threads = trace.file.threads.iter().zip(&trace.threads);
-        let thread = threads.find(|(thread, _)| thread.number == row.thread);
+        let thread = self.thread(row);
         let place = place.map(|place| self.index.place(place));
-        let of_totals =
-            thread.map_or([0.0; KINDS], |(thread, _)| shares_of_totals(thread, &trace.file));
-        let spans = thread.map(|(thread, extent)| match place {
-            Some(place) => Spans::from(&trace.file, thread, extent, time.end_ticks, place.position),
-            None => Spans::new(&trace.file, thread, extent, time.end_ticks),
-        });
+        let of_totals = thread
+            .map_or([0.0; KINDS], |view| shares_of_totals(view.thread, &view.rank.trace.file));
+        let spans = thread.map(|view| view.spans(place.map(|place| place.position)));
         let place = place.unwrap_or(Place { at_ticks: row.begin_ticks, ..Place::default() });
         let polls = place.polls & ((1 << POLLS_BITS) - 1);
         let poll_kind = Kind::ALL.get((place.polls >> POLLS_BITS) as usize).copied();
@@ -596,12 +586,8 @@ impl<'a> Look<'a> {
         most: usize,
     ) -> Option<Vec<super::detail::DetailEvent>> {
         let facts = &self.index.rows[row];
-        let (trace, time) = (&self.run.ranks[facts.position], &self.timeline.ranks[facts.position]);
-        let mut threads = trace.file.threads.iter().zip(&trace.threads);
-        let Some((thread, extent)) = threads.find(|(thread, _)| thread.number == facts.thread)
-        else {
-            return Some(Vec::new());
-        };
+        let Some(thread) = self.thread(facts) else { return Some(Vec::new()) };
+        let time = thread.rank.time;
         let from = time.clock.ticks_at(from_s).max(facts.begin_ticks.saturating_sub(1));
         let place = self.index.place_before(facts, from);
         // Far too many are not read one by one to find that out.
@@ -611,21 +597,11 @@ impl<'a> Look<'a> {
         {
             return None;
         }
-        let (mut events, mut totals_follow) = match place.map(|place| self.index.place(place)) {
-            Some(place) => trace.file.events_from(thread, place.position),
-            None => (trace.file.events_before_totals(thread), thread.totals.is_some()),
-        };
-        let last_open = extent.last_call.as_ref().filter(|call| call.open);
+        let events = thread.events(place.map(|place| self.index.place(place).position));
+        let last_open = thread.extent.last_call.as_ref().filter(|call| call.open);
         let row_end_s = time.clock.seconds(facts.end_ticks);
         let mut found = Vec::new();
-        loop {
-            let Some(event) = events.next() else {
-                if !std::mem::take(&mut totals_follow) {
-                    break;
-                }
-                events = trace.file.events_behind_totals(thread);
-                continue;
-            };
+        for event in events {
             let begin_s = time.clock.seconds(event.begin);
             if begin_s > to_s {
                 break;

@@ -1,7 +1,7 @@
 //! An index beside its trace: what one pass over a run found comes in, a file goes out, and back, as long
 //! as the rank files are those that it was made of.
 //!
-//! `RUN/timeline.index` is the ASCII line `gammachi timeline index 1`, a line with the bytes and CRC-32 of
+//! `RUN/timeline.index` is the ASCII line `gammachi timeline index 2`, a line with the bytes and CRC-32 of
 //! the two parts that follow, a JSON document with what is known of files, threads and rows, and the table
 //! of [`ActivityIndex`]. It may be deleted at any time.
 
@@ -19,7 +19,7 @@ use crate::trace::{Run, ThreadExtent};
 
 /// Name below the run directory.
 pub const INDEX_FILE: &str = "timeline.index";
-const FIRST_LINE: &str = "gammachi timeline index 1\n";
+const FIRST_LINE: &str = "gammachi timeline index 2\n";
 /// No header line is longer.
 const MOST_LINE: usize = 100;
 

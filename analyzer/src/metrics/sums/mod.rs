@@ -10,8 +10,8 @@ mod thread;
 
 use std::collections::BTreeMap;
 
+use crate::analysis::RankView;
 use crate::analysis::segments::{ComputeMode, Functions, Segmenter, Segments};
-use crate::analysis::spans::Spans;
 use crate::analysis::union::{Union, merged};
 use crate::timeline::RankTime;
 use crate::trace::RankTrace;
@@ -65,21 +65,21 @@ pub(in crate::metrics) struct ThreadSums {
 
 /// Ticks in which at least one thread does useful work, in each of several lists of stretches.
 fn union_over_threads(
-    trace: &RankTrace,
-    time: &RankTime,
+    rank: RankView<'_>,
     stretches: &[&[(u64, u64)]],
     functions: &Functions,
     mode: ComputeMode,
 ) -> Vec<u64> {
     let mut sequences = Vec::new();
-    if !trace.file.threads.iter().any(|thread| thread.number == 0) {
-        let segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, functions);
+    if rank.thread(0).is_none() {
+        let RankTime { begin_ticks, end_ticks, .. } = *rank.time;
+        let segmenter = Segmenter::new(begin_ticks, end_ticks, functions);
         sequences.push(Segments::new(None, segmenter));
     }
-    for (extent, spans) in trace.threads.iter().zip(Spans::of_threads(trace, time)) {
-        let Some((begin, end)) = time.thread_stretch(extent) else { continue };
+    for thread in rank.threads() {
+        let Some((begin, end)) = thread.stretch else { continue };
         let segmenter = Segmenter::new(begin, end, functions);
-        sequences.push(Segments::new(Some(spans), segmenter));
+        sequences.push(Segments::new(Some(thread.spans(None)), segmenter));
     }
     let useful = sequences.into_iter().map(|segments| {
         let useful = segments.filter(|segment| segment.is_useful(mode));

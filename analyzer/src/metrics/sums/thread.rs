@@ -282,7 +282,7 @@ impl RankSums<'_, '_> {
         let unions = threads.iter().any(|thread| thread.number != 0).then(|| {
             let stretches = self.selections.iter().map(|of| of.selection.stretches.as_slice());
             let stretches: Vec<_> = stretches.collect();
-            union_over_threads(trace, time, &stretches, &self.functions, self.mode)
+            union_over_threads(self.rank, &stretches, &self.functions, self.mode)
         });
         let passes = self.selections.into_iter().enumerate().map(|(index, of)| {
             let OfSelection { selection, sums, main, threads, .. } = of;

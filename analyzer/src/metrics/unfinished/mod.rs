@@ -13,11 +13,12 @@ mod position;
 
 use std::collections::BTreeMap;
 
+use crate::analysis::{Analysis, RankView};
+use crate::timeline::LastSign;
+use crate::timeline::calls::Reading;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
-use crate::timeline::{GlobalTimeline, LastSign};
 use crate::trace::{ProcessState, RankTrace, Run};
 
-use crate::timeline::calls::Reading;
 pub(super) use gathering::Gathering;
 use graph::Node;
 use needs::Needs;
@@ -184,30 +185,25 @@ const MOST_CAUSES: usize = 64;
 
 impl Unfinished {
     /// The ranks that did not finish; `None` when all did.
-    pub(super) fn new(
-        run: &Run,
-        timeline: &GlobalTimeline,
-        communicators: &CommunicatorTable,
-        gathering: Gathering,
-    ) -> Option<Self> {
+    pub(super) fn new(analysis: &Analysis, gathering: Gathering) -> Option<Self> {
+        let Analysis { run, timeline, .. } = *analysis;
         let unfinished = |trace: &&RankTrace| !trace.facts.finalized();
         if run.world_size > MOST_RANKS {
             return None;
         }
         let LastSign { at_s: until_s, at_least, running } = timeline.last_sign?;
-        let standpoints = || {
-            run.ranks.iter().zip(&timeline.ranks).enumerate().map(|(position, (trace, time))| {
-                Standpoint { reading: Reading::new(position, trace, communicators), time }
-            })
+        let communicators = analysis.communicators();
+        let standpoint = |position: usize| {
+            let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
+            Standpoint { reading: Reading::new(position, trace, communicators), time }
         };
-        let tails: Vec<(Standpoint, Vec<Tail>)> = standpoints()
-            .filter(|at| unfinished(&at.reading.trace))
-            .map(|at| {
-                let file = &at.reading.trace.file;
-                (at, file.threads.iter().map(|t| Tail::read(file, t)).collect())
-            })
-            .collect();
-        let mut needs = Needs::new(run, gathering, &tails);
+        let begin = |rank: RankView<'_>| {
+            unfinished(&rank.trace).then(|| (rank.position, Tail::of_threads(rank.trace)))
+        };
+        let tails = analysis.events(begin, |(_, tails), thread, event| tails[thread].add(event));
+        let tails = tails.into_iter().map(|(position, tails)| (standpoint(position), tails));
+        let tails: Vec<(Standpoint, Vec<Tail>)> = tails.collect();
+        let mut needs = Needs::new(analysis, gathering, &tails);
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()
             .map(|(at, tails)| UnfinishedRank {

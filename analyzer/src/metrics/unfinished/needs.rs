@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meaning::{Class, Meaning, Synchronises};
 use trace_format::reader::Event;
 
+use crate::analysis::{Analysis, RankView};
 use crate::timeline::calls::{Call, Reading};
 use crate::timeline::matching::{ActiveOperation, ActiveWork};
 use crate::trace::{ProcessState, RankTrace, Run};
@@ -80,9 +81,13 @@ pub(super) struct Needs<'a> {
 }
 
 impl<'a> Needs<'a> {
-    pub fn new(run: &'a Run, gathering: Gathering, tails: &[(Standpoint, Vec<Tail>)]) -> Self {
+    pub fn new(
+        analysis: &Analysis<'a>,
+        gathering: Gathering,
+        tails: &[(Standpoint, Vec<Tail>)],
+    ) -> Self {
         let mut needs = Self {
-            run,
+            run: analysis.run,
             gathering,
             inside: BTreeSet::new(),
             synchronising: BTreeMap::new(),
@@ -99,8 +104,8 @@ impl<'a> Needs<'a> {
                 open.extend(at.call(event).as_ref().and_then(synchronising));
             }
         }
-        if let Some((at, _)) = tails.first().filter(|_| !open.is_empty()) {
-            needs.count_synchronising(at, &open);
+        if !open.is_empty() {
+            needs.count_synchronising(analysis, &open);
         }
         needs
     }
@@ -317,17 +322,21 @@ impl<'a> Needs<'a> {
     }
 
     /// Counts the synchronising calls of all ranks, where some rank is inside one.
-    fn count_synchronising(&mut self, any: &Standpoint, open: &BTreeSet<Synchronising>) {
-        let communicators = any.reading.communicators;
-        for (position, trace) in self.run.ranks.iter().enumerate() {
-            let reading = Reading::new(position, trace, communicators);
-            for event in trace.file.threads.iter().flat_map(|thread| trace.file.events(thread)) {
-                let call = reading.call(&event);
-                let call = call.as_ref().and_then(synchronising);
-                if let Some(call) = call.filter(|call| open.contains(call)) {
-                    *self.made.entry((call, trace.rank)).or_default() += 1;
-                }
+    fn count_synchronising(&mut self, analysis: &Analysis<'a>, open: &BTreeSet<Synchronising>) {
+        let communicators = analysis.communicators();
+        let begin = |rank: RankView<'a>| {
+            let reading = Reading::new(rank.position, rank.trace, communicators);
+            Some((rank.trace.rank, reading, BTreeMap::<Synchronising, u64>::new()))
+        };
+        let counted = analysis.events(begin, |(_, reading, made), _, event| {
+            let call = reading.call(event);
+            let call = call.as_ref().and_then(synchronising);
+            if let Some(call) = call.filter(|call| open.contains(call)) {
+                *made.entry(call).or_default() += 1;
             }
+        });
+        for (rank, _, made) in counted {
+            self.made.extend(made.into_iter().map(|(call, count)| ((call, rank), count)));
         }
     }
 

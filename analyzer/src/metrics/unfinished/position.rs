@@ -1,9 +1,9 @@
-//! Where a thread stands: its events come in, its last calls and the call that it is inside go out.
+//! Where a thread stands: its last calls, and the call that it is inside.
 
 use std::collections::VecDeque;
 
 use trace_format::meaning::Class;
-use trace_format::reader::{Event, RankFile, Thread};
+use trace_format::reader::Event;
 
 use crate::timeline::calls::{Call, Named, Reading, Tag};
 use crate::timeline::communicators::Peer;
@@ -22,18 +22,21 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    pub fn read(file: &RankFile, thread: &Thread) -> Self {
-        let mut calls = VecDeque::with_capacity(LAST_CALLS + 1);
-        for event in file.events(thread) {
-            if !event.is_call() {
-                continue;
-            }
-            calls.push_back(event);
-            if calls.len() > LAST_CALLS {
-                calls.pop_front();
+    /// Of a rank's threads, before any event.
+    pub fn of_threads(trace: &RankTrace) -> Vec<Self> {
+        let calls = || VecDeque::with_capacity(LAST_CALLS + 1);
+        let threads = trace.file.threads.iter();
+        threads.map(|thread| Self { thread: thread.number, calls: calls() }).collect()
+    }
+
+    /// Takes the thread's next event.
+    pub fn add(&mut self, event: &Event) {
+        if event.is_call() {
+            self.calls.push_back(*event);
+            if self.calls.len() > LAST_CALLS {
+                self.calls.pop_front();
             }
         }
-        Self { thread: thread.number, calls }
     }
 
     /// The call that had not returned, or the run of polls that comes last.

@@ -2,6 +2,7 @@ use super::*;
 use crate::metrics::{Metrics, Selection};
 use crate::synthetic_messages::{Attributes, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::GlobalTimeline;
 
 /// First tick of the synthetic ranks' calls.
 const T: u64 = 2_000_000;

@@ -13,7 +13,7 @@ mod parameters;
 pub mod study;
 
 pub use findings::Findings;
-pub use parameters::{Estimate, LogP, LogPq, Parameters, SizeRow};
+pub use parameters::{Estimate, LogP, LogPq, ParameterNote, Parameters, SizeRow};
 
 #[cfg(test)]
 mod tests;

@@ -120,6 +120,36 @@ pub struct SizeRow {
     pub logp: LogP,
 }
 
+/// What a reader should know about the parameters of a class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ParameterNote {
+    /// The interval of RTT/2 − o_s − o_r reaches 0: the models take its value, at least 0, as L.
+    NoLatency {
+        /// Words of the message.
+        words: u64,
+        /// RTT/2 − o_s − o_r.
+        latency: Estimate,
+        /// RTT/2, seconds.
+        half_rtt_s: f64,
+    },
+    /// The fixed part n of the overhead is no less than the overhead: it is taken as large as that.
+    FixedPart {
+        /// Words of the message.
+        words: u64,
+        /// n by the straight pieces, seconds.
+        fixed_s: f64,
+        /// o* of the message, seconds.
+        overhead_s: f64,
+    },
+    /// A gap is not positive: the measurement is too noisy.
+    NoGap,
+    /// No message as small as a word was measured; one word is taken to cost as much as the smallest.
+    NoOneWord {
+        /// Size of the smallest message.
+        bytes: u64,
+    },
+}
+
 /// The parameters of one class of pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
@@ -143,8 +173,8 @@ pub struct Parameters {
     pub logpq_link: LogPq,
     /// Half a round trip of m words and of one word.
     pub half_rtt: [Estimate; 2],
-    /// What cannot be identified, and what stands in its place, in sentences.
-    pub notes: Vec<String>,
+    /// What cannot be identified.
+    pub notes: Vec<ParameterNote>,
     /// Every measured size.
     pub sizes: Vec<SizeRow>,
     /// The measured curves, for the prediction over all sizes.
@@ -162,24 +192,17 @@ impl Parameters {
     ) -> Self {
         let bytes = words * word_bytes;
         let mut notes = Vec::new();
-        let mut logp = |bytes: u64, what: &str| {
+        let mut logp = |bytes: u64, words: u64| {
             let measured = logp_at(class, bytes);
             let latency = measured.latency;
             if !latency.is_identified() {
-                notes.push(format!(
-                    "L of {what} cannot be identified: RTT/2 − o_s − o_r = {:.3} ± {:.3} µs reaches \
-                     0 (sender's and receiver's work overlap, as on shared memory); RTT/2 = {:.3} µs \
-                     stands for itself, and the models take L = {:.3} µs",
-                    latency.value * 1e6,
-                    latency.half_width * 1e6,
-                    estimate_at(class, bytes, |size| &size.half_rtt_s).value * 1e6,
-                    latency.value.max(0.0) * 1e6
-                ));
+                let half_rtt_s = estimate_at(class, bytes, |size| &size.half_rtt_s).value;
+                notes.push(ParameterNote::NoLatency { words, latency, half_rtt_s });
             }
             LogP { latency: latency.at_least_zero(), ..measured }
         };
-        let message = logp(bytes, &format!("{words} words"));
-        let one_word = logp(word_bytes, "one word");
+        let message = logp(bytes, words);
+        let one_word = logp(word_bytes, 1);
         let send = piece_at(&class.fits.send_overhead, bytes);
         let receive = piece_at(&class.fits.receive_overhead, bytes);
         let fixed_of = |piece: Option<&Piece>| {
@@ -190,25 +213,16 @@ impl Parameters {
         };
         let mut fixed = ((fixed_of(send) + fixed_of(receive)) * 0.5).at_least_zero();
         if fixed.value > message.overhead.value {
-            notes.push(format!(
-                "the fixed part n of the overhead ({:.3} µs by the straight pieces) is no less than \
-                 o* at {words} words ({:.3} µs): n = o*, and o a word cannot be told from 0",
-                fixed.value * 1e6,
-                message.overhead.value * 1e6
-            ));
+            let (fixed_s, overhead_s) = (fixed.value, message.overhead.value);
+            notes.push(ParameterNote::FixedPart { words, fixed_s, overhead_s });
             fixed.value = message.overhead.value;
         }
         if message.gap.value <= 0.0 || one_word.gap.value <= 0.0 {
-            notes.push(
-                "a gap is not positive: the measurement is too noisy; calibrate on a quiet machine"
-                    .into(),
-            );
+            notes.push(ParameterNote::NoGap);
         }
         let smallest = class.sizes.first().map_or(0, |size| size.bytes);
         if smallest > word_bytes {
-            notes.push(format!(
-                "the smallest measured message has {smallest} bytes: one word is taken to cost as much"
-            ));
+            notes.push(ParameterNote::NoOneWord { bytes: smallest });
         }
         Self {
             class: class.class.clone(),

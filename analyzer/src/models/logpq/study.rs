@@ -2,13 +2,11 @@
 //! order of the matrices with its measured times, its predictions and their errors, and what each
 //! strategy hides, go out.
 
-use std::path::Path;
-
 use serde::Deserialize;
 
 use super::Parameters;
 use super::cannon::{BlockProduct, Model};
-use crate::models::machine::Measured;
+use crate::models::machine::{Doubt, Measured};
 
 /// The keys of `kernels cannon --json` that are read here.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,34 +40,51 @@ pub struct StrategyRun {
     pub elapsed_s: Measured,
 }
 
+/// Why a text is not documents of `kernels cannon`.
+#[derive(Debug, thiserror::Error)]
+pub enum CannonError {
+    /// It is not JSON, or keys are missing.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A document is of another kernel or version.
+    #[error("kernel {kernel} of version {version}")]
+    OtherKernel {
+        /// Name of the kernel.
+        kernel: String,
+        /// Version of its document.
+        version: u32,
+    },
+    /// The order of the matrices, the ranks or a time cannot be.
+    #[error("N = {n} on {ranks} ranks cannot be")]
+    Impossible {
+        /// Order of the matrices.
+        n: u64,
+        /// Ranks.
+        ranks: u64,
+    },
+}
+
 /// Whether a text is the output of the kernel, one document or several.
 pub fn is_output(text: &str) -> bool {
     let first = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().next();
     matches!(first, Some(Ok(value)) if value["kernel"] == "cannon")
 }
 
-/// Reads one file of documents, one after another.
+/// Reads documents that stand one after another.
 ///
 /// # Errors
-/// A sentence that names the file and what is wrong.
-pub fn read(text: &str, path: &Path) -> Result<Vec<CannonRun>, String> {
-    let wrong = |what: String| {
-        format!(
-            "{}: not what `kernels cannon --json` prints: {what}; one document or several, one after \
-             another, are read",
-            path.display()
-        )
-    };
+/// See [`CannonError`].
+pub fn parse(text: &str) -> Result<Vec<CannonRun>, CannonError> {
     let mut runs = Vec::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<CannonRun>() {
-        let run = document.map_err(|error| wrong(error.to_string()))?;
+        let run = document?;
         if run.kernel != "cannon" || run.version != 1 {
-            return Err(wrong(format!("kernel {} of version {}", run.kernel, run.version)));
+            return Err(CannonError::OtherKernel { kernel: run.kernel, version: run.version });
         }
         let positive = run.block_product_s.median > 0.0
             && run.strategies.iter().all(|one| one.elapsed_s.median > 0.0);
         if run.grid == 0 || run.grid * run.grid != run.ranks || run.n % run.grid != 0 || !positive {
-            return Err(wrong(format!("N = {} on {} ranks cannot be", run.n, run.ranks)));
+            return Err(CannonError::Impossible { n: run.n, ranks: run.ranks });
         }
         runs.push(run);
     }
@@ -131,6 +146,37 @@ impl Row {
     }
 }
 
+/// Where t_f and t_s come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProductSource {
+    /// The user gave them.
+    Given,
+    /// Fitted to the measured block products.
+    Fitted,
+    /// The rate of `dgemm` in `machine.json`, for 2 operations.
+    Dgemm,
+    /// The paper measured them.
+    Paper,
+}
+
+/// What a reader should know about a study.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StudyNote {
+    /// Products were measured on a noisy machine.
+    Noisy {
+        /// How many.
+        noisy: usize,
+        /// Of so many.
+        of: usize,
+        /// Order of the first of them.
+        n: u64,
+        /// Why it was noisy, as the kernel says.
+        reasons: Vec<String>,
+    },
+    /// The machine's figures may not hold for the products.
+    Doubt(Doubt),
+}
+
 /// Predictions beside what was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
@@ -138,12 +184,12 @@ pub struct Study {
     pub grid: u64,
     /// t_f and t_s.
     pub product: BlockProduct,
-    /// Where they come from, in words.
-    pub product_from: String,
+    /// Where they come from.
+    pub product_from: ProductSource,
     /// By order, ascending; of one order several rows where it was measured several times.
     pub rows: Vec<Row>,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub notes: Vec<StudyNote>,
 }
 
 /// What is not hidden counts as nothing below this share of the computation.
@@ -157,7 +203,7 @@ impl Study {
     pub fn new(
         parameters: &Parameters,
         grid: u64,
-        given: Option<(BlockProduct, String)>,
+        given: Option<(BlockProduct, ProductSource)>,
         orders: &[u64],
         (runs, sharing): (&[CannonRun], f64),
     ) -> Option<Self> {
@@ -167,7 +213,7 @@ impl Study {
             .collect();
         let fitted = || {
             let fit = BlockProduct::fit(&points)?;
-            Some((fit, "fitted to the measured block products".to_owned()))
+            Some((fit, ProductSource::Fitted))
         };
         let (product, product_from) = given.or_else(fitted)?;
         let mut rows: Vec<Row> =
@@ -181,14 +227,12 @@ impl Study {
         let noisy = runs.iter().filter(|run| run.conditions.noisy);
         let mut notes = Vec::new();
         if let Some(run) = noisy.clone().next() {
-            notes.push(format!(
-                "{} of {} measurements of Cannon's product were made on a noisy machine (N = {}: {}): \
-                 times are not to be taken as they stand",
-                noisy.count(),
-                runs.len(),
-                run.n,
-                run.conditions.reasons.join("; ")
-            ));
+            notes.push(StudyNote::Noisy {
+                noisy: noisy.count(),
+                of: runs.len(),
+                n: run.n,
+                reasons: run.conditions.reasons.clone(),
+            });
         }
         Some(Self { grid, product, product_from, rows, notes })
     }

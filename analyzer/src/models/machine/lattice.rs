@@ -1,10 +1,8 @@
 //! What `kernels lattice` measured: the same halo exchange under several splits of one lattice.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Conditions, MachineError, Measured};
+use super::{Conditions, Measured};
 
 /// The document of `kernels lattice`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,26 +52,32 @@ impl Lattice {
     /// Reads what `kernels lattice --json` printed; lines of a launcher around it are passed over.
     ///
     /// # Errors
-    /// The file cannot be read, or is no such document.
-    pub fn read(path: &Path) -> Result<Self, MachineError> {
-        let unreadable = |source| MachineError::Unreadable { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        Self::from_text(&text)
-            .map_err(|what| MachineError::OtherDocument { path: path.to_owned(), what })
-    }
-
-    /// The document in a kernel's output.
-    ///
-    /// # Errors
-    /// What is missing, in words.
-    pub fn from_text(text: &str) -> Result<Self, String> {
+    /// See [`LatticeError`].
+    pub fn parse(text: &str) -> Result<Self, LatticeError> {
         let line = text.lines().find(|line| line.starts_with('{')).unwrap_or_default();
         let value: serde_json::Value =
-            serde_json::from_str(line).map_err(|_| "there is no JSON document in it".to_owned())?;
+            serde_json::from_str(line).map_err(|_| LatticeError::NoDocument)?;
         if value["kernel"] != "lattice" {
-            let found = value["kernel"].as_str().unwrap_or("something else");
-            return Err(format!("a document of {found}"));
+            let kernel = value["kernel"].as_str().map(str::to_owned);
+            return Err(LatticeError::OtherKernel { kernel });
         }
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        Ok(serde_json::from_value(value)?)
     }
+}
+
+/// Why a text is not the document of `kernels lattice`.
+#[derive(Debug, thiserror::Error)]
+pub enum LatticeError {
+    /// There is no JSON document.
+    #[error("there is no JSON document in it")]
+    NoDocument,
+    /// It is of another kernel.
+    #[error("a document of {}", kernel.as_deref().unwrap_or("something else"))]
+    OtherKernel {
+        /// Name of the kernel, where the document has one.
+        kernel: Option<String>,
+    },
+    /// Keys are missing or hold something else.
+    #[error(transparent)]
+    Keys(#[from] serde_json::Error),
 }

@@ -20,7 +20,7 @@ use crate::calibration::Calibration;
 use crate::trace::run_json::Instant;
 
 pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
-pub use lattice::{Lattice, Split};
+pub use lattice::{Lattice, LatticeError, Split};
 pub use network::{
     EagerLimit, Fits, Flow, Held, Latency, Network, PairClass, Piece, QueueSize, SizeTimes, Switch,
 };
@@ -137,7 +137,7 @@ pub struct Host {
 #[derive(Debug, Error)]
 pub enum MachineError {
     /// It cannot be read.
-    #[error("{}: cannot be read: {source}; `gammachi calibrate -- mpirun -n 2` makes one", path.display())]
+    #[error("{}: cannot be read: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -145,30 +145,16 @@ pub enum MachineError {
         source: io::Error,
     },
     /// It is no such document.
-    #[error(
-        "{}: not a machine.json of gammachi: {what}; `gammachi calibrate -- mpirun -n 2` makes one",
-        path.display()
-    )]
+    #[error("{}: not a machine.json of gammachi: {source}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column where there is one.
-        what: String,
-    },
-    /// It is not what `kernels lattice` prints.
-    #[error(
-        "{}: not what `mpirun -n 16 kernels lattice --json` prints: {what}", path.display()
-    )]
-    OtherDocument {
-        /// The file.
-        path: PathBuf,
-        /// What it is.
-        what: String,
+        /// What is wrong.
+        source: MalformedMachine,
     },
     /// It has another version.
     #[error(
-        "{}: machine.json of version {found}, and this gammachi knows version {FORMAT_VERSION}; \
-         measure again: gammachi calibrate --out ANOTHER.json -- mpirun -n 2",
+        "{}: machine.json of version {found}, and this gammachi knows version {FORMAT_VERSION}",
         path.display()
     )]
     Version {
@@ -176,6 +162,29 @@ pub enum MachineError {
         path: PathBuf,
         /// Its version.
         found: u64,
+    },
+}
+
+/// What is wrong with a document that should be a machine.
+#[derive(Debug, Error)]
+pub enum MalformedMachine {
+    /// It is not JSON, or keys are missing or hold something else.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Nothing says that it is a machine.
+    #[error("the keys format ({FORMAT}) and format_version are not there")]
+    NoFormat,
+    /// A class of pairs has no message sizes.
+    #[error("network class {class} has no sizes")]
+    NoSizes {
+        /// Name of the class.
+        class: String,
+    },
+    /// A class of pairs has sizes or figures that cannot be.
+    #[error("network class {class}: sizes do not ascend, or a time or bandwidth is not positive")]
+    Sizes {
+        /// Name of the class.
+        class: String,
     },
 }
 
@@ -190,31 +199,26 @@ impl Machine {
     }
 
     fn from_text(text: &str, path: &Path) -> Result<Self, MachineError> {
-        let malformed = |what: String| MachineError::Malformed { path: path.to_owned(), what };
-        let value: serde_json::Value =
-            serde_json::from_str(text).map_err(|error| malformed(error.to_string()))?;
+        let malformed = |source| MachineError::Malformed { path: path.to_owned(), source };
+        let json = |error| malformed(MalformedMachine::Json(error));
+        let value: serde_json::Value = serde_json::from_str(text).map_err(json)?;
         match (value["format"].as_str(), value["format_version"].as_u64()) {
             (Some(FORMAT), Some(version)) if version == u64::from(FORMAT_VERSION) => {}
             (Some(FORMAT), Some(found)) => {
                 return Err(MachineError::Version { path: path.to_owned(), found });
             }
-            _ => {
-                return Err(malformed(format!(
-                    "the keys format ({FORMAT}) and format_version are not there"
-                )));
-            }
+            _ => return Err(malformed(MalformedMachine::NoFormat)),
         }
-        let machine: Self =
-            serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+        let machine: Self = serde_json::from_value(value).map_err(json)?;
         machine.check().map_err(malformed)?;
         Ok(machine)
     }
 
     /// What cannot be, although it has the right form.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), MalformedMachine> {
         for class in &self.network.classes {
             if class.sizes.is_empty() {
-                return Err(format!("network class {} has no sizes", class.class));
+                return Err(MalformedMachine::NoSizes { class: class.class.clone() });
             }
             let ascending = class.sizes.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
             let positive = class.sizes.iter().all(|size| {
@@ -223,10 +227,7 @@ impl Machine {
                     && size.one_way_bytes_per_s.median > 0.0
             });
             if !ascending || !positive {
-                return Err(format!(
-                    "network class {}: sizes do not ascend, or a time or bandwidth is not positive",
-                    class.class
-                ));
+                return Err(MalformedMachine::Sizes { class: class.class.clone() });
             }
         }
         Ok(())
@@ -266,50 +267,84 @@ impl Machine {
         [of("network", network), of("ceilings", ceilings)].concat()
     }
 
-    /// How this machine differs from another one, in sentences; nothing where both measurements can
-    /// be compared. Names of hosts do not count: batch systems give other nodes of the same kind.
-    pub fn differs_from(&self, other: &Self) -> Vec<String> {
-        let kind = |machine: &Self| -> Vec<(String, u32, usize)> {
-            let of = |host: &Host| (host.processor.clone(), host.processors, host.ranks.len());
+    /// How this machine differs from another one; nothing where both measurements can be compared.
+    /// Names of hosts do not count: batch systems give other nodes of the same kind.
+    pub fn differs_from(&self, other: &Self) -> Vec<Difference> {
+        let kinds = |machine: &Self| -> Vec<HostKind> {
+            let of = |host: &Host| HostKind {
+                processor: host.processor.clone(),
+                processors: host.processors,
+                ranks: host.ranks.len(),
+            };
             machine.hosts().iter().map(of).collect()
         };
         let mut differences = Vec::new();
-        let (own, others) = (kind(self), kind(other));
+        let (own, others) = (kinds(self), kinds(other));
         if own != others {
-            let text = |hosts: &[(String, u32, usize)]| {
-                let host = |(model, processors, ranks): &(String, u32, usize)| {
-                    format!("{processors} x {model} with {ranks} ranks")
-                };
-                hosts.iter().map(host).collect::<Vec<_>>().join(" + ")
-            };
-            differences.push(format!("hosts: {} and {}", text(&own), text(&others)));
+            differences.push(Difference::Hosts(own, others));
         }
-        if self.network.mpi != other.network.mpi {
-            differences.push(format!("MPI: {} and {}", self.network.mpi, other.network.mpi));
+        let (own, others) = (&self.network.mpi, &other.network.mpi);
+        if own != others {
+            differences.push(Difference::Mpi(own.clone(), others.clone()));
         }
         differences
     }
 
-    /// Why figures of this machine may not hold for a run on those hosts under that MPI, in
-    /// sentences; nothing where they do. `mpi` is the library's own text.
-    pub fn doubts_for(&self, hosts: &[String], mpi: &str) -> Vec<String> {
-        let known: Vec<&str> = self.hosts().iter().map(|host| host.name.as_str()).collect();
-        let strange: Vec<&str> =
-            hosts.iter().map(String::as_str).filter(|name| !known.contains(name)).collect();
+    /// Why figures of this machine may not hold for a run on those hosts under that MPI; nothing
+    /// where they do. `mpi` is the library's own text.
+    pub fn doubts_for(&self, hosts: &[String], mpi: &str) -> Vec<Doubt> {
+        let measured: Vec<String> = self.hosts().iter().map(|host| host.name.clone()).collect();
+        let used: Vec<String> =
+            hosts.iter().filter(|name| !measured.contains(name)).cloned().collect();
         let mut doubts = Vec::new();
-        if !strange.is_empty() {
-            doubts.push(format!(
-                "the run used {}, machine.json was measured on {}",
-                strange.join(", "),
-                known.join(", ")
-            ));
+        if !used.is_empty() {
+            doubts.push(Doubt::OtherHosts { used, measured });
         }
-        let (run, measured) = (library_name(mpi), library_name(&self.network.mpi));
-        if run != measured {
-            doubts.push(format!("the run used {run}, machine.json was measured under {measured}"));
+        let (used, measured) = (library_name(mpi), library_name(&self.network.mpi));
+        if used != measured {
+            doubts.push(Doubt::OtherMpi { used, measured });
         }
         doubts
     }
+}
+
+/// What two machines differ in; first of this one, then of the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// Their hosts.
+    Hosts(Vec<HostKind>, Vec<HostKind>),
+    /// Their MPI libraries.
+    Mpi(String, String),
+}
+
+/// What makes hosts alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostKind {
+    /// Model name of the processor.
+    pub processor: String,
+    /// Processors that are on line.
+    pub processors: u32,
+    /// Ranks on the host.
+    pub ranks: usize,
+}
+
+/// Why figures of a machine may not hold for a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    /// The run used hosts that were not measured.
+    OtherHosts {
+        /// Those hosts.
+        used: Vec<String>,
+        /// The hosts that were measured.
+        measured: Vec<String>,
+    },
+    /// The run used another MPI library.
+    OtherMpi {
+        /// Its name and version.
+        used: String,
+        /// That of the measurement.
+        measured: String,
+    },
 }
 
 /// "MPICH 4.0.2" of "MPICH Version:\t4.0.2\nMPICH Release date: …", "Open MPI 4.1.4" of "Open MPI v4.1.4,

@@ -23,10 +23,11 @@ impl Part {
         };
         let all: Vec<Measured> = (0..points.len()).map(measured).collect();
         if let Some(wrong) = all.iter().position(|point| point.p <= 0.0) {
-            return Err(RegressionError::Asked(format!(
-                "{}: {} is {}; a rank count is above 0",
-                points.places[wrong], points.variables[0], all[wrong].p
-            )));
+            return Err(RegressionError::RankCount {
+                place: points.places[wrong].clone(),
+                variable: points.variables[0].clone(),
+                value: all[wrong].p,
+            });
         }
         let noise = points.excess.map(|excess| excess.mean);
         let evidence = Evidence::of(&all, noise).ok_or_else(|| RegressionError::TooFewPoints {

@@ -1,10 +1,12 @@
 //! Which method, which model: judged by how well each extrapolates inside the data. It is fitted to
 //! the small configurations and asked for the large ones.
 
+use std::sync::Arc;
+
 use super::{Basis, Method, Options, Part, Points, RegressionError};
 
 /// How well something extrapolates: relative errors at points that were held back.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Score {
     /// Method or model.
     pub name: String,
@@ -15,14 +17,23 @@ pub struct Score {
     /// Its largest value.
     pub largest: Option<f64>,
     /// Why it could not be fitted.
-    pub failure: Option<String>,
+    pub failure: Option<Arc<RegressionError>>,
+}
+
+/// Which points were held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldBack {
+    /// Those that the user named.
+    Named,
+    /// Those with the largest values of each variable in turn.
+    Largest,
 }
 
 /// Scores of several, and what they were asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Comparison {
-    /// In words: what was fitted and what held back.
-    pub what: String,
+    /// Which points were held back.
+    pub what: HeldBack,
     /// Points held back, over all splits.
     pub held: usize,
     /// In the order in which they were offered.
@@ -67,7 +78,7 @@ fn score(name: &str, points: &Points, splits: &[Split], basis: &Basis, method: M
                 let pairs = times.iter().zip(held);
                 errors.extend(pairs.map(|(time, &i)| (time / points.times[i] - 1.0).abs()));
             }
-            Err(error) => failure = Some(error.to_string()),
+            Err(error) => failure = Some(Arc::new(error)),
         }
     }
     errors.sort_by(f64::total_cmp);
@@ -97,19 +108,15 @@ pub fn compare(
             // Methods with columns have no use for them.
             all.computations.clear();
             let split = ((0..fit.len()).collect(), (fit.len()..all.len()).collect());
-            (all, vec![split], "the points of --holdout".to_owned())
+            (all, vec![split], HeldBack::Named)
         }
         None => {
             let splits = inner_splits(fit);
-            (fit.clone(), splits, "the largest values of each variable in turn".to_owned())
+            (fit.clone(), splits, HeldBack::Largest)
         }
     };
     if splits.is_empty() {
-        return Err(RegressionError::Asked(
-            "--compare: nothing can be held back: at least 4 different values of a variable are \
-             wanted, or name points with --holdout"
-                .into(),
-        ));
+        return Err(RegressionError::NothingToHoldBack);
     }
     let scores = Method::ALL
         .into_iter()
@@ -132,6 +139,5 @@ pub fn choose(points: &Points, bases: &[Basis], method: Method) -> Option<(usize
     let best = (0..scores.len()).min_by(|&i, &j| error(i).total_cmp(&error(j)))?;
     let chosen = if error(best) < 2.0 / 3.0 * error(0) { best } else { 0 };
     let held = splits.iter().map(|(_, held)| held.len()).sum();
-    let what = "the largest values of each variable in turn".to_owned();
-    Some((chosen, Comparison { what, held, scores }))
+    Some((chosen, Comparison { what: HeldBack::Largest, held, scores }))
 }

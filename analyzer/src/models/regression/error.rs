@@ -1,8 +1,9 @@
-//! What can be wrong with a regression, as sentences that name the place and the remedy.
+//! What can be wrong with a regression: the place and the fact. `present` adds which options help.
 
 use thiserror::Error;
 
 use super::basis::BasisError;
+use super::two_step::LEAST_IN_SLICE;
 use crate::models::expression::ExpressionError;
 use crate::models::observations::ObservationsError;
 
@@ -10,16 +11,13 @@ use crate::models::observations::ObservationsError;
 #[derive(Debug, Error)]
 pub enum RegressionError {
     /// The list of columns.
-    #[error("--basis: {0}")]
+    #[error(transparent)]
     Basis(#[from] BasisError),
     /// The table.
     #[error(transparent)]
     Observations(#[from] ObservationsError),
     /// A name in a column that is neither variable nor constant.
-    #[error(
-        "--basis: column {source}; add it to --vars where the table has a column of that name, or \
-         give its value with --const {name}=…"
-    )]
+    #[error("column {source}")]
     UnknownName {
         /// The expression's own error.
         source: ExpressionError,
@@ -27,7 +25,7 @@ pub enum RegressionError {
         name: String,
     },
     /// A column has no value at a point.
-    #[error("{place}: column {source}; change the column, or leave the point out (--holdout)")]
+    #[error("{place}: column {source}")]
     NoValue {
         /// The table and line.
         place: String,
@@ -51,8 +49,7 @@ pub enum RegressionError {
     },
     /// A variable has one value.
     #[error(
-        "{source_name}: {variable} is {value} at every point to fit; what it does cannot be learnt. \
-         Leave it out of --vars and give it as --const {variable}={value}"
+        "{source_name}: {variable} is {value} at every point to fit; what it does cannot be learnt"
     )]
     ConstantVariable {
         /// The table.
@@ -81,7 +78,36 @@ pub enum RegressionError {
         /// What the solver said.
         what: String,
     },
-    /// Anything else about what was asked.
-    #[error("{0}")]
-    Asked(String),
+    /// A rank count of 0 or less.
+    #[error("{place}: {variable} is {value}; a rank count is above 0")]
+    RankCount {
+        /// The table and line.
+        place: String,
+        /// The variable that counts ranks.
+        variable: String,
+        /// Its value.
+        value: f64,
+    },
+    /// A variable to select in that the points do not have.
+    #[error("{variable} is not among the variables {}", .known.join(","))]
+    UnknownVariable {
+        /// The variable.
+        variable: String,
+        /// The variables that there are.
+        known: Vec<String>,
+    },
+    /// Nowhere are there enough values of one variable while the others stay the same.
+    #[error(
+        "{source_name}: at least {LEAST_IN_SLICE} values of {variable} at one value of the other \
+         variables are wanted; there are fewer everywhere"
+    )]
+    FewValues {
+        /// The table.
+        source_name: String,
+        /// The variable.
+        variable: String,
+    },
+    /// No variable has values enough to hold back some.
+    #[error("nothing can be held back: at least 4 different values of a variable are wanted")]
+    NothingToHoldBack,
 }

@@ -15,7 +15,7 @@ pub struct Findings {
     pub model: Model,
     /// Predictions asked for.
     pub predictions: Vec<Prediction>,
-    /// Points held back with `--holdout`, and their predictions.
+    /// Points held back, and their predictions.
     pub held: Option<Held>,
     /// Methods compared.
     pub comparison: Option<Comparison>,

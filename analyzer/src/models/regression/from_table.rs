@@ -6,7 +6,7 @@ use crate::models::Observations;
 use crate::models::evidence::Computation;
 use crate::models::observations::{CHI_MIN_S, GAMMA_THREADS, P, SUM_GAMMA_S, TAU_S};
 
-/// What `--holdout` says: rows where `variable operator value` holds.
+/// Rows where `variable operator value` holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// Column.
@@ -17,13 +17,21 @@ pub struct Condition {
     pub value: f64,
 }
 
+/// A text that is not a condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a condition; write one like p>1024 or N==20000")]
+pub struct ConditionError {
+    /// The text.
+    pub text: String,
+}
+
 impl Condition {
     /// Reads `p>1024`.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no condition; write one like p>1024 or N==20000");
+    /// The text has no operator, no column before it or no finite number behind it.
+    pub fn parse(text: &str) -> Result<Self, ConditionError> {
+        let wrong = || ConditionError { text: text.to_owned() };
         // The longer ones first: `>=` holds `>`.
         for (written, operator) in [
             (">=", ">="),

@@ -33,10 +33,10 @@ mod robust;
 mod two_step;
 
 pub use basis::{Basis, BasisError, is_rank_count};
-pub use choice::{Comparison, Score, choose, compare, inner_splits};
+pub use choice::{Comparison, HeldBack, Score, choose, compare, inner_splits};
 pub use error::RegressionError;
 pub use findings::{Findings, FitQuality, Held, Term};
-pub use from_table::{Condition, points_from};
+pub use from_table::{Condition, ConditionError, points_from};
 pub use method::Method;
 pub use points::{Excess, Identifiability, Points};
 pub use problem::Residual;
@@ -125,7 +125,36 @@ pub struct Prediction {
     /// Upper end.
     pub hi: Option<f64>,
     /// What the reader must know about this very prediction.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<PredictionWarning>,
+}
+
+/// A reason to take a prediction with care, or not at all.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PredictionWarning {
+    /// A variable lies above all measured values.
+    Beyond {
+        /// The variable.
+        variable: String,
+        /// Its value over the largest measured one.
+        times: f64,
+        /// Whether the prediction assumes that nothing changes its regime on the way.
+        assumes_regime: bool,
+    },
+    /// A variable lies below all measured values.
+    Below {
+        /// The variable.
+        variable: String,
+        /// The smallest measured value over its value.
+        times: f64,
+    },
+    /// The value depends on columns that the fitted points cannot tell apart.
+    Undecided,
+    /// The ends of the 90 % interval lie more than a factor of [`WIDEST`] apart.
+    TooWide,
+    /// The model's time is not positive there.
+    NotPositive,
+    /// The interval reaches below 0.
+    IntervalBelowZero,
 }
 
 impl Part {
@@ -290,11 +319,7 @@ impl Model {
                 let row: Vec<f64> = matrix.row(i).iter().copied().collect();
                 let few = part.basis.columns.len() <= part.points.len();
                 if few && part.identifiability.undecided(&row) > 1e-6 {
-                    warnings.push(
-                        "the fitted points do not decide this value: it depends on columns that \
-                         they cannot tell apart"
-                            .into(),
-                    );
+                    warnings.push(PredictionWarning::Undecided);
                 }
             }
             let parts = self.parts.iter().zip(&matrices);
@@ -313,20 +338,13 @@ impl Model {
                 && high > WIDEST * low
             {
                 value = None;
-                warnings.push(format!(
-                    "cannot be predicted: the ends of the 90 % interval lie a factor of more than \
-                     {WIDEST} apart; measure at twice the largest rank count"
-                ));
+                warnings.push(PredictionWarning::TooWide);
             } else if value.is_none() {
-                warnings.push(
-                    "the model's time is not positive here: it holds for points nearer to the \
-                     measured ones"
-                        .into(),
-                );
+                warnings.push(PredictionWarning::NotPositive);
             } else if let Some((low, high)) = interval {
                 (lo, hi) = (positive(low), positive(high));
                 if lo.is_none() {
-                    warnings.push("the interval reaches below 0".into());
+                    warnings.push(PredictionWarning::IntervalBelowZero);
                 }
             }
             Prediction { values: points.values[i].clone(), value, lo, hi, warnings }
@@ -342,36 +360,28 @@ impl Model {
         }
     }
 
-    /// How far outside the measured ranges a point lies, one sentence a variable.
-    fn distance(&self, values: &[f64]) -> Vec<String> {
-        let mut sentences = Vec::new();
-        let Some(part) = self.parts.first() else { return sentences };
+    /// How far outside the measured ranges a point lies, one warning a variable.
+    fn distance(&self, values: &[f64]) -> Vec<PredictionWarning> {
+        let mut warnings = Vec::new();
+        let Some(part) = self.parts.first() else { return warnings };
         for (v, name) in part.points.variables.iter().enumerate() {
             let measured = || self.parts.iter().flat_map(|p| p.points.values.iter().map(|x| x[v]));
             let largest = measured().fold(f64::NEG_INFINITY, f64::max);
             let smallest = measured().fold(f64::INFINITY, f64::min);
             let value = values[v];
             if value > largest && largest > 0.0 {
-                let times = short(value / largest);
-                let assumes = match part.evidence {
-                    Some(_) => "; assumes that nothing changes its regime beyond that",
-                    None => "",
-                };
-                sentences
-                    .push(format!("asked at {times} times the largest {name} measured{assumes}"));
+                warnings.push(PredictionWarning::Beyond {
+                    variable: name.clone(),
+                    times: value / largest,
+                    assumes_regime: part.evidence.is_some(),
+                });
             } else if value < smallest && value > 0.0 {
-                let part = short(smallest / value);
-                sentences.push(format!("asked at 1/{part} of the smallest {name} measured"));
+                let times = smallest / value;
+                warnings.push(PredictionWarning::Below { variable: name.clone(), times });
             }
         }
-        sentences
+        warnings
     }
-}
-
-/// Two significant digits, no zeros behind.
-fn short(value: f64) -> String {
-    let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
-    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
 #[cfg(test)]

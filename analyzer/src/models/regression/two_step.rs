@@ -3,6 +3,9 @@
 use super::{Basis, Method, Options, Part, Points, RegressionError};
 use crate::models::expression::Expression;
 
+/// Points that a slice needs for a fit in its one variable.
+pub(super) const LEAST_IN_SLICE: usize = 3;
+
 /// What the first step found.
 #[derive(Debug, Clone)]
 pub struct TwoStep {
@@ -47,10 +50,10 @@ fn survivors(
     source_name: &str,
 ) -> Result<Vec<(Expression, usize, usize)>, RegressionError> {
     let index = points.variables.iter().position(|name| name == variable).ok_or_else(|| {
-        RegressionError::Asked(format!(
-            "--two-step: {variable} is not among --vars {}",
-            points.variables.join(",")
-        ))
+        RegressionError::UnknownVariable {
+            variable: variable.to_owned(),
+            known: points.variables.clone(),
+        }
     })?;
     let candidates = candidates(variable, &points.variables, basis);
     let others = fixed_with(points, index, fixed);
@@ -72,10 +75,10 @@ fn survivors(
         }
     }
     if slices == 0 {
-        return Err(RegressionError::Asked(format!(
-            "{source_name}: --two-step wants at least 3 values of {variable} at one value of the \
-             other variables; there are fewer everywhere"
-        )));
+        return Err(RegressionError::FewValues {
+            source_name: source_name.to_owned(),
+            variable: variable.to_owned(),
+        });
     }
     let found = candidates.columns.into_iter().zip(counts);
     Ok(found
@@ -98,7 +101,7 @@ fn fixed_with(points: &Points, index: usize, fixed: &str) -> Vec<usize> {
     (0..points.variables.len()).filter(of).collect()
 }
 
-/// Points that agree in these variables, at least 3 of them.
+/// Points that agree in these variables, at least [`LEAST_IN_SLICE`] of them.
 fn slices_along(points: &Points, fixed: &[usize]) -> Vec<Vec<usize>> {
     let others = |i: usize| -> Vec<f64> { fixed.iter().map(|v| points.values[i][*v]).collect() };
     let mut slices: Vec<Vec<usize>> = Vec::new();
@@ -108,7 +111,7 @@ fn slices_along(points: &Points, fixed: &[usize]) -> Vec<Vec<usize>> {
             None => slices.push(vec![i]),
         }
     }
-    slices.retain(|slice| slice.len() >= 3);
+    slices.retain(|slice| slice.len() >= LEAST_IN_SLICE);
     slices
 }
 

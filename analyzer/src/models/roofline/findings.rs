@@ -19,12 +19,17 @@ pub enum WhatIf {
     Peak(f64),
 }
 
+/// A text that is not a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a change is written comm/4, bandwidth*2 or peak*2")]
+pub struct WhatIfError;
+
 impl WhatIf {
     /// Reads `comm/4`, `bandwidth*2`, `peak*2`.
     ///
     /// # Errors
-    /// What is allowed.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The text is none of these, or its factor is not above 0.
+    pub fn parse(text: &str) -> Result<Self, WhatIfError> {
         let split = text.split_once(['/', '*']);
         let factor = split.and_then(|(_, factor)| factor.trim().parse::<f64>().ok());
         let factor = factor.filter(|factor| factor.is_finite() && *factor > 0.0);
@@ -35,7 +40,7 @@ impl WhatIf {
             (Some("bandwidth"), false, Some(k)) => Ok(Self::Bandwidth(k)),
             (Some("peak"), true, Some(k)) => Ok(Self::Peak(1.0 / k)),
             (Some("peak"), false, Some(k)) => Ok(Self::Peak(k)),
-            _ => Err("give comm/4, bandwidth*2 or peak*2".into()),
+            _ => Err(WhatIfError),
         }
     }
 

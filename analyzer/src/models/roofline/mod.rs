@@ -13,7 +13,7 @@ pub mod sweep;
 pub mod systems;
 mod verdict;
 
-pub use findings::{Findings, WhatIf};
+pub use findings::{Findings, WhatIf, WhatIfError};
 pub use point::{Point, Scope};
 pub use roofs::Roofs;
 pub use verdict::{Bottleneck, Verdict};

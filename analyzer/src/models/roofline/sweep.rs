@@ -1,8 +1,6 @@
 //! The sweep of intensities: a document of `kernels roofline --json` comes in; each point with the
 //! roofs that were measured beside it, and whether the model holds, go out.
 
-use std::path::Path;
-
 use serde::Deserialize;
 
 use crate::models::machine::{Conditions, Measured};
@@ -84,6 +82,25 @@ pub struct Sweep {
     pub noise: Vec<String>,
 }
 
+/// Why a text is not the document of `kernels roofline`.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// It is not JSON, or keys are missing.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It is of another kernel or version.
+    #[error("kernel {kernel} of version {version}")]
+    OtherKernel {
+        /// Name of the kernel.
+        kernel: String,
+        /// Version of its document.
+        version: u32,
+    },
+    /// There is no point, or one with a figure of 0 or less.
+    #[error("a point that is not positive, or none")]
+    Points,
+}
+
 /// A point may lie above its roof by this, for noise.
 pub const ABOVE_ROOF: f64 = 0.05;
 /// The ends may miss their ceilings by this.
@@ -99,15 +116,12 @@ impl Sweep {
     /// Reads the kernel's document.
     ///
     /// # Errors
-    /// A sentence that names the file and what is wrong.
-    pub fn read(text: &str, path: &Path) -> Result<Self, String> {
-        let wrong = |what: String| {
-            format!("{}: not what `kernels roofline --json` prints: {what}", path.display())
-        };
-        let output: Output =
-            serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        if output.kernel != "roofline" || output.version != 1 {
-            return Err(wrong(format!("kernel {} of version {}", output.kernel, output.version)));
+    /// See [`SweepError`].
+    pub fn parse(text: &str) -> Result<Self, SweepError> {
+        let output: Output = serde_json::from_str(text)?;
+        let Output { kernel, version, .. } = &output;
+        if kernel != "roofline" || *version != 1 {
+            return Err(SweepError::OtherKernel { kernel: kernel.clone(), version: *version });
         }
         let mut points: Vec<SweepPoint> = output
             .points
@@ -126,7 +140,7 @@ impl Sweep {
             values.iter().all(|value| *value > 0.0 && value.is_finite())
         };
         if points.is_empty() || !points.iter().all(positive) {
-            return Err(wrong("a point that is not positive, or none".into()));
+            return Err(SweepError::Points);
         }
         points.sort_by(|a, b| a.intensity.total_cmp(&b.intensity));
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What bounds a point, and the remedy: a [`Point`] and its [`Roofs`] come in.
+//! Which of its [`Roofs`] bounds a [`Point`].
 
 use super::{Point, Roofs, one_after_the_other, overlapped};
 
@@ -53,49 +53,6 @@ impl Bottleneck {
             Self::SlowComputation => "slow-computation",
             Self::Waiting => "waiting",
             Self::Mixed => "mixed",
-        }
-    }
-
-    /// What to do.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Self::NothingSeen => {
-                "record with --flops (or --compute blas) where the program calls BLAS, LAPACK or FFTW \
-                 dynamically; else declare its work with gammachi_work"
-            }
-            Self::NoRoofs => {
-                "measure the machine: gammachi calibrate -- LAUNCHER; then --machine machine.json"
-            }
-            Self::AboveRoof => {
-                "measure the roofs again where the run ran, with as many ranks; look for work that is \
-                 declared and interposed"
-            }
-            Self::Computation => {
-                "only fewer operations (another algorithm), more processors or a faster library help"
-            }
-            Self::Communication => {
-                "move fewer bytes: another decomposition, neighbours on one host, what is sent twice"
-            }
-            Self::MessageSizes => {
-                "send fewer, larger messages: the same bytes then have a higher roof"
-            }
-            Self::NoOverlap => {
-                "start communication before the work that does not need it, and finish it after \
-                 (non-blocking calls, with progress)"
-            }
-            Self::Memory => {
-                "move fewer bytes between memory and processor: reuse what is in cache (blocking, fused \
-                 loops), smaller types"
-            }
-            Self::SlowComputation => {
-                "speed up what a rank does by itself: memory traffic, vectorisation, small matrices; or \
-                 declare work that was not seen"
-            }
-            Self::Waiting => {
-                "find who waits for whom (gammachi report): load imbalance, late partners, latency of \
-                 many small messages or collective calls"
-            }
-            Self::Mixed => "no single cause: see the shares of computation and communication",
         }
     }
 }

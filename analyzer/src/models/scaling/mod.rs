@@ -96,13 +96,12 @@ pub enum ScalingError {
     #[error(transparent)]
     Observations(#[from] ObservationsError),
     /// The expression of the work.
-    #[error("--work: {0}")]
+    #[error(transparent)]
     Expression(#[from] ExpressionError),
     /// Parameters change with p, and nothing says how the work does.
     #[error(
         "{source_name}: every combination of parameters has one rank count only, because {params} \
-         changes with p: say how the work grows, for example --work \"N^3\" (weak scaling), or \
-         --work 1 when it stays the same (strong scaling)"
+         changes with p"
     )]
     Unclear {
         /// The table.
@@ -128,8 +127,8 @@ pub enum ScalingError {
         /// Rank counts with a Σγ.
         known: Vec<u32>,
     },
-    /// Nothing but one point everywhere is an answer of its own; this is none.
-    #[error("--points {0}: at least two points are needed")]
+    /// One point in the table has an answer of its own; fewer than two asked for have none.
+    #[error("{0} points to fit: at least two points are needed")]
     FewPoints(usize),
 }
 
@@ -141,7 +140,7 @@ fn no_reference(params: &[(String, String)], p1: Option<u32>, known: &[u32]) -> 
     let known: Vec<String> = known.iter().map(u32::to_string).collect();
     match p1 {
         Some(p1) if !known.is_empty() => format!(
-            "--p1 {p1}: no run{of} has p = {p1} and a sum_gamma_s; those that have: p = {}",
+            "no run{of} has p = {p1} and a sum_gamma_s; those that have: p = {}",
             known.join(", ")
         ),
         _ => format!(

@@ -90,7 +90,8 @@ fn efficiencies_out_of_range_are_left_out_and_named() {
     let curve = fit.model.unwrap().curve;
     assert!((curve.chi1_s() / 0.2 - 1.0).abs() < 1e-9);
     assert!(
-        fit.warnings.iter().any(|w| w.to_string().contains("p = 128 (0.0")),
+        fit.warnings.iter().any(|warning| matches!(warning,
+            Warning::OutOfRange(all) if matches!(all[..], [(128, eps)] if eps < 0.1))),
         "{:?}",
         fit.warnings
     );
@@ -152,9 +153,9 @@ fn weak_scaling_by_expression_and_by_counted_operations() {
     }
     let without_flops = text.lines().map(|l| l.rsplit_once(',').unwrap().0.to_owned() + "\n");
     let error = refused(&without_flops.collect::<String>(), &Options::default());
-    assert!(error.contains("because N changes with p: say how the work grows"), "{error}");
+    assert!(error.ends_with("because N changes with p"), "{error}");
     let error = refused(&text, &Options { work: work("M"), ..Options::default() });
-    assert!(error.starts_with("--work: ") && error.contains("unknown name `M`"), "{error}");
+    assert!(error.starts_with("`M`, ") && error.contains("unknown name `M`"), "{error}");
     let error = refused(&text, &Options { work: work("N-1000"), ..Options::default() });
     assert!(error.contains("line 2: the work is 0; it must be"), "{error}");
 }
@@ -241,7 +242,7 @@ fn bad_tables_are_refused_with_the_place() {
     }
     let p1 = Options { p1: Some(3), ..Options::default() };
     let error = refused("p,tau_s,sum_gamma_s\n1,2,1\n2,1,1\n", &p1);
-    assert!(error.starts_with("--p1 3: no run has p = 3 and a sum_gamma_s; those"), "{error}");
+    assert!(error.starts_with("no run has p = 3 and a sum_gamma_s; those"), "{error}");
 }
 
 #[test]

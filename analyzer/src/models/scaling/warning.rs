@@ -1,6 +1,4 @@
-//! What a reader should know before believing a figure, as sentences.
-
-use std::fmt;
+//! What a reader should know before believing a figure.
 
 use super::fit::{Fit, LeftOut};
 use super::series::Work;
@@ -162,79 +160,4 @@ fn flops_change(fit: &Fit) -> Option<f64> {
     let largest = flops.iter().copied().fold(0.0, f64::max);
     let smallest = flops.iter().copied().fold(f64::INFINITY, f64::min);
     (smallest > 0.0 && largest / smallest > 1.05).then(|| largest / smallest - 1.0)
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |all: &[u32]| all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        match self {
-            Self::TooFewPoints(number, anchor_helps) => write!(
-                f,
-                "too few points: {number} rank {} left to fit, and three coefficients need three; \
-                 measure more{}",
-                if *number == 1 { "count is" } else { "counts are" },
-                if *anchor_helps { ", or add --anchor-one (assumes ε'(1) = 1)" } else { "" }
-            ),
-            Self::ExactFit => write!(
-                f,
-                "three points and three coefficients: the curve passes through all of them, so R \
-                 says nothing; a fourth rank count would test it"
-            ),
-            Self::NoNoise => write!(
-                f,
-                "no intervals: neither scatter about the fit nor repetitions tell the noise; \
-                 measure a fourth rank count, or repeat"
-            ),
-            Self::OutOfRange(all) => {
-                let all: Vec<String> =
-                    all.iter().map(|(p, eps)| format!("{p} ({eps:.3})")).collect();
-                write!(f, "left out, ε' not between 0.1 and 1: p = {}", all.join(", "))
-            }
-            Self::BelowP1(all) => write!(f, "left out, below p1: p = {}", list(all)),
-            Self::NegativeA(c0) => write!(
-                f,
-                "1+c0 = {:.3} is below 0: the model has negative computation; do not explain or \
-                 predict with it",
-                1.0 + c0
-            ),
-            Self::NegativeC1(c1) => write!(
-                f,
-                "c1 = {c1:.2e} is below 0: overhead that does not depend on p would be negative; do \
-                 not explain with c1 and χ', while τ and p_c are often still predicted well"
-            ),
-            Self::NoMinimum(c2) => write!(
-                f,
-                "c2 = {c2:.2e} is not above 0: within the model time never stops falling, so there \
-                 is no p_c and no τ_min"
-            ),
-            Self::UnsupportedPc => write!(
-                f,
-                "the interval of c2 touches 0: p_c and τ_min are not supported by these data"
-            ),
-            Self::FarPc(p_c, largest) => write!(
-                f,
-                "p_c = {p_c:.0} lies {:.1} times beyond the largest rank count fitted, {largest}",
-                p_c / f64::from(*largest)
-            ),
-            Self::AnchorMeasured => {
-                write!(f, "--anchor-one adds nothing: p = 1 was measured")
-            }
-            Self::Anchored => write!(f, "ε'(1) = 1 is assumed, not measured"),
-            Self::NotMeasured(all) => write!(f, "--points: not measured: p = {}", list(all)),
-            Self::FarPrediction(p, times) => write!(
-                f,
-                "p = {p} is {times:.1} times the largest rank count fitted: what appears only \
-                 beyond it (another network level, another algorithm) is in no interval"
-            ),
-            Self::FlopsChange(change) => write!(
-                f,
-                "the counted operations change by {:.0} % with p, but the work is taken as \
-                 constant; if it grows, say how with --work",
-                100.0 * change
-            ),
-            Self::WeakScaling => {
-                write!(f, "weak scaling: p_c is where work per time is largest; there is no τ_min")
-            }
-        }
-    }
 }

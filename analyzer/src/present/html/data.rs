@@ -12,6 +12,7 @@ use super::packed;
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, Kind};
 use crate::timeline::communicators::CommunicatorTable;
+use crate::timeline::whole_ns;
 
 /// Names with numbers of their own, in the order in which they come.
 #[derive(Debug, Default)]
@@ -75,10 +76,6 @@ struct Events {
     more: Vec<Value>,
 }
 
-fn ns(seconds: f64) -> i64 {
-    (seconds * 1e9).round() as i64
-}
-
 /// The name of the recorder's own time among functions.
 pub(super) const TOOL_NAME: &str = "recorder";
 
@@ -125,8 +122,8 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
                 previous_ns = 0;
             }
         }
-        let begin_ns = ns(detail.begin_s);
-        let duration_ns = ns(detail.end_s - detail.begin_s).max(0);
+        let begin_ns = whole_ns(detail.begin_s);
+        let duration_ns = whole_ns(detail.end_s - detail.begin_s).max(0);
         let open = detail.event.end.is_none();
         events.begin.push(begin_ns - std::mem::replace(&mut previous_ns, begin_ns));
         events.dur.push(if open { -1 - duration_ns } else { duration_ns });
@@ -146,16 +143,16 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         let (send, receive) = (&message.send, &message.receive);
         let (from, to) =
             (position_of(send.rank, send.thread)?, position_of(receive.rank, receive.thread)?);
-        let (posted, ended) = (ns(receive.begin_s), receive.end_s.map(ns));
+        let (posted, ended) = (whole_ns(receive.begin_s), receive.end_s.map(whole_ns));
         let comm = communicators.number(&label(message.communicator));
-        let (begin, end) = (ns(send.begin_s), send.end_s.map(ns));
+        let (begin, end) = (whole_ns(send.begin_s), send.end_s.map(whole_ns));
         Some(json!([from, to, begin, end, posted, ended, message.bytes, message.tag, comm]))
     });
     let messages: Vec<Value> = messages.collect();
     let collectives = detail.collectives.iter().map(|instance| {
         let members = instance.members.iter().filter_map(|member| {
             let row = position_of(member.rank, member.thread)?;
-            Some(json!([row, ns(member.begin_s), member.end_s.map(ns)]))
+            Some(json!([row, whole_ns(member.begin_s), member.end_s.map(whole_ns)]))
         });
         let members: Vec<Value> = members.collect();
         let comm = communicators.number(&label(instance.communicator));

@@ -8,9 +8,9 @@ use minijinja::value::Value;
 
 use super::{PageError, environment, safe};
 use crate::models::observations::{self, Observations};
-use crate::models::scaling::{self, Scaling};
+use crate::models::scaling::{self, Scaling, ScalingError};
 use crate::plain_text::printable;
-use crate::present::scaling::{drawings, value};
+use crate::present::scaling::{drawings, error_sentence, value};
 use crate::present::{context, quantity};
 use crate::trace::study_json::StudyJson;
 
@@ -28,7 +28,7 @@ pub struct Study<'a> {
     /// Its runs that could be read.
     pub table: &'a Observations,
     /// The model, or why there is none.
-    pub scaling: Result<&'a Scaling, &'a str>,
+    pub scaling: Result<&'a Scaling, &'a ScalingError>,
     /// What is not in the table.
     pub notes: &'a [String],
 }
@@ -60,7 +60,7 @@ pub fn page(study: &Study) -> Result<String, PageError> {
         context => printable(&parts.join(" | ")),
         kinds => Vec::<&str>::new(),
         fits => fits,
-        no_model => study.scaling.err().unwrap_or_default(),
+        no_model => study.scaling.err().map(error_sentence).unwrap_or_default(),
         figures => figures,
         columns => columns,
         rows => rows,

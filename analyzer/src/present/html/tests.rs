@@ -181,7 +181,7 @@ fn the_roofline_is_that_of_its_own_document() {
 
 fn study_page(csv: &str, region: Option<&str>) -> (String, serde_json::Value) {
     let table = Observations::from_csv("study", csv.as_bytes()).unwrap();
-    let scaling = Scaling::new(&table, &Options::default()).map_err(|error| error.to_string());
+    let scaling = Scaling::new(&table, &Options::default());
     let notes = vec!["left out: <i>one</i>".to_owned()];
     let study_json = StudyJson {
         format: crate::trace::study_json::FORMAT.into(),
@@ -199,7 +199,7 @@ fn study_page(csv: &str, region: Option<&str>) -> (String, serde_json::Value) {
         json: &study_json,
         region,
         table: &table,
-        scaling: scaling.as_ref().map_err(String::as_str),
+        scaling: scaling.as_ref(),
         notes: &notes,
     };
     let json = match &scaling {

@@ -9,6 +9,8 @@ use crate::models::logpq::messages::{RankPrediction, RunPrediction};
 use crate::models::logpq::study::{Row, Study};
 use crate::models::logpq::{Estimate, Findings, LogP, LogPq, Parameters};
 
+use super::words::{parameter_note, product_from, study_note};
+
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;
 
@@ -66,7 +68,7 @@ struct ParametersDocument<'a> {
     logpq: LogPqDocument,
     logpq_from_link: LogPqDocument,
     sizes: Vec<SizeDocument>,
-    notes: &'a [String],
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -74,9 +76,9 @@ struct StudyDocument<'a> {
     ranks: u64,
     t_f_s: f64,
     t_s_s: f64,
-    product_from: &'a str,
+    product_from: &'static str,
     rows: Vec<RowDocument<'a>>,
-    notes: &'a [String],
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -179,7 +181,7 @@ fn parameters(of: &Parameters) -> ParametersDocument<'_> {
         logpq: logpq(&of.logpq),
         logpq_from_link: logpq(&of.logpq_link),
         sizes: of.sizes.iter().map(size).collect(),
-        notes: &of.notes,
+        notes: of.notes.iter().map(parameter_note).collect(),
     }
 }
 
@@ -188,9 +190,9 @@ fn study(of: &Study) -> StudyDocument<'_> {
         ranks: of.grid * of.grid,
         t_f_s: of.product.fixed_s,
         t_s_s: of.product.multiply_s,
-        product_from: &of.product_from,
+        product_from: product_from(of.product_from),
         rows: of.rows.iter().map(row).collect(),
-        notes: &of.notes,
+        notes: of.notes.iter().map(study_note).collect(),
     }
 }
 

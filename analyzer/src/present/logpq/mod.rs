@@ -4,6 +4,7 @@
 mod document;
 mod pictures;
 mod screen;
+mod words;
 
 pub use document::{VERSION, json};
 pub use pictures::figures;

@@ -8,6 +8,7 @@ use crate::models::logpq::{Estimate, Findings, LogP, Parameters};
 use super::super::paragraph::wrapped;
 use super::super::quantity::{count, percent, seconds, significant};
 use super::super::table::Table;
+use super::words::{parameter_note, product_from, study_note};
 
 /// More ranks than this are summed up on the screen; the JSON document has them all.
 const MOST_RANKS: usize = 16;
@@ -23,7 +24,7 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
     for parameters in &findings.parameters {
         lines.push(bold(&format!("PARAMETERS  {}, {}", parameters.class, findings.source)));
         lines.extend(indented(table_of(parameters)));
-        lines.extend(parameters.notes.iter().flat_map(|note| wrapped("  ", note)));
+        lines.extend(parameters.notes.iter().flat_map(|note| wrapped("  ", &parameter_note(note))));
         lines.push(String::new());
         if !parameters.sizes.is_empty() {
             lines.push(bold(&format!("ALL SIZES  {}: LogP of one message", parameters.class)));
@@ -44,12 +45,12 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
             "  t_M = t_f + t_s·l³: t_f = {}, t_s = {} ({})",
             seconds(study.product.fixed_s),
             seconds(study.product.multiply_s),
-            study.product_from
+            product_from(study.product_from)
         ));
         lines.push(String::new());
         lines.extend(indented(products(study)));
         lines.extend(hidden(study).into_iter().map(|line| format!("  {line}")));
-        lines.extend(study.notes.iter().flat_map(|note| wrapped("  ", note)));
+        lines.extend(study.notes.iter().flat_map(|note| wrapped("  ", &study_note(note))));
         lines.push(String::new());
     }
     for run in &findings.runs {

@@ -159,11 +159,11 @@ mod tests {
         wrong.splits[2].checksum = "0".into();
         assert!(screen(&wrong).contains("DIFFERENT"));
         let text = serde_json::json!({ "kernel": "cannon" }).to_string();
-        assert!(Lattice::from_text(&text).unwrap_err().contains("cannon"));
-        assert!(Lattice::from_text("no document").is_err());
+        assert!(Lattice::parse(&text).unwrap_err().to_string().contains("cannon"));
+        assert!(Lattice::parse("no document").is_err());
         let mut value = serde_json::to_value(lattice(true)).unwrap();
         value["kernel"] = "lattice".into();
-        let read = Lattice::from_text(&format!("a launcher's line\n{value}\n")).unwrap();
+        let read = Lattice::parse(&format!("a launcher's line\n{value}\n")).unwrap();
         assert_eq!(read.splits.len(), 4);
     }
 }

@@ -4,5 +4,7 @@
 pub mod lattice;
 pub mod pictures;
 mod screen;
+mod words;
 
 pub use screen::{change_lines, screen};
+pub use words::{difference_sentence, doubt_sentence};

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::models::regression::{Comparison, Findings, Points, Prediction, Residual};
 
+use super::words::{error_sentence, held_back, warnings};
+
 /// The document, with a newline at its end.
 pub fn json(findings: &Findings) -> String {
     let mut text = format!("{:#}", document(findings));
@@ -90,7 +92,7 @@ fn predictions(variables: &[String], predictions: &[Prediction]) -> Vec<Value> {
         let pairs = variables.iter().zip(&prediction.values);
         let mut entry: Map<String, Value> =
             pairs.map(|(name, value)| (name.clone(), json!(value))).collect();
-        let warning = prediction.warnings.join("; ");
+        let warning = warnings(prediction);
         entry.insert("value".into(), json!(prediction.value));
         entry.insert("lo".into(), json!(prediction.lo));
         entry.insert("hi".into(), json!(prediction.hi));
@@ -110,9 +112,9 @@ fn comparison(comparison: &Comparison) -> Value {
                 "median": score.median,
                 "p95": score.p95,
                 "max": score.largest,
-                "failure": score.failure,
+                "failure": score.failure.as_deref().map(error_sentence),
             })
         })
         .collect();
-    json!({ "held_back": comparison.what, "held": comparison.held, "scores": scores })
+    json!({ "held_back": held_back(comparison.what), "held": comparison.held, "scores": scores })
 }

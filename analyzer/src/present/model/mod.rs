@@ -6,7 +6,9 @@ mod document;
 pub mod expression;
 mod pictures;
 mod screen;
+mod words;
 
 pub use document::json;
 pub use pictures::pictures;
 pub use screen::screen;
+pub use words::error_sentence;

@@ -7,6 +7,8 @@ use crate::present::context::plural;
 use crate::present::quantity::{percent, seconds, significant};
 use crate::present::table::Table;
 
+use super::words::{error_sentence, held_back, warnings};
+
 /// Share of the time below which a column that most candidates lack gets no line of its own.
 const WORTH_A_LINE: f64 = 0.005;
 /// Columns that a group of indistinguishable ones may list before it is cut.
@@ -38,7 +40,7 @@ pub fn screen(findings: &Findings) -> String {
             text,
             "\nMETHODS  relative error at {}: {}",
             plural(comparison.held, "held-back point"),
-            comparison.what
+            held_back(comparison.what)
         );
         scores(&mut text, comparison, None);
     }
@@ -192,7 +194,7 @@ fn choice(text: &mut String, chosen: usize, comparison: &Comparison) {
         0 => "offered first, and no other extrapolates better by a third",
         _ => "it extrapolates better by more than a third than the one offered first",
     };
-    let _ = writeln!(text, "\nCHOSEN  {name}: {why} ({})", comparison.what);
+    let _ = writeln!(text, "\nCHOSEN  {name}: {why} ({})", held_back(comparison.what));
     scores(text, comparison, Some(chosen));
 }
 
@@ -208,7 +210,10 @@ fn scores(text: &mut String, comparison: &Comparison, chosen: Option<usize>) {
     table.right("median", all.iter().map(|score| share(score.median)));
     table.right("95 %", all.iter().map(|score| share(score.p95)));
     table.right("largest", all.iter().map(|score| share(score.largest)));
-    table.left("", all.iter().map(|score| score.failure.clone().unwrap_or_default()));
+    table.left(
+        "",
+        all.iter().map(|score| score.failure.as_deref().map_or(String::new(), error_sentence)),
+    );
     for line in table.lines() {
         let _ = writeln!(text, "  {line}");
     }
@@ -239,7 +244,7 @@ fn predictions(
         };
         table.right("error", predictions.iter().zip(measured).map(error));
     }
-    table.left("", predictions.iter().map(|prediction| prediction.warnings.join("; ")));
+    table.left("", predictions.iter().map(warnings));
     for line in table.lines() {
         let _ = writeln!(text, "  {line}");
     }

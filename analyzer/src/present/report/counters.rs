@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::metrics::{CounterMetrics, RankCount};
+use crate::metrics::{CounterMetrics, NoCount, RankCount};
 
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::{count, seconds, with_prefix};
@@ -98,12 +98,31 @@ pub(crate) fn counter_sentences(counter: &CounterMetrics) -> Vec<String> {
     sentences
 }
 
+/// Why there is no count.
+fn no_count(why: &NoCount) -> &str {
+    match why {
+        NoCount::NotRecorded => "the rank was recorded without this counter",
+        NoCount::Unavailable(reason) => reason,
+        NoCount::NotReadAtBegin => {
+            "it was not read where the selection begins: counters are read at the begin and end of a rank \
+             and of its regions"
+        }
+        NoCount::NotReadAtEnd => {
+            "it was not read where the selection ends: counters are read at the begin and end of a rank \
+             and of its regions"
+        }
+        NoCount::Unreadable => {
+            "it could not be read, or never had the hardware (other counters use it)"
+        }
+    }
+}
+
 /// Hosts and ranks without a count, by reason.
 fn reasons(counter: &CounterMetrics) -> BTreeMap<&str, (BTreeSet<&str>, Vec<u32>)> {
     let mut reasons: BTreeMap<&str, (BTreeSet<&str>, Vec<u32>)> = BTreeMap::new();
     for one in &counter.ranks {
         if let Err(why) = &one.count {
-            let (hosts, ranks) = reasons.entry(why).or_default();
+            let (hosts, ranks) = reasons.entry(no_count(why)).or_default();
             hosts.insert(&one.host);
             ranks.push(one.rank);
         }
@@ -142,7 +161,7 @@ impl<'a> CounterDocument<'a> {
                 scaled: count.is_some_and(|count| count.scaled),
                 until_s: count.and_then(|count| count.until_s),
                 missed_threads: one.missed_threads,
-                not_available: one.count.as_ref().err().map(String::as_str),
+                not_available: one.count.as_ref().err().map(no_count),
             }
         };
         Self {

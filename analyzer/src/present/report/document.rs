@@ -54,7 +54,7 @@ struct Document<'a> {
     clock: ClockPart,
     trust: Trust,
     verdict: Vec<String>,
-    diagnoses: Vec<DiagnosisDocument<'a>>,
+    diagnoses: Vec<DiagnosisDocument>,
     notes: Vec<String>,
 }
 
@@ -144,9 +144,9 @@ struct Trust {
 }
 
 #[derive(Debug, Serialize)]
-struct DiagnosisDocument<'a> {
+struct DiagnosisDocument {
     file: String,
-    what: &'a str,
+    what: String,
 }
 
 /// The document as indented text with a line feed at the end.
@@ -237,8 +237,8 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         },
         verdict: verdict::sentences(report),
         diagnoses: diagnoses
-            .iter()
-            .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: &d.what })
+            .into_iter()
+            .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: d.what })
             .collect(),
         notes: report.notes().chain(reasons_for_nulls(report)).collect(),
     }

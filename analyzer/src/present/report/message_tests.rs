@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{json, screen};
-use trace_format::reader::Event;
 
+use crate::analysis::Analysis;
 use crate::metrics::{Metrics, Selection};
 use crate::present::Report;
 use crate::present::dump::Dump;
@@ -12,7 +12,6 @@ use crate::synthetic_messages::{Attributes, completed, on_world};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 use crate::timeline::matching::{MatchSink, Message, Unmatched, match_run};
 use crate::trace::Run;
 
@@ -79,13 +78,10 @@ fn dumped(path: &std::path::Path) -> [String; 4] {
     let communicators = CommunicatorTable::new(&run);
     let dump = Dump::new(&run, &timeline, &communicators);
     let mut lines = Lines { dump: &dump, text: String::new(), json: String::new() };
-    let mut streams =
-        EventStreams::new(&run, &timeline, (Part::All, Moment::Begin), |_: usize, _: &Event| true);
-    while let Some(step) = streams.next_step() {
-        if let Step::Event { rank, thread, event } = step {
-            let line = dump.event(rank, thread, event);
-            lines.add(&line.text(), &line);
-        }
+    let analysis = Analysis::of(&run, &timeline);
+    for (rank, thread, event) in analysis.in_order(0..run.ranks.len(), |_, _| true) {
+        let line = dump.event(rank, thread, &event);
+        lines.add(&line.text(), &line);
     }
     let events = (std::mem::take(&mut lines.text), std::mem::take(&mut lines.json));
     match_run(&run, &timeline, &communicators, &mut lines);
@@ -297,12 +293,12 @@ mod absurd {
             let function = crate::synthetic_trace::number_of(NAMES[name]) | flag;
             let bytes = bytes % 100;
             let word = slot_word(if flag == FUNCTION_OPEN { 0 } else { 5 }, function, communicator);
-            let mut slots = vec![Slot { begin: 0, word, peer, tag, bytes, request }];
+            let mut slots = vec![Slot { begin: 0, word, peer, tag, bytes, request, site: 0 }];
             slots.extend(more.into_iter().map(|(kind, completed, peer, tag, request)| {
                 let kind = if kind == 0 { CONTINUES_MESSAGE } else { CONTINUES_REQUEST };
                 let kind = if flags == 11 { CONTINUES_RECEIVE } else { kind };
                 let word = slot_word(kind, CONTINUATION, completed);
-                Slot { begin: 7, word, peer, tag, bytes: 0, request }
+                Slot { begin: 7, word, peer, tag, bytes: 0, request, site: 0 }
             }));
             slots
         })

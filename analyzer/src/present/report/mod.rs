@@ -40,4 +40,5 @@ pub use screen::screen;
 pub(crate) use counters::counter_sentences;
 pub(in crate::present) use document::value;
 pub(in crate::present) use notes::sentence;
+pub(crate) use notes::{run_note, time_note};
 pub(in crate::present) use trust::trust_parts;

@@ -1,10 +1,70 @@
-//! Notes of the metrics as sentences.
+//! Notes of all stages as sentences.
 
 use trace_format::header::KeepingPolicy;
 
 use crate::metrics::{FailedCalls, MessageNote, Note};
+use crate::timeline::{NotedRanks, TimeNote};
+use crate::trace::RunNote;
 
-/// A note as a sentence.
+/// A note on a run as a sentence.
+pub(crate) fn run_note(note: &RunNote) -> String {
+    match note {
+        RunNote::Spawned { files } => format!(
+            "{files} files of spawned processes (world-NNN-…) are there and are not analysed yet"
+        ),
+        RunNote::UnknownMpi { library } => format!(
+            "the MPI library ({}) is none that the recorder knows: function and times of every call are \
+             there; peers, bytes, communicators and messages are not, because the layout of its handles \
+             and statuses is not known, and clocks were not compared",
+            if library.is_empty() { "it gives no version" } else { library }
+        ),
+        RunNote::FreedInTotals { communicators, objects } => format!(
+            "{communicators} communicators and {objects} windows and files were freed where events are \
+             only summed up: their calls are in the totals, what they were is not kept (counted on each \
+             rank)"
+        ),
+    }
+}
+
+/// A note on the times as a sentence.
+pub(crate) fn time_note(note: &TimeNote) -> String {
+    let of = |ranks: &NotedRanks, what: &str| {
+        let others = match ranks.count {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        format!("rank {}{others}: {what}", ranks.first)
+    };
+    match note {
+        TimeNote::AssumedShared(ranks) => of(
+            ranks,
+            "clock never measured; its counter is taken for that of the ranks of the same host",
+        ),
+        TimeNote::Unaligned(ranks) => of(
+            ranks,
+            "clock not aligned: placed by the system's wall clock, times across ranks may be wrong by \
+             milliseconds or more",
+        ),
+        TimeNote::GuessedFrequency(ranks) => of(
+            ranks,
+            "counter frequency not measured (the rank's recording was not completed) but estimated; times \
+             may be wrong by a factor",
+        ),
+        TimeNote::WholeProcess => {
+            "--from-start: elapsed time is from the begin of the first process to the end of the last one, \
+             and time 0 is that begin; MPI_Init and MPI_Finalize count as MPI, what is before and between \
+             as all else"
+                .into()
+        }
+        TimeNote::ProcessBeginUnknown(ranks) => of(
+            ranks,
+            "the trace does not say when the process began; its first event, the begin of MPI_Init, stands \
+             for it",
+        ),
+    }
+}
+
+/// A note on the figures as a sentence.
 pub(in crate::present) fn sentence(note: &Note) -> String {
     match note {
         Note::ComputeModesDiffer { used, other } => {

@@ -10,7 +10,7 @@ use crate::present::quantity::{count, percent, seconds};
 use crate::present::table::Table;
 
 /// Rows shown.
-const MOST_ROWS: usize = 12;
+const MOST_ROWS: usize = 6;
 
 /// A table of the sites of most time. `total_s` is p·τ.
 pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {

@@ -123,7 +123,7 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
     let [screen, json] = texts_of(&[first, second], &Selection::Whole);
     insta::assert_snapshot!(screen, @r"
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 4 ranks (2 with a file) on cores 0,1 | solver.gammachi
-    DAMAGE  ranks-000/rank-000000.gmc: at byte 37152: an event that begins out of order; the
+    DAMAGE  ranks-000/rank-000000.gmc: at byte 33624: an event that begins out of order; the
             later events of thread 0 are left out
             ranks-000/rank-000000.gmc: events are missing before MPI_Finalize; the rank's
             figures end at the last event that is valid

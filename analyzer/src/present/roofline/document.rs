@@ -10,6 +10,8 @@ use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::System;
 use crate::models::roofline::{Findings, Roofs, Scope, WhatIf};
 
+use super::remedy::remedy;
+
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;
 
@@ -233,7 +235,7 @@ fn point<'a>(of: &'a Placed, changes: &[WhatIf]) -> PointDocument<'a> {
         communication_time_s: point.communication_s,
         roofs: roofs_document(roofs, intensity),
         bottleneck: verdict.bottleneck.key(),
-        remedy: verdict.bottleneck.remedy(),
+        remedy: remedy(verdict.bottleneck),
         of_roof: verdict.of_roof,
         of_no_overlap: verdict.of_no_overlap,
         computing_of_ceiling: verdict.computing_of_ceiling,

@@ -3,6 +3,7 @@
 
 mod document;
 mod pictures;
+mod remedy;
 mod screen;
 
 pub use document::{VERSION, json};

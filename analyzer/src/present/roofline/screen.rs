@@ -10,6 +10,7 @@ use super::super::paragraph::wrapped;
 use super::super::quantity::{count, percent, seconds, significant};
 use super::super::table::Table;
 use super::label;
+use super::remedy::remedy;
 
 /// Everything; with `colour`, headings are bold.
 pub fn screen(findings: &Findings, colour: bool) -> String {
@@ -227,7 +228,7 @@ pub(in crate::present) fn sentence(placed: &Placed) -> String {
             seconds(spent)
         )
     });
-    format!("{}: {what}.{needs} Remedy: {}.", label(point), verdict.bottleneck.remedy())
+    format!("{}: {what}.{needs} Remedy: {}.", label(point), remedy(verdict.bottleneck))
 }
 
 fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {

@@ -3,6 +3,7 @@
 use crate::models::scaling::{Definition, Fit, Isoefficiency, Model, Warning};
 
 use super::super::quantity::{count, percent, seconds, significant};
+use super::words;
 
 /// The sentences of a fit, the answer first. What a warning takes back is not said: the warning stands
 /// in its place.
@@ -36,7 +37,7 @@ pub(super) fn warnings(fit: &Fit) -> Vec<String> {
         None => None,
     };
     let others = fit.warnings.iter().enumerate().filter(|(i, _)| Some(*i) != leading);
-    others.map(|(_, warning)| warning.to_string()).collect()
+    others.map(|(_, warning)| words::warning(warning)).collect()
 }
 
 /// In place of a p_c that is not supported.
@@ -45,7 +46,7 @@ fn unknown_end(fit: &Fit, warning: &Warning) -> String {
         true => "time stops falling",
         false => "work per time stops growing",
     };
-    format!("Where {what} cannot be told: {warning}.")
+    format!("Where {what} cannot be told: {}.", words::warning(warning))
 }
 
 fn efficient_until(fit: &Fit, model: &Model) -> Option<String> {

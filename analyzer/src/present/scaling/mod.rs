@@ -10,6 +10,7 @@ mod words;
 pub use document::{VERSION, json};
 pub use pictures::figures;
 pub use screen::screen;
+pub use words::error_sentence;
 
 pub(in crate::present) use document::value;
 pub(in crate::present) use pictures::drawings;

@@ -11,12 +11,12 @@ use super::rank_state::RankState;
 impl RankState<'_> {
     /// Takes an access that was made; one to nobody, or to a rank that is not known, says nothing.
     pub(super) fn access(&self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
-        let peer = event.slot.peer;
+        let peer = event.head.peer();
         if call.end_ticks().is_none() || peer == self.constants.proc_null {
             return;
         }
         let communicator =
-            m.communicators.resolve(self.index, event.slot.communicator(), event.slot.begin);
+            m.communicators.resolve(self.index, event.head.communicator(), event.head.begin());
         let Ok((communicator, target)) = self.peer(communicator, peer, m) else { return };
         let (bytes, beside) = event.moved();
         let meaning = self.file.meaning(event.function());

@@ -1,17 +1,16 @@
 //! A call as matching keeps it while its message or operation is in flight: small, and enough to find
 //! it again in its rank's file.
 
-use trace_format::layout::SLOT_BYTES;
 use trace_format::reader::StoredEvent;
 
 /// A call on its rank's own counter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Call {
     /// Counter when it begins.
     pub begin_ticks: u64,
     /// [`OPEN`] when it did not return.
     end_ticks: u64,
-    /// Its own slot's offset in the rank's file, in slots: no other call of the rank has the same.
+    /// The number that tells it from all other events of its rank.
     pub event: u64,
     /// Its thread's number.
     pub thread: u32,
@@ -26,9 +25,9 @@ impl Call {
     #[inline]
     pub(super) fn of(thread: u32, event: &StoredEvent<'_>) -> Self {
         Self {
-            begin_ticks: event.slot.begin,
+            begin_ticks: event.head.begin(),
             end_ticks: event.end().unwrap_or(OPEN),
-            event: (event.offset / SLOT_BYTES) as u64,
+            event: event.number(),
             thread,
             function: event.function(),
         }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::call::Call;
 use super::channels::ChannelKey;
 use super::findings::Reason;
+use super::pairs::Pairs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Send {
@@ -82,6 +83,14 @@ impl Receive {
         }
     }
 
+    /// Counter when that call returned.
+    pub fn completed_ticks(&self) -> Option<u64> {
+        match &self.state {
+            State::Complete(by) => by.end_ticks(),
+            _ => None,
+        }
+    }
+
     /// Why its completion is not known.
     pub fn lost(&self) -> Option<Reason> {
         match self.state {
@@ -90,16 +99,6 @@ impl Receive {
             State::Lost(reason) => Some(reason),
         }
     }
-}
-
-/// A send and the receive that it met.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pair {
-    pub key: ChannelKey,
-    pub send: Send,
-    /// The call that completed the send, where somebody asks for it and it is known.
-    pub sent: Option<Call>,
-    pub receive: Receive,
 }
 
 /// What a receive was posted for; `None` is a wildcard.
@@ -184,7 +183,7 @@ impl Channel {
     pub fn advance(
         &mut self,
         wildcards: &mut FxHashMap<(u32, u32), Wildcards>,
-        matched: &mut Vec<Pair>,
+        matched: &mut Pairs,
     ) {
         let key = self.key;
         while let (Some(send), Some(receive)) = (self.sends.front(), self.receives.front()) {
@@ -199,7 +198,7 @@ impl Channel {
                 wildcards.held.insert((key.source, key.tag));
                 break;
             }
-            matched.push(Pair { key, send: *send, sent: None, receive: *receive });
+            matched.push(key, send, receive);
             self.sends.pop_front();
             self.receives.pop_front();
         }

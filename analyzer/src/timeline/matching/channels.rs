@@ -11,8 +11,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::call::Call;
-use super::channel::{Channel, Pair, Receive, Send, State, Wanted, Wildcards};
+use super::channel::{Channel, Receive, Send, State, Wanted, Wildcards};
 use super::findings::Reason;
+use super::pairs::Pairs;
 
 /// What messages cannot overtake each other in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,8 +60,8 @@ pub(super) struct Channels {
     sweep_at: usize,
     /// Calls that completed sends which are in a channel still, by the send's number.
     sent: Option<FxHashMap<u64, Call>>,
-    /// Pairs since they were last drained.
-    pub matched: Vec<Pair>,
+    /// Pairs since they were last handed on.
+    pub matched: Pairs,
 }
 
 impl Channels {
@@ -97,7 +98,7 @@ impl Channels {
     }
 
     /// Where a channel stands, made if need be.
-    #[inline]
+    #[inline(always)]
     pub fn place(&mut self, key: ChannelKey, guess: At) -> At {
         match self.table.get(guess as usize) {
             Some(channel) if channel.key == key => guess,
@@ -141,14 +142,15 @@ impl Channels {
         self.table.get_mut(at as usize)
     }
 
-    /// Adds a send.
-    #[inline]
-    pub fn send(&mut self, place: Address, send: Send) -> At {
-        let at = self.place(place.0, place.1);
-        let channel = &mut self.table[at as usize];
+    /// Adds a send; the address is told where its channel stands.
+    #[inline(always)]
+    pub fn send(&mut self, (key, at): &mut Address, send: Send) {
+        *at = self.place(*key, *at);
+        let channel = &mut self.table[*at as usize];
         channel.sends.push_back(send);
-        channel.advance(&mut self.wildcards, &mut self.matched);
-        at
+        if !channel.receives.is_empty() {
+            channel.advance(&mut self.wildcards, &mut self.matched);
+        }
     }
 
     fn send_mut(&mut self, place: Address, number: u64) -> Option<&mut Send> {
@@ -227,32 +229,32 @@ impl Channels {
         send
     }
 
-    /// Adds a receive that is known to take from this channel.
-    #[inline]
-    pub fn receive(&mut self, place: Address, receive: Receive) -> At {
-        let at = self.place(place.0, place.1);
-        let channel = &mut self.table[at as usize];
+    /// Adds a receive that is known to take from this channel; the address is told where it stands.
+    #[inline(always)]
+    pub fn receive(&mut self, (key, at): &mut Address, receive: Receive) {
+        *at = self.place(*key, *at);
+        let channel = &mut self.table[*at as usize];
+        let waits = receive.state == State::Waiting;
         channel.insert(receive);
-        if receive.state != State::Waiting {
+        if !waits && !channel.sends.is_empty() {
             channel.advance(&mut self.wildcards, &mut self.matched);
         }
-        at
     }
 
     /// Completes the receive of that place in the order of posting.
-    #[inline]
+    #[inline(always)]
     pub fn complete(
         &mut self,
         place: Address,
         sequence: u64,
-        by: Call,
+        by: &Call,
         bytes: u64,
         truncated: bool,
     ) {
         self.change(place, sequence, |receive| {
-            receive.state = State::Complete(by);
-            receive.bytes = Some(bytes);
-            *receive = receive.cut_if(truncated);
+            receive.state = State::Complete(*by);
+            receive.bytes = (!truncated).then_some(bytes);
+            receive.truncated |= truncated;
         });
     }
 
@@ -278,7 +280,7 @@ impl Channels {
         self.change(place, sequence, |receive| receive.state = State::Lost(reason));
     }
 
-    #[inline]
+    #[inline(always)]
     fn change(&mut self, (key, at): Address, sequence: u64, change: impl FnOnce(&mut Receive)) {
         let Self { table, places, wildcards, matched, .. } = self;
         let at = match table.get(at as usize) {
@@ -289,7 +291,7 @@ impl Channels {
         if let Some((channel, at)) = channel.and_then(|c| c.receive_at(sequence).map(|at| (c, at)))
         {
             change(&mut channel.receives[at]);
-            if at == 0 {
+            if at == 0 && !channel.sends.is_empty() {
                 channel.advance(wildcards, matched);
             }
         }

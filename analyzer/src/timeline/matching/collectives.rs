@@ -153,6 +153,12 @@ impl Collectives {
         }
     }
 
+    /// Instances since they were last drained.
+    #[inline]
+    pub fn completed_count(&self) -> usize {
+        self.complete.len()
+    }
+
     /// Adds the call of that number that its rank makes; gives the member's place in its instance.
     pub fn call(
         &mut self,

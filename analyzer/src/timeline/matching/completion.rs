@@ -1,7 +1,6 @@
 //! What waits, tests, cancels and frees do to the operations of a rank: events on requests come in;
 //! receives with their status, sends that are settled, collective calls that are complete go out.
 
-use trace_format::layout::{CANCELLED, COMPLETED};
 use trace_format::meaning::Operation;
 use trace_format::reader::StoredEvent;
 
@@ -26,17 +25,17 @@ impl RankState<'_> {
         operation: Operation,
         m: &mut Matching,
     ) {
-        let slot = &event.slot;
+        let head = &event.head;
         match operation {
-            Operation::CompleteOne if slot.communicator() & COMPLETED != 0 => {
+            Operation::CompleteOne if head.completion().0 => {
                 let said = Said {
-                    peer: slot.peer,
-                    tag: slot.tag,
+                    peer: head.peer(),
+                    tag: head.tag(),
                     bytes: event.sent(),
-                    by,
+                    by: &by,
                     error: event.error(),
                 };
-                self.complete(slot.request, slot.communicator() & CANCELLED != 0, &said, m);
+                self.complete(head.request(), head.completion().1, &said, m);
             }
             Operation::CompleteSeveral => {
                 for state in event.requests().filter(|state| state.completed) {
@@ -44,14 +43,14 @@ impl RankState<'_> {
                         peer: state.peer,
                         tag: state.tag,
                         bytes: state.bytes,
-                        by,
+                        by: &by,
                         error: state.error,
                     };
                     self.complete(state.request, state.cancelled, &said, m);
                 }
             }
             Operation::Cancel => {
-                let sent = match self.requests.active(slot.request) {
+                let sent = match self.requests.active(head.request()) {
                     Some(Work::Send { to, number, .. }) => Some((to, number)),
                     Some(Work::Both(both)) => both.send,
                     _ => None,
@@ -60,18 +59,18 @@ impl RankState<'_> {
                     m.doubt(to, number);
                 }
             }
-            Operation::FreeRequest => match self.requests.freed(slot.request) {
+            Operation::FreeRequest => match self.requests.freed(head.request()) {
                 Found::Active(work) => self.lose(&work, Reason::Freed, m),
                 Found::Inactive => {}
                 Found::Unknown => {
-                    m.outlet.summary.unknown_requests += u64::from(slot.request != 0);
+                    m.outlet.summary.unknown_requests += u64::from(head.request() != 0);
                 }
             },
             _ => {}
         }
     }
 
-    fn complete(&mut self, handle: u32, cancelled: bool, said: &Said, m: &mut Matching) {
+    fn complete(&mut self, handle: u32, cancelled: bool, said: &Said<'_>, m: &mut Matching) {
         if handle == 0 {
             return;
         }
@@ -81,7 +80,7 @@ impl RankState<'_> {
             Found::Inactive | Found::Active(Work::Nothing) => {}
             Found::Active(work) if failed => self.fail(work, said, m),
             Found::Active(Work::Send { to, number, .. }) => {
-                m.settle(to, number, Fate::of(cancelled, said.by));
+                m.settle(to, number, Fate::of(cancelled, *said.by));
             }
             Found::Active(Work::Receive(posted)) if cancelled => {
                 self.withdraw(&posted, Reason::Cancelled, m);
@@ -90,7 +89,7 @@ impl RankState<'_> {
             Found::Active(Work::Both(both)) => {
                 let Both { send, receive } = *both;
                 if let Some((to, number)) = send {
-                    m.settle(to, number, Fate::of(cancelled, said.by));
+                    m.settle(to, number, Fate::of(cancelled, *said.by));
                 }
                 let wildcard = matches!(receive.place, Place::Wildcard(_));
                 // MPICH (4.0) leaves the status of MPI_Isendrecv as it was: it says nothing.
@@ -103,7 +102,7 @@ impl RankState<'_> {
                 }
             }
             Found::Active(Work::Collective { sequence, number, place, .. }) => {
-                m.complete_collective(sequence, number, (self.index, place), Some(said.by));
+                m.complete_collective(sequence, number, (self.index, place), Some(*said.by));
             }
         }
     }
@@ -121,7 +120,7 @@ impl RankState<'_> {
     }
 
     /// An operation that ended with an error: it moved nothing.
-    fn fail(&self, work: Work, said: &Said, m: &mut Matching) {
+    fn fail(&self, work: Work, said: &Said<'_>, m: &mut Matching) {
         match work {
             Work::Nothing => {}
             Work::Send { to, number, .. } => m.settle(to, number, Fate::Failed),
@@ -134,7 +133,7 @@ impl RankState<'_> {
                 self.withdraw(&receive, Reason::Failed, m);
             }
             Work::Collective { sequence, number, place, .. } => {
-                m.complete_collective(sequence, number, (self.index, place), Some(said.by));
+                m.complete_collective(sequence, number, (self.index, place), Some(*said.by));
             }
         }
     }
@@ -147,8 +146,8 @@ impl RankState<'_> {
         }
     }
 
-    #[inline]
-    pub(super) fn complete_receive(&self, posted: &Posted, said: &Said, m: &mut Matching) {
+    #[inline(always)]
+    pub(super) fn complete_receive(&self, posted: &Posted, said: &Said<'_>, m: &mut Matching) {
         let sequence = posted.sequence;
         let truncated = self.is_truncated(said.error);
         match &posted.place {
@@ -164,7 +163,7 @@ impl RankState<'_> {
                 let (communicator, destination) = (standing.communicator, self.rank);
                 let tag = said.tag;
                 let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
-                let receive = Receive::complete(sequence, call, said.by, said.bytes);
+                let receive = Receive::complete(sequence, call, *said.by, said.bytes);
                 let receive = receive.cut_if(truncated);
                 let at = (communicator, self.rank);
                 m.channels.resolve(at, wanted, sequence, Some((key, receive)));

@@ -7,7 +7,7 @@ use super::active::ActiveOperation;
 use super::call::Call;
 
 /// One end of a message.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MessageEnd {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
@@ -31,7 +31,7 @@ pub struct MessageEnd {
 }
 
 /// A matched send and receive.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Message {
     /// The send.
     pub send: MessageEnd,

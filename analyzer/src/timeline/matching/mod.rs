@@ -21,10 +21,12 @@
 //! | `probed` | messages received by handle |
 //! | `completion` | what waits, tests, cancels and frees do to them |
 //! | `channel`, `channels` | MPI's order rule |
+//! | `pairs` | what they found, until it is handed on |
 //! | `settlement` | what becomes of sends behind their call |
 //! | `collectives` | instances |
 //! | `active` | what was not complete at the end |
 //! | `findings`, `outcome` | what goes out |
+//! | `clocks` | counters on the global timeline |
 //! | `shares` | a run matched by several threads at the same time |
 //! | `replay` | any stretch of a run again, from where matching stood before it |
 //!
@@ -44,11 +46,13 @@ mod active;
 mod call;
 mod channel;
 mod channels;
+mod clocks;
 mod collectives;
 mod completion;
 mod findings;
 mod operations;
 mod outcome;
+mod pairs;
 mod probed;
 mod rank_state;
 pub mod replay;
@@ -59,9 +63,8 @@ mod shares;
 
 use std::sync::Arc;
 
-use trace_format::layout::Slot;
 use trace_format::meaning::Operation;
-use trace_format::reader::{Event, StoredEvent};
+use trace_format::reader::{Event, Head, StoredEvent};
 
 use super::communicators::CommunicatorTable;
 use super::event_streams::{EventStreams, Moment, Part, Step, Wanted};
@@ -78,15 +81,16 @@ pub use findings::{
 pub use shares::match_in_shares;
 
 use active::{Leavings, MetSends};
-use channel::{Pair, Send};
-use channels::{Address, At, Channels};
+use channel::Send;
+use channels::{Address, Channels};
 use collectives::{Calls, Collectives};
 use operations::{CollectiveNames, Operations};
 use outcome::Outlet;
+use pairs::Pair;
 use rank_state::RankState;
 use requests::{Place, Posted};
 use settlement::{Thoroughness, Unsettled};
-use shares::{Mail, Share};
+use shares::Share;
 
 /// What is shared by all ranks while matching.
 #[derive(Debug, Clone)]
@@ -151,8 +155,8 @@ struct OfInterest {
 
 impl Wanted for OfInterest {
     #[inline]
-    fn of_interest(&self, rank: usize, slot: &Slot) -> bool {
-        self.operations[rank].of_interest(slot, self.polls)
+    fn of_interest(&self, rank: usize, head: &Head) -> bool {
+        self.operations[rank].of_interest(head, self.polls)
     }
 
     #[inline]
@@ -215,7 +219,8 @@ impl<'a> Matcher<'a> {
         };
         let ranks = (0..run.ranks.len()).map(state).collect();
         let wanted = OfInterest { operations: operations.clone(), polls: wants.polls };
-        let streams = EventStreams::new(run, timeline, (Part::Unbroken, Moment::End), wanted);
+        let order = (Part::Unbroken, Moment::End);
+        let streams = EventStreams::new(run, timeline, 0..run.ranks.len(), order, wanted);
         Self { streams, operations, matching, ranks }
     }
 
@@ -288,17 +293,17 @@ impl Matching<'_> {
             None => state.take(thread, event, operation, self),
             Some((count, inside_ticks)) if self.outlet.wants.polls => {
                 let (rank, call) = (state.rank, Call::of(thread, event));
-                let request = event.slot.request;
+                let request = event.head.request();
                 self.outlet.polls(Polls { rank, call, count, inside_ticks, request });
             }
             Some(_) => {}
         }
     }
 
-    /// Takes a send, or passes it on to the share that matches it; gives its number and where its channel
-    /// stands. A `pending` one is complete only later.
-    #[inline]
-    fn send(&mut self, to: Address, call: Call, bytes: u64, pending: bool) -> (u64, At) {
+    /// Takes a send, or passes it on to the share that matches it; gives its number. A `pending` one is
+    /// complete only later.
+    #[inline(always)]
+    fn send(&mut self, to: &mut Address, call: Call, bytes: u64, pending: bool) -> u64 {
         let number = self.channels.next_number();
         let thoroughness = self.share.as_ref().map_or(Thoroughness::Completed, Share::thoroughness);
         let send = Send {
@@ -310,12 +315,12 @@ impl Matching<'_> {
             active: pending && thoroughness >= Thoroughness::Completed,
         };
         if let Some(share) = &mut self.share
-            && !share.has_rank(to.0.destination)
+            && share.forwards_send(to.0, send)
         {
-            share.post(share.of_rank(to.0.destination), Mail::Send { key: to.0, send });
-            return (number, to.1);
+            return number;
         }
-        (number, self.take_send(to, send))
+        self.take_send(to, send);
+        number
     }
 
     /// The call receives a message by its handle: it posts the receive, at the place of the probe.
@@ -329,11 +334,10 @@ impl Matching<'_> {
     }
 
     /// Takes a send that is matched here.
-    #[inline]
-    fn take_send(&mut self, to: Address, send: Send) -> At {
-        let at = self.channels.send(to, send);
-        self.drop_orphaned_sends((to.0, at));
-        at
+    #[inline(always)]
+    fn take_send(&mut self, to: &mut Address, send: Send) {
+        self.channels.send(to, send);
+        self.drop_orphaned_sends(*to);
     }
 
     /// The rank at a position of the run has no more events.
@@ -347,7 +351,8 @@ impl Matching<'_> {
     fn hand_on(&mut self) {
         if !self.channels.matched.is_empty() || !self.settled.is_empty() {
             self.take_ready(|m, pair| {
-                if let Some(message) = m.outlet.message(&pair) {
+                if let Some(message) = m.outlet.message(pair) {
+                    let message = *message;
                     m.outlet.found(message);
                 }
             });

@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::layout::{DURATION_ESCAPE, Slot};
 use trace_format::meaning::{Meaning, Operation};
-use trace_format::reader::RankFile;
+use trace_format::reader::{Head, RankFile};
 
 /// Names of collective operations, numbered alike for all files of a run.
 #[derive(Debug, Clone, Default)]
@@ -54,13 +53,12 @@ impl Operations {
         Self { table: table.collect() }
     }
 
-    /// Whether an event with that slot says anything to matching; runs of polls where they are asked for.
+    /// Whether an event with that fixed part says anything to matching; runs of polls where they are asked for.
     #[inline]
-    pub fn of_interest(&self, slot: &Slot, polls: bool) -> bool {
-        let function = slot.function();
+    pub fn of_interest(&self, head: &Head, polls: bool) -> bool {
+        let function = head.function();
         function >= FIRST_FUNCTION
-            && (self.of(function).0 != Operation::Nothing
-                || polls && slot.duration() == DURATION_ESCAPE)
+            && (self.of(function).0 != Operation::Nothing || polls && head.is_long())
     }
 
     /// What a function does, and the number of a collective operation's name.

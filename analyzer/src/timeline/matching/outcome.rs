@@ -6,14 +6,16 @@ use crate::trace::Run;
 
 use super::active::ActiveOperation;
 use super::call::Call;
-use super::channel::{Pair, Receive, Send};
+use super::channel::{Receive, Send};
 use super::channels::ChannelKey;
+use super::clocks::Clocks;
 use super::collectives::{OpenInstance, OpenMember};
 use super::findings::{
-    Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd,
-    Polls, Reason, Side, Unmatched, Wants,
+    Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, Polls,
+    Reason, Side, Unmatched, Wants,
 };
 use super::operations::CollectiveNames;
+use super::pairs::Pair;
 
 /// Larger numbers of bytes from a status may be recorded as this.
 const MOST_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
@@ -34,10 +36,11 @@ enum Found {
 #[derive(Debug, Clone)]
 pub(super) struct Outlet<'a> {
     run: &'a Run,
-    timeline: &'a GlobalTimeline,
+    clocks: Clocks<'a>,
     names: CollectiveNames,
     found: Vec<Found>,
-    /// Its room is used again.
+    /// What was handed on last: its room is used again.
+    message: Message,
     instance: CollectiveInstance,
     pub wants: Wants,
     /// What has been counted.
@@ -51,8 +54,9 @@ impl<'a> Outlet<'a> {
         names: CollectiveNames,
         wants: Wants,
     ) -> Self {
-        let (found, instance, summary) = Default::default();
-        Self { run, timeline, names, found, instance, wants, summary }
+        let clocks = Clocks::new(run, timeline);
+        let (found, message, instance, summary) = Default::default();
+        Self { run, clocks, names, found, message, instance, wants, summary }
     }
 
     /// Hands on what was found since the last time.
@@ -69,18 +73,10 @@ impl<'a> Outlet<'a> {
         }
     }
 
-    fn seconds(&self, rank: usize, ticks: u64) -> f64 {
-        self.timeline.ranks[rank].clock.seconds(ticks)
-    }
-
-    /// Of a rank of the world that has a file.
-    fn seconds_of(&self, world_rank: u32, ticks: u64) -> f64 {
-        self.run.position_of(world_rank).map_or(0.0, |rank| self.seconds(rank, ticks))
-    }
-
     /// The message that a send and a receive are that belong together; `None` where it is not certain that
     /// there was one.
-    pub fn message(&mut self, pair: &Pair) -> Option<Message> {
+    #[inline]
+    pub fn message(&mut self, pair: &Pair) -> Option<&Message> {
         let Pair { key, send, sent, receive } = pair;
         if let Some(reason) = receive.lost() {
             // What the receive took is known, but not when, or whether at all.
@@ -92,36 +88,32 @@ impl<'a> Outlet<'a> {
         self.summary.truncated += u64::from(receive.truncated);
         let said = receive.bytes.filter(|bytes| *bytes < MOST_STATUS_BYTES);
         self.summary.size_mismatches += u64::from(said.is_some_and(|bytes| bytes != send.bytes));
-        let end = |rank: u32, posted: Call, end_ticks: Option<u64>, completed: Option<Call>| {
+        let message = &mut self.message;
+        (message.communicator, message.tag) = (key.communicator, key.tag);
+        (message.bytes, message.wildcard) = (send.bytes, receive.wildcard);
+        message.truncated = receive.truncated;
+        message.send.completed = *sent;
+        message.receive.completed = receive.completed();
+        let received_ticks = receive.completed_ticks();
+        let ends = [
+            (&mut message.send, key.source, &send.call, send.call.end_ticks()),
+            (&mut message.receive, key.destination, &receive.call, received_ticks),
+        ];
+        for (end, rank, posted, end_ticks) in ends {
             // Both ends of a message have a file.
-            let clock = &self.timeline.ranks[self.run.position_of(rank)?].clock;
-            Some(MessageEnd {
-                rank,
-                thread: posted.thread,
-                begin_s: clock.seconds(posted.begin_ticks),
-                end_s: end_ticks.map(|ticks| clock.seconds(ticks)),
-                begin_ticks: posted.begin_ticks,
-                end_ticks,
-                posted,
-                completed,
-            })
-        };
-        let received = receive.completed();
-        let received_ticks = received.and_then(|by| by.end_ticks());
-        Some(Message {
-            send: end(key.source, send.call, send.call.end_ticks(), *sent)?,
-            receive: end(key.destination, receive.call, received_ticks, received)?,
-            communicator: key.communicator,
-            tag: key.tag,
-            bytes: send.bytes,
-            wildcard: receive.wildcard,
-            truncated: receive.truncated,
-        })
+            let mut clock = self.clocks.of_rank(rank)?;
+            (end.rank, end.thread) = (rank, posted.thread);
+            (end.begin_ticks, end.end_ticks) = (posted.begin_ticks, end_ticks);
+            end.begin_s = clock.seconds(posted.begin_ticks);
+            end.end_s = end_ticks.map(|ticks| clock.seconds(ticks));
+            end.posted = *posted;
+        }
+        Some(message)
     }
 
     /// Takes an access; `begin_s` is filled in here. The rank is given by its position in the run.
     pub fn access(&mut self, rank: usize, access: Access) {
-        let begin_s = self.seconds(rank, access.call.begin_ticks);
+        let begin_s = self.clocks.at(rank).seconds(access.call.begin_ticks);
         self.found.push(Found::Access(Access { begin_s, ..access }));
     }
 
@@ -137,7 +129,7 @@ impl<'a> Outlet<'a> {
             reason,
             rank: key.source,
             begin_ticks: send.call.begin_ticks,
-            begin_s: self.seconds_of(key.source, send.call.begin_ticks),
+            begin_s: 0.0,
             partner: Some(key.destination),
             communicator: Some(key.communicator),
             bytes: send.bytes,
@@ -151,7 +143,7 @@ impl<'a> Outlet<'a> {
             reason,
             rank: key.destination,
             begin_ticks: receive.call.begin_ticks,
-            begin_s: self.seconds_of(key.destination, receive.call.begin_ticks),
+            begin_s: 0.0,
             partner: Some(key.source),
             communicator: Some(key.communicator),
             bytes: 0,
@@ -172,16 +164,19 @@ impl<'a> Outlet<'a> {
             reason,
             rank,
             begin_ticks: call.begin_ticks,
-            begin_s: self.seconds_of(rank, call.begin_ticks),
+            begin_s: 0.0,
             partner: None,
             communicator,
             bytes,
         });
     }
 
+    /// `begin_s` is filled in here.
     fn unmatched(&mut self, unmatched: Unmatched) {
         self.summary.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
-        self.found.push(Found::Unmatched(unmatched));
+        let Unmatched { rank, begin_ticks, .. } = unmatched;
+        let begin_s = self.clocks.of_rank(rank).map_or(0.0, |mut clock| clock.seconds(begin_ticks));
+        self.found.push(Found::Unmatched(Unmatched { begin_s, ..unmatched }));
     }
 
     /// Takes an operation that is not complete.
@@ -213,14 +208,15 @@ impl<'a> Outlet<'a> {
     fn settle_instance(&mut self, open: &OpenInstance, instance: &mut CollectiveInstance) {
         let members = open.members.iter().map(|member| {
             let OpenMember { rank, call, completed, sent_bytes, received_bytes, .. } = *member;
-            let clock = &self.timeline.ranks[rank].clock;
-            let seconds = |call: Call| call.end_ticks().map(|ticks| clock.seconds(ticks));
+            let mut clock = self.clocks.at(rank);
+            let mut seconds = |call: Call| call.end_ticks().map(|ticks| clock.seconds(ticks));
+            let (end_s, complete_s) = (seconds(call), completed.and_then(&mut seconds));
             CollectiveMember {
                 rank: self.run.ranks[rank].rank,
                 thread: call.thread,
                 begin_s: clock.seconds(call.begin_ticks),
-                end_s: seconds(call),
-                complete_s: completed.and_then(seconds),
+                end_s,
+                complete_s,
                 begin_ticks: call.begin_ticks,
                 posted: call,
                 completed,

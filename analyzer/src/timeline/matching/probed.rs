@@ -12,7 +12,7 @@ use super::requests::{Posted, Work};
 impl RankState<'_> {
     /// A matched probe takes its message at once; it is received later.
     pub(super) fn matched_probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
-        let handle = event.slot.request;
+        let handle = event.head.request();
         if call.end_ticks().is_none() || handle == 0 {
             return;
         }
@@ -36,15 +36,16 @@ impl RankState<'_> {
         event: &StoredEvent<'_>,
         m: &mut Matching,
     ) {
-        let slot = &event.slot;
-        match self.matched(slot.request) {
+        let head = &event.head;
+        match self.matched(head.request()) {
             Some(Some(posted)) if call.end_ticks().is_some() => {
                 let posted = m.repost(posted, call);
-                let (peer, tag, bytes, error) = (slot.peer, slot.tag, event.sent(), event.error());
-                self.complete_receive(&posted, &Said { peer, tag, bytes, by: call, error }, m);
+                let (peer, tag, bytes, error) =
+                    (head.peer(), head.tag(), event.sent(), event.error());
+                self.complete_receive(&posted, &Said { peer, tag, bytes, by: &call, error }, m);
             }
             Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
-            None if slot.peer == self.constants.proc_null => {}
+            None if head.peer() == self.constants.proc_null => {}
             None => {
                 let who = (self.rank, call);
                 m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
@@ -68,6 +69,6 @@ impl RankState<'_> {
                 Work::Nothing
             }
         };
-        self.made(event.slot.request, work, m);
+        self.made(event.head.request(), work, m);
     }
 }

@@ -14,7 +14,7 @@ use crate::trace::RankTrace;
 use super::Matching;
 use super::call::Call;
 use super::channel::Receive;
-use super::channels::{Address, ChannelKey, UNKNOWN};
+use super::channels::ChannelKey;
 use super::collectives::{Calls, OpenMember, SequenceKey};
 use super::findings::{Reason, Side};
 use super::requests::{Arguments, Both, Place, Posted, Requests, Template, Wildcard, Work};
@@ -47,12 +47,12 @@ pub(super) struct RankState<'a> {
 
 /// What a status says.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
+pub(super) struct Said<'c> {
     pub peer: i32,
     pub tag: i32,
     pub bytes: u64,
     /// The call that completed it.
-    pub by: Call,
+    pub by: &'c Call,
     /// Class of the operation's error; 0 where it succeeded.
     pub error: u32,
 }
@@ -89,7 +89,7 @@ impl<'a> RankState<'a> {
             return;
         }
         let call = Call::of(thread, event);
-        let request = event.slot.request;
+        let request = event.head.request();
         // A call that returned without a request failed.
         let failed = request == 0 && call.end_ticks().is_some();
         match operation {
@@ -219,40 +219,49 @@ impl<'a> RankState<'a> {
 
     #[inline]
     fn standing(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Option<Standing> {
-        let slot = &event.slot;
-        self.routes.standing(slot.communicator(), slot.begin, m.communicators)
+        let head = &event.head;
+        self.routes.standing(head.communicator(), head.begin(), m.communicators)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn arguments(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Arguments {
-        let (peer, tag, bytes) = (event.slot.peer, event.slot.tag, event.sent());
+        let (peer, tag, bytes) = (event.head.peer(), event.head.tag(), event.sent());
         Arguments { communicator: self.standing(event, m), peer, tag, bytes, lane: 0 }
     }
 
-    /// The channel that arguments name, to or from a rank that is no wildcard.
-    #[inline]
+    /// The channel that arguments name, to or from a rank that is no wildcard, by its place among the
+    /// routes.
+    #[inline(always)]
     fn channel(
         &mut self,
         arguments: &Arguments,
         sends: bool,
         m: &Matching,
-    ) -> Result<(Option<Target>, Address), Reason> {
+    ) -> Result<usize, Reason> {
+        let Arguments { communicator, peer, tag, lane, .. } = *arguments;
+        if let Some(standing) = communicator
+            && lane == 0
+            && let Some(place) = self.routes.find(&Target { standing, peer, tag, sends })
+        {
+            return Ok(place);
+        }
+        self.new_channel(arguments, sends, m)
+    }
+
+    #[cold]
+    fn new_channel(
+        &mut self,
+        arguments: &Arguments,
+        sends: bool,
+        m: &Matching,
+    ) -> Result<usize, Reason> {
         let Arguments { communicator, peer, tag, lane, .. } = *arguments;
         let target = communicator.map(|standing| Target { standing, peer, tag, sends });
         let target = target.filter(|_| lane == 0);
-        if let Some(target) = target
-            && let Some(address) = self.routes.get(&target)
-        {
-            return Ok((Some(target), address));
-        }
         let (communicator, other) = self.peer(communicator, peer, m)?;
         let (source, destination) = if sends { (self.rank, other) } else { (other, self.rank) };
         let key = ChannelKey { communicator, source, destination, tag, lane };
-        let address = match target {
-            Some(target) => self.routes.keep(target, key),
-            None => (key, UNKNOWN),
-        };
-        Ok((target, address))
+        Ok(self.routes.keep(target, key))
     }
 
     /// The world rank that an argument names.
@@ -272,7 +281,7 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes a send that is complete when its call returns.
-    #[inline]
+    #[inline(always)]
     fn send_at_once(&mut self, call: Call, arguments: &Arguments, m: &mut Matching) {
         let hangs = call.end_ticks().is_none();
         let work = self.send(call, arguments, hangs, m);
@@ -282,7 +291,7 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes a send; a `pending` one is complete only later.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         call: Call,
@@ -294,14 +303,10 @@ impl<'a> RankState<'a> {
             return Work::Nothing;
         }
         match self.channel(arguments, true, m) {
-            Ok((target, (key, at))) => {
-                let (number, stands) = m.send((key, at), call, arguments.bytes, pending);
-                if stands != at
-                    && let Some(target) = target
-                {
-                    self.routes.stands(&target, stands);
-                }
-                Work::Send { to: (key, stands), number, begin_ticks: call.begin_ticks }
+            Ok(place) => {
+                let to = self.routes.address(place);
+                let number = m.send(to, call, arguments.bytes, pending);
+                Work::Send { to: *to, number, begin_ticks: call.begin_ticks }
             }
             Err(reason) => {
                 let known = arguments.communicator.map(|standing| standing.communicator);
@@ -318,7 +323,7 @@ impl<'a> RankState<'a> {
     }
 
     /// Posts a receive that a request stands for; `None` when there is nothing to receive.
-    #[inline]
+    #[inline(always)]
     pub(super) fn post_receive(
         &mut self,
         call: Call,
@@ -330,29 +335,27 @@ impl<'a> RankState<'a> {
             return None;
         }
         let sequence = self.next_sequence();
+        let begin_ticks = call.begin_ticks;
         let any_source = peer == self.constants.any_source;
         let any_tag = tag == self.constants.any_tag;
-        let place = if any_source || any_tag {
-            self.wildcard(call, arguments, sequence, m)
-        } else {
-            self.channel(arguments, false, m).map(|(target, (key, at))| {
-                let stands = m.channels.receive((key, at), Receive::waiting(sequence, call));
-                if stands != at
-                    && let Some(target) = target
-                {
-                    self.routes.stands(&target, stands);
-                }
-                Place::Channel((key, stands))
-            })
-        };
-        match place {
-            Ok(place) => Some(Posted { sequence, begin_ticks: call.begin_ticks, place }),
-            Err(reason) => {
-                let known = communicator.map(|standing| standing.communicator);
-                m.outlet.unplaced(Side::Receive, reason, (self.rank, call), known, 0);
-                None
+        let reason = if any_source || any_tag {
+            match self.wildcard(call, arguments, sequence, m) {
+                Ok(place) => return Some(Posted { sequence, begin_ticks, place }),
+                Err(reason) => reason,
             }
-        }
+        } else {
+            match self.channel(arguments, false, m) {
+                Ok(place) => {
+                    let from = self.routes.address(place);
+                    m.channels.receive(from, Receive::waiting(sequence, call));
+                    return Some(Posted { sequence, begin_ticks, place: Place::Channel(*from) });
+                }
+                Err(reason) => reason,
+            }
+        };
+        let known = communicator.map(|standing| standing.communicator);
+        m.outlet.unplaced(Side::Receive, reason, (self.rank, call), known, 0);
+        None
     }
 
     /// Posts a receive that a wildcard is in.
@@ -375,7 +378,7 @@ impl<'a> RankState<'a> {
     }
 
     /// Takes a receive that is complete when its call returns; the arguments are the status's then.
-    #[inline]
+    #[inline(always)]
     fn receive_at_once(&mut self, call: Call, arguments: &Arguments, error: u32, m: &mut Matching) {
         let Arguments { communicator, peer, bytes, .. } = *arguments;
         if call.end_ticks().is_none() {
@@ -388,16 +391,12 @@ impl<'a> RankState<'a> {
         }
         let sequence = self.next_sequence();
         match self.channel(arguments, false, m) {
-            Ok((target, (key, at))) => {
+            Ok(place) => {
                 let receive = Receive::complete(sequence, call, call, bytes);
                 let receive = receive.cut_if(self.is_truncated(error));
-                let stands = m.channels.receive((key, at), receive);
-                if stands != at
-                    && let Some(target) = target
-                {
-                    self.routes.stands(&target, stands);
-                }
-                m.drop_orphaned_receives((key, stands));
+                let from = self.routes.address(place);
+                m.channels.receive(from, receive);
+                m.drop_orphaned_receives(*from);
             }
             Err(reason) => {
                 let reason = if peer < 0 && reason == Reason::InvalidPeer {
@@ -466,6 +465,7 @@ impl<'a> RankState<'a> {
     }
 
     /// A request was made; what its handle stood for before was completed unseen.
+    #[inline(always)]
     pub(super) fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
         if handle == 0 {
             // The call did not return: nobody will complete it.

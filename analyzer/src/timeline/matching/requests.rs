@@ -179,7 +179,16 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
 
     /// A request for one operation was made. Gives what its handle stood for, where its end was
     /// not seen.
+    #[inline(always)]
     pub fn made(&mut self, handle: u32, work: W) -> Vec<W> {
+        // The usual case, so that the work is written where it stays.
+        if let Some(held) = self.handles.get_mut(&handle)
+            && held.first.is_none()
+        {
+            held.first = Some(Request::Once(work));
+            self.used += 1;
+            return Vec::new();
+        }
         let own = work.owns_its_handle();
         self.insert(handle, Request::Once(work), own)
     }
@@ -190,7 +199,7 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         self.insert(handle, Request::Persistent(persistent), true)
     }
 
-    #[inline]
+    #[inline(never)]
     fn insert(&mut self, handle: u32, request: Request<W, T>, own: bool) -> Vec<W> {
         let mut stale = Vec::new();
         let Some(held) = self.handles.get_mut(&handle) else {
@@ -248,6 +257,7 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
     }
 
     /// A request was completed.
+    #[inline(always)]
     pub fn completed(&mut self, handle: u32) -> Found<W> {
         self.ended(handle, false)
     }
@@ -257,6 +267,7 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         self.ended(handle, true)
     }
 
+    #[inline(always)]
     fn ended(&mut self, handle: u32, freed: bool) -> Found<W> {
         let Some(Handle { first, later }) = self.handles.get_mut(&handle) else {
             return Found::Unknown;

@@ -39,14 +39,22 @@ impl Target {
     }
 }
 
+/// A target and its channel.
+#[derive(Debug, Clone, Copy)]
+struct Route {
+    /// `None` where no target leads here again.
+    target: Option<Target>,
+    address: Address,
+}
+
 /// What one rank has named lately.
 #[derive(Debug, Clone)]
 pub(super) struct Routes {
     /// Position of the rank in the run.
     rank: usize,
     ids: [Option<Meaning>; IDS],
-    /// Empty before the first.
-    routes: Vec<Option<(Target, Address)>>,
+    /// Empty before the first; the last place is for those that are not kept.
+    routes: Vec<Route>,
 }
 
 impl Routes {
@@ -68,31 +76,28 @@ impl Routes {
         }
     }
 
-    /// The channel of a target, if it was kept.
+    /// The place of a target's channel, if it was kept.
     #[inline]
-    pub fn get(&self, target: &Target) -> Option<Address> {
-        match self.routes.get(target.place()) {
-            Some(Some((kept, address))) if kept == target => Some(*address),
-            _ => None,
-        }
+    pub fn find(&self, target: &Target) -> Option<usize> {
+        let place = target.place();
+        let kept = self.routes.get(place).is_some_and(|route| route.target == Some(*target));
+        kept.then_some(place)
     }
 
-    /// Keeps a channel.
-    pub fn keep(&mut self, target: Target, key: ChannelKey) -> Address {
+    /// Keeps a channel, for a target or only until the next one is kept; gives its place.
+    pub fn keep(&mut self, target: Option<Target>, key: ChannelKey) -> usize {
+        let route = Route { target, address: (key, UNKNOWN) };
         if self.routes.is_empty() {
-            self.routes = vec![None; ROUTES];
+            self.routes = vec![Route { target: None, ..route }; ROUTES + 1];
         }
-        self.routes[target.place()] = Some((target, (key, UNKNOWN)));
-        (key, UNKNOWN)
+        let place = target.map_or(ROUTES, |target| target.place());
+        self.routes[place] = route;
+        place
     }
 
-    /// Keeps where the channel of a target stands.
+    /// The channel at a place, to be told where it stands.
     #[inline]
-    pub fn stands(&mut self, target: &Target, at: u32) {
-        if let Some(Some((kept, address))) = self.routes.get_mut(target.place())
-            && kept == target
-        {
-            address.1 = at;
-        }
+    pub fn address(&mut self, place: usize) -> &mut Address {
+        &mut self.routes[place].address
     }
 }

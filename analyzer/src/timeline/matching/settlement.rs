@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 
 use super::Matching;
 use super::call::Call;
-use super::channel::{Pair, Send};
+use super::channel::Send;
 use super::channels::Address;
 use super::findings::Reason;
-use super::shares::Mail;
+use super::pairs::Pair;
 
 /// What became of a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,11 +70,9 @@ impl Matching<'_> {
     pub(super) fn settle(&mut self, to: Address, number: u64, fate: Fate) {
         if let Some(share) = &mut self.share {
             let Some(fate) = share.settles(number, fate) else { return };
-            if !share.has_rank(to.0.destination) {
-                share.post(share.of_rank(to.0.destination), Mail::Fate { to, number, fate });
-                return;
+            if !share.forwards_fate(to.0, number, fate) {
+                self.settle_here(to, number, fate);
             }
-            self.settle_here(to, number, fate);
         } else {
             // Libraries leave the status of a send mostly unwritten: that it was cancelled is believed
             // only where MPI_Cancel was called.
@@ -113,31 +111,36 @@ impl Matching<'_> {
     }
 
     /// Pairs that are ready to be handed on: all, or those whose send is settled.
-    pub(super) fn take_ready(&mut self, mut ready: impl FnMut(&mut Self, Pair)) {
-        let mut pairs = std::mem::take(&mut self.channels.matched);
+    pub(super) fn take_ready(&mut self, mut ready: impl FnMut(&mut Self, &Pair)) {
         if self.outlet.wants.completions {
-            for pair in &mut pairs {
-                let Send { number, call, blocking, active, .. } = pair.send;
-                pair.sent = match blocking {
-                    true => Some(call),
-                    false => self.channels.take_completion(number),
-                };
-                if active {
-                    self.unsettled.0.insert(number, *pair);
-                } else {
-                    self.settled.push(*pair);
-                }
+            self.settle_matched();
+            let mut settled = std::mem::take(&mut self.settled);
+            settled.drain(..).for_each(|pair| ready(self, &pair));
+            self.settled = settled;
+            return;
+        }
+        let mut pairs = std::mem::take(&mut self.channels.matched);
+        pairs.as_slice().iter().for_each(|pair| ready(self, pair));
+        pairs.clear();
+        self.channels.matched = pairs;
+    }
+
+    /// Tells the matched pairs what completed their sends; those of which that is not known yet wait.
+    fn settle_matched(&mut self) {
+        for pair in self.channels.matched.as_slice().to_vec() {
+            let Send { number, call, blocking, active, .. } = pair.send;
+            let sent = match blocking {
+                true => Some(call),
+                false => self.channels.take_completion(number),
+            };
+            let pair = Pair { sent, ..pair };
+            if active {
+                self.unsettled.0.insert(number, pair);
+            } else {
+                self.settled.push(pair);
             }
-            pairs.clear();
-            std::mem::swap(&mut pairs, &mut self.settled);
         }
-        for pair in pairs.drain(..) {
-            ready(self, pair);
-        }
-        // The larger of the two places is used again.
-        if self.channels.matched.is_empty() {
-            self.channels.matched = pairs;
-        }
+        self.channels.matched.clear();
     }
 
     /// Pairs whose sends were never complete.

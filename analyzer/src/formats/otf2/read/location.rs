@@ -8,15 +8,14 @@
 use std::collections::HashMap;
 use std::io;
 
-use trace_format::layout::{CANCELLED, COMPLETED, Slot};
 use trace_format::markers::ToolReason;
 use trace_format::meaning::Operation;
 use trace_format::reader::{Half, RequestState};
-use trace_format::writer::Position;
+use trace_format::writer::{Amendment, Completes, NewCall, Position};
 
 use crate::formats::otf2::library::UNDEFINED_32;
 use crate::import::Imported;
-use crate::import::rank::{ANY_SOURCE, ANY_TAG, ImportedCall, RECEIVE_SLOT, RankWriter};
+use crate::import::rank::{ANY_SOURCE, ANY_TAG, RankWriter};
 
 /// What a region of the archive is in a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +58,7 @@ impl Made {
 
 #[derive(Debug)]
 struct Call {
-    call: ImportedCall,
+    call: NewCall,
     operation: Option<Operation>,
     made: Vec<Made>,
 }
@@ -162,7 +161,7 @@ impl<'a> Location<'a> {
         let frame = match kind {
             Kind::Mpi(..) | Kind::Compute(_) if self.is_in(true) => Frame::Hidden,
             Kind::Mpi(function, operation) => Frame::Call(Box::new(Call {
-                call: ImportedCall {
+                call: NewCall {
                     function: *function,
                     begin: at,
                     polls: attributes.polls,
@@ -179,7 +178,7 @@ impl<'a> Location<'a> {
                 }
                 let compute = Some(compute.unwrap_or((0.0, 0)));
                 let (function, begin) = (*function, at);
-                let call = ImportedCall { function, begin, compute, ..Default::default() };
+                let call = NewCall { function, begin, compute, ..Default::default() };
                 Frame::Call(Box::new(Call { call, operation: None, made: Vec::new() }))
             }
             Kind::Program => Frame::Hidden,
@@ -352,8 +351,8 @@ impl<'a> Location<'a> {
         match call.operation {
             Some(Operation::CompleteOne) if call.call.request == 0 => {
                 let of = &mut call.call;
-                let done = if state.completed { COMPLETED } else { 0 };
-                of.communicator = done | if state.cancelled { CANCELLED } else { 0 };
+                let completes = Completes { cancelled: state.cancelled };
+                of.completes = state.completed.then_some(completes);
                 of.request = state.request;
                 (of.peer, of.tag, of.bytes) = (state.peer, state.tag, state.bytes);
             }
@@ -408,15 +407,11 @@ impl<'a> Location<'a> {
         self.state(done(request.handle, (peer, tag, bytes), false));
         let communicator = self.communicator(communicator);
         let Some(at) = request.at else { return Ok(()) };
-        if request.half {
-            return self.writer.change(at.behind(RECEIVE_SLOT), |slot| {
-                (slot.peer, slot.tag) = (peer, tag);
-            });
-        }
-        self.writer.change(at, |slot| {
-            (slot.peer, slot.tag) = (peer, tag);
-            put_communicator(slot, communicator);
-        })
+        let amendment = match request.half {
+            true => Amendment::Half { peer, tag },
+            false => Amendment::Source { peer, tag, communicator },
+        };
+        self.writer.amend(at, amendment)
     }
 
     /// A blocking collective operation ends.
@@ -445,12 +440,8 @@ impl<'a> Location<'a> {
         self.state(done(request.handle, (0, 0, 0), false));
         let communicator = self.communicator(communicator);
         let Some(at) = request.at else { return Ok(()) };
-        self.writer.change(at, |slot| {
-            put_communicator(slot, communicator);
-            slot.peer = if root == UNDEFINED_32 { 0 } else { root as i32 };
-            slot.bytes = u32::try_from(sent).unwrap_or(u32::MAX - 1);
-            slot.tag = i32::try_from(received).unwrap_or(i32::MAX);
-        })
+        let root = if root == UNDEFINED_32 { 0 } else { root as i32 };
+        self.writer.amend(at, Amendment::Collective { communicator, root, sent, received })
     }
 }
 
@@ -461,8 +452,4 @@ fn handle(id: u64) -> u32 {
 
 fn done(request: u32, (peer, tag, bytes): (i32, i32, u64), cancelled: bool) -> RequestState {
     RequestState { request, completed: true, cancelled, peer, tag, bytes, error: 0 }
-}
-
-fn put_communicator(slot: &mut Slot, communicator: u16) {
-    slot.word = slot.word & !(0xffff << 48) | u64::from(communicator) << 48;
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use trace_format::markers::ToolReason;
 use trace_format::meaning::{Class, Meaning, Operation, Peer};
+use trace_format::writer::NewCall;
 
 use crate::formats::paraver::names::{
     COMMUNICATOR, IS_ROOT, MARK, MPI_TYPES, POLLS, RECEIVED_BYTES, RECORDER, ROOT, SENT_BYTES, USER,
 };
-use crate::import::Imported;
-use crate::import::rank::{ANY_SOURCE, ImportedCall, RankWriter, World};
+use crate::import::rank::{ANY_SOURCE, RankWriter, World};
+use crate::import::{ImportNote, Imported};
 use crate::spill::Sorted;
 
 use super::Scale;
@@ -53,7 +54,7 @@ impl From<LineError> for Failure {
 /// A call that has not ended.
 #[derive(Debug)]
 pub(super) struct OpenCall {
-    pub(super) call: ImportedCall,
+    pub(super) call: NewCall,
     pub(super) operation: Operation,
     /// Event type that begins and ends it.
     pub(super) kind: u32,
@@ -273,7 +274,7 @@ impl<'a> Reading<'a> {
                 if compute.is_some() {
                     self.imported.miss("operations of compute calls");
                 }
-                let call = ImportedCall { function, begin: at, compute, ..Default::default() };
+                let call = NewCall { function, begin: at, compute, ..Default::default() };
                 let Meaning { class, operation, fields, .. } = *Meaning::of(&name);
                 thread.open = Some(OpenCall {
                     call,
@@ -407,22 +408,10 @@ impl<'a> Reading<'a> {
             rank.lives(life.known().or((!ours).then_some(whole)));
             rank.finish(self.world, None)?;
         }
-        self.imported.notes.push(
-            "Paraver says neither on which communicator a message went nor which request it was: \
-             MPI_COMM_WORLD, and the thread's next wait, are taken"
-                .into(),
-        );
+        self.imported.notes.push(ImportNote::LacksOfParaver);
         if !self.outside.is_empty() {
-            let names: Vec<String> = self
-                .outside
-                .iter()
-                .map(|(state, ticks)| format!("state {state} {:.6} s", *ticks as f64 * 1e-9))
-                .collect();
-            self.imported.notes.push(format!(
-                "outside MPI and not Running, all ranks together: {}; counted as lost, shown with the \
-                 recorder's time",
-                names.join(", ")
-            ));
+            let states = self.outside.iter().map(|(state, ticks)| (*state, *ticks)).collect();
+            self.imported.notes.push(ImportNote::OtherStates(states));
         }
         Ok(self.imported)
     }

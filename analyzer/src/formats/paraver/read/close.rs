@@ -1,9 +1,9 @@
 //! A call that has ended takes its messages, requests and root, and is written.
 
 use trace_format::header::COMMUNICATOR_WORLD;
-use trace_format::layout::COMPLETED;
 use trace_format::meaning::Operation;
 use trace_format::reader::{Half, RequestState};
+use trace_format::writer::{Amendment, Completes};
 
 use crate::formats::paraver::names::COLLECTIVE;
 use crate::import::rank::{ANY_SOURCE, PROC_NULL};
@@ -87,7 +87,7 @@ impl Reading<'_> {
                 (false, Some(state)) => {
                     call.request = state.request;
                     (call.peer, call.tag, call.bytes) = (state.peer, state.tag, state.bytes);
-                    call.communicator = COMPLETED;
+                    call.completes = Some(Completes { cancelled: false });
                 }
                 (false, None) => {}
             }
@@ -136,7 +136,7 @@ impl Reading<'_> {
                 let take = |task, at, root| found.push((task, at, root));
                 let learned = self.roots.call(key, place.0, call.function, said, take);
                 for (task, at, root) in found {
-                    self.ranks[task].change(at, |slot| slot.peer = root)?;
+                    self.ranks[task].amend(at, Amendment::Root(root))?;
                 }
                 Some(learned)
             }

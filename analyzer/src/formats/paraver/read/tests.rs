@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use trace_format::reader::Event;
 
 use super::import;
-use crate::import::{ImportError, Imported};
+use crate::import::{ImportError, ImportNote, Imported};
 use crate::metrics::{Metrics, Selection};
 use crate::synthetic_trace::RunDirectory;
 use crate::timeline::{GlobalTimeline, KnownRates, Whole};
@@ -183,7 +183,7 @@ fn whole_trace_gives_the_figures_of_pop() {
     assert_near(inside.elapsed_s, 600e-6);
     assert_near(inside.ranks[0].compute_s, 250e-6);
     let notes = &traced.imported.as_ref().unwrap().notes;
-    assert!(notes.iter().any(|note| note.contains("state 12 0.000050 s")), "{notes:?}");
+    assert!(notes.contains(&ImportNote::OtherStates(vec![(12, 50_000)])), "{notes:?}");
 }
 
 #[test]

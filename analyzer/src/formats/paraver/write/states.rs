@@ -58,7 +58,7 @@ pub(super) fn states(
     scratch: &Path,
     progress: &dyn Progress,
 ) -> io::Result<Sorted<State>> {
-    progress.stage("states", Some(content.slots()));
+    progress.stage("states", Some(content.most_events()));
     let passed = |call: &Call| progress.advance(1 + call.event.continuations as u64);
     let mut spill = Spill::new(scratch);
     let all: usize = content.head.ranks.iter().map(|rank| rank.threads.len()).sum();

@@ -3,8 +3,6 @@ use crate::metrics::activity::Activity;
 use crate::metrics::activity::index_file::{KeptIndex, Unusable, keep};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use trace_format::markers::ToolReason;
-use trace_format::pack;
-use trace_format::reader::RankFile;
 
 const B: u64 = 5_000_000_000;
 const STEPS: u64 = 3000;
@@ -35,22 +33,10 @@ fn ranks() -> Vec<SyntheticRank> {
     vec![rank(0), rank(1)]
 }
 
-fn pack_all(run: &std::path::Path) {
-    for rank in 0..2 {
-        let path = run.join(trace_format::files::rank_file_path(0, rank));
-        let mut packed = Vec::new();
-        pack::pack(&RankFile::open(&path).unwrap(), &mut packed, |_| {}).unwrap();
-        std::fs::write(path, packed).unwrap();
-    }
-}
-
 #[test]
-fn any_stretch_is_told_as_one_pass_tells_it_packed_or_not() {
-    let directory = RunDirectory::of(&ranks());
-    for packed in [false, true] {
-        if packed {
-            pack_all(directory.path());
-        }
+fn any_stretch_is_told_as_one_pass_tells_it_encoded_or_not() {
+    let ranks = ranks();
+    for directory in [RunDirectory::of(&ranks), RunDirectory::of_encoded(&ranks)] {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let index = ActivityIndex::new(&run, &timeline, &AtomicU64::new(0));

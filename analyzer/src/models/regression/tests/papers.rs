@@ -1,7 +1,7 @@
 //! Tables 1 to 6 of the regression paper.
 
 use super::*;
-use crate::models::regression::two_step;
+use crate::models::regression::{PredictionWarning, two_step};
 
 /// Table 3, in the order of the basis `hpl`.
 const TABLE_3: [f64; 12] =
@@ -129,10 +129,11 @@ fn a_constant_product_of_p_and_q_is_reported() {
     // At another product of P and Q the two differ, and nothing has decided between them.
     let model = Model::of(part, Method::Robust);
     let other = model.predict(&hpl_grid(&[6e4], &[(8.0, 16.0)])).expect("it has a value");
-    assert!(other[0].warnings.iter().any(|w| w.contains("do not decide")), "{other:?}");
+    assert!(other[0].warnings.contains(&PredictionWarning::Undecided), "{other:?}");
     let same = model.predict(&hpl_grid(&[12e4], &[(8.0, 8.0)])).expect("it has a value");
-    assert!(!same[0].warnings.iter().any(|w| w.contains("do not decide")), "{same:?}");
-    assert!(same[0].warnings.iter().any(|w| w == "asked at 2 times the largest N measured"));
+    assert!(!same[0].warnings.contains(&PredictionWarning::Undecided), "{same:?}");
+    assert!(same[0].warnings.iter().any(|w| matches!(w,
+        PredictionWarning::Beyond { variable, times: 2.0, .. } if variable == "N")));
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn a_negative_time_is_refused() {
     let model = Model::of(fit(&points, &hpl, Method::Nnls), Method::Nnls);
     let corner = model.predict(&hpl_grid(&[2e4], &[(32.0, 2.0)])).expect("it has a value");
     assert_eq!(corner[0].value, None);
-    assert!(corner[0].warnings.iter().any(|w| w.contains("not positive")), "{corner:?}");
+    assert!(corner[0].warnings.contains(&PredictionWarning::NotPositive), "{corner:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::metrics::Bound;
 use proptest::prelude::*;
 use trace_format::header::ClockExchange;
-use trace_format::layout::{CHUNK_GRANULE, HEADER_BYTES, Slot, slot_word};
+use trace_format::layout::{HEADER_BYTES, Slot, slot_word};
 
 fn selections() -> [Selection; 3] {
     let window = Selection::Window {
@@ -35,8 +35,41 @@ fn used_bits(file: &[u8]) -> Vec<usize> {
 }
 
 #[test]
+fn encoded_slots_are_reported_as_plain_ones_are() {
+    let said = |directory: &RunDirectory, selection: &Selection| {
+        let name = directory.path().file_name().unwrap().to_string_lossy().into_owned();
+        texts(directory.path(), selection).unwrap().map(|text| text.replace(&name, "RUN"))
+    };
+    let [plain, encoded] = [RunDirectory::of(&solver()), RunDirectory::of_encoded(&solver())];
+    let lengths = [&plain, &encoded].map(|run| std::fs::metadata(run.file(0)).unwrap().len());
+    assert!(lengths[1] < lengths[0], "{lengths:?}");
+    for selection in selections() {
+        assert_eq!(said(&encoded, &selection), said(&plain, &selection));
+    }
+}
+
+#[test]
+fn a_damaged_encoded_chunk_is_named() {
+    let directory = RunDirectory::of_encoded(&solver());
+    let mut file = std::fs::read(directory.file(0)).unwrap();
+    let last = file.iter().rposition(|byte| *byte != 0).unwrap();
+    file[last] ^= 1;
+    std::fs::write(directory.file(0), file).unwrap();
+    let [_, json] = texts(directory.path(), &Selection::Whole).unwrap();
+    assert!(json.contains("a chunk of events is damaged (checksum)"), "{json}");
+}
+
+#[test]
 fn one_flipped_bit_anywhere() {
-    let directory = RunDirectory::of(&solver());
+    one_flipped_bit(&RunDirectory::of(&solver()));
+}
+
+#[test]
+fn one_flipped_bit_anywhere_in_encoded_slots() {
+    one_flipped_bit(&RunDirectory::of_encoded(&solver()));
+}
+
+fn one_flipped_bit(directory: &RunDirectory) {
     let file = std::fs::read(directory.file(1)).unwrap();
     let granule = HEADER_BYTES as usize;
     // All bits of definitions and events, every 197th of the header, mostly function names.
@@ -68,8 +101,9 @@ fn a_cut_that_loses_events_never_raises_efficiency_unsaid() {
     let directory = RunDirectory::of(&solver());
     let file = std::fs::read(directory.file(0)).unwrap();
     // All event chunks are gone, the definitions say that the rank finalized.
-    std::fs::write(directory.file(0), &file[..HEADER_BYTES as usize + CHUNK_GRANULE as usize])
-        .unwrap();
+    let length = file[HEADER_BYTES as usize + 16..][..8].try_into().unwrap();
+    let definitions = u64::from_le_bytes(length) as usize;
+    std::fs::write(directory.file(0), &file[..HEADER_BYTES as usize + definitions]).unwrap();
     let [_, json] = texts(directory.path(), &Selection::Whole).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["ranks"][0]["ending"], "damaged");
@@ -84,7 +118,7 @@ fn slot() -> impl Strategy<Value = Slot> {
     (begin, duration, function, any::<(i32, i32, u32, u32)>()).prop_map(
         |(begin, duration, function, (peer, tag, bytes, request))| {
             let word = slot_word(duration, function, 0);
-            Slot { begin, word, peer, tag, bytes, request }
+            Slot { begin, word, peer, tag, bytes, request, site: 0 }
         },
     )
 }

@@ -3,8 +3,8 @@
 //!
 //! A share reads the events of its own ranks. It matches the messages to them and the collective
 //! operations on its own communicators: whatever meets in a channel, or in an instance, is in one share.
-//! What its ranks send to others' ranks, and call on others' communicators, it passes on as [`Mail`], and
-//! what becomes of these where that matters ([`super::settlement`]). Requests, persistent and partitioned
+//! What its ranks send to others' ranks, and call on others' communicators, it forwards, and what becomes of
+//! these where that matters ([`super::settlement`]). Requests, persistent and partitioned
 //! operations are each rank's own.
 //!
 //! The order in which the ranks' events are taken does not matter then, as long as each rank's own is
@@ -15,9 +15,13 @@
 //!
 //! | file | its idea |
 //! |---|---|
-//! | `mod` | who has what; mail |
+//! | `mod` | who has what, and what is forwarded |
+//! | `ranks` | the events of a share's ranks, in turns |
 //! | `rounds` | all shares through the run, in rounds |
+//! | `meeting` | where their threads wait for each other |
 
+mod meeting;
+mod ranks;
 mod rounds;
 
 use std::ops::Range;
@@ -28,7 +32,7 @@ use rustc_hash::FxHashSet;
 use super::Matching;
 use super::call::Call;
 use super::channel::Send;
-use super::channels::{Address, ChannelKey, UNKNOWN};
+use super::channels::{ChannelKey, UNKNOWN};
 use super::collectives::{Calls, OpenMember, SequenceKey};
 use super::settlement::{Fate, Thoroughness};
 
@@ -46,7 +50,7 @@ pub(super) struct Share {
     /// First rank of every share.
     begins: Arc<[u32]>,
     /// For each share what it has to know.
-    outboxes: Vec<Vec<Mail>>,
+    outboxes: Vec<Forwarded>,
     thoroughness: Thoroughness,
     /// Completions of collective operations that do not block are asked for.
     completes_collectives: bool,
@@ -56,28 +60,47 @@ pub(super) struct Share {
     given_up: bool,
 }
 
-/// What happens on a rank that another share has to know.
-#[derive(Debug, Clone)]
-pub(super) enum Mail {
-    /// A send to one of its ranks.
-    Send { key: ChannelKey, send: Send },
-    /// What became of one.
-    Fate { to: Address, number: u64, fate: Fate },
-    /// A call of a collective operation on one of its communicators: which one of the rank's.
-    Collective(Box<CollectiveMail>),
-    /// The completion of one, by the rank's position in the run.
-    Completed { key: SequenceKey, number: u64, rank: usize, by: Option<Call> },
-    /// The rank at this position in the run has no more events.
-    End { rank: usize, calls: Box<Calls> },
+/// What the ranks of one share did in a round that another share has to know. It is taken in the order of
+/// the fields: what becomes of a send behind the send, the end of a rank last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Forwarded {
+    /// Sends to its ranks.
+    sends: Vec<(ChannelKey, Send)>,
+    /// What became of them, by their numbers.
+    fates: Vec<(ChannelKey, u64, Fate)>,
+    /// Calls of collective operations on its communicators.
+    collectives: Vec<CollectiveCall>,
+    /// Completions of such operations.
+    completions: Vec<CollectiveCompletion>,
+    /// Ranks that have no more events, by their positions in the run.
+    ends: Vec<(usize, Calls)>,
 }
 
-/// See [`Mail::Collective`].
+/// A rank's call of a collective operation.
 #[derive(Debug, Clone)]
-pub(super) struct CollectiveMail {
+struct CollectiveCall {
     key: SequenceKey,
+    /// Which of the rank's calls in that sequence it is.
     number: u64,
     function: u16,
     member: OpenMember,
+}
+
+/// A rank, by its position in the run, completed a collective operation.
+#[derive(Debug, Clone)]
+struct CollectiveCompletion {
+    key: SequenceKey,
+    number: u64,
+    rank: usize,
+    by: Option<Call>,
+}
+
+impl Forwarded {
+    fn is_empty(&self) -> bool {
+        let Self { sends, fates, collectives, completions, ends } = self;
+        let empty = sends.is_empty() && fates.is_empty() && collectives.is_empty();
+        empty && completions.is_empty() && ends.is_empty()
+    }
 }
 
 impl Share {
@@ -104,18 +127,35 @@ impl Share {
         shares - 1 - communicator as usize % shares
     }
 
+    /// What the share that matches the messages to a rank has to know; `None` where it is this one.
     #[inline]
-    pub(super) fn post(&mut self, to: usize, mail: Mail) {
-        if let Some(outbox) = self.outboxes.get_mut(to) {
-            outbox.push(mail);
+    fn outbox_of_rank(&mut self, world_rank: u32) -> Option<&mut Forwarded> {
+        if self.has_rank(world_rank) {
+            return None;
         }
+        let to = self.of_rank(world_rank);
+        self.outboxes.get_mut(to)
     }
 
-    /// Passes the end of a rank on to all others.
-    fn post_end(&mut self, rank: usize, calls: &Calls) {
+    /// Forwards a send, if it is matched in another share.
+    #[inline]
+    pub(super) fn forwards_send(&mut self, key: ChannelKey, send: Send) -> bool {
+        let outbox = self.outbox_of_rank(key.destination);
+        outbox.map(|outbox| outbox.sends.push((key, send))).is_some()
+    }
+
+    /// Forwards what became of a send, if it is matched in another share.
+    #[inline]
+    pub(super) fn forwards_fate(&mut self, key: ChannelKey, number: u64, fate: Fate) -> bool {
+        let outbox = self.outbox_of_rank(key.destination);
+        outbox.map(|outbox| outbox.fates.push((key, number, fate))).is_some()
+    }
+
+    /// Forwards the end of a rank to all others.
+    fn forward_end(&mut self, rank: usize, calls: &Calls) {
         for (to, outbox) in self.outboxes.iter_mut().enumerate() {
             if to != self.number {
-                outbox.push(Mail::End { rank, calls: Box::new(calls.clone()) });
+                outbox.ends.push((rank, calls.clone()));
             }
         }
     }
@@ -167,8 +207,7 @@ impl Matching<'_> {
         if to == share.number {
             return self.collectives.call(key, number, function, member);
         }
-        let mail = CollectiveMail { key, number, function, member };
-        share.post(to, Mail::Collective(Box::new(mail)));
+        share.outboxes[to].collectives.push(CollectiveCall { key, number, function, member });
         usize::MAX
     }
 
@@ -187,27 +226,33 @@ impl Matching<'_> {
             }
             let to = share.of_communicator(key.communicator);
             if to != share.number {
-                share.post(to, Mail::Completed { key, number, rank, by });
+                let completion = CollectiveCompletion { key, number, rank, by };
+                share.outboxes[to].completions.push(completion);
                 return;
             }
         }
         self.collectives.completed(key, number, (rank, place), by);
     }
 
-    fn take_mail(&mut self, mail: Mail) {
-        match mail {
-            Mail::Send { key, send } => {
-                self.take_send((key, UNKNOWN), send);
-            }
-            Mail::Fate { to, number, fate } => self.settle_here((to.0, UNKNOWN), number, fate),
-            Mail::Collective(mail) => {
-                let CollectiveMail { key, number, function, member } = *mail;
-                self.collectives.call(key, number, function, member);
-            }
-            Mail::Completed { key, number, rank, by } => {
-                self.collectives.completed(key, number, (rank, usize::MAX), by);
-            }
-            Mail::End { rank, calls } => self.end_of_rank(rank, &calls),
+    /// Takes what another share forwarded; `handed_on` is called now and then, to hand on what was matched.
+    fn take_forwarded(&mut self, from: &mut Forwarded, mut handed_on: impl FnMut(&mut Self)) {
+        for (key, send) in from.sends.drain(..) {
+            self.take_send(&mut (key, UNKNOWN), send);
+            handed_on(self);
+        }
+        for (key, number, fate) in from.fates.drain(..) {
+            self.settle_here((key, UNKNOWN), number, fate);
+            handed_on(self);
+        }
+        for CollectiveCall { key, number, function, member } in from.collectives.drain(..) {
+            self.collectives.call(key, number, function, member);
+            handed_on(self);
+        }
+        for CollectiveCompletion { key, number, rank, by } in from.completions.drain(..) {
+            self.collectives.completed(key, number, (rank, usize::MAX), by);
+        }
+        for (rank, calls) in from.ends.drain(..) {
+            self.end_of_rank(rank, &calls);
         }
     }
 

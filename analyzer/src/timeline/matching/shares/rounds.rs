@@ -1,36 +1,33 @@
-//! All shares through the run, in rounds: up to a moment of the global timeline, or [`EVENTS_IN_FLIGHT`]
-//! events, each takes the events of its ranks, one rank after the other; then the mail is handed over.
-//! A rank that has run ahead waits until the slowest has come to the same moment.
+//! All shares through the run at the same time, in rounds: up to a moment of the global timeline, or
+//! [`EVENTS_IN_FLIGHT`] events, each takes the events of its ranks, one rank after the other; then it takes
+//! what the others have forwarded to it. A rank that has run ahead waits until the slowest has come to the
+//! same moment.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rayon::prelude::*;
 use rustc_hash::FxHashSet;
-use trace_format::layout::Slot;
-use trace_format::reader::StoredEvent;
 
 use super::super::operations::Operations;
-use super::super::rank_state::RankState;
 use super::super::settlement::Thoroughness;
 use super::super::{MatchSink, Matcher, Matching, MatchingSummary, is_possible};
-use super::{Mail, SENDS_OF_A_SHARE, Share};
+use super::meeting::Meeting;
+use super::ranks::{Progress, RankOnItsWay, ShareOnItsWay};
+use super::{Forwarded, SENDS_OF_A_SHARE, Share};
+use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::event_streams::{Part, RankEvents, TakeEvents};
-use crate::timeline::{GlobalTimeline, RankClock};
+use crate::timeline::event_streams::{Part, RankEvents};
 use crate::trace::Run;
 
 /// Most events of a round, over all ranks, and what a rank takes in it at least and at most.
 const EVENTS_IN_FLIGHT: usize = 1 << 16;
 /// What a round should have: far enough below the most that ranks seldom wait for each other, and that
 /// what is in flight stays in the caches.
-const EVENTS_WANTED: usize = EVENTS_IN_FLIGHT / 4;
+const EVENTS_WANTED: usize = EVENTS_IN_FLIGHT / 2;
 const LEAST_TURN: u64 = 8;
 const MOST_TURN: u64 = 1 << 14;
 /// Shortest step of the moment up to which a round goes, seconds.
 const LEAST_STEP_S: f64 = 1e-6;
-/// Pairs that are handed on together: few enough to stay in the nearest cache.
-const PAIRS_TOGETHER: usize = 64;
 
 /// Calls of the rank at a position; at least 1.
 fn calls(run: &Run, position: usize) -> u64 {
@@ -54,175 +51,28 @@ fn shares(run: &Run, count: usize) -> Vec<Range<usize>> {
     shares
 }
 
-/// One rank on its way.
-struct RankOnItsWay<'a> {
-    /// Its position in the run.
-    position: usize,
-    events: RankEvents<'a>,
-    /// `None` when its file does not say what calls mean, and when it has ended.
-    state: Option<RankState<'a>>,
-    operations: &'a Operations,
-    clock: &'a RankClock,
-    /// Counter at the end of the event that it took last.
-    now_ticks: u64,
-    ended: bool,
+/// Up to which moment a round goes.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    until_s: f64,
+    step_s: f64,
 }
 
-/// One rank's turn.
-struct Turn<'t, 'a, S> {
-    state: &'t mut RankState<'a>,
-    operations: &'a Operations,
-    matching: &'t mut Matching<'a>,
-    sink: &'t mut S,
-    polls: bool,
-    taken: u64,
-    most: u64,
-    until_ticks: u64,
-    now_ticks: u64,
-}
+impl Pace {
+    const FIRST: Self = Self { until_s: LEAST_STEP_S, step_s: LEAST_STEP_S };
 
-impl<S: MatchSink> TakeEvents for Turn<'_, '_, S> {
-    #[inline]
-    fn wants(&self, slot: &Slot) -> bool {
-        self.operations.of_interest(slot, self.polls)
-    }
-
-    #[inline]
-    fn take(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool {
-        let operation = self.operations.of(event.function());
-        self.matching.take_event(self.state, thread, event, operation);
-        if self.matching.channels.matched.len() >= PAIRS_TOGETHER {
-            self.matching.hand_on_to(self.sink);
+    /// The next round's, from what all shares did in the last one; `None` when nothing is left.
+    fn next(self, progress: impl Iterator<Item = Progress>) -> Option<Self> {
+        let Self { until_s, mut step_s } = self;
+        let (mut taken, mut next_s, mut forwarded) = (0, f64::INFINITY, false);
+        for share in progress {
+            taken += share.taken;
+            next_s = next_s.min(share.next_s);
+            forwarded |= share.forwarded;
         }
-        self.taken += 1;
-        self.now_ticks = event.end_or_begin();
-        self.taken < self.most && self.now_ticks <= self.until_ticks
-    }
-}
-
-impl<'a> RankOnItsWay<'a> {
-    /// Takes events until one ends behind a moment, at most so many; gives how many.
-    fn take<S: MatchSink>(
-        &mut self,
-        until_s: f64,
-        most: u64,
-        m: &mut Matching<'a>,
-        sink: &mut S,
-    ) -> u64 {
-        if self.ended {
-            return 0;
+        if next_s == f64::INFINITY && !forwarded {
+            return None;
         }
-        let until_ticks = self.clock.ticks_at(until_s);
-        let mut taken = 0;
-        if let Some(state) = &mut self.state {
-            if self.now_ticks > until_ticks {
-                return 0;
-            }
-            let mut turn = Turn {
-                state,
-                operations: self.operations,
-                polls: m.outlet.wants.polls,
-                matching: m,
-                sink,
-                taken: 0,
-                most,
-                until_ticks,
-                now_ticks: self.now_ticks,
-            };
-            let has_more = self.events.hand_on(&mut turn);
-            (taken, self.now_ticks) = (turn.taken, turn.now_ticks);
-            if has_more {
-                return taken;
-            }
-        }
-        self.ended = true;
-        let calls = self.state.take().map(|state| state.finish(m)).unwrap_or_default();
-        m.end_of_rank(self.position, &calls);
-        if let Some(share) = &mut m.share {
-            share.post_end(self.position, &calls);
-        }
-        taken
-    }
-
-    /// Global seconds from which on it has more.
-    fn next_s(&self) -> Option<f64> {
-        (!self.ended).then(|| self.clock.seconds(self.now_ticks))
-    }
-}
-
-impl Matching<'_> {
-    /// Hands on what was found, messages by the shortest way.
-    fn hand_on_to(&mut self, sink: &mut impl MatchSink) {
-        self.take_ready(|m, pair| {
-            if let Some(message) = m.outlet.message(&pair) {
-                sink.message(&message);
-            }
-        });
-        let Self { collectives, outlet, .. } = self;
-        collectives.drain(|instance| outlet.hand_on_instance(instance, sink));
-        self.outlet.drain(sink);
-    }
-}
-
-/// One share on its way.
-struct ShareOnItsWay<'a, S> {
-    matching: Matching<'a>,
-    ranks: Vec<RankOnItsWay<'a>>,
-    inboxes: Vec<Vec<Mail>>,
-    sink: S,
-    /// Of the last round: events that were taken, and global seconds from which on there are more.
-    taken: u64,
-    next_s: f64,
-}
-
-impl<S: MatchSink> ShareOnItsWay<'_, S> {
-    /// What came from others, then the events of its own ranks up to a moment, at most so many each.
-    fn round(&mut self, until_s: f64, turn: u64) {
-        let Self { matching, ranks, inboxes, sink, .. } = self;
-        for mail in inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
-            matching.take_mail(mail);
-            if matching.channels.matched.len() >= PAIRS_TOGETHER {
-                matching.hand_on_to(sink);
-            }
-        }
-        (self.taken, self.next_s) = (0, f64::INFINITY);
-        for rank in ranks {
-            self.taken += rank.take(until_s, turn, matching, sink);
-            self.next_s = self.next_s.min(rank.next_s().unwrap_or(f64::INFINITY));
-        }
-        matching.hand_on_to(sink);
-    }
-
-    fn waits_for_nothing(&self) -> bool {
-        self.next_s == f64::INFINITY && self.inboxes.iter().all(Vec::is_empty)
-    }
-}
-
-/// Hands over what the shares have for each other.
-fn hand_over<S>(shares: &mut [ShareOnItsWay<'_, S>]) {
-    for from in 0..shares.len() {
-        for to in 0..shares.len() {
-            // What was read stands empty in the inbox, to be filled again.
-            let mut inbox = std::mem::take(&mut shares[to].inboxes[from]);
-            if let Some(share) = &mut shares[from].matching.share {
-                std::mem::swap(&mut inbox, &mut share.outboxes[to]);
-            }
-            shares[to].inboxes[from] = inbox;
-        }
-    }
-}
-
-/// Round after round, to the end; whether the run could be matched so.
-fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u64) -> bool {
-    let (mut until_s, mut step_s) = (LEAST_STEP_S, LEAST_STEP_S);
-    while !shares.iter().all(ShareOnItsWay::waits_for_nothing) {
-        shares.par_iter_mut().for_each(|share| share.round(until_s, turn));
-        if shares.iter().any(|share| share.matching.has_given_up()) {
-            return false;
-        }
-        hand_over(shares);
-        let taken: u64 = shares.iter().map(|share| share.taken).sum();
-        let next_s = shares.iter().map(|share| share.next_s).fold(f64::INFINITY, f64::min);
         if taken == 0 {
             // Too short a step for such large numbers.
             step_s *= 2.0;
@@ -232,9 +82,72 @@ fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u6
         } else {
             step_s *= (EVENTS_WANTED as f64 / taken as f64).clamp(0.5, 2.0);
         }
-        until_s = next_s + step_s;
+        Some(Self { until_s: next_s + step_s, step_s })
     }
-    true
+}
+
+/// What the shares tell each other between two rounds. A share's own fields are only read by others when it
+/// will write them no more, so that nobody waits for a lock.
+struct Exchange {
+    progress: Vec<Mutex<Option<Progress>>>,
+    /// By the share that forwarded it, and by the one that takes it.
+    forwarded: Vec<Vec<Mutex<Forwarded>>>,
+}
+
+impl Exchange {
+    fn new(shares: usize) -> Self {
+        let boxes = || (0..shares).map(|_| Mutex::default()).collect();
+        let progress = (0..shares).map(|_| Mutex::default()).collect();
+        Self { progress, forwarded: (0..shares).map(|_| boxes()).collect() }
+    }
+
+    fn progress(&self) -> impl Iterator<Item = Progress> + '_ {
+        self.progress.iter().filter_map(|of_share| *lock(of_share))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Round after round, to the end; whether the run could be matched so.
+fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u64) -> bool {
+    let meeting = Meeting::new(shares.len());
+    // Of rounds in turn: while some read what was exchanged behind one, others are in the next.
+    let exchanges = [Exchange::new(shares.len()), Exchange::new(shares.len())];
+    let go = |number: usize, share: &mut ShareOnItsWay<'_, S>| {
+        let _takes_part = meeting.take_part();
+        let mut pace = Pace::FIRST;
+        for exchange in exchanges.iter().cycle() {
+            *lock(&exchange.progress[number]) = Some(share.round(pace.until_s, turn));
+            for (to, forwarded) in exchange.forwarded[number].iter().enumerate() {
+                share.exchange_outbox(to, &mut lock(forwarded));
+            }
+            if !meeting.meet() || exchange.progress().any(|progress| progress.given_up) {
+                return false;
+            }
+            match pace.next(exchange.progress()) {
+                Some(next) => pace = next,
+                None => return true,
+            }
+            for from in &exchange.forwarded {
+                share.take_forwarded(&mut lock(&from[number]));
+            }
+        }
+        true
+    };
+    let Some((first, others)) = shares.split_first_mut() else { return true };
+    std::thread::scope(|scope| {
+        let go = &go;
+        let others = (1..).zip(others);
+        let others: Vec<_> =
+            others.map(|(number, share)| scope.spawn(move || go(number, share))).collect();
+        let all = go(0, first);
+        others.into_iter().fold(all, |all, other| match other.join() {
+            Ok(through) => all && through,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
 }
 
 /// Matches everything in a run, in at most `most` shares at the same time; `None` when nothing can be
@@ -274,7 +187,7 @@ pub fn match_in_shares<S: MatchSink + Send>(
                 },
                 number,
                 begins: begins.clone(),
-                outboxes: vec![Vec::new(); begins.len()],
+                outboxes: vec![Forwarded::default(); begins.len()],
                 thoroughness,
                 completes_collectives: keeps_open,
                 doubted: FxHashSet::default(),
@@ -282,9 +195,7 @@ pub fn match_in_shares<S: MatchSink + Send>(
             },
             &new_sink,
         );
-        // Inside the pool: its threads need not be woken for every round.
-        let (all, ()) = rayon::join(|| go_through(&mut on_their_way, turn), || ());
-        if all {
+        if go_through(&mut on_their_way, turn) {
             return Some(come_to_an_end(on_their_way));
         }
     }
@@ -315,14 +226,7 @@ fn set_out<'a, S>(
         });
         let mut matching = Matching { share: Some(share(number, &begins)), ..matching.clone() };
         matching.channels.number_from(number as u64 * SENDS_OF_A_SHARE);
-        ShareOnItsWay {
-            ranks: ranks.collect(),
-            matching,
-            inboxes: vec![Vec::new(); parts.len()],
-            sink: new_sink(),
-            taken: 0,
-            next_s: 0.0,
-        }
+        ShareOnItsWay { ranks: ranks.collect(), matching, sink: new_sink() }
     };
     parts.iter().enumerate().map(on_its_way).collect()
 }

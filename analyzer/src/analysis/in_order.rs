@@ -1,0 +1,38 @@
+//! The events of several ranks in order of their begin on the global timeline.
+
+use trace_format::reader::Event;
+
+use super::Analysis;
+use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
+
+/// Iterates over events: position of the rank in the run, number of the thread, the event. The events of one
+/// rank come in order of their begin on its own counter. Where events of several ranks begin in the same
+/// nanosecond, that of the lowest rank comes first.
+pub struct InOrder<'a, F> {
+    streams: EventStreams<'a, F>,
+}
+
+impl<F: Fn(usize, &Event) -> bool> Iterator for InOrder<'_, F> {
+    type Item = (usize, u32, Event);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Step::Event { rank, thread, event } = self.streams.next_step()? {
+                return Some((rank, thread, *event));
+            }
+        }
+    }
+}
+
+impl<'a> Analysis<'a> {
+    /// Reads the events of the ranks at some positions, ascending, in order of time: those for which `wanted`
+    /// says yes, given the rank's position. By one thread, with memory for the next event of each.
+    pub fn in_order<F: Fn(usize, &Event) -> bool>(
+        &self,
+        positions: impl IntoIterator<Item = usize>,
+        wanted: F,
+    ) -> InOrder<'a, F> {
+        let order = (Part::All, Moment::Begin);
+        InOrder { streams: EventStreams::new(self.run, self.timeline, positions, order, wanted) }
+    }
+}

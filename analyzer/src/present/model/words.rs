@@ -1,0 +1,81 @@
+//! What can be wrong with a model or its predictions, in words that name the options.
+
+use crate::models::evidence::WIDEST;
+use crate::models::regression::{HeldBack, Prediction, PredictionWarning, RegressionError};
+
+/// Why a model cannot be fitted or asked: the option or the place, what is wrong, what to do.
+pub fn error_sentence(error: &RegressionError) -> String {
+    match error {
+        RegressionError::Basis(error) => format!("--basis: {error}"),
+        RegressionError::UnknownName { name, .. } => format!(
+            "--basis: {error}; add it to --vars where the table has a column of that name, or give \
+             its value with --const {name}=…"
+        ),
+        RegressionError::NoValue { .. } => {
+            format!("{error}; change the column, or leave the point out (--holdout)")
+        }
+        RegressionError::ConstantVariable { variable, value, .. } => {
+            format!("{error}. Leave it out of --vars and give it as --const {variable}={value}")
+        }
+        RegressionError::UnknownVariable { variable, known } => {
+            format!("--two-step: {variable} is not among --vars {}", known.join(","))
+        }
+        RegressionError::FewValues { .. } => format!("--two-step: {error}"),
+        RegressionError::NothingToHoldBack => {
+            format!("--compare: {error}, or name points with --holdout")
+        }
+        RegressionError::Observations(_)
+        | RegressionError::TooFewPoints { .. }
+        | RegressionError::RankCount { .. }
+        | RegressionError::NotDetermined { .. }
+        | RegressionError::Solver { .. } => error.to_string(),
+    }
+}
+
+/// Which points were held back.
+pub(super) fn held_back(what: HeldBack) -> &'static str {
+    match what {
+        HeldBack::Named => "the points of --holdout",
+        HeldBack::Largest => "the largest values of each variable in turn",
+    }
+}
+
+/// All warnings of a prediction, separated by semicolons.
+pub(super) fn warnings(prediction: &Prediction) -> String {
+    prediction.warnings.iter().map(warning).collect::<Vec<_>>().join("; ")
+}
+
+fn warning(warning: &PredictionWarning) -> String {
+    match warning {
+        PredictionWarning::Beyond { variable, times, assumes_regime } => {
+            let assumes = match assumes_regime {
+                true => "; assumes that nothing changes its regime beyond that",
+                false => "",
+            };
+            format!("asked at {} times the largest {variable} measured{assumes}", short(*times))
+        }
+        PredictionWarning::Below { variable, times } => {
+            format!("asked at 1/{} of the smallest {variable} measured", short(*times))
+        }
+        PredictionWarning::Undecided => {
+            "the fitted points do not decide this value: it depends on \
+                                         columns that they cannot tell apart"
+                .into()
+        }
+        PredictionWarning::TooWide => format!(
+            "cannot be predicted: the ends of the 90 % interval lie a factor of more than {WIDEST} \
+             apart; measure at twice the largest rank count"
+        ),
+        PredictionWarning::NotPositive => {
+            "the model's time is not positive here: it holds for points nearer to the measured ones"
+                .into()
+        }
+        PredictionWarning::IntervalBelowZero => "the interval reaches below 0".into(),
+    }
+}
+
+/// Two significant digits, no zeros behind.
+fn short(value: f64) -> String {
+    let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
+    text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
+}

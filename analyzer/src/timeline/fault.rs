@@ -1,0 +1,72 @@
+//! What can be wrong with a rank's stretch and clock, and what a reader should know about the times.
+
+use super::{Alignment, ExchangeFault, GlobalTimeline, Whole};
+use crate::trace::Run;
+
+/// What is wrong with a rank's stretch or clock exchanges.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum TimeFault {
+    /// The rank's begin is not recorded.
+    #[error("it does not say when MPI_Init returned; the first event stands for it")]
+    NoBegin,
+    /// Events before MPI_Finalize are damaged.
+    #[error(
+        "events are missing before MPI_Finalize; the rank's figures end at the last event that is valid"
+    )]
+    EventsMissing,
+    /// The clock exchanges cannot be used.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeFault),
+}
+
+/// Ranks that a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotedRanks {
+    /// The first of them.
+    pub first: u32,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl NotedRanks {
+    fn of(mut ranks: impl Iterator<Item = u32>) -> Option<Self> {
+        let first = ranks.next()?;
+        Some(Self { first, count: 1 + ranks.count() })
+    }
+}
+
+/// What a reader should know about the times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeNote {
+    /// Clocks that were never measured are taken for those of ranks of the same host.
+    AssumedShared(NotedRanks),
+    /// Clocks that are not aligned; the system's wall clock places them.
+    Unaligned(NotedRanks),
+    /// Frequencies of counters are estimated.
+    GuessedFrequency(NotedRanks),
+    /// The ranks' stretches are the lives of their processes ([`Whole::Process`]).
+    WholeProcess,
+    /// The trace does not say when these processes began; the begin of MPI_Init stands for it.
+    ProcessBeginUnknown(NotedRanks),
+}
+
+impl TimeNote {
+    pub(super) fn of(timeline: &GlobalTimeline, run: &Run) -> Vec<Self> {
+        let with = |alignment| {
+            let concerned = timeline.ranks.iter().filter(move |r| r.clock.alignment == alignment);
+            NotedRanks::of(concerned.map(|r| r.rank))
+        };
+        let guessed = timeline.ranks.iter().filter(|r| r.frequency.is_guess()).map(|r| r.rank);
+        let mut notes = Vec::new();
+        notes.extend(with(Alignment::AssumedShared).map(Self::AssumedShared));
+        notes.extend(with(Alignment::Unaligned).map(Self::Unaligned));
+        notes.extend(NotedRanks::of(guessed).map(Self::GuessedFrequency));
+        if timeline.whole == Whole::Process {
+            notes.push(Self::WholeProcess);
+            let unknown = run.ranks.iter().filter(|rank| rank.facts.life.is_none());
+            let unknown = NotedRanks::of(unknown.map(|rank| rank.rank));
+            notes.extend(unknown.map(Self::ProcessBeginUnknown));
+        }
+        notes
+    }
+}

@@ -1,0 +1,75 @@
+//! The clocks of all ranks, for one thread that asks them again and again for moments that lie close together:
+//! the piece of each that was used last is at hand.
+
+use crate::timeline::GlobalTimeline;
+use crate::timeline::rank_clock::{ClockPiece, RankClock};
+use crate::trace::Run;
+
+/// Clocks by position in the run.
+#[derive(Debug, Clone)]
+pub(super) struct Clocks<'a> {
+    timeline: &'a GlobalTimeline,
+    used: Vec<Used>,
+}
+
+/// The piece of a rank's clock that was used last.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    /// Its rank in the world.
+    rank: u32,
+    piece: ClockPiece,
+    /// Readings for which it holds: from, and up to but without.
+    from: u64,
+    to: u64,
+}
+
+/// The clock of one rank.
+#[derive(Debug)]
+pub(super) struct Clock<'c> {
+    clock: &'c RankClock,
+    used: &'c mut Used,
+}
+
+impl<'a> Clocks<'a> {
+    pub fn new(run: &Run, timeline: &'a GlobalTimeline) -> Self {
+        let used = run.ranks.iter().zip(&timeline.ranks).map(|(trace, time)| {
+            let (piece, from, to) = time.clock.piece_at(0);
+            Used { rank: trace.rank, piece, from, to }
+        });
+        Self { timeline, used: used.collect() }
+    }
+
+    /// Of the rank at a position.
+    #[inline]
+    pub fn at(&mut self, position: usize) -> Clock<'_> {
+        Clock { clock: &self.timeline.ranks[position].clock, used: &mut self.used[position] }
+    }
+
+    /// Of a rank of the world, if it has a file.
+    #[inline]
+    pub fn of_rank(&mut self, world_rank: u32) -> Option<Clock<'_>> {
+        // Where no file is missing the position is the rank.
+        let same = self.used.get(world_rank as usize).is_some_and(|used| used.rank == world_rank);
+        let position = match same {
+            true => world_rank as usize,
+            false => self.used.binary_search_by_key(&world_rank, |used| used.rank).ok()?,
+        };
+        Some(self.at(position))
+    }
+}
+
+impl Clock<'_> {
+    /// As [`RankClock::seconds`].
+    #[inline]
+    pub fn seconds(&mut self, ticks: u64) -> f64 {
+        if !(self.used.from..self.used.to).contains(&ticks) {
+            self.find(ticks);
+        }
+        self.used.piece.seconds(ticks)
+    }
+
+    #[cold]
+    fn find(&mut self, ticks: u64) {
+        (self.used.piece, self.used.from, self.used.to) = self.clock.piece_at(ticks);
+    }
+}

@@ -1,0 +1,602 @@
+//! Peer, tag, bytes, requests and statuses of a call, by its plan.
+//!
+//! [`before`] writes what the arguments say, so that a call in which a rank hangs shows it; [`after`]
+//! adds what the call gave back. Both are specialised for each procedure: what its plan does not
+//! have costs nothing. A status that the program does not want goes to memory of ours in its place.
+
+use trace_format::layout::{
+    BYTES_ESCAPE, COMPLETED, CONTINUATION, CONTINUES_BYTES, CONTINUES_MESSAGE, CONTINUES_RECEIVE,
+    Slot, slot_word,
+};
+
+use crate::event::collective_bytes::{self, Around, count};
+use crate::event::completions;
+use crate::event::ignored_statuses;
+use crate::handles::cache;
+use crate::handles::communicators;
+use crate::handles::datatypes::{self, Sizes};
+use crate::mpi::abi;
+use crate::mpi::plan::{NONE, Plan, Procedure, Shape, Side};
+use crate::state::thread_block::CommunicatorFacts;
+use crate::state::thread_block::ThreadBlock;
+use crate::store::slots::publish;
+use crate::store::window;
+
+/// Statuses that fit the caller's frame; longer arrays take the thread's buffer.
+pub const FRAME_STATUSES: usize = 16;
+/// Words of the largest MPI_Status.
+const STATUS_WORDS: usize = 4;
+/// Memory for statuses that the program does not want.
+pub type OwnStatuses = [u64; FRAME_STATUSES * STATUS_WORDS];
+
+/// What [`after`] needs of [`before`].
+pub struct Call {
+    /// What the event's communicator field shall hold.
+    pub communicator: u16,
+    /// Whether the bytes are not written yet: a datatype's size has to be asked.
+    unresolved: bool,
+    /// Communicator of a collective.
+    facts: Option<&'static CommunicatorFacts>,
+    /// Status or statuses that the call writes, the program's or ours; 0 none.
+    status: usize,
+    /// Whether an array of statuses is ours.
+    own: bool,
+    /// Requests of an array.
+    requests: usize,
+    /// First continuation slot that `before` wrote.
+    first: *mut Slot,
+}
+
+/// Continuation slots that a call writes before it runs, beyond the reserved ones.
+#[inline(always)]
+pub fn room<P: Procedure>(arguments: &[usize]) -> usize {
+    let plan = &P::PLAN;
+    if plan.request_count == NONE
+        || !writes_requests_before(plan)
+        || arguments[plan.request as usize] == 0
+    {
+        return 0;
+    }
+    (arguments[plan.request_count as usize] as i32).max(0) as usize
+}
+
+/// Whether a call's requests are written before it: it completes or starts them all.
+#[inline(always)]
+fn writes_requests_before(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::Requests) || matches!(plan.shape, Shape::All) && !plan.polls
+}
+
+#[inline(always)]
+unsafe fn simple_bytes(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    arguments: &[usize],
+    side: &Side,
+    sizes: Sizes,
+) -> Option<u64> {
+    if side.datatype == NONE {
+        return Some(0);
+    }
+    let elements = if side.count == NONE { 1 } else { count(plan, arguments[side.count as usize]) };
+    if elements == 0 {
+        return Some(0);
+    }
+    let datatype = abi::handle(arguments[side.datatype as usize]);
+    // SAFETY: the block is the calling thread's, refreshed by `before`.
+    let size = unsafe { datatypes::size(block, datatype, sizes) }?;
+    Some(elements.wrapping_mul(size))
+}
+
+#[inline(always)]
+const fn is_collective(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::Collective | Shape::Broadcast | Shape::ReduceScatter)
+}
+
+/// Bytes sent (or moved) and received; `None` where a datatype's size is not known yet.
+#[inline(always)]
+unsafe fn bytes<P: Procedure>(
+    block: *mut ThreadBlock,
+    arguments: &[usize],
+    facts: Option<&CommunicatorFacts>,
+    sizes: Sizes,
+) -> Option<(u64, u64)> {
+    let plan = &P::PLAN;
+    if plan.send.datatype == NONE && plan.receive.datatype == NONE {
+        return Some((0, 0));
+    }
+    // SAFETY: the promises of `before` and `after`.
+    unsafe {
+        if const { collective_bytes::is_symmetric(&P::PLAN) } {
+            return simple_bytes(block, plan, arguments, &plan.send, sizes)
+                .map(|both| (both, both));
+        }
+        if is_collective(plan) {
+            let Some(facts) = facts else { return Some((0, 0)) };
+            let around = Around { block, facts, sizes };
+            return collective_bytes::of(around, plan, arguments);
+        }
+        let (first, second) = if plan.send.datatype == NONE {
+            (simple_bytes(block, plan, arguments, &plan.receive, sizes)?, 0)
+        } else {
+            let sent = simple_bytes(block, plan, arguments, &plan.send, sizes)?;
+            (sent, simple_bytes(block, plan, arguments, &plan.receive, sizes)?)
+        };
+        if plan.partitions == NONE {
+            return Some((first, second));
+        }
+        let partitions = (arguments[plan.partitions as usize] as i32).max(0) as u64;
+        Some((first.wrapping_mul(partitions), second))
+    }
+}
+
+/// Stores bytes into the event's slot, or into a continuation where they do not fit. A collective's
+/// tag field holds the bytes received; a call that sends and receives has a continuation for them.
+#[inline(always)]
+unsafe fn store_bytes<P: Procedure>(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    first: *mut Slot,
+    (sent, received): (u64, u64),
+) {
+    let plan = &P::PLAN;
+    // SAFETY: the caller's slots; reserved slots are free behind every event.
+    unsafe {
+        let mut beside = received;
+        if matches!(plan.shape, Shape::SendReceive) {
+            (*first).begin = received;
+            beside = 0;
+        }
+        let small = if is_collective(plan) { i32::MAX as u64 } else { 0 };
+        if sent < u64::from(BYTES_ESCAPE) && beside <= small {
+            (*slot).bytes = sent as u32;
+            if is_collective(plan) {
+                (*slot).tag = beside as i32;
+            }
+        } else {
+            (*slot).bytes = BYTES_ESCAPE;
+            write_bytes(block, sent, beside);
+        }
+    }
+}
+
+/// Writes bytes sent and received that do not fit the event's slot into a continuation.
+#[cold]
+#[inline(never)]
+unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
+    // SAFETY: the block is the calling thread's; reserved slots are free behind every event.
+    unsafe {
+        let slot = (*block).cursor;
+        slot.write(Slot {
+            begin: sent,
+            word: 0,
+            peer: received as u32 as i32,
+            tag: (received >> 32) as u32 as i32,
+            ..Slot::default()
+        });
+        publish(slot, slot_word(CONTINUES_BYTES, CONTINUATION, 0));
+        (*block).cursor = slot.add(1);
+    }
+}
+
+/// Writes what the arguments say into the slot, and puts memory of ours where the program ignores a
+/// status.
+///
+/// # Safety
+/// `block` is the calling thread's, `slot` its slot with room behind it; the arguments are the
+/// program's own; `own` lives until the call has returned.
+#[inline(always)]
+pub unsafe fn before<P: Procedure>(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    arguments: &mut [usize],
+    own: *mut OwnStatuses,
+) -> Call {
+    let plan = &P::PLAN;
+    let mut call = Call {
+        communicator: 0,
+        unresolved: false,
+        facts: None,
+        status: 0,
+        own: false,
+        requests: 0,
+        first: std::ptr::null_mut(),
+    };
+    let (mut peer, mut tag, mut request) = (0i32, 0i32, 0u32);
+    // SAFETY: the caller's promise; positions are those of the procedure's table row.
+    unsafe {
+        cache::refresh(block);
+        if plan.communicator != NONE {
+            let handle = abi::handle(arguments[plan.communicator as usize]);
+            call.facts = Some(communicators::facts(block, handle));
+        } else if plan.freed_communicator != NONE {
+            let handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
+            call.facts = Some(communicators::facts(block, handle));
+        }
+        if let Some(facts) = call.facts {
+            call.communicator = facts.id;
+        }
+        if plan.peer != NONE {
+            peer = arguments[plan.peer as usize] as i32;
+        }
+        if plan.tag != NONE {
+            tag = arguments[plan.tag as usize] as i32;
+        }
+        if plan.object != NONE || plan.freed_object != NONE {
+            let handle = if plan.object != NONE {
+                abi::handle_of_object(plan.window, arguments[plan.object as usize])
+            } else {
+                abi::object_at(plan.window, arguments[plan.freed_object as usize])
+            };
+            let (id, communicator) = communicators::object(block, plan.window, handle);
+            tag = id as i32;
+            call.communicator = communicator;
+        }
+        if plan.request != NONE && plan.request_count == NONE {
+            let word = arguments[plan.request as usize];
+            let handle =
+                if plan.request_by_value { abi::handle(word) } else { abi::handle_at(word) };
+            request = abi::request_key(handle);
+        }
+        if plan.message != NONE && plan.receive.datatype != NONE {
+            let message = abi::request_key(abi::handle_at(arguments[plan.message as usize]));
+            if plan.request_out == NONE {
+                request = message;
+            } else {
+                let more = (*block).cursor;
+                more.write(Slot { request: message, ..Slot::default() });
+                publish(more, slot_word(CONTINUES_MESSAGE, CONTINUATION, 0));
+                (*block).cursor = more.add(1);
+            }
+        }
+        (*slot).peer = peer;
+        (*slot).tag = tag;
+        (*slot).bytes = 0;
+        (*slot).request = request;
+        if matches!(plan.shape, Shape::SendReceive) {
+            call.first = (*block).cursor;
+            call.first.write(Slot {
+                begin: 0,
+                word: 0,
+                peer: arguments[plan.source as usize] as i32,
+                tag: arguments[plan.receive_tag as usize] as i32,
+                ..Slot::default()
+            });
+            publish(call.first, slot_word(CONTINUES_RECEIVE, CONTINUATION, 0));
+            (*block).cursor = call.first.add(1);
+        }
+        match bytes::<P>(block, arguments, call.facts, Sizes::Remembered) {
+            Some(both) => store_bytes::<P>(block, slot, call.first, both),
+            None => call.unresolved = true,
+        }
+        if plan.request_count != NONE {
+            before_several(block, plan, arguments, &mut call, own);
+        } else if plan.status != NONE {
+            let status = &mut arguments[plan.status as usize];
+            if abi::is_ignored(*status) {
+                // MPI leaves the fields of a send's status as they are.
+                own.cast::<u64>().write_bytes(0, STATUS_WORDS);
+                *status = own as usize;
+            }
+            call.status = *status;
+        }
+    }
+    call
+}
+
+/// [`before`] for calls on arrays of requests.
+#[inline(never)]
+unsafe fn before_several(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    arguments: &mut [usize],
+    call: &mut Call,
+    own: *mut OwnStatuses,
+) {
+    // SAFETY: the promises of `before`; `room` slots are free.
+    unsafe {
+        let array = arguments[plan.request as usize];
+        if array == 0 {
+            return;
+        }
+        let requests = (arguments[plan.request_count as usize] as i32).max(0) as usize;
+        call.requests = requests;
+        call.first = (*block).cursor;
+        let mut statuses = 0;
+        let ignored = plan.status != NONE && abi::is_ignored(arguments[plan.status as usize]);
+        if ignored {
+            let single = matches!(plan.shape, Shape::Any);
+            if single || requests <= FRAME_STATUSES {
+                own.write_bytes(0, 1);
+                arguments[plan.status as usize] = own as usize;
+            } else {
+                statuses = requests * STATUS_WORDS;
+            }
+        }
+        if writes_requests_before(plan) {
+            completions::write_requests(block, array, requests);
+        } else {
+            completions::copy_handles(block, array, requests, requests + statuses);
+        }
+        if statuses > 0 {
+            let buffer = completions::buffer(block, requests + statuses);
+            if !buffer.is_null() {
+                buffer.add(requests).write_bytes(0, statuses);
+                arguments[plan.status as usize] = buffer.add(requests) as usize;
+            }
+        }
+        if plan.status != NONE {
+            let status = arguments[plan.status as usize];
+            call.status = if abi::is_ignored(status) { 0 } else { status };
+            call.own = ignored;
+        }
+    }
+}
+
+/// Whether a test or probe found nothing.
+///
+/// # Safety
+/// The call has returned; the arguments are the program's own.
+#[inline(always)]
+pub unsafe fn found_nothing<P: Procedure>(arguments: &[usize], result: usize) -> bool {
+    let plan = &P::PLAN;
+    let position = if plan.flag != NONE { plan.flag } else { plan.completed };
+    // SAFETY: the caller's promise; both are pointers to ints.
+    plan.polls
+        && position != NONE
+        && result as i32 == 0
+        && unsafe { *(arguments[position as usize] as *const i32) } == 0
+}
+
+/// Adds what the call gave back; the event's slot, which may have moved to a window with more room.
+///
+/// # Safety
+/// As [`before`], whose result `call` is; the call has returned `result`.
+#[inline(always)]
+pub unsafe fn after<P: Procedure>(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    arguments: &[usize],
+    call: &mut Call,
+    result: usize,
+) -> *mut Slot {
+    let plan = &P::PLAN;
+    // SAFETY: the caller's promise; on success MPI has written what the procedure returns, and has
+    // accepted its datatypes.
+    unsafe {
+        if matches!(plan.shape, Shape::All | Shape::Any | Shape::Some) {
+            return after_several(block, plan, slot, arguments, call, result);
+        }
+        if result as i32 != 0 {
+            if says_more_of_failures(plan) {
+                after_failure(block, plan, slot, arguments, call, result);
+            }
+            return slot;
+        }
+        if call.unresolved
+            && let Some(both) = bytes::<P>(block, arguments, call.facts, Sizes::Asked)
+        {
+            store_bytes::<P>(block, slot, call.first, both);
+        }
+        if plan.request_out != NONE {
+            let request = abi::handle_at(arguments[plan.request_out as usize]);
+            (*slot).request = abi::request_key(request);
+        }
+        if plan.message != NONE && plan.receive.datatype == NONE {
+            let message = abi::handle_at(arguments[plan.message as usize]);
+            (*slot).request = abi::request_key(message);
+        }
+        match plan.shape {
+            Shape::One => {
+                if call.status != 0 {
+                    let said = abi::read_status(call.status);
+                    write_said(slot, said);
+                    store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
+                    if !plan.request_by_value {
+                        call.communicator = COMPLETED | said.cancelled;
+                    }
+                }
+            }
+            Shape::SendReceive => {
+                if call.status != 0 {
+                    write_half(call.first, abi::read_status(call.status));
+                }
+            }
+            _ => {
+                if plan.receives && plan.status != NONE && call.status != 0 {
+                    let said = abi::read_status(call.status);
+                    if plan.object == NONE {
+                        write_said(slot, said);
+                    }
+                    store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
+                }
+            }
+        }
+        slot
+    }
+}
+
+/// Whether [`after_failure`] has anything to do for a procedure.
+#[inline(always)]
+const fn says_more_of_failures(plan: &Plan) -> bool {
+    matches!(plan.shape, Shape::One | Shape::SendReceive)
+        || plan.receives && plan.status != NONE && plan.object == NONE
+}
+
+/// [`after`] for a call that returned an error. What it says of itself are its arguments; but where a
+/// message was longer than its buffer it was received all the same, and its status says which.
+#[cold]
+#[inline(never)]
+unsafe fn after_failure(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    slot: *mut Slot,
+    arguments: &[usize],
+    call: &mut Call,
+    result: usize,
+) {
+    let truncated = abi::error_class(result as i32) == abi::error_classes().truncate;
+    // SAFETY: the promises of `after`; libraries write the status of a message that they cut.
+    unsafe {
+        match plan.shape {
+            _ if call.status == 0 => {}
+            Shape::One => {
+                let request = arguments[plan.request as usize];
+                if plan.request_by_value || (*slot).request == 0 {
+                    return;
+                }
+                // A request that is refused stays as it is.
+                if truncated || abi::request_key(abi::handle_at(request)) == 0 {
+                    call.communicator = COMPLETED;
+                    if truncated {
+                        let said = abi::read_status(call.status);
+                        write_said(slot, said);
+                        write_moved(block, slot, said.bytes);
+                    }
+                }
+            }
+            Shape::SendReceive if truncated => {
+                write_half(call.first, abi::read_status(call.status));
+            }
+            _ if truncated && plan.receives && plan.status != NONE && plan.object == NONE => {
+                let said = abi::read_status(call.status);
+                write_said(slot, said);
+                write_moved(block, slot, said.bytes);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Stores the bytes of a status into the event's slot, or into a continuation where they do not fit.
+unsafe fn write_moved(block: *mut ThreadBlock, slot: *mut Slot, bytes: u64) {
+    // SAFETY: the caller's slot; reserved slots are free behind every event.
+    unsafe {
+        if bytes < u64::from(BYTES_ESCAPE) {
+            (*slot).bytes = bytes as u32;
+        } else {
+            (*slot).bytes = BYTES_ESCAPE;
+            write_bytes(block, bytes, 0);
+        }
+    }
+}
+
+/// Writes what a status says into the receiving half of a call that sends and receives.
+#[inline(always)]
+unsafe fn write_half(half: *mut Slot, said: abi::Said) {
+    // SAFETY: the caller's slot.
+    unsafe {
+        (*half).begin = said.bytes;
+        (*half).peer = said.source;
+        (*half).tag = said.tag;
+    }
+}
+
+#[inline(always)]
+unsafe fn write_said(slot: *mut Slot, said: abi::Said) {
+    // SAFETY: the caller's slot.
+    unsafe {
+        (*slot).peer = said.source;
+        (*slot).tag = said.tag;
+    }
+}
+
+/// [`after`] for calls on arrays of requests.
+#[inline(never)]
+unsafe fn after_several(
+    block: *mut ThreadBlock,
+    plan: &Plan,
+    slot: *mut Slot,
+    arguments: &[usize],
+    call: &mut Call,
+    result: usize,
+) -> *mut Slot {
+    let success = result as i32 == 0;
+    let stride = abi::status_bytes();
+    let array = arguments[plan.request as usize];
+    // SAFETY: the promises of `after`: statuses and indices are written as far as MPI says; the
+    // handles were copied before the call.
+    unsafe {
+        if call.status == 0 {
+            return slot;
+        }
+        let status = |index: usize| call.status + index * stride;
+        let left = writes_requests_before(plan)
+            && call.own
+            && ignored_statuses::left_pending(array, call.requests, call.status);
+        // Each status has an error of its own then, and some requests may have completed.
+        let each = left || abi::is_in_status(result);
+        let is_gone = |index: usize| {
+            abi::request_key(abi::handle_at(array + index * abi::handle_stride())) == 0
+        };
+        // MPI has accepted the arguments then; a test says whether it speaks of all requests.
+        let all =
+            each && (plan.flag == NONE || *(arguments[plan.flag as usize] as *const i32) != 0);
+        // Class of the error of a request that completed; `None` where it did not.
+        let completion = |index: usize, order: usize| {
+            let error = if each { abi::error_class(abi::status_error(status(order))) } else { 0 };
+            let done = error != abi::error_classes().pending
+                && (success || is_gone(index) || all && ignored_statuses::knows_persistent());
+            done.then_some(error)
+        };
+        if writes_requests_before(plan) {
+            for index in 0..call.requests {
+                let error = match success && !left {
+                    true => Some(0),
+                    false if each => completion(index, index),
+                    false => None,
+                };
+                if let Some(error) = error {
+                    let said = abi::read_status(status(index));
+                    completions::complete(call.first.add(index), said, error);
+                }
+            }
+            if left {
+                ignored_statuses::give_up(array, call.requests);
+            }
+            return slot;
+        }
+        let handles = (*block).handles;
+        if handles.is_null() {
+            return slot;
+        }
+        if matches!(plan.shape, Shape::Any) {
+            // Where the call failed, its index may not have been written: what is gone was completed.
+            let was_there = |index: &usize| abi::request_key(*handles.add(*index)) != 0;
+            let index = if success {
+                usize::try_from(*(arguments[plan.index as usize] as *const i32)).ok()
+            } else {
+                (0..call.requests).filter(was_there).find(|index| is_gone(*index))
+            };
+            if let Some(index) = index.filter(|index| *index < call.requests) {
+                let said = abi::read_status(call.status);
+                write_said(slot, said);
+                write_moved(block, slot, said.bytes);
+                (*slot).request = abi::request_key(*handles.add(index));
+                call.communicator = COMPLETED | if success { said.cancelled } else { 0 };
+            }
+            return slot;
+        }
+        if !success && !each {
+            return slot;
+        }
+        // All of them, or those that the indices name.
+        let (completed, indices) = if matches!(plan.shape, Shape::All) {
+            (call.requests, std::ptr::null())
+        } else {
+            let completed = *(arguments[plan.completed as usize] as *const i32);
+            let indices = arguments[plan.index as usize] as *const i32;
+            ((completed.max(0) as usize).min(call.requests), indices)
+        };
+        let Some(slot) = window::with_room(block, slot, completed) else { return slot };
+        for order in 0..completed {
+            let index = if indices.is_null() { order } else { *indices.add(order) as usize };
+            if index < call.requests
+                && let Some(error) = completion(index, order)
+            {
+                let said = abi::read_status(status(order));
+                completions::write_completed(block, *handles.add(index), said, error);
+            }
+        }
+        slot
+    }
+}

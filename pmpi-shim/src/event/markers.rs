@@ -1,0 +1,77 @@
+//! Markers of regions, with readings of the counters of processor and kernel where there are some.
+
+use trace_format::counters::MOST_COUNTERS;
+use trace_format::layout::{REGION_BEGIN, Slot, TOOL, slot_word};
+use trace_format::markers::{CounterSlot, ToolReason};
+
+use crate::host::counter;
+use crate::host::own_work::OwnWork;
+use crate::host::perf_counters::Opened;
+use crate::state::thread_block::ThreadBlock;
+use crate::store::slots::{close, publish};
+use crate::store::window::{make_room, take_slot};
+
+/// Fills a marker's slot.
+///
+/// # Safety
+/// `slot` is the calling thread's, not published yet.
+#[inline(always)]
+pub unsafe fn write_marker(slot: *mut Slot, id: u32, function: u16, ticks: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (&raw mut (*slot).begin).write_volatile(ticks);
+        (&raw mut (*slot).peer).write_volatile(id as i32);
+        publish(slot, slot_word(0, function, 0));
+    }
+}
+
+/// A region's marker with a reading of every counter: before the begin, behind the end, so that the
+/// reading lies outside. The readings' slots touch the marker: they end where the region begins, or begin
+/// where it ends.
+///
+/// # Safety
+/// `block` is the calling thread's, outside every call.
+#[cold]
+#[inline(never)]
+pub unsafe fn mark_with_counters(
+    block: *mut ThreadBlock,
+    opened: &[Opened],
+    id: u32,
+    function: u16,
+) {
+    let _own = OwnWork::begin();
+    // SAFETY: the caller's promise; every slot is taken before it is written.
+    unsafe {
+        make_room(block, opened.len());
+        let mut readings = [(0u64, 0u32); MOST_COUNTERS];
+        let from = counter::read(block);
+        for (reading, one) in readings.iter_mut().zip(opened) {
+            *reading = one.read();
+        }
+        let until = counter::read(block);
+        let begins = function == REGION_BEGIN;
+        if !begins {
+            write_marker(take_slot(block), id, function, from);
+        }
+        // The time of all is the first one's before a begin, the last one's behind an end.
+        let timed = if begins { 0 } else { opened.len() - 1 };
+        for (index, (one, (value, state))) in opened.iter().zip(readings).enumerate() {
+            let (begin, duration) = match (index == timed, begins) {
+                (true, _) => (from, until.wrapping_sub(from)),
+                (false, true) => (until, 0),
+                (false, false) => (from, 0),
+            };
+            let (tag, bytes, request) = CounterSlot { number: one.number, value, state }.fields();
+            let slot = take_slot(block);
+            (&raw mut (*slot).begin).write_volatile(begin);
+            (&raw mut (*slot).peer).write_volatile(ToolReason::Counters as i32);
+            (&raw mut (*slot).tag).write_volatile(tag);
+            (&raw mut (*slot).bytes).write_volatile(bytes);
+            (&raw mut (*slot).request).write_volatile(request);
+            close(block, slot, duration, TOOL, 0);
+        }
+        if begins {
+            write_marker(take_slot(block), id, function, until);
+        }
+    }
+}

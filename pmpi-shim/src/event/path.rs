@@ -1,0 +1,196 @@
+//! The hot path: one event a call.
+//!
+//! Per call: counter, real call, counter, one slot of 40 bytes in a mapping that was populated before;
+//! no lock, no system call, no allocation. Only the outermost call of a thread is recorded
+//! (`outermost`).
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use trace_format::markers::ToolReason;
+
+use crate::clock::schedule::{self, waits_for_all};
+use crate::event::attributes::{self, OwnStatuses};
+use crate::event::ignored_statuses;
+use crate::event::polls;
+use crate::event::sites;
+use crate::handles::lifetimes;
+use crate::host::counter;
+use crate::mpi::invoke::Invoke;
+use crate::mpi::plan::Procedure;
+use crate::mpi::real_entry::RealEntry;
+use crate::state;
+use crate::state::thread_block::{ThreadBlock, thread_block};
+use crate::store::outermost::{Spacer, enter, is_inside, leave};
+use crate::store::slots::{close_call, open};
+use crate::store::window::{self, SITES_LEVEL, make_room, take_slot};
+
+/// Forwards a call and records function and times when it is the thread's outermost.
+///
+/// # Safety
+/// The arguments are those that the program passed to the entry's own name.
+#[inline(always)]
+pub unsafe fn recorded_plain<A: Invoke>(
+    entry: &'static RealEntry,
+    function: u16,
+    arguments: A,
+) -> usize {
+    let block = thread_block();
+    // SAFETY: the block is this thread's; the arguments go on to the entry they were meant for.
+    unsafe {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
+            return arguments.invoke(entry.get());
+        }
+        enter(block, here);
+        let _spacer = Spacer::new();
+        let real = real_outermost(entry, block);
+        let slot = take_slot(block);
+        if (*block).level >= SITES_LEVEL {
+            sites::note(block, slot);
+        }
+        let begin = counter::read(block);
+        open(slot, begin, function, 0);
+        let result = arguments.invoke(real);
+        let duration = counter::read(block).wrapping_sub(begin);
+        close_call(block, slot, duration, (function, 0), result);
+        leave(block);
+        result
+    }
+}
+
+/// The function behind an entry, for an outermost call that is about to take its slot: looking for it is the
+/// tool's time.
+///
+/// # Safety
+/// `block` is the calling thread's; its call is open and has no slot yet.
+#[inline(always)]
+unsafe fn real_outermost(entry: &'static RealEntry, block: *mut ThreadBlock) -> *const c_void {
+    let address = entry.known();
+    // SAFETY: the caller's promise.
+    if address.is_null() { unsafe { resolve_outermost(entry, block) } } else { address }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn resolve_outermost(entry: &'static RealEntry, block: *mut ThreadBlock) -> *const c_void {
+    // SAFETY: the caller's promise. A new window is opened before the time is read.
+    unsafe {
+        if !state::is_recording() || (*block).paused_at != 0 {
+            return entry.get();
+        }
+        make_room(block, 1);
+        let begin = counter::read(block);
+        let address = entry.get();
+        window::tool_event(block, ToolReason::Entries, begin);
+        address
+    }
+}
+
+/// Forwards a call and records it, with its attributes from level 1 on, when it is the thread's
+/// outermost.
+///
+/// # Safety
+/// As [`recorded_plain`].
+#[inline(always)]
+pub unsafe fn recorded<P: Procedure, const N: usize>(
+    entry: &'static RealEntry,
+    mut arguments: [usize; N],
+) -> usize
+where
+    [usize; N]: Invoke,
+{
+    let block = thread_block();
+    let function = P::PLAN.function;
+    if const { P::PLAN.persistent } {
+        ignored_statuses::persistent();
+    }
+    // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
+    unsafe {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
+            if !lifetimes::frees::<P>() {
+                return arguments.invoke(entry.get());
+            }
+            // A callback's: not an event, but its handle may come again for something else.
+            let doomed = lifetimes::doomed::<P>(&arguments);
+            let result = arguments.invoke(entry.get());
+            lifetimes::forget::<P>(doomed, result);
+            return result;
+        }
+        enter(block, here);
+        let _spacer = Spacer::new();
+        let real = real_outermost(entry, block);
+        if const { waits_for_all(P::PLAN.function) } {
+            schedule::before_collective(block, arguments[P::PLAN.communicator as usize]);
+        }
+        let needed = attributes::room::<P>(&arguments);
+        if needed > 0 && ((*block).level > 0 || (*block).window.is_null()) {
+            make_room(block, needed);
+        }
+        let slot = take_slot(block);
+        if (*block).level == 0 {
+            let doomed = lifetimes::doomed::<P>(&arguments);
+            let begin = counter::read(block);
+            open(slot, begin, function, 0);
+            let result = arguments.invoke(real);
+            let duration = counter::read(block).wrapping_sub(begin);
+            if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
+                polls::merge(block, slot, begin, duration, function, 0);
+            } else {
+                close_call(block, slot, duration, (function, 0), result);
+            }
+            // Other threads may be recording attributes while this one has no space.
+            lifetimes::forget::<P>(doomed, result);
+            leave(block);
+            return result;
+        }
+        if (*block).level >= SITES_LEVEL {
+            sites::note(block, slot);
+        }
+        let mut own = MaybeUninit::<OwnStatuses>::uninit();
+        let mut call = attributes::before::<P>(block, slot, &mut arguments, own.as_mut_ptr());
+        let doomed = lifetimes::doomed::<P>(&arguments);
+        let begin = counter::read(block);
+        open(slot, begin, function, call.communicator);
+        let result = arguments.invoke(real);
+        let duration = counter::read(block).wrapping_sub(begin);
+        if P::PLAN.polls && attributes::found_nothing::<P>(&arguments, result) {
+            polls::merge(block, slot, begin, duration, function, call.communicator);
+        } else {
+            let first = slot;
+            let slot = attributes::after::<P>(block, slot, &arguments, &mut call, result);
+            close_call(block, slot, duration, (function, call.communicator), result);
+            lifetimes::forget::<P>(doomed, result);
+            if slot != first {
+                window::tool_event(block, ToolReason::Window, begin.wrapping_add(duration));
+            }
+            if lifetimes::defines::<P>() && result as i32 == 0 {
+                lifetimes::define(block, slot, &P::PLAN, &arguments, call.communicator);
+            }
+        }
+        leave(block);
+        result
+    }
+}
+
+/// Forwards a call that is never recorded; calls inside it are not recorded either.
+///
+/// # Safety
+/// As [`recorded`].
+#[inline(always)]
+pub unsafe fn forwarded<A: Invoke>(entry: &'static RealEntry, arguments: A) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `recorded`.
+    unsafe {
+        let here = (*block).entered_stack;
+        if is_inside(block, here) {
+            return arguments.invoke(entry.get());
+        }
+        enter(block, here);
+        let _spacer = Spacer::new();
+        let result = arguments.invoke(entry.get());
+        leave(block);
+        result
+    }
+}

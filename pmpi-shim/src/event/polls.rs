@@ -1,0 +1,119 @@
+//! Runs of tests and probes that found nothing, merged into one record.
+//!
+//! A run is of one function with no other event of the thread between. Its record is the first poll's
+//! slot and a continuation with number, time inside and span; further polls only add to it.
+
+use trace_format::layout::{CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word};
+
+use crate::state::thread_block::ThreadBlock;
+use crate::store::slots::publish;
+
+/// Adds a poll that found nothing to the run before it, or makes it the first of a run.
+///
+/// # Safety
+/// `block` is the calling thread's, `slot` the last event's that it took; at least one reserved slot
+/// is free behind it.
+#[inline(never)]
+pub unsafe fn merge(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    begin: u64,
+    duration: u64,
+    function: u16,
+    communicator: u16,
+) {
+    // SAFETY: the caller's promise; a run's record directly before `slot` is the thread's own too.
+    unsafe {
+        let run = (*block).poll;
+        let continues = !run.is_null() && run.add(2) == slot && (*run).function() == function;
+        if continues {
+            let more = run.add(1);
+            let count = join((*more).peer as u32, (*more).tag as u32) + 1;
+            ((*more).peer, (*more).tag) = (count as u32 as i32, (count >> 32) as u32 as i32);
+            let span = begin.wrapping_add(duration).wrapping_sub((*run).begin);
+            ((*more).bytes, (*more).request) = (span as u32, (span >> 32) as u32);
+            (*more).begin += duration;
+            // The poll's own slot becomes an empty one again, and so do its continuations.
+            let mut used = (*block).cursor;
+            while used > slot {
+                used = used.sub(1);
+                publish(used, 0);
+                used.write(Slot::default());
+            }
+            (*block).cursor = slot;
+            return;
+        }
+        let more = (*block).cursor;
+        let first_more = slot.add(1);
+        // Only the record's own continuations may follow its slot.
+        let mut used = more;
+        while used > first_more {
+            used = used.sub(1);
+            publish(used, 0);
+        }
+        first_more.write(Slot {
+            begin: duration,
+            word: 0,
+            peer: 1,
+            tag: 0,
+            bytes: duration as u32,
+            request: (duration >> 32) as u32,
+            site: 0,
+        });
+        publish(first_more, slot_word(CONTINUES_POLLS, CONTINUATION, 0));
+        publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
+        (*block).cursor = slot.add(2);
+        (*block).poll = slot;
+    }
+}
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes polls of (begin, duration, function) one after the other; the slots that are used then.
+    fn polls(of: &[(u64, u64, u16)]) -> Vec<Slot> {
+        let mut slots = [Slot::default(); 16];
+        // SAFETY: a thread's block is all zero when the thread starts.
+        let mut block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
+        block.level = 1;
+        block.cursor = slots.as_mut_ptr();
+        for &(begin, duration, function) in of {
+            let slot = block.cursor;
+            // SAFETY: slots of ours.
+            unsafe {
+                block.cursor = slot.add(1);
+                (*slot).begin = begin;
+                merge(&raw mut *block, slot, begin, duration, function, 2);
+            }
+        }
+        // SAFETY: both lie in the array.
+        let used = unsafe { block.cursor.offset_from_unsigned(slots.as_ptr()) };
+        assert!(slots[used..].iter().all(|slot| slot.word == 0), "what is free is empty");
+        slots[..used].to_vec()
+    }
+
+    #[test]
+    fn a_run_of_polls_is_one_record_with_number_time_and_span() {
+        let slots = polls(&[(100, 5, 40), (110, 6, 40), (130, 7, 40)]);
+        assert_eq!(slots.len(), 2);
+        let [run, more] = [slots[0], slots[1]];
+        assert_eq!((run.begin, run.function(), run.communicator()), (100, 40, 2));
+        assert_eq!((more.function(), more.duration()), (CONTINUATION, CONTINUES_POLLS));
+        assert_eq!(join(more.peer as u32, more.tag as u32), 3);
+        assert_eq!((more.begin, join(more.bytes, more.request)), (18, 37));
+    }
+
+    #[test]
+    fn another_function_begins_a_run_of_its_own() {
+        let slots = polls(&[(100, 5, 40), (110, 5, 41), (120, 1 << 33, 41)]);
+        assert_eq!(slots.len(), 4);
+        assert_eq!((slots[0].function(), slots[2].function()), (40, 41));
+        assert_eq!(join(slots[1].bytes, slots[1].request), 5);
+        assert_eq!(join(slots[3].bytes, slots[3].request), 10 + (1 << 33));
+    }
+}

@@ -1,0 +1,518 @@
+//! Identity of communicators, windows and files.
+//!
+//! A communicator is registered when the call that makes it returns, so that the count of earlier
+//! ones on the same members is alike on all of them, without communication (DESIGN section 4). What
+//! the path needs is cached per thread by handle; freeing a handle anywhere moves a generation on,
+//! which empties these caches. Only registering takes a lock.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::CStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_format::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
+use trace_format::header::{Communicator, Definition, ObjectKind};
+
+use crate::handles::cache::{forget_handles, place};
+use crate::host::counter;
+use crate::host::own_work::OwnWork;
+use crate::host::peers;
+use crate::mpi::abi;
+use crate::mpi::library::{Entry, MpiLibrary, ask};
+use crate::state::thread_block::{COMMUNICATOR_PLACES, CommunicatorFacts, ThreadBlock};
+use crate::store::trace_file::define;
+use crate::store::transient::{self, Made};
+
+/// A communicator that the program holds.
+#[derive(Debug)]
+pub struct Registered {
+    facts: &'static CommunicatorFacts,
+    /// What it is called on all its members: goes into the hashes of those that are made from it.
+    identity: u64,
+    /// Communicators that were made from it, by hash of their members.
+    children: HashMap<u64, u32>,
+}
+
+static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
+    id: COMMUNICATOR_UNKNOWN,
+    inter: false,
+    rank: -1,
+    peers: 0,
+    size: 0,
+    in_neighbours: 0,
+    out_neighbours: 0,
+    missing_neighbours: 0,
+};
+
+#[derive(Default)]
+struct Registry {
+    library: Option<Constants>,
+    world_group: usize,
+    /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
+    communicators: HashMap<usize, Registered>,
+    /// All that were leaked: communicators that are alike have one place.
+    leaked: HashSet<&'static CommunicatorFacts>,
+    free: Vec<&'static CommunicatorFacts>,
+    next_id: u16,
+    /// Earlier communicators that were made from none, by hash of their members.
+    instances: HashMap<u64, u32>,
+    objects: HashMap<(bool, usize), (u32, u16)>,
+    next_object: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Constants {
+    world: usize,
+    comm_self: usize,
+    null: usize,
+}
+
+static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+
+fn registry() -> MutexGuard<'static, Option<Registry>> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers the predefined communicators; called once, before recording begins.
+pub fn begin(library: &MpiLibrary) {
+    let (Some(world), Some(comm_self), Some(null)) =
+        (library.comm_world(), library.comm_self(), library.comm_null())
+    else {
+        return;
+    };
+    let mut world_group = 0usize;
+    if let Some(entry) = Entry::of(c"PMPI_Comm_group") {
+        // SAFETY: the arguments of MPI_Comm_group.
+        unsafe { entry.call([world, &raw mut world_group as usize]) };
+    }
+    let mut new = Registry {
+        library: Some(Constants { world, comm_self, null }),
+        world_group: abi::handle(world_group),
+        next_id: COMMUNICATOR_WORLD,
+        ..Registry::default()
+    };
+    new.register(world, world, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
+    new.register(comm_self, comm_self, 0, (COMMUNICATOR_UNKNOWN, 0), 0);
+    debug_assert_eq!(new.next_id, COMMUNICATOR_SELF + 1);
+    *registry() = Some(new);
+}
+
+/// Ranks of a group in the world, coded as runs of (first, stride, count).
+fn runs(ranks: &[i64]) -> Vec<(i64, i64, u32)> {
+    let mut runs: Vec<(i64, i64, u32)> = Vec::new();
+    for &rank in ranks {
+        if let Some((first, stride, count)) = runs.last_mut() {
+            let next = *first + *stride * i64::from(*count);
+            if *count == 1 && *first >= 0 && rank >= 0 {
+                *stride = rank - *first;
+                *count = 2;
+                continue;
+            }
+            if next == rank && (*first >= 0) == (rank >= 0) {
+                *count += 1;
+                continue;
+            }
+        }
+        runs.push((rank, 0, 1));
+    }
+    runs
+}
+
+fn hash_of(ranks: &[i64], seed: u64) -> u64 {
+    ranks.iter().fold(0xcbf2_9ce4_8422_2325u64 ^ seed, |hash, rank| {
+        (hash ^ *rank as u64).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
+    })
+}
+
+fn identity_of(hash: u64, instance: u32) -> u64 {
+    (hash ^ u64::from(instance)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
+}
+
+impl Registry {
+    /// World ranks of a communicator's local or remote group; −1 outside the world.
+    fn world_ranks(&self, handle: usize, group_of: &CStr, size: i32) -> Option<Vec<i64>> {
+        let mut group = 0usize;
+        let ranks: Vec<i32> = (0..size).collect();
+        let mut world = vec![0i32; size as usize];
+        // SAFETY: arguments of the inquiries; the arrays hold `size` ints.
+        let known = unsafe {
+            Entry::of(group_of)?.call([handle, &raw mut group as usize])
+                && Entry::of(c"PMPI_Group_translate_ranks")?.call([
+                    abi::handle(group),
+                    size as usize,
+                    ranks.as_ptr() as usize,
+                    self.world_group,
+                    world.as_mut_ptr() as usize,
+                ])
+                && Entry::of(c"PMPI_Group_free")?.call([&raw mut group as usize])
+        };
+        known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
+    }
+
+    /// Registers a communicator; `asked` is its handle, or that of one with the same members. `origin` is the handle of the one that all its members made it from, 0
+    /// where they did not: members may make others from different parents in different orders, so each
+    /// parent's are counted by themselves.
+    fn register(
+        &mut self,
+        handle: usize,
+        asked: usize,
+        origin: usize,
+        (parent, made_by): (u16, u16),
+        seed: u64,
+    ) -> Option<&'static CommunicatorFacts> {
+        let inter = ask(c"PMPI_Comm_test_inter", asked)? != 0;
+        let size = ask(c"PMPI_Comm_size", asked)?;
+        let rank = ask(c"PMPI_Comm_rank", asked)?;
+        let members = self.world_ranks(asked, c"PMPI_Comm_group", size)?;
+        let remote_size = if inter { ask(c"PMPI_Comm_remote_size", asked)? } else { 0 };
+        let remote = if inter {
+            self.world_ranks(asked, c"PMPI_Comm_remote_group", remote_size)?
+        } else {
+            Vec::new()
+        };
+        let seed = seed ^ self.communicators.get(&origin).map_or(0, |parent| parent.identity);
+        // Both sides of an intercommunicator must find the same hash: order the two groups.
+        let (own, other) = (hash_of(&members, seed), hash_of(&remote, seed));
+        let hash = if inter { own.min(other) ^ own.max(other).rotate_left(17) } else { own };
+        let instances = match self.communicators.get_mut(&origin) {
+            Some(parent) => &mut parent.children,
+            None => &mut self.instances,
+        };
+        let count = instances.entry(hash).or_insert(0);
+        let instance = *count;
+        *count += 1;
+        let (in_neighbours, out_neighbours, missing_neighbours) =
+            neighbours(asked).unwrap_or((0, 0, 0));
+        let recycled = self.free.pop();
+        let id = match recycled {
+            Some(old) => old.id,
+            None if self.next_id == u16::MAX => COMMUNICATOR_UNKNOWN,
+            None => {
+                self.next_id += 1;
+                self.next_id - 1
+            }
+        };
+        let peers = if inter { remote_size } else { size };
+        let facts = CommunicatorFacts {
+            id,
+            inter,
+            rank,
+            peers,
+            size,
+            in_neighbours,
+            out_neighbours,
+            missing_neighbours,
+        };
+        // A place that another thread may still hold a pointer to is never written again: what is
+        // recycled is the id, and with it the place of one that was like this one.
+        let kept = self.leaked.get(&facts).copied().unwrap_or_else(|| {
+            let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+            self.leaked.insert(kept);
+            kept
+        });
+        // Its first member of this world: rank 0 may be of another, whose files are not beside these.
+        let first = members.iter().position(|rank| *rank >= 0);
+        let lists = first.is_some_and(|first| first as i32 == rank);
+        peers::know_members(id, if inter { &remote } else { &members });
+        let identity = identity_of(hash, instance);
+        let registered = Registered { facts: kept, identity, children: HashMap::new() };
+        self.communicators.insert(handle, registered);
+        let definition = Definition::Communicator(Communicator {
+            id,
+            ticks: counter::now(),
+            hash,
+            instance,
+            size: size as u32,
+            rank: rank.max(0) as u32,
+            inter,
+            members: if lists { runs(&members) } else { Vec::new() },
+            remote_members: if lists { runs(&remote) } else { Vec::new() },
+            remote_size: remote_size as u32,
+            parent,
+            made_by,
+        });
+        if made_by == 0 {
+            // Predefined: it stays.
+            let _ = define(&definition);
+        } else {
+            transient::define(Made::Communicator(id), &definition);
+        }
+        Some(kept)
+    }
+
+    /// Takes a communicator out, unless it is a predefined one; its id may be given again.
+    fn forget(&mut self, handle: usize) {
+        if !self.is_predefined(handle)
+            && let Some(registered) = self.communicators.remove(&handle)
+        {
+            self.give_back(registered.facts);
+        }
+    }
+
+    /// The id of a communicator that is gone may be given again.
+    fn give_back(&mut self, facts: &'static CommunicatorFacts) {
+        transient::freed(Made::Communicator(facts.id));
+        if facts.id != COMMUNICATOR_UNKNOWN {
+            self.free.push(facts);
+        }
+    }
+
+    fn is_null(&self, handle: usize) -> bool {
+        self.library.is_none_or(|constants| constants.null == handle) || handle == 0
+    }
+
+    fn is_predefined(&self, handle: usize) -> bool {
+        self.library.is_some_and(|c| c.world == handle || c.comm_self == handle)
+    }
+}
+
+/// Neighbours (in, out) of a communicator with a topology, and which of them are MPI_PROC_NULL.
+fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
+    let topology = ask(c"PMPI_Topo_test", handle)?;
+    let (mut inward, mut outward, mut weighted) = (0i32, 0i32, 0i32);
+    match abi::topology(topology)? {
+        abi::Topology::Cartesian => {
+            let dimensions = ask(c"PMPI_Cartdim_get", handle)?;
+            let mut missing = 0;
+            for dimension in 0..dimensions.clamp(0, 32) {
+                let (mut source, mut destination) = (0i32, 0i32);
+                // SAFETY: arguments of MPI_Cart_shift.
+                let known = unsafe {
+                    Entry::of(c"PMPI_Cart_shift")?.call([
+                        handle,
+                        dimension as usize,
+                        1,
+                        &raw mut source as usize,
+                        &raw mut destination as usize,
+                    ])
+                };
+                let gone = |rank: i32| u64::from(known && rank == abi::proc_null());
+                missing |= (gone(source) | gone(destination) << 1) << (2 * dimension);
+            }
+            Some((2 * dimensions, 2 * dimensions, missing))
+        }
+        abi::Topology::Graph => {
+            let rank = ask(c"PMPI_Comm_rank", handle)?;
+            // SAFETY: arguments of MPI_Graph_neighbors_count.
+            let known = unsafe {
+                Entry::of(c"PMPI_Graph_neighbors_count")?.call([
+                    handle,
+                    rank as usize,
+                    &raw mut inward as usize,
+                ])
+            };
+            known.then_some((inward, inward, 0))
+        }
+        abi::Topology::DistributedGraph => {
+            // SAFETY: arguments of MPI_Dist_graph_neighbors_count.
+            let known = unsafe {
+                Entry::of(c"PMPI_Dist_graph_neighbors_count")?.call([
+                    handle,
+                    &raw mut inward as usize,
+                    &raw mut outward as usize,
+                    &raw mut weighted as usize,
+                ])
+            };
+            known.then_some((inward, outward, 0))
+        }
+    }
+}
+
+/// What is known of a communicator.
+///
+/// # Safety
+/// `block` is the calling thread's, refreshed in this call.
+#[inline(always)]
+pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static CommunicatorFacts {
+    // SAFETY: the caller's promise; cached pointers are to leaked facts.
+    unsafe {
+        let cached = &raw mut (*block).communicators[place(handle, COMMUNICATOR_PLACES)];
+        if (*cached).0 == handle && !(*cached).1.is_null() {
+            return &*(*cached).1;
+        }
+        let facts = look_up(handle);
+        *cached = (handle, facts);
+        facts
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_up(handle: usize) -> &'static CommunicatorFacts {
+    let _own = OwnWork::begin();
+    registry().as_ref().and_then(|r| r.communicators.get(&handle)).map_or(&UNKNOWN, |r| r.facts)
+}
+
+/// Registers a communicator that a call has just made from the one of handle `origin`, 0 where its
+/// members did not all make it from one.
+#[cold]
+#[inline(never)]
+pub fn made(
+    handle: usize,
+    origin: usize,
+    (parent, made_by): (u16, u16),
+    seed: u64,
+    asked: bool,
+) -> u16 {
+    let _own = OwnWork::begin();
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
+    if registry.is_null(handle) {
+        return COMMUNICATOR_UNKNOWN;
+    }
+    if let Some(known) = registry.communicators.get(&handle) {
+        if asked {
+            return known.facts.id;
+        }
+        // Freed where we did not see it; its handle has come again.
+        registry.forget(handle);
+    }
+    let facts = registry.register(handle, handle, origin, (parent, made_by), seed);
+    drop(guard);
+    forget_handles();
+    facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
+}
+
+/// Registers a duplicate that is still being made: it has its parent's members, and must not be
+/// asked before its request completes.
+#[cold]
+#[inline(never)]
+pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16) -> u16 {
+    let _own = OwnWork::begin();
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return COMMUNICATOR_UNKNOWN };
+    if registry.is_null(handle) {
+        return COMMUNICATOR_UNKNOWN;
+    }
+    // A parent that is not known cannot lend its members.
+    if !registry.communicators.contains_key(&parent_handle) {
+        return COMMUNICATOR_UNKNOWN;
+    }
+    let facts = registry.register(handle, parent_handle, parent_handle, (parent, made_by), 0);
+    drop(guard);
+    forget_handles();
+    facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
+}
+
+/// Takes out a communicator that the program is about to free: from then on another thread may get the
+/// same handle for a new one.
+#[cold]
+#[inline(never)]
+pub fn withdraw(handle: usize) -> Option<Registered> {
+    let _own = OwnWork::begin();
+    let withdrawn = registry().as_mut().and_then(|registry| {
+        (!registry.is_predefined(handle)).then(|| registry.communicators.remove(&handle))?
+    });
+    forget_handles();
+    withdrawn
+}
+
+/// Ends what [`withdraw`] began: its id may be given again, or, where MPI did not free the
+/// communicator, it is put back.
+#[cold]
+#[inline(never)]
+pub fn freed(handle: usize, withdrawn: Option<Registered>, success: bool) {
+    let _own = OwnWork::begin();
+    if let (Some(registered), Some(registry)) = (withdrawn, registry().as_mut()) {
+        if success {
+            registry.give_back(registered.facts);
+        } else {
+            registry.communicators.insert(handle, registered);
+        }
+    }
+    forget_handles();
+}
+
+/// Writes a communicator's name into the trace.
+#[cold]
+#[inline(never)]
+pub fn named(id: u16, name: &CStr) {
+    let _own = OwnWork::begin();
+    let name = name.to_string_lossy().into_owned();
+    let definition = Definition::CommunicatorName { id, ticks: counter::now(), name };
+    transient::define(Made::Communicator(id), &definition);
+}
+
+/// Registers a window or file that a call has just made.
+#[cold]
+#[inline(never)]
+pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) -> u32 {
+    let _own = OwnWork::begin();
+    let mut guard = registry();
+    let Some(registry) = guard.as_mut() else { return 0 };
+    registry.next_object += 1;
+    let id = registry.next_object;
+    registry.objects.insert((window, handle), (id, communicator));
+    drop(guard);
+    let definition = Definition::Object {
+        kind: if window { ObjectKind::Window } else { ObjectKind::File },
+        id,
+        ticks: counter::now(),
+        communicator,
+        name: name.to_string_lossy().into_owned(),
+    };
+    transient::define(Made::Object(id), &definition);
+    id
+}
+
+/// Local id of a window or file and of its communicator; zeros where it is not known.
+///
+/// # Safety
+/// `block` is the calling thread's, refreshed in this call.
+#[inline(always)]
+pub unsafe fn object(block: *mut ThreadBlock, window: bool, handle: usize) -> (u32, u16) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let key = (handle, window);
+        if (*block).object.0 != key {
+            (*block).object = (key, look_up_object(window, handle));
+        }
+        (*block).object.1
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
+    let _own = OwnWork::begin();
+    let found = registry().as_ref().and_then(|r| r.objects.get(&(window, handle)).copied());
+    found.unwrap_or((0, COMMUNICATOR_UNKNOWN))
+}
+
+/// Forgets a window or file that the program has freed.
+#[cold]
+pub fn object_freed(window: bool, handle: usize) {
+    let _own = OwnWork::begin();
+    let forgotten =
+        registry().as_mut().and_then(|registry| registry.objects.remove(&(window, handle)));
+    if let Some((id, _)) = forgotten {
+        transient::freed(Made::Object(id));
+    }
+    forget_handles();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_coded_as_strides() {
+        assert_eq!(runs(&[]), []);
+        assert_eq!(runs(&[5]), [(5, 0, 1)]);
+        assert_eq!(runs(&[0, 1, 2, 3]), [(0, 1, 4)]);
+        assert_eq!(runs(&[1, 3, 5, 6, 7]), [(1, 2, 3), (6, 1, 2)]);
+        assert_eq!(runs(&[9, 6, 3]), [(9, -3, 3)]);
+        // Ranks of another world are none of a stride.
+        assert_eq!(runs(&[-1, -1, 2]), [(-1, 0, 2), (2, 0, 1)]);
+        assert_eq!(runs(&[2, 1, 0, -1]), [(2, -1, 3), (-1, 0, 1)]);
+    }
+
+    #[test]
+    fn communicators_differ_by_members_their_order_and_how_often_they_were_made() {
+        let hash = hash_of(&[0, 1, 2], 0);
+        for other in [hash_of(&[0, 2, 1], 0), hash_of(&[0, 1], 0), hash_of(&[0, 1, 2], 7)] {
+            assert_ne!(other, hash);
+        }
+        assert_eq!(hash_of(&[0, 1, 2], 0), hash);
+        assert_ne!(identity_of(hash, 0), identity_of(hash, 1));
+    }
+}

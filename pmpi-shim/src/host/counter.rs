@@ -1,0 +1,196 @@
+//! The counter that event times are read from, and its relation to the system's clocks.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use trace_format::counter_kind::CounterKind;
+use trace_format::header::{ClockAnchor, SystemClock};
+
+use crate::host::settings::TestClock;
+use crate::state::thread_block::{ThreadBlock, thread_block};
+
+static KIND: AtomicU8 = AtomicU8::new(CounterKind::MonotonicRaw as u8);
+static INVARIANT: AtomicBool = AtomicBool::new(false);
+/// Whether `read_slow` must be used: no invariant counter, or a skewed test clock.
+static SLOW: AtomicBool = AtomicBool::new(false);
+static SKEW_BASE: AtomicU64 = AtomicU64::new(0);
+static SKEW_OFFSET: AtomicU64 = AtomicU64::new(0);
+static SKEW_RATE: AtomicU64 = AtomicU64::new(0);
+/// Counter and CLOCK_MONOTONIC_RAW of the first anchor, 0 before it.
+static FIRST_TICKS: AtomicU64 = AtomicU64::new(0);
+static FIRST_RAW_NS: AtomicU64 = AtomicU64::new(0);
+
+/// The hardware counter.
+#[inline(always)]
+fn hardware() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction; a process may be forbidden to use it only by
+    // prctl(PR_SET_TSC), which then kills it at the C library's own clock too.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: Linux lets user code read the virtual counter.
+        unsafe {
+            std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
+        }
+        ticks
+    }
+}
+
+/// Reads the counter on the path of a call.
+///
+/// # Safety
+/// `block` is the calling thread's block.
+#[inline(always)]
+pub unsafe fn read(block: *mut ThreadBlock) -> u64 {
+    // SAFETY: the caller's promise.
+    if unsafe { (*block).counter_slow } == 0 { hardware() } else { read_slow() }
+}
+
+/// Reads the counter anywhere else.
+pub fn now() -> u64 {
+    // SAFETY: it is the calling thread's block.
+    unsafe { read(thread_block()) }
+}
+
+/// Reads a counter that is not simply the hardware's.
+#[cold]
+#[inline(never)]
+pub fn read_slow() -> u64 {
+    let ticks = match CounterKind::from_number(KIND.load(Relaxed)) {
+        Some(CounterKind::MonotonicRaw) | None => clock_ns(libc::CLOCK_MONOTONIC_RAW),
+        Some(_) => hardware(),
+    };
+    let rate = f64::from_bits(SKEW_RATE.load(Relaxed));
+    let since = ticks.wrapping_sub(SKEW_BASE.load(Relaxed)) as i64;
+    let drift = (since as f64 * rate) as i64;
+    ticks.wrapping_add(SKEW_OFFSET.load(Relaxed)).wrapping_add(drift as u64)
+}
+
+/// Chooses the counter for this process; called once, before anything is recorded.
+pub fn choose(test_clock: Option<TestClock>) {
+    let invariant = hardware_is_invariant();
+    INVARIANT.store(invariant, Relaxed);
+    let kind = match () {
+        () if !invariant => CounterKind::MonotonicRaw,
+        () if cfg!(target_arch = "x86_64") => CounterKind::Tsc,
+        () => CounterKind::Cntvct,
+    };
+    KIND.store(kind as u8, Relaxed);
+    if let Some(TestClock { offset_ns, ppm }) = test_clock {
+        SKEW_BASE.store(
+            if invariant { hardware() } else { clock_ns(libc::CLOCK_MONOTONIC_RAW) },
+            Relaxed,
+        );
+        let per_ns = if invariant { ticks_per_ns() } else { 1.0 };
+        SKEW_OFFSET.store((offset_ns * per_ns) as i64 as u64, Relaxed);
+        SKEW_RATE.store((ppm * 1e-6).to_bits(), Relaxed);
+    }
+    SLOW.store(!invariant || test_clock.is_some(), Relaxed);
+}
+
+/// Whether a thread's block must ask for the slow reading.
+pub fn is_slow() -> bool {
+    SLOW.load(Relaxed)
+}
+
+/// Which counter was chosen.
+pub fn kind() -> CounterKind {
+    CounterKind::from_number(KIND.load(Relaxed)).unwrap_or(CounterKind::MonotonicRaw)
+}
+
+/// Whether the counter has one constant rate and is shared by the host's cores.
+pub fn is_invariant() -> bool {
+    INVARIANT.load(Relaxed)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn hardware_is_invariant() -> bool {
+    use std::arch::x86_64::__cpuid;
+    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
+}
+
+#[cfg(target_arch = "aarch64")]
+fn hardware_is_invariant() -> bool {
+    true
+}
+
+/// Nanoseconds of a system clock.
+pub fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is ours to be written.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Nanoseconds a tick, by the time since the first anchor; good enough for a bound.
+pub fn ns_per_tick() -> f64 {
+    let (ticks, raw_ns) = (FIRST_TICKS.load(Relaxed), FIRST_RAW_NS.load(Relaxed));
+    let since = now().wrapping_sub(ticks);
+    let since_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW).wrapping_sub(raw_ns);
+    since_ns as f64 / since.max(1) as f64
+}
+
+/// What the kernel says of its own clock; `None` where it may not be asked.
+pub fn system_clock() -> Option<SystemClock> {
+    // SAFETY: a zeroed timex asks for nothing to be changed and is valid to be written over.
+    let (state, kernel) = unsafe {
+        let mut kernel: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&mut kernel), kernel)
+    };
+    (state >= 0).then(|| SystemClock {
+        ticks: now(),
+        synchronised: state != libc::TIME_ERROR && kernel.status & libc::STA_UNSYNC == 0,
+        most_error_ns: (kernel.maxerror.max(0) as u64).saturating_mul(1000),
+    })
+}
+
+/// The counter beside the system's clocks: the tightest of a few readings.
+pub fn anchor() -> ClockAnchor {
+    let read_once = || {
+        let before = now();
+        let monotonic_raw_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
+        let width_ticks = now().wrapping_sub(before);
+        ClockAnchor {
+            ticks: before.wrapping_add(width_ticks / 2),
+            width_ticks,
+            monotonic_raw_ns,
+            realtime_ns,
+        }
+    };
+    let mut best = read_once();
+    for _ in 0..8 {
+        let next = read_once();
+        if next.width_ticks < best.width_ticks {
+            best = next;
+        }
+    }
+    if FIRST_RAW_NS.load(Relaxed) == 0 {
+        FIRST_TICKS.store(best.ticks, Relaxed);
+        FIRST_RAW_NS.store(best.monotonic_raw_ns, Relaxed);
+    }
+    best
+}
+
+/// The hardware counter's rate by a short look at the clock; only good enough for the test clock.
+fn ticks_per_ns() -> f64 {
+    let (ticks, ns) = tight_pair();
+    while clock_ns(libc::CLOCK_MONOTONIC_RAW) < ns + 2_000_000 {}
+    let (later_ticks, later_ns) = tight_pair();
+    (later_ticks - ticks) as f64 / (later_ns - ns) as f64
+}
+
+/// Hardware counter and clock at one moment: the tightest of several readings, for the core may be taken away
+/// between two of them.
+fn tight_pair() -> (u64, u64) {
+    let readings = (0..16).map(|_| {
+        let before = hardware();
+        let ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let width = hardware().wrapping_sub(before);
+        (width, before + width / 2, ns)
+    });
+    readings.min().map_or((0, 0), |(_, ticks, ns)| (ticks, ns))
+}

@@ -1,0 +1,35 @@
+//! Descriptors of the recorder's own, out of the program's way.
+
+use std::ffi::c_int;
+use std::fs;
+
+/// Moves a descriptor away from the low ones that a program's next `open` would get, to the upper half
+/// of the kernel's table as it stands: making that table grow costs a threaded process 15 ms.
+pub fn move_up(descriptor: c_int) -> c_int {
+    let table = table_places();
+    // SAFETY: both descriptors are ours.
+    unsafe {
+        let high = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, table / 2);
+        if high < 0 {
+            return descriptor;
+        }
+        libc::close(descriptor);
+        high
+    }
+}
+
+/// Which file a descriptor stands for; `None` when it is closed.
+pub fn identity_of(descriptor: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
+    // SAFETY: a zeroed stat is valid to be written over.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        (libc::fstat(descriptor, &mut status) == 0).then_some((status.st_dev, status.st_ino))
+    }
+}
+
+/// Places of the kernel's table of this process's descriptors, as large as it is now; 0 unknown.
+fn table_places() -> c_int {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+    line.and_then(|places| places.trim().parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,137 @@
+//! What the dynamic loader tells: functions by name, objects by address, what came and went.
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+/// How many objects the process has loaded and unloaded so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changes {
+    pub loaded: usize,
+    pub unloaded: usize,
+}
+
+impl Changes {
+    /// Both counts as of now; 0 where the loader does not tell.
+    pub fn now() -> Self {
+        unsafe extern "C" fn first(
+            info: *mut libc::dl_phdr_info,
+            size: usize,
+            changes: *mut c_void,
+        ) -> c_int {
+            let known = std::mem::offset_of!(libc::dl_phdr_info, dlpi_tls_modid) <= size;
+            if known {
+                // SAFETY: the loader passes a valid record of that size; `changes` is handed over below.
+                unsafe {
+                    *changes.cast::<Changes>() = Changes {
+                        loaded: (*info).dlpi_adds as usize,
+                        unloaded: (*info).dlpi_subs as usize,
+                    };
+                }
+            }
+            1
+        }
+        let mut changes = Self { loaded: 0, unloaded: 0 };
+        // SAFETY: the callback and its argument fit each other.
+        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut changes).cast()) };
+        changes
+    }
+}
+
+/// The function of that name behind ours in load order or in any loaded object.
+pub fn find(name: &CStr) -> Option<*const c_void> {
+    next_in_load_order(name).or_else(|| find_in_loaded_objects(name))
+}
+
+/// The function of that name behind ours in load order, as far as the global scope goes.
+pub fn next_in_load_order(name: &CStr) -> Option<*const c_void> {
+    // SAFETY: a C string; RTLD_NEXT means behind the object that this code lies in.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    (!next.is_null()).then_some(next.cast_const())
+}
+
+/// A data symbol such as `ompi_mpi_comm_world`: first where the executable has a copy of it.
+pub fn find_data(name: &CStr) -> Option<*const c_void> {
+    // SAFETY: a C string.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if global.is_null() { find_in_loaded_objects(name) } else { Some(global) }
+}
+
+/// Names of the loaded shared objects, as the loader knows them.
+fn loaded_objects() -> Vec<CString> {
+    unsafe extern "C" fn keep(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        names: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid record, and `names` is the vector handed over below.
+        let (name, names) =
+            unsafe { ((*info).dlpi_name, &*names.cast::<UnsafeCell<Vec<CString>>>()) };
+        if !name.is_null() {
+            // SAFETY: a C string of the loader; the vector is used by this thread alone.
+            unsafe {
+                let name = CStr::from_ptr(name);
+                if !name.is_empty() {
+                    (*names.get()).push(name.to_owned());
+                }
+            }
+        }
+        0
+    }
+    let names = UnsafeCell::new(Vec::new());
+    // SAFETY: the callback and its argument fit each other.
+    unsafe { libc::dl_iterate_phdr(Some(keep), (&raw const names).cast_mut().cast()) };
+    names.into_inner()
+}
+
+fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
+    loaded_objects().into_iter().find_map(|object| find_in_object(&object, name))
+}
+
+/// The function of that name in a loaded object or what it needs, other than ours.
+pub fn find_in_object(object: &CStr, name: &CStr) -> Option<*const c_void> {
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+    // SAFETY: C strings; NOLOAD only takes a reference to what is loaded, given back at once.
+    let address = unsafe {
+        let handle = libc::dlopen(object.as_ptr(), flags);
+        if handle.is_null() {
+            return None;
+        }
+        let address = libc::dlsym(handle, name.as_ptr());
+        libc::dlclose(handle);
+        address
+    };
+    let ours = base_of(find_in_object as *const c_void);
+    (!address.is_null() && base_of(address) != ours).then_some(address.cast_const())
+}
+
+/// Path of the object that an address lies in, as the loader knows it.
+pub fn object_of(address: *const c_void) -> Option<String> {
+    let info = address_info(address)?;
+    let name: *const c_char = info.dli_fname;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: a C string that the loader keeps while the object is loaded.
+    Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
+fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
+    let mut info = libc::Dl_info {
+        dli_fname: null(),
+        dli_fbase: null_mut(),
+        dli_sname: null(),
+        dli_saddr: null_mut(),
+    };
+    // SAFETY: `info` is ours to be written; any address may be asked.
+    (unsafe { libc::dladdr(address, &mut info) } != 0).then_some(info)
+}
+
+fn base_of(address: *const c_void) -> *const c_void {
+    address_info(address).map_or(null(), |info| info.dli_fbase)
+}
+
+/// Whether an address lies in a loaded object.
+pub fn is_loaded(address: *const c_void) -> bool {
+    address_info(address).is_some()
+}

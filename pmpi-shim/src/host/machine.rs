@@ -1,0 +1,307 @@
+//! What the operating system says about process and host.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use trace_format::environment::is_kept;
+use trace_format::header::{Phase, ProcessLife, ProcessUsage, ThreadUsage};
+
+use crate::host::counter;
+use crate::host::settings;
+
+/// Longest argument list that a header keeps, bytes.
+const MOST_ARGUMENT_BYTES: usize = 8 * 1024;
+/// Most bytes of one variable's value that are kept.
+const MOST_VALUE_BYTES: usize = 1024;
+
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+}
+
+/// Host name, or the one that a test pretends.
+pub fn host() -> String {
+    settings::test_host().unwrap_or_else(|| {
+        let mut name = [0u8; 256];
+        // SAFETY: the buffer is ours and stays terminated by its last zero.
+        unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+        CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned()
+    })
+}
+
+/// The running kernel's boot id.
+pub fn boot_id() -> String {
+    first_line("/proc/sys/kernel/random/boot_id")
+}
+
+/// A number that two ranks share only when host name and kernel are the same.
+pub fn host_number(host: &str, boot_id: &str) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in host.bytes().chain([0]).chain(boot_id.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+/// Absolute path of the program.
+pub fn program() -> String {
+    fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The program's arguments, its name first; at most [`MOST_ARGUMENT_BYTES`] of them.
+pub fn arguments() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let mut left = MOST_ARGUMENT_BYTES;
+    bytes
+        .split(|byte| *byte == 0)
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .take_while(|argument| {
+            let fits = argument.len() < left;
+            left = left.saturating_sub(argument.len() + 1);
+            fits
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .skip_while(String::is_empty)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect()
+}
+
+/// Environment variables that matter, sorted by name.
+pub fn environment() -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let bytes = value.as_bytes();
+            let value = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_VALUE_BYTES)]);
+            is_kept(&name).then(|| (name, value.into_owned()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Cores that this process may run on.
+pub fn affinity() -> Vec<u32> {
+    // SAFETY: a zeroed set is valid; the call writes at most its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
+            return Vec::new();
+        }
+        (0..libc::CPU_SETSIZE as usize)
+            .filter(|c| libc::CPU_ISSET(*c, &set))
+            .map(|c| c as u32)
+            .collect()
+    }
+}
+
+/// Core and NUMA node that the thread runs on now.
+pub fn core_and_node() -> (u32, i32) {
+    let (mut core, mut node) = (0u32, 0u32);
+    // SAFETY: both are ours to be written.
+    let known = unsafe {
+        libc::syscall(
+            libc::SYS_getcpu,
+            &raw mut core,
+            &raw mut node,
+            std::ptr::null_mut::<c_void>(),
+        )
+    } == 0;
+    if known { (core, node as i32) } else { (u32::MAX, -1) }
+}
+
+/// Build id of the program: hexadecimal, empty where it has none.
+pub fn build_id() -> String {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
+        // SAFETY: the loader passes the program itself first, with valid headers; its notes are
+        // mapped. `out` is the string below.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            if let Some(id) = build_id_of(headers, (*info).dlpi_addr) {
+                *out.cast::<String>() = id;
+            }
+        }
+        1
+    }
+    let mut id = String::new();
+    // SAFETY: callback and argument fit each other.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut id).cast()) };
+    id
+}
+
+/// Build id of a loaded object.
+///
+/// # Safety
+/// The headers are those of an object that is mapped at `base`.
+pub unsafe fn build_id_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<String> {
+    headers.iter().filter(|header| header.p_type == libc::PT_NOTE).find_map(|header| {
+        let start = (base as usize + header.p_vaddr as usize) as *const u8;
+        // SAFETY: notes are part of what is mapped, by the caller's promise.
+        build_id_of_notes(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
+    })
+}
+
+fn build_id_of_notes(mut notes: &[u8]) -> Option<String> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    loop {
+        let word = |at: usize| Some(u32::from_le_bytes(notes.get(at..at + 4)?.try_into().ok()?));
+        let (name_bytes, id_bytes, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let id_at = 12 + name_bytes.next_multiple_of(4);
+        let id = notes.get(id_at..id_at.checked_add(id_bytes)?)?;
+        if kind == NT_GNU_BUILD_ID && notes.get(12..12 + name_bytes)? == b"GNU\0" {
+            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        notes = notes.get(id_at + id_bytes.next_multiple_of(4)..)?;
+    }
+}
+
+/// How old the process is, by the kernel; its end is not known yet.
+pub fn process_life() -> Option<ProcessLife> {
+    let (ticks, now_ns) = (counter::now(), counter::clock_ns(libc::CLOCK_BOOTTIME));
+    let stat = first_line("/proc/self/stat");
+    // SAFETY: asks for a constant of the system.
+    let steps_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+    let began_ns = began_ns(&stat, steps_per_s)?;
+    Some(ProcessLife { ticks, age_ns: now_ns.checked_sub(began_ns)?, end_ticks: 0 })
+}
+
+/// When a process began, nanoseconds since boot: field 22 of its `stat`, behind the command's closing
+/// parenthesis the 20th.
+fn began_ns(stat: &str, steps_per_s: u64) -> Option<u64> {
+    let steps: u64 = stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()?;
+    steps.checked_mul(1_000_000_000)?.checked_div(steps_per_s)
+}
+
+/// What the system did so far to every thread of the process; `recorded` are the ids of the recorded
+/// threads, by their numbers.
+pub fn thread_usages(recorded: &[u32], phase: Phase) -> Vec<ThreadUsage> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|os_id| {
+            let number = recorded.iter().position(|id| *id == os_id);
+            thread_usage(os_id, number.map_or(u32::MAX, |n| n as u32), phase)
+        })
+        .collect()
+}
+
+/// Time on a core of recorded threads that have ended, nanoseconds.
+static ENDED_THREADS_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts the calling thread's time on a core; called once, where a recorded thread ends.
+pub fn thread_ends() {
+    ENDED_THREADS_NS.fetch_add(counter::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID), Relaxed);
+}
+
+/// Time on a core of the whole process so far.
+pub fn process_usage(phase: Phase) -> ProcessUsage {
+    ProcessUsage {
+        phase,
+        ticks: counter::now(),
+        on_cpu_ns: counter::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID),
+        ended_threads_ns: ENDED_THREADS_NS.load(Relaxed),
+    }
+}
+
+/// What the system did so far to one thread of the process.
+pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
+    let folder = format!("/proc/self/task/{os_id}");
+    let ticks = counter::now();
+    let schedule = first_line(&format!("{folder}/schedstat"));
+    let mut times = schedule.split_whitespace().map(|word| word.parse::<u64>().ok());
+    let on_cpu_ns = times.next()??;
+    let run_queue_ns = times.next()??;
+    let status = fs::read_to_string(format!("{folder}/status")).ok()?;
+    let switches = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().parse::<u64>().ok()
+    };
+    // Behind the command's closing parenthesis: state is field 3, minflt 10, processor 39.
+    let stat = first_line(&format!("{folder}/stat"));
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    Some(ThreadUsage {
+        thread,
+        thread_os_id: os_id,
+        phase,
+        ticks,
+        on_cpu_ns,
+        run_queue_ns,
+        voluntary_switches: switches("voluntary_ctxt_switches")?,
+        involuntary_switches: switches("nonvoluntary_ctxt_switches")?,
+        minor_faults: fields.get(7)?.parse().ok()?,
+        core: fields.get(36)?.parse().ok()?,
+    })
+}
+
+/// Date and time for a directory's name: `20091231-235959`, local.
+pub fn date_for_name() -> String {
+    let now = (counter::clock_ns(libc::CLOCK_REALTIME) / 1_000_000_000) as libc::time_t;
+    // SAFETY: a zeroed tm is valid to be written over.
+    let time = unsafe {
+        let mut time: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&now, &mut time);
+        time
+    };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        time.tm_year + 1900,
+        time.tm_mon + 1,
+        time.tm_mday,
+        time.tm_hour,
+        time.tm_min,
+        time.tm_sec
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_began_where_the_kernel_says() {
+        let rest: Vec<String> = (3..30).map(|field| field.to_string()).collect();
+        // The command may hold blanks and parentheses.
+        let stat = format!("17 (a (b) c) {}", rest.join(" "));
+        assert_eq!(began_ns(&stat, 100), Some(220_000_000));
+        assert_eq!(began_ns("17 (a) S 1", 100), None);
+        assert_eq!(began_ns(&stat, 0), None);
+    }
+
+    #[test]
+    fn a_build_id_is_found_among_other_notes_and_not_beyond_them() {
+        let note = |kind: u32, name: &[u8], id: &[u8]| {
+            let mut note: Vec<u8> = [name.len() as u32, id.len() as u32, kind]
+                .iter()
+                .flat_map(|word| word.to_le_bytes())
+                .collect();
+            for part in [name, id] {
+                note.extend(part);
+                note.resize(note.len().next_multiple_of(4), 0);
+            }
+            note
+        };
+        let mut notes = note(3, b"Xen\0", b"not ours");
+        notes.extend(note(1, b"GNU\0", &[9; 16]));
+        assert_eq!(build_id_of_notes(&notes), None);
+        notes.extend(note(3, b"GNU\0", &[0xab, 0xcd, 0x01]));
+        assert_eq!(build_id_of_notes(&notes).as_deref(), Some("abcd01"));
+        for length in 0..notes.len() - 4 {
+            assert_eq!(build_id_of_notes(&notes[..length]), None, "cut off at {length}");
+        }
+        let mut endless = u32::MAX.to_le_bytes().repeat(2);
+        endless.extend(3u32.to_le_bytes());
+        assert_eq!(build_id_of_notes(&endless), None);
+    }
+
+    #[test]
+    fn hosts_differ_by_name_and_by_kernel() {
+        assert_eq!(host_number("n1", "b"), host_number("n1", "b"));
+        assert_ne!(host_number("n1", "b"), host_number("n2", "b"));
+        assert_ne!(host_number("n1", "2b"), host_number("n12", "b"));
+    }
+}

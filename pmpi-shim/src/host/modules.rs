@@ -1,0 +1,88 @@
+//! The code that is mapped into the process: for call sites.
+//!
+//! In: the loader's list. Out: each module when it is first seen, and which addresses belong to the MPI library's language bindings.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_format::header::Module;
+
+use crate::host::counter;
+use crate::host::loader::Changes;
+use crate::host::machine;
+
+/// What is known so far.
+#[derive(Debug)]
+struct Known {
+    modules: Vec<Module>,
+    /// The loader's counts of objects that came and went, when it was asked last.
+    changes: Changes,
+}
+
+static KNOWN: Mutex<Known> =
+    Mutex::new(Known { modules: Vec::new(), changes: Changes { loaded: 0, unloaded: 0 } });
+
+fn known() -> MutexGuard<'static, Known> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Looks for modules and has `write` take those that are new. `false` when nothing has come or gone since
+/// the last time.
+pub fn look(write: impl Fn(&Module)) -> bool {
+    let changes = Changes::now();
+    let mut known = known();
+    if known.changes == changes {
+        return false;
+    }
+    known.changes = changes;
+    let now = loaded();
+    for module in &now {
+        let same = |other: &Module| (&other.path, other.base) == (&module.path, module.base);
+        if !known.modules.iter().any(same) {
+            write(module);
+        }
+    }
+    known.modules = now;
+    true
+}
+
+/// Whether an address lies in the MPI library or one of its language bindings.
+pub fn is_of_mpi(address: usize) -> bool {
+    let address = address as u64;
+    let known = known();
+    let found = known.modules.iter().find(|m| (m.begin..m.end).contains(&address));
+    found.is_some_and(|module| {
+        let name = module.path.rsplit('/').next().unwrap_or_default();
+        name.starts_with("libmpi") || name.starts_with("libpmpi")
+    })
+}
+
+fn loaded() -> Vec<Module> {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid record with valid headers, whose notes are mapped; `out` is
+        // the vector below.
+        unsafe {
+            let modules = &mut *out.cast::<Vec<Module>>();
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+            let base = (*info).dlpi_addr;
+            let begin = loads().map(|header| base + header.p_vaddr).min();
+            let end = loads().map(|header| base + header.p_vaddr + header.p_memsz).max();
+            let (Some(begin), Some(end)) = (begin, end) else { return 0 };
+            let name = match (*info).dlpi_name {
+                null if null.is_null() => String::new(),
+                name => CStr::from_ptr(name).to_string_lossy().into_owned(),
+            };
+            // The program itself comes first and has no name.
+            let path =
+                if modules.is_empty() && name.is_empty() { machine::program() } else { name };
+            let build_id = machine::build_id_of(headers, base).unwrap_or_default();
+            modules.push(Module { path, build_id, base, begin, end, ticks: counter::now() });
+        }
+        0
+    }
+    let mut modules: Vec<Module> = Vec::new();
+    // SAFETY: callback and argument fit each other.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut modules).cast()) };
+    modules
+}

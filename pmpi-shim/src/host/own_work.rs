@@ -1,0 +1,40 @@
+//! The recorder's own work inside a thread of the program.
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of Linux.
+const CANCEL_DISABLE: c_int = 1;
+
+/// Guards a stretch of the recorder's own work off the path: `errno` stays as the program left it, and a
+/// thread that is to be cancelled is not cancelled in it, where the MPI call itself would go on.
+pub struct OwnWork {
+    errno: c_int,
+    cancel_state: c_int,
+}
+
+impl OwnWork {
+    /// Begins such a stretch, until dropped.
+    pub fn begin() -> Self {
+        let mut cancel_state = 0;
+        // SAFETY: both places are the calling thread's own.
+        unsafe {
+            pthread_setcancelstate(CANCEL_DISABLE, &mut cancel_state);
+            Self { errno: *libc::__errno_location(), cancel_state }
+        }
+    }
+}
+
+impl Drop for OwnWork {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe {
+            *libc::__errno_location() = self.errno;
+            pthread_setcancelstate(self.cancel_state, null_mut());
+        }
+    }
+}

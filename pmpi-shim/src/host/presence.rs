@@ -1,0 +1,306 @@
+//! Which ranks load the recorder, as far as can be told without messages.
+//!
+//! In: what the launcher tells each process, and marks that the others left before they entered
+//! MPI_Init. Out: [`Presence`]. MPI_Init returns nowhere before every rank has entered it, so a mark
+//! that is missing afterwards will not come. (Where a library's MPI_Init waits for nobody, the number
+//! of local ranks that the launcher tells is waited for, [`PATIENCE`] long.)
+//!
+//! On a host the mark is a socket of an abstract name: no file, and gone with its process. Between
+//! hosts it is a promise of the launcher's ([`is_every_rank`]), or a file beside the run directory.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::host::descriptors::move_up;
+use crate::host::settings::is_every_rank;
+
+/// Time that local ranks get beyond MPI_Init to leave their mark.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// An older file is one that a dead process left behind.
+const OLDEST_FILE: Duration = Duration::from_secs(3600);
+const SOCKET_PREFIX: &str = "gammachi-";
+
+/// What a process knows of the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Presence {
+    /// Ranks of this host that load the recorder, ascending; this one is among them.
+    pub local: Vec<u32>,
+    /// Whether rank 0 loads it, wherever it is.
+    pub rank_zero: bool,
+    /// Whether all ranks of the job are on this host, as far as the launcher tells.
+    pub one_host: bool,
+}
+
+/// The marks of this process.
+struct Marks {
+    rank: u32,
+    /// Held until the ranks have met.
+    _socket: UnixDatagram,
+    file: Option<PathBuf>,
+}
+
+static MARKS: Mutex<Option<Marks>> = Mutex::new(None);
+
+fn text(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn number(name: &str) -> Option<u32> {
+    text(name)?.parse().ok()
+}
+
+/// Rank in MPI_COMM_WORLD, as the launcher tells it before MPI_Init.
+fn launchers_rank() -> Option<u32> {
+    ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"].into_iter().find_map(number)
+}
+
+/// Ranks of the job, as the launcher tells.
+fn launchers_size() -> Option<u32> {
+    ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"].into_iter().find_map(number)
+}
+
+/// Ranks of the job on this host, as the launcher tells.
+fn launchers_local_size() -> Option<u32> {
+    number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS")).or_else(|| {
+        let node = number("SLURM_NODEID")? as usize;
+        tasks_of_node(&text("SLURM_STEP_TASKS_PER_NODE")?, node)
+    })
+}
+
+fn is_one_host() -> bool {
+    launchers_size().is_some() && launchers_size() == launchers_local_size()
+}
+
+/// Slurm's `4(x2),3`: tasks of every node.
+fn tasks_of_node(list: &str, node: usize) -> Option<u32> {
+    let mut first = 0;
+    for part in list.split(',') {
+        let (tasks, times) = match part.split_once("(x") {
+            Some((tasks, times)) => (tasks, times.strip_suffix(')')?.parse().ok()?),
+            None => (part, 1usize),
+        };
+        first += times;
+        if node < first {
+            return tasks.trim().parse().ok();
+        }
+    }
+    None
+}
+
+fn hash(parts: &[&str]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+/// The same for all ranks of a job on all hosts, where the launcher has such a name.
+fn job_key() -> u64 {
+    let names = ["PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"].map(text);
+    let names = names.map(Option::unwrap_or_default);
+    hash(&names.each_ref().map(String::as_str))
+}
+
+/// The same for all ranks of a job on this host and for no others: MPICH's launcher has no name for a
+/// job, but its proxy, one a host, holds the other end of the socket in `PMI_FD`.
+fn local_key() -> u64 {
+    let proxy = number("PMI_FD").and_then(peer).unwrap_or(0);
+    hash(&[&job_key().to_string(), &proxy.to_string()])
+}
+
+/// Process that made a socket's other end.
+fn peer(descriptor: u32) -> Option<i32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the result fits `peer`; a descriptor that is none or no socket is an error.
+    let known = unsafe {
+        libc::getsockopt(
+            i32::try_from(descriptor).ok()?,
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &mut bytes,
+        )
+    } == 0;
+    known.then_some(peer.pid)
+}
+
+fn socket_name(key: u64, rank: &str) -> String {
+    format!("{SOCKET_PREFIX}{key:016x}-{rank}")
+}
+
+/// Leaves this process's marks; before MPI_Init.
+pub fn announce(out: Option<&Path>) {
+    let Some(rank) = launchers_rank() else { return };
+    if launchers_size() == Some(1) {
+        return;
+    }
+    let name = socket_name(local_key(), &rank.to_string());
+    let socket = SocketAddr::from_abstract_name(name).and_then(|a| UnixDatagram::bind_addr(&a));
+    let Ok(socket) = socket else { return };
+    let socket = out_of_the_way(socket);
+    let file = (rank == 0 && !is_one_host() && !is_every_rank())
+        .then(|| starting_file(out))
+        .flatten()
+        .filter(|file| {
+            let _ = fs::remove_file(file);
+            fs::File::create_new(file).is_ok()
+        });
+    let marks = Marks { rank, _socket: socket, file };
+    *MARKS.lock().unwrap_or_else(PoisonError::into_inner) = Some(marks);
+}
+
+/// A descriptor that the program's next `open` would not have got.
+fn out_of_the_way(socket: UnixDatagram) -> UnixDatagram {
+    use std::os::fd::{FromRawFd, IntoRawFd};
+    let high = move_up(socket.into_raw_fd());
+    // SAFETY: `move_up` hands back a descriptor that is ours alone.
+    let socket = unsafe { UnixDatagram::from_raw_fd(high) };
+    debug_assert!(socket.as_raw_fd() >= 0);
+    socket
+}
+
+/// What rank 0 leaves for other hosts that see the same directory.
+fn starting_file(out: Option<&Path>) -> Option<PathBuf> {
+    let key = job_key() as u32;
+    let directory = match out {
+        Some(out) => {
+            let out = std::path::absolute(out).ok()?;
+            let name = out.file_name()?.to_string_lossy().into_owned();
+            return Some(out.with_file_name(format!(".{name}.starting-{key:08x}")));
+        }
+        None => std::env::current_dir().ok()?,
+    };
+    Some(directory.join(format!(".gammachi.starting-{key:08x}")))
+}
+
+/// Takes the marks away again; when the ranks that have met no longer look for them.
+pub fn withdraw() {
+    let marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(file) = marks.and_then(|marks| marks.file) {
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// Looks who is there; after MPI_Init.
+pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
+    let marked = {
+        let marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.as_ref().is_some_and(|marks| marks.rank == rank)
+    };
+    if !marked {
+        // The others cannot know of this rank, so none waits for it.
+        return Presence { local: vec![rank], rank_zero: rank == 0, one_host: is_one_host() };
+    }
+    let expected = launchers_local_size().unwrap_or(0);
+    let prefix = format!("@{}", socket_name(local_key(), ""));
+    let start = Instant::now();
+    let local = loop {
+        let local = local_ranks(&prefix, rank, size);
+        if local.len() as u32 >= expected || start.elapsed() > PATIENCE {
+            break local;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    };
+    let one_host = is_one_host();
+    let rank_zero = local.first() == Some(&0)
+        || !one_host && (is_every_rank() || starting_file(out).is_some_and(|file| is_fresh(&file)));
+    Presence { local, rank_zero, one_host }
+}
+
+fn is_fresh(file: &Path) -> bool {
+    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+    // A clock that runs ahead of the file server's makes an age negative.
+    modified.is_ok_and(|at| at.elapsed().map_or(true, |age| age < OLDEST_FILE))
+}
+
+fn local_ranks(prefix: &str, rank: u32, size: u32) -> Vec<u32> {
+    // Other users' names need not be UTF-8.
+    let sockets = fs::read("/proc/net/unix").unwrap_or_default();
+    let sockets = String::from_utf8_lossy(&sockets);
+    let ranks = sockets
+        .lines()
+        .filter_map(|line| line.split_whitespace().last()?.strip_prefix(prefix)?.parse().ok())
+        .filter(|found| *found < size);
+    let mut ranks: Vec<u32> = ranks.chain([rank]).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_a_node_are_read_from_slurms_list() {
+        assert_eq!(tasks_of_node("4", 0), Some(4));
+        assert_eq!(tasks_of_node("4(x2),3", 1), Some(4));
+        assert_eq!(tasks_of_node("4(x2),3", 2), Some(3));
+        assert_eq!(tasks_of_node("4(x2),3", 3), None);
+        assert_eq!(tasks_of_node("many", 0), None);
+    }
+
+    #[test]
+    fn local_ranks_are_those_of_the_job_and_this_one() {
+        let key = 0x1234_5678 ^ u64::from(std::process::id());
+        let bind = |name: String| {
+            UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap()
+        };
+        let _held: Vec<UnixDatagram> = ["3", "1", "99"]
+            .map(|rank| bind(socket_name(key, rank)))
+            .into_iter()
+            .chain([bind(socket_name(key ^ 1, "2"))])
+            .collect();
+        let prefix = format!("@{}", socket_name(key, ""));
+        assert_eq!(local_ranks(&prefix, 5, 8), [1, 3, 5]);
+    }
+
+    #[test]
+    fn the_file_for_other_hosts_stands_beside_the_run() {
+        let file = starting_file(Some(Path::new("/runs/one"))).unwrap();
+        assert_eq!(file.parent(), Some(Path::new("/runs")));
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(".one.starting-"), "{name}");
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(starting_file(None).unwrap().parent(), Some(here.as_path()));
+    }
+
+    #[test]
+    fn a_file_of_a_dead_process_does_not_count() {
+        let name = format!("gammachi-starting-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        assert!(!is_fresh(&path), "it is not there");
+        let file = fs::File::create(&path).unwrap();
+        let now = std::time::SystemTime::now();
+        for (at, fresh) in [
+            (now, true),
+            // The file server's clock runs ahead.
+            (now + OLDEST_FILE, true),
+            (now - OLDEST_FILE - Duration::from_secs(60), false),
+        ] {
+            file.set_modified(at).unwrap();
+            assert_eq!(is_fresh(&path), fresh);
+        }
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_rank_that_left_no_mark_is_alone() {
+        let presence = look(3, 8, None);
+        assert_eq!((&presence.local[..], presence.rank_zero), (&[3][..], false));
+    }
+
+    #[test]
+    fn names_of_jobs_do_not_run_together() {
+        assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
+        assert_ne!(socket_name(1, "2"), socket_name(2, "1"));
+    }
+}

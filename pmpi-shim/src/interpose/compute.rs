@@ -1,0 +1,246 @@
+//! Interposed linear algebra and Fourier transforms: time that counts as computation, and its work.
+//!
+//! The entries are generated from `trace-format/compute/functions.txt` (`build_compute.rs`). Recorded
+//! are, outside MPI calls and other interposed compute functions, with `--compute blas` the larger
+//! ones (BLAS 3 and trsv, LAPACK, FFTW), and with `--flops` all; otherwise a call goes straight on.
+//! What a library does inside such a call, a driver's own BLAS calls on its thread among it, is the
+//! outermost call's.
+
+use std::ffi::{c_char, c_double, c_int, c_void};
+use std::mem::transmute;
+
+use crate::host::counter;
+use crate::interpose::plans::{self, Form, Lengths};
+use crate::interpose::work::*;
+use crate::mpi::invoke::Invoke;
+use crate::mpi::plan::numbers::{LAST_PROCEDURE, WORK};
+use crate::mpi::real_entry::RealEntry;
+use crate::state::thread_block::{ThreadBlock, entry_stub, thread_block};
+use crate::state::{self, ALL, LARGER};
+use crate::store::outermost::{Spacer, enter, is_inside, is_inside_transform, leave, within};
+use crate::store::slots::{close, open};
+use crate::store::window::{make_room, take_slot};
+
+const _: () = assert!(WORK > LAST_PROCEDURE);
+
+/// Work of a call: floating-point operations, and the bytes of its operands.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    flops: f64,
+    bytes: u64,
+}
+
+impl Work {
+    const NONE: Self = Self { flops: 0.0, bytes: 0 };
+
+    fn new(operations: Operations, complex: bool, bytes: f64) -> Self {
+        Self { flops: operations.flops(complex), bytes: bytes as u64 }
+    }
+}
+
+/// Whether a call of that kind, entered at `here`, is to be recorded now.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+unsafe fn records(block: *mut ThreadBlock, here: usize, from: u8) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        state::chose_compute(from)
+            && state::is_recording()
+            && !is_inside(block, here)
+            && !is_inside_transform(block, here)
+    }
+}
+
+/// Writes a call's work into its slot.
+///
+/// # Safety
+/// `slot` is the calling thread's, not published yet.
+#[inline(always)]
+unsafe fn write_work(slot: *mut trace_format::layout::Slot, work: Work) {
+    // SAFETY: the caller's promise; peer and tag, bytes and request are 8 aligned bytes each.
+    unsafe {
+        (&raw mut (*slot).peer).cast::<f64>().write_volatile(work.flops);
+        (&raw mut (*slot).bytes).cast::<u64>().write_volatile(work.bytes);
+    }
+}
+
+/// Forwards a call and records it with its work when it is the outermost compute call; `from` is the
+/// least choice ([`state::chose_compute`]) that records it.
+///
+/// # Safety
+/// `invoke` calls the entry with the arguments that the program passed to its name.
+#[inline(always)]
+unsafe fn computed<R>(
+    entry: &'static RealEntry,
+    (function, from): (u16, u8),
+    work: impl FnOnce() -> Work,
+    invoke: impl FnOnce(*const c_void) -> R,
+) -> R {
+    let block = thread_block();
+    // SAFETY: the thread's own block; its stub has stored where the return address stands.
+    unsafe {
+        let here = (*block).entered_stack;
+        let caller = *(here as *const usize);
+        if !records(block, here, from) {
+            return invoke(entry.get_for(caller));
+        }
+        enter(block, here);
+        let _spacer = Spacer::new();
+        let work = work();
+        let real = entry.get_for(caller);
+        let slot = take_slot(block);
+        let begin = counter::read(block);
+        write_work(slot, work);
+        open(slot, begin, function, 0);
+        let result = invoke(real);
+        let duration = counter::read(block).wrapping_sub(begin);
+        close(block, slot, duration, function, 0);
+        leave(block);
+        result
+    }
+}
+
+/// Forwards the execution of a plan and records it. A plan may communicate: then its calls are events,
+/// and the work is one without length behind them.
+///
+/// # Safety
+/// As [`computed`]; the first argument is the plan, or where it stands.
+#[inline(always)]
+unsafe fn transformed(
+    entry: &'static RealEntry,
+    (function, by_reference): (u16, bool),
+    arguments: [usize; 5],
+) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `computed`.
+    unsafe {
+        let here = (*block).entered_stack;
+        let caller = *(here as *const usize);
+        let real = entry.get_for(caller);
+        if !records(block, here, LARGER) {
+            return arguments.invoke(real);
+        }
+        let _spacer = Spacer::new();
+        let plan = plans::plan_at(arguments[0], by_reference);
+        let work = Work { flops: plans::flops_of(plan), bytes: 0 };
+        // A window that is opened for the event itself would be opened after it began.
+        within(block, || make_room(block, 1));
+        (*block).transform_return = caller;
+        (*block).transform_stack = here;
+        let before = ((*block).cursor, (*block).window);
+        let begin = counter::read(block);
+        let result = arguments.invoke(real);
+        let end = counter::read(block);
+        (*block).transform_stack = 0;
+        enter(block, here);
+        let alone = before == ((*block).cursor, (*block).window);
+        let slot = take_slot(block);
+        let (begin, duration) = if alone {
+            (begin, end.wrapping_sub(begin))
+        } else {
+            // Behind the last of its calls, and behind what opening a window took.
+            (counter::read(block), 0)
+        };
+        write_work(slot, work);
+        (&raw mut (*slot).begin).write_volatile(begin);
+        close(block, slot, duration, function, 0);
+        leave(block);
+        result
+    }
+}
+
+/// Forwards the making of a plan and remembers its operations.
+///
+/// # Safety
+/// The arguments are those that the program passed to the entry's own name.
+unsafe fn planned(
+    entry: &'static RealEntry,
+    form: Form,
+    arguments: [usize; plans::MOST_ARGUMENTS],
+) -> usize {
+    let block = thread_block();
+    // SAFETY: as in `computed`; the arguments are those of a planner of this form.
+    unsafe {
+        let caller = *((*block).entered_stack as *const usize);
+        let result = arguments.invoke(entry.get_for(caller));
+        if state::chose_compute(LARGER) {
+            let plan = if form.by_reference { plans::plan_at(arguments[0], true) } else { result };
+            if plan != 0 {
+                plans::remember(plan, plans::flops(form, &arguments));
+            }
+        }
+        result
+    }
+}
+
+entry_stub!(
+    gammachi_recorder_work,
+    declared,
+    "Work that the program declares; what `gammachi.h` calls when the recorder is present."
+);
+
+unsafe extern "C-unwind" fn declared(flops: c_double, bytes: c_double) {
+    let block = thread_block();
+    // SAFETY: the thread's own block, whose stub has stored where the call was entered. Inside an MPI or
+    // compute call its slot is open: none may follow.
+    unsafe {
+        let here = (*block).entered_stack;
+        if !state::is_recording() || is_inside(block, here) || is_inside_transform(block, here) {
+            return;
+        }
+        enter(block, here);
+        let _spacer = Spacer::new();
+        let slot = take_slot(block);
+        let begin = counter::read(block);
+        write_work(slot, Work { flops, bytes: bytes as u64 });
+        (&raw mut (*slot).begin).write_volatile(begin);
+        close(block, slot, 0, WORK, 0);
+        leave(block);
+    }
+}
+
+/// Value of a size.
+#[inline(always)]
+fn size(n: c_int) -> f64 {
+    f64::from(n.max(0))
+}
+
+/// Value behind a Fortran argument.
+///
+/// # Safety
+/// The program passes a pointer to an integer there.
+#[inline(always)]
+unsafe fn size_at(pointer: usize) -> f64 {
+    // SAFETY: the caller's promise. Of a 64-bit integer this is the low half.
+    size(unsafe { *(pointer as *const c_int) })
+}
+
+/// Whether a length of work space asks for the best one (LAPACK: −1).
+///
+/// # Safety
+/// The program passes a pointer to an integer there.
+#[inline(always)]
+unsafe fn is_query(pointer: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { *(pointer as *const c_int) == -1 }
+}
+
+/// Letter behind a Fortran option.
+///
+/// # Safety
+/// The program passes a pointer to a character there.
+#[inline(always)]
+unsafe fn letter_at(pointer: usize) -> u8 {
+    // SAFETY: the caller's promise.
+    (unsafe { *(pointer as *const c_char) } as u8).to_ascii_uppercase()
+}
+
+/// Letter of a CBLAS enumeration: only the side is looked at.
+#[inline(always)]
+fn letter(value: usize) -> u8 {
+    if value as c_int == 141 { b'L' } else { b'R' }
+}
+
+include!(concat!(env!("OUT_DIR"), "/compute_entries.rs"));

@@ -1,0 +1,59 @@
+//! What the header of the rank's file says of run, program, host and MPI library.
+
+use trace_format::functions;
+use trace_format::header::FileHeader;
+use trace_format::layout::*;
+
+use crate::host::counter;
+use crate::host::machine;
+use crate::host::run_id::RunId;
+use crate::host::settings::Settings;
+use crate::mpi::library::MpiLibrary;
+use crate::store::trace_file;
+
+/// Writes the header.
+pub fn write(
+    settings: &Settings,
+    library: &MpiLibrary,
+    (rank, size, level): (u32, u32, u8),
+    run_id: RunId,
+    (host, boot_id): (String, String),
+) -> Result<(), String> {
+    let header = FileHeader {
+        recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
+        program: machine::program(),
+        build_id: machine::build_id(),
+        arguments: machine::arguments(),
+        directory: std::env::current_dir()
+            .map(|d| d.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        host,
+        boot_id,
+        mpi_library: library.version_text.clone(),
+        mpi_family: library.family.name().to_owned(),
+        mpi_version: library.standard,
+        thread_level: library.thread_level(),
+        counter_invariant: counter::is_invariant(),
+        compute: settings.compute.to_string(),
+        parameters: settings.parameters.clone(),
+        affinity: machine::affinity(),
+        numa_node: machine::core_and_node().1,
+        function_names: functions::names().join("\n"),
+    };
+    let fixed = FixedHeader {
+        magic: MAGIC,
+        version: FORMAT_VERSION,
+        level,
+        counter: counter::kind() as u8,
+        rank,
+        world_size: size,
+        world: 0,
+        pid: std::process::id(),
+        payload_bytes: 0,
+        payload_crc: 0,
+        fixed_crc: 0,
+        reserved: [0; 8],
+        run_id,
+    };
+    trace_file::write_header(fixed, &header)
+}

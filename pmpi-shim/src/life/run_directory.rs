@@ -1,0 +1,145 @@
+//! Where the run's files go: one rank makes the directory and tells the others.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use trace_format::files::rank_file_path;
+use trace_format::settings::OUT;
+
+use crate::clock::exchange::Exchanger;
+use crate::host::machine;
+use crate::host::run_id::{self, RUN_ID_BYTES, RunId};
+use crate::host::settings::Settings;
+use crate::host::warn::warn;
+use crate::mpi::agreement::{self, Participants};
+use crate::mpi::library::MpiLibrary;
+use crate::store::stage;
+use crate::store::trace_file::{self, CreateError};
+
+/// Longest path that rank 0 hands to the others.
+const MOST_PATH_BYTES: usize = 4096;
+/// Directories tried when the wanted one holds a run already.
+const MOST_DIRECTORIES: u32 = 1000;
+
+/// A run's directory and id, decided by one rank for all.
+pub enum RunDirectory {
+    Chosen(PathBuf, RunId),
+    Refused(String),
+}
+
+/// One rank makes directory and its own file and tells the others; where MPI's constants are not
+/// known, every rank takes the directory of the environment.
+pub fn agree_on_directory(
+    settings: &Settings,
+    library: &MpiLibrary,
+    rank: u32,
+    participants: &Participants,
+    exchanger: Option<&Exchanger>,
+) -> RunDirectory {
+    let decides = rank == participants.root();
+    let Some(exchanger) = exchanger else {
+        let Some(out) = settings.out.clone() else {
+            return RunDirectory::Refused(format!(
+                "{} must name the run directory under an MPI library that this version does not know",
+                OUT.name
+            ));
+        };
+        return match decides {
+            true => make_run_directory(settings, &out, rank, run_id::apart()),
+            false => RunDirectory::Chosen(out, run_id::apart()),
+        };
+    };
+    // The run's id, then the path: all zeros where the rank that decides cannot record.
+    let mut message = vec![0u8; RUN_ID_BYTES + MOST_PATH_BYTES];
+    let mut chosen = RunDirectory::Refused(String::new());
+    if decides {
+        let out = settings.out.clone().unwrap_or_else(default_directory);
+        let id =
+            if *participants == Participants::Everyone { run_id::fresh() } else { run_id::apart() };
+        chosen = make_run_directory(settings, &out, rank, id);
+        if let RunDirectory::Chosen(directory, id) = &chosen {
+            let bytes = directory.as_os_str().as_encoded_bytes();
+            if bytes.len() < MOST_PATH_BYTES {
+                message[..RUN_ID_BYTES].copy_from_slice(id);
+                message[RUN_ID_BYTES..][..bytes.len()].copy_from_slice(bytes);
+            } else {
+                chosen = RunDirectory::Refused("the run directory's path is too long".to_owned());
+            }
+        }
+    }
+    let told = match participants {
+        Participants::Everyone => exchanger.broadcast(&mut message),
+        Participants::Some(_) => agreement::hand_round(library, rank, participants, &mut message),
+    };
+    if !told {
+        return RunDirectory::Refused("MPI refused the recorder's own broadcast".to_owned());
+    }
+    if decides {
+        return chosen;
+    }
+    let (id, path) = message.split_at(RUN_ID_BYTES);
+    let length = path.iter().position(|byte| *byte == 0).unwrap_or(MOST_PATH_BYTES);
+    match &path[..length] {
+        [] => RunDirectory::Refused(format!("rank {} cannot record", participants.root())),
+        path => RunDirectory::Chosen(
+            PathBuf::from(OsStr::from_bytes(path)),
+            id.try_into().unwrap_or([0; RUN_ID_BYTES]),
+        ),
+    }
+}
+
+fn default_directory() -> PathBuf {
+    let program = machine::program();
+    let name = Path::new(&program).file_name().map_or("run".into(), |n| n.to_string_lossy());
+    PathBuf::from(format!("{name}-{}.gammachi", machine::date_for_name()))
+}
+
+/// Makes the directory and the rank's file in it; `DIR-2`, `DIR-3` … where it holds a run already.
+fn make_run_directory(
+    settings: &Settings,
+    wanted: &Path,
+    rank: u32,
+    run_id: RunId,
+) -> RunDirectory {
+    let wanted = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
+    for attempt in 1..=MOST_DIRECTORIES {
+        let mut directory = wanted.clone();
+        if attempt > 1 {
+            directory.as_mut_os_string().push(format!("-{attempt}"));
+            // One that is there is somebody else's, though it may be empty still.
+            match trace_file::make_new_directory(&directory) {
+                Ok(()) => {}
+                Err(CreateError::Exists) => continue,
+                Err(CreateError::Failed(reason)) => return RunDirectory::Refused(reason),
+            }
+        }
+        match create_rank_file(settings, &directory, (rank, &run_id), true) {
+            Ok(()) => return RunDirectory::Chosen(directory, run_id),
+            Err(CreateError::Exists) => {}
+            Err(CreateError::Failed(reason)) => return RunDirectory::Refused(reason),
+        }
+    }
+    RunDirectory::Refused(format!("{} and its successors hold runs already", wanted.display()))
+}
+
+/// The rank's file, in the staging directory where there is one that can be used; `chooses` where no rank
+/// has said yet that the run directory is this run's.
+pub fn create_rank_file(
+    settings: &Settings,
+    directory: &Path,
+    (rank, run_id): (u32, &RunId),
+    chooses: bool,
+) -> Result<(), CreateError> {
+    if let Some(staging) = &settings.stage {
+        match stage::create(staging, directory, rank, run_id, chooses) {
+            Err(CreateError::Failed(reason)) => {
+                warn(&format!("{}: not staged there: {reason}", staging.display()));
+            }
+            made => return made,
+        }
+    }
+    let path = directory.join(rank_file_path(0, rank));
+    trace_file::make_directories(directory, &path).map_err(CreateError::Failed)?;
+    trace_file::create(&path)
+}

@@ -1,0 +1,223 @@
+//! The recorder's own messages, each with a deadline, between ranks that are known to load the recorder.
+//!
+//! Inside MPI_Init's wrapper they go over MPI_COMM_WORLD, where the program has no receives posted yet; at
+//! MPI_Finalize and during the run over a communicator of our own.
+
+use std::time::{Duration, Instant};
+
+use crate::mpi::library::{Entry, Family, MpiLibrary};
+
+/// A wait longer than this is no part of a clock exchange that counts: the processor is given away.
+const SPIN: Duration = Duration::from_micros(20);
+/// A wait longer than this lets the thread sleep between looks.
+const DOZE: Duration = Duration::from_millis(2);
+/// How long it sleeps.
+const NAP: Duration = Duration::from_micros(50);
+/// Longest wait for a cancelled receive to complete.
+const CANCELLED: Duration = Duration::from_secs(1);
+
+/// A communicator, and the calls that messages take.
+#[derive(Debug)]
+pub struct Messages {
+    communicator: usize,
+    byte: usize,
+    any_source: i32,
+    isend: Entry,
+    irecv: Entry,
+    test: Entry,
+    cancel: Entry,
+    request_free: Entry,
+}
+
+/// How waiting for a request of ours ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It is complete.
+    Done,
+    /// MPI reported an error, and the request is no more.
+    Failed,
+    /// The deadline passed; MPI may use the message's memory as late as it likes.
+    Late,
+}
+
+impl Messages {
+    /// Messages over MPI_COMM_WORLD; `None` where the library's constants are not known.
+    pub fn new(library: &MpiLibrary) -> Option<Self> {
+        Some(Self {
+            communicator: library.comm_world()?,
+            byte: library.byte()?,
+            any_source: if library.family == Family::Mpich { -2 } else { -1 },
+            isend: Entry::of(c"PMPI_Isend")?,
+            irecv: Entry::of(c"PMPI_Irecv")?,
+            test: Entry::of(c"PMPI_Test")?,
+            cancel: Entry::of(c"PMPI_Cancel")?,
+            request_free: Entry::of(c"PMPI_Request_free")?,
+        })
+    }
+
+    /// Has messages go over another communicator from now on.
+    pub fn go_over(&mut self, communicator: usize) {
+        self.communicator = communicator;
+    }
+
+    /// Sends bytes and waits until they have left.
+    ///
+    /// # Safety
+    /// The buffer holds that many bytes; where the send is late it lives for ever.
+    pub unsafe fn send(
+        &self,
+        (buffer, bytes): (*const u8, usize),
+        to: u32,
+        tag: i32,
+        deadline: Duration,
+    ) -> End {
+        let mut request = 0usize;
+        // SAFETY: the arguments of MPI_Isend, by the caller's promise.
+        let started = unsafe {
+            self.isend.call([
+                buffer as usize,
+                bytes,
+                self.byte,
+                to as usize,
+                tag as usize,
+                self.communicator,
+                &raw mut request as usize,
+            ])
+        };
+        let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
+        if end == End::Late {
+            // SAFETY: the request is ours and will not be used again.
+            unsafe { self.request_free.call([&raw mut request as usize]) };
+        }
+        end
+    }
+
+    /// Receives at most so many bytes, of any rank where none is named.
+    ///
+    /// # Safety
+    /// The buffer has room for that many bytes and is nobody else's; where the receive is late it lives for
+    /// ever.
+    pub unsafe fn receive(
+        &self,
+        (buffer, bytes): (*mut u8, usize),
+        from: Option<u32>,
+        tag: i32,
+        deadline: Duration,
+    ) -> End {
+        let mut request = 0usize;
+        let from = from.map_or(self.any_source, |from| from as i32);
+        // SAFETY: the arguments of MPI_Irecv, by the caller's promise.
+        let started = unsafe {
+            self.irecv.call([
+                buffer as usize,
+                bytes,
+                self.byte,
+                from as usize,
+                tag as usize,
+                self.communicator,
+                &raw mut request as usize,
+            ])
+        };
+        let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
+        if end == End::Late {
+            // SAFETY: the request is ours. Cancelled, it completes now, or else when MPI finalizes.
+            unsafe {
+                self.cancel.call([&raw mut request as usize]);
+                if self.complete(&mut request, deadline.min(CANCELLED)) == End::Late {
+                    self.request_free.call([&raw mut request as usize]);
+                }
+            }
+        }
+        end
+    }
+
+    /// Sends words, with their number before them; whether they had left before the deadline.
+    pub fn send_words(&self, to: u32, tag: i32, words: &[u64], deadline: Duration) -> bool {
+        let message: Vec<u64> = [words.len() as u64].iter().chain(words).copied().collect();
+        // SAFETY: the vector's own bytes; it is forgotten where the send is late.
+        let end = unsafe {
+            self.send((message.as_ptr().cast(), size_of_val(&message[..])), to, tag, deadline)
+        };
+        if end == End::Late {
+            std::mem::forget(message);
+        }
+        end == End::Done
+    }
+
+    /// Receives what [`Messages::send_words`] sent, at most `most` words; `None` after the deadline.
+    pub fn receive_words(
+        &self,
+        from: Option<u32>,
+        tag: i32,
+        most: usize,
+        deadline: Duration,
+    ) -> Option<Vec<u64>> {
+        let mut message = vec![0u64; most + 1];
+        let room = (message.as_mut_ptr().cast(), size_of_val(&message[..]));
+        // SAFETY: the vector's own bytes; it is forgotten where the receive is late.
+        match unsafe { self.receive(room, from, tag, deadline) } {
+            End::Done => said(&message).map(<[u64]>::to_vec),
+            End::Failed => None,
+            End::Late => {
+                std::mem::forget(message);
+                None
+            }
+        }
+    }
+
+    /// Tests a request until it completes or the deadline has passed; then it is still there.
+    pub fn complete(&self, request: &mut usize, deadline: Duration) -> End {
+        let mut flag = 0i32;
+        // Large enough for every ABI's MPI_Status; no library refuses a real one.
+        let mut status = [0u64; 8];
+        let mut start = None;
+        for look in 0u64.. {
+            // SAFETY: the arguments of MPI_Test; all three are ours.
+            let sound = unsafe {
+                self.test.call([
+                    request as *mut usize as usize,
+                    &raw mut flag as usize,
+                    status.as_mut_ptr() as usize,
+                ])
+            };
+            if !sound {
+                return End::Failed;
+            }
+            if flag != 0 {
+                return End::Done;
+            }
+            if look % 64 == 63 {
+                let waited = start.get_or_insert_with(Instant::now).elapsed();
+                if waited > deadline {
+                    return End::Late;
+                }
+                if waited > DOZE {
+                    std::thread::sleep(NAP);
+                } else if waited > SPIN {
+                    std::thread::yield_now();
+                }
+            }
+        }
+        End::Late
+    }
+}
+
+/// The words of a message that has their number before them; `None` where it has fewer.
+fn said(message: &[u64]) -> Option<&[u64]> {
+    let (number, words) = message.split_first()?;
+    words.get(..usize::try_from(*number).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_as_many_as_their_number_says() {
+        assert_eq!(said(&[2, 7, 8, 0]), Some(&[7, 8][..]));
+        assert_eq!(said(&[0, 7]), Some(&[][..]));
+        assert_eq!(said(&[3, 7, 8]), None);
+        assert_eq!(said(&[u64::MAX, 7]), None);
+        assert_eq!(said(&[]), None);
+    }
+}

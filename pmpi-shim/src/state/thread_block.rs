@@ -1,0 +1,184 @@
+//! What a thread needs on the path of a call, found with two instructions.
+//!
+//! The block is defined in assembly as a `.tbss` object and read by its offset in the global offset
+//! table (initial-exec), because stable Rust's `thread_local!` calls `__tls_get_addr` in a shared
+//! library, which costs as much as a third of the whole path.
+
+use std::arch::{asm, global_asm};
+use std::ffi::c_void;
+use std::ops::Range;
+
+use trace_format::layout::Slot;
+
+/// Bytes reserved for the block in assembly.
+const BLOCK_BYTES: usize = 768;
+
+/// Datatypes whose sizes a thread remembers.
+pub const SIZE_PLACES: usize = 16;
+/// Communicators that a thread remembers.
+pub const COMMUNICATOR_PLACES: usize = 8;
+
+/// What the path needs to know of a communicator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct CommunicatorFacts {
+    /// Local id.
+    pub id: u16,
+    /// Whether it is an intercommunicator.
+    pub inter: bool,
+    /// This process's rank in it.
+    pub rank: i32,
+    /// Ranks that a collective exchanges with: its size, or the remote group's.
+    pub peers: i32,
+    /// Ranks of the local group.
+    pub size: i32,
+    /// Neighbours that are received from.
+    pub in_neighbours: i32,
+    /// Neighbours that are sent to.
+    pub out_neighbours: i32,
+    /// Bits of neighbours that are MPI_PROC_NULL: the edges of a Cartesian topology.
+    pub missing_neighbours: u64,
+}
+
+/// A thread's state. All zero when the thread starts.
+#[repr(C, align(64))]
+pub struct ThreadBlock {
+    /// Next free slot of the window; equal to `end` when there is none.
+    pub cursor: *mut Slot,
+    /// End of the window's slots.
+    pub end: *mut Slot,
+    /// Stack address at which the outermost call in progress was entered, 0 outside MPI.
+    pub outer_stack: usize,
+    /// The word at that address, its return address: it stands there while the frame lives.
+    pub outer_return: usize,
+    /// Stack address at which the last wrapper was entered; stored by [`entry_stub`].
+    pub entered_stack: usize,
+    /// 0: read the time-stamp counter; else `host::counter::read_slow`.
+    pub counter_slow: u32,
+    /// Detail level: 0 function and times, 1 and above attributes.
+    pub level: u32,
+    /// Mapping of the current window, null before the first.
+    pub window: *mut u8,
+    /// Bytes of that mapping.
+    pub window_bytes: usize,
+    /// The thread's windows (`store::window` knows their type), null before the first.
+    pub recorder: *mut c_void,
+    /// Generation of handles that the two caches below belong to.
+    pub generation: u32,
+    /// Record of empty polls that may still grow, null without one.
+    pub poll: *mut Slot,
+    /// Handles copied before a call that overwrites them; grown by mmap.
+    pub handles: *mut usize,
+    /// Places in `handles`.
+    pub handle_places: usize,
+    /// Datatype handle and size, by hash.
+    pub sizes: [(usize, u64); SIZE_PLACES],
+    /// Communicator handle and what is known of it, by hash.
+    pub communicators: [(usize, *const CommunicatorFacts); COMMUNICATOR_PLACES],
+    /// Last window or file by handle and whether it is a window; its id, its communicator's id.
+    pub object: ((usize, bool), (u32, u16)),
+    /// Window's cursor and end while MPI_Pcontrol has paused the thread.
+    pub paused: (*mut Slot, *mut Slot),
+    /// Counter when it was paused, 0 while it is not.
+    pub paused_at: u64,
+    /// Stack address at which the execution of a plan was entered that is in progress, 0 outside; MPI calls
+    /// inside it are events, compute calls are not.
+    pub transform_stack: usize,
+    /// The word at that address.
+    pub transform_return: usize,
+    /// The stack that the thread was started with: mapped as long as the thread lives. Empty before the
+    /// first window.
+    pub own_stack: Range<usize>,
+    /// Where events go that are not recorded.
+    pub scratch: [Slot; 2],
+}
+
+const _: () = assert!(size_of::<ThreadBlock>() <= BLOCK_BYTES);
+
+global_asm!(
+    ".section .tbss.gammachi_thread_block,\"awT\",@nobits",
+    ".p2align 6",
+    ".hidden gammachi_thread_block",
+    ".globl gammachi_thread_block",
+    ".type gammachi_thread_block,@object",
+    ".size gammachi_thread_block, {bytes}",
+    "gammachi_thread_block:",
+    ".zero {bytes}",
+    ".text",
+    bytes = const BLOCK_BYTES,
+);
+
+/// The calling thread's block.
+#[inline(always)]
+pub fn thread_block() -> *mut ThreadBlock {
+    let block: *mut ThreadBlock;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the thread pointer and a constant of the global offset table; both are set up
+    // by the dynamic loader before any code of this library runs.
+    unsafe {
+        asm!(
+            "mov {block}, qword ptr fs:[0]",
+            "add {block}, qword ptr [rip + gammachi_thread_block@GOTTPOFF]",
+            block = out(reg) block,
+            options(pure, nomem, nostack),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above. Written with care, not yet run on such a machine.
+    unsafe {
+        asm!(
+            "mrs {block}, tpidr_el0",
+            "adrp {offset}, :gottprel:gammachi_thread_block",
+            "ldr {offset}, [{offset}, :gottprel_lo12:gammachi_thread_block]",
+            "add {block}, {block}, {offset}",
+            block = out(reg) block,
+            offset = out(reg) _,
+            options(pure, nomem, nostack),
+        );
+    }
+    block
+}
+
+/// Defines an exported C function that notes the stack address at which it is entered, in the thread's
+/// block, and goes on to `$inner`, which takes the same arguments.
+///
+/// On x86-64 the return address stands there; it stays as long as the call is not left.
+macro_rules! entry_stub {
+    ($symbol:ident, $inner:path) => {
+        entry_stub!($symbol, $inner, concat!("Interposes `", stringify!($symbol), "`."));
+    };
+    ($symbol:ident, $inner:path, $about:expr) => {
+        #[doc = $about]
+        ///
+        /// # Safety
+        /// The caller answers for the arguments, as for the procedure itself.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C-unwind" fn $symbol() {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!(
+                "mov r11, qword ptr fs:[0]",
+                "add r11, qword ptr [rip + gammachi_thread_block@GOTTPOFF]",
+                "mov qword ptr [r11 + {entered}], rsp",
+                "jmp {inner}",
+                entered = const core::mem::offset_of!(crate::state::thread_block::ThreadBlock, entered_stack),
+                inner = sym $inner,
+            );
+            #[cfg(target_arch = "aarch64")]
+            core::arch::naked_asm!(
+                "mrs x16, tpidr_el0",
+                "adrp x17, :gottprel:gammachi_thread_block",
+                "ldr x17, [x17, :gottprel_lo12:gammachi_thread_block]",
+                "add x16, x16, x17",
+                "mov x17, sp",
+                "str x17, [x16, {entered}]",
+                "b {inner}",
+                entered = const core::mem::offset_of!(crate::state::thread_block::ThreadBlock, entered_stack),
+                inner = sym $inner,
+            );
+        }
+    };
+}
+pub(crate) use entry_stub;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("the recorder knows x86-64 and AArch64");

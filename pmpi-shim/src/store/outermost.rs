@@ -1,0 +1,254 @@
+//! Which call of a thread is its outermost: only that one is an event, and only while none is open may
+//! anything else write a slot.
+//!
+//! A call is open from [`enter`] to [`leave`]. Calls inside it are entered below it on the stack, and the
+//! word where it was entered, its return address, stands while its frame lives. What longjmp or an
+//! exception has left shows by an entry at or above it, or by another word there (every later call of the
+//! same caller writes one); then the open call is marked abandoned. The stack may be gone by then (fibres,
+//! stacks of signal handlers): the word is read only where it is known to be mapped.
+//!
+//! A signal handler may call MPI at any instruction. So everything that writes slots or takes the
+//! recorder's locks is inside an open call: MPI and compute calls by their wrappers, the recorder's own
+//! work by [`within`]. The handler's call then goes on unrecorded.
+
+use std::mem::MaybeUninit;
+
+use trace_format::layout::{CHUNK_HEADER_BYTES, CONTINUATION, FUNCTION_ABANDONED, Slot, slot_word};
+
+use crate::host::own_work::OwnWork;
+use crate::mpi::plan::numbers::MOST_ARGUMENTS;
+use crate::state::thread_block::ThreadBlock;
+use crate::store::slots::publish;
+
+/// Most bytes that a caller pushes before a call (six arguments are in registers, one word aligns): two calls
+/// of one caller are entered no further apart, and one inside the other always is, because every wrapper
+/// has a frame larger than this ([`Spacer`]).
+const STACK_ARGUMENT_BYTES: usize = (MOST_ARGUMENTS - 6 + 1) * size_of::<usize>();
+
+/// Keeps a wrapper's frame larger than [`STACK_ARGUMENT_BYTES`].
+pub struct Spacer(MaybeUninit<[usize; STACK_ARGUMENT_BYTES / size_of::<usize>() + 2]>);
+
+impl Spacer {
+    #[inline(always)]
+    pub fn new() -> Self {
+        let spacer = Self(MaybeUninit::uninit());
+        // SAFETY: the assembly is empty; it only makes the compiler keep the bytes in the frame.
+        unsafe {
+            std::arch::asm!("/* {0} */", in(reg) spacer.0.as_ptr(), options(nostack, preserves_flags));
+        }
+        spacer
+    }
+}
+
+/// Begins an outermost call that was entered at `here`.
+///
+/// # Safety
+/// `block` is the calling thread's; `here` is the address at which a wrapper of this thread that has not
+/// returned was entered, or one of a word in a living frame.
+#[inline(always)]
+pub unsafe fn enter(block: *mut ThreadBlock, here: usize) {
+    // SAFETY: the caller's promise. A signal handler between the two stores still finds no call open.
+    unsafe {
+        let word = (here as *const usize).read_volatile();
+        (&raw mut (*block).outer_return).write_volatile(word);
+        (&raw mut (*block).outer_stack).write_volatile(here);
+    }
+}
+
+/// Ends an outermost call.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+pub unsafe fn leave(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe { (&raw mut (*block).outer_stack).write_volatile(0) };
+}
+
+/// Does work of the recorder's own that writes slots or takes locks, as an open call.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn within<R>(block: *mut ThreadBlock, work: impl FnOnce() -> R) -> R {
+    let mut place = 0usize;
+    let here = (&raw mut place).expose_provenance();
+    // SAFETY: the caller's promise; the word lives in this frame until the work is done. What was open
+    // before (a thread may end inside a call) is open again behind it.
+    unsafe {
+        (&raw mut place).write_volatile(!here);
+        let before = ((*block).outer_stack, (*block).outer_return);
+        leave(block);
+        enter(block, here);
+        let result = work();
+        leave(block);
+        (&raw mut (*block).outer_return).write_volatile(before.1);
+        (&raw mut (*block).outer_stack).write_volatile(before.0);
+        result
+    }
+}
+
+/// Whether the thread is inside an outermost call already, for a call entered at `here`; heals what one
+/// that was left has left behind.
+///
+/// # Safety
+/// `block` is the calling thread's, `here` an address of its stack.
+#[inline(always)]
+pub unsafe fn is_inside(block: *mut ThreadBlock, here: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*block).outer_stack != 0 && is_inside_open(block, here) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn is_inside_open(block: *mut ThreadBlock, here: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let open = ((*block).outer_stack, (*block).outer_return);
+        let inside = encloses(block, open, here);
+        if !inside {
+            heal(block);
+        }
+        inside
+    }
+}
+
+/// Whether the thread executes a plan already, for a compute call entered at `here`.
+///
+/// # Safety
+/// As [`is_inside`].
+#[inline(always)]
+pub unsafe fn is_inside_transform(block: *mut ThreadBlock, here: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let open = ((*block).transform_stack, (*block).transform_return);
+        if open.0 == 0 {
+            return false;
+        }
+        let inside = encloses(block, open, here);
+        if !inside {
+            (*block).transform_stack = 0;
+        }
+        inside
+    }
+}
+
+/// Whether a call that was entered at `stack`, where `word` stood, is open around one entered at `here`.
+#[inline(never)]
+unsafe fn encloses(block: *mut ThreadBlock, (stack, word): (usize, usize), here: usize) -> bool {
+    let well_below = here.saturating_add(STACK_ARGUMENT_BYTES) < stack;
+    // Beside it: another call of the caller of what was left. Above it: a signal handler on a stack of its
+    // own, or what was left is below.
+    if !well_below && here < stack {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { stands(block, stack, word) && (well_below || is_on_alternate_stack()) }
+}
+
+/// Whether a word stands at an address of this thread's stacks as it did.
+#[inline(always)]
+unsafe fn stands(block: *mut ThreadBlock, address: usize, word: usize) -> bool {
+    // AArch64 keeps return addresses in a register; there the order of addresses decides alone.
+    if cfg!(not(target_arch = "x86_64")) {
+        return true;
+    }
+    // SAFETY: the thread's own stack is mapped as long as the thread lives; of other stacks the kernel was
+    // asked a moment ago. (That another thread unmaps the stack of this one's open call meanwhile is the
+    // program's own fault.)
+    unsafe {
+        ((*block).own_stack.contains(&address) || is_readable(address))
+            && (address as *const usize).read_volatile() == word
+    }
+}
+
+/// Whether the word at an address can be read.
+#[cold]
+#[inline(never)]
+fn is_readable(address: usize) -> bool {
+    const NO_SUCH_CHANGE: i32 = -1;
+    const SIGNAL_SET_BYTES: usize = 8;
+    let _own = OwnWork::begin();
+    // SAFETY: the kernel reads the set before it refuses the change: EFAULT where it cannot be read, else
+    // EINVAL. Nothing is changed. (Other ways to ask are forbidden in some containers.)
+    unsafe {
+        let refused = libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            NO_SUCH_CHANGE,
+            address,
+            std::ptr::null_mut::<u64>(),
+            SIGNAL_SET_BYTES,
+        );
+        refused == -1 && *libc::__errno_location() == libc::EINVAL
+    }
+}
+
+/// Whether a signal handler runs on a stack of its own.
+fn is_on_alternate_stack() -> bool {
+    let _own = OwnWork::begin();
+    // SAFETY: a zeroed stack_t is valid to be written over.
+    unsafe {
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        libc::sigaltstack(std::ptr::null(), &mut stack) == 0
+            && stack.ss_flags & libc::SS_ONSTACK != 0
+    }
+}
+
+/// Asks for the stack that the calling thread was started with.
+///
+/// # Safety
+/// `block` is the calling thread's. Off the path: the C library may read files and allocate.
+pub unsafe fn find_own_stack(block: *mut ThreadBlock) {
+    // SAFETY: the attributes are initialised by the C library before they are read, and destroyed.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return;
+        }
+        let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
+        if libc::pthread_attr_getstack(&attributes, &mut lowest, &mut bytes) == 0 {
+            let lowest = lowest as usize;
+            (*block).own_stack = lowest..lowest.saturating_add(bytes);
+        }
+        libc::pthread_attr_destroy(&mut attributes);
+    }
+}
+
+/// Marks the open call as abandoned: longjmp or an exception left it.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[cold]
+#[inline(never)]
+unsafe fn heal(block: *mut ThreadBlock) {
+    // SAFETY: while a call is open no other event begins, so its slot, if it has one, is the last
+    // before the cursor that is no continuation; its window is still mapped.
+    unsafe {
+        leave(block);
+        let first = (*block).window as usize + CHUNK_HEADER_BYTES;
+        let last = (*block).window as usize + (*block).window_bytes;
+        let mut slot = (*block).cursor;
+        if (*block).window.is_null() || !(first..=last).contains(&(slot as usize)) {
+            return;
+        }
+        while slot as usize > first {
+            slot = slot.sub(1);
+            if (*slot).function() != CONTINUATION {
+                break;
+            }
+        }
+        if (*slot).is_open() {
+            let word =
+                slot_word(0, (*slot).function() | FUNCTION_ABANDONED, (*slot).communicator());
+            publish(slot, word);
+        } else if (*slot).word == 0 {
+            // A signal handler has left it before the event was begun: the place is free again.
+            let mut used = (*block).cursor;
+            while used > slot {
+                used = used.sub(1);
+                publish(used, 0);
+                used.write(Slot::default());
+            }
+            (*block).cursor = slot;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! How an event stands in its slots: begun, completed, published last.
+
+use std::sync::atomic::{AtomicU64, Ordering::Release};
+
+use trace_format::layout::{
+    CONTINUATION, CONTINUES_DURATION, DURATION_ESCAPE, FUNCTION_OPEN, Slot, slot_word,
+};
+
+use crate::mpi::abi;
+use crate::state::thread_block::ThreadBlock;
+
+/// Stores the word that publishes a slot.
+///
+/// # Safety
+/// `slot` is a slot that this thread owns.
+#[inline(always)]
+pub unsafe fn publish(slot: *mut Slot, word: u64) {
+    // SAFETY: the caller's promise; the field is an aligned u64 that only this thread writes.
+    unsafe { AtomicU64::from_ptr(&raw mut (*slot).word) }.store(word, Release);
+}
+
+/// Begins an event: function and begin are visible while the call runs.
+///
+/// # Safety
+/// `slot` is a slot that this thread owns.
+#[inline(always)]
+pub unsafe fn open(slot: *mut Slot, begin: u64, function: u16, communicator: u16) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (&raw mut (*slot).begin).write_volatile(begin);
+        publish(slot, slot_word(0, function | FUNCTION_OPEN, communicator));
+    }
+}
+
+/// Completes an event.
+///
+/// # Safety
+/// `block` is the calling thread's, `slot` the last event's that it took.
+#[inline(always)]
+pub unsafe fn close(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    duration: u64,
+    function: u16,
+    communicator: u16,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if duration < u64::from(DURATION_ESCAPE) {
+            publish(slot, slot_word(duration as u32, function, communicator));
+        } else {
+            close_long(block, slot, duration, function, communicator);
+        }
+    }
+}
+
+/// Completes the event of an MPI call that returned `result`.
+///
+/// # Safety
+/// As [`close`].
+#[inline(always)]
+pub unsafe fn close_call(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    duration: u64,
+    (function, communicator): (u16, u16),
+    result: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // One comparison for both: an error code stands above every duration that fits.
+        if duration | (result as u64) << 32 < u64::from(DURATION_ESCAPE) {
+            publish(slot, slot_word(duration as u32, function, communicator));
+        } else {
+            close_with_more(block, slot, duration, (function, communicator), result as i32);
+        }
+    }
+}
+
+/// [`close`] for a duration that does not fit the slot.
+#[cold]
+#[inline(never)]
+unsafe fn close_long(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    duration: u64,
+    function: u16,
+    communicator: u16,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { close_with_more(block, slot, duration, (function, communicator), 0) };
+}
+
+/// [`close_call`] where the duration does not fit the slot, or the call failed: its continuation has both.
+#[cold]
+#[inline(never)]
+unsafe fn close_with_more(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    duration: u64,
+    (function, communicator): (u16, u16),
+    code: i32,
+) {
+    // SAFETY: the promises of `close`; one of the reserved slots is still free behind the event.
+    unsafe {
+        let more = (*block).cursor;
+        (&raw mut (*more).begin).write_volatile(duration);
+        (*more).peer = if code == 0 { 0 } else { abi::error_class(code) as i32 };
+        publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
+        (*block).cursor = more.add(1);
+        publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block whose cursor stands behind the first of some slots.
+    fn with_slots(work: impl FnOnce(*mut ThreadBlock, *mut Slot)) -> ([Slot; 4], usize) {
+        let mut slots = [Slot::default(); 4];
+        // SAFETY: a thread's block is all zero when the thread starts.
+        let mut block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
+        let first = slots.as_mut_ptr();
+        // SAFETY: inside the array.
+        block.cursor = unsafe { first.add(1) };
+        work(&raw mut *block, first);
+        // SAFETY: both lie in the array.
+        let used = unsafe { block.cursor.offset_from_unsigned(first) };
+        (slots, used)
+    }
+
+    #[test]
+    fn an_open_event_shows_its_function_and_begin() {
+        // SAFETY: slots of ours.
+        let (slots, used) = with_slots(|_, slot| unsafe { open(slot, 77, 12, 3) });
+        assert_eq!((used, slots[0].begin, slots[0].is_open()), (1, 77, true));
+        assert_eq!((slots[0].function(), slots[0].communicator()), (12, 3));
+    }
+
+    #[test]
+    fn what_fits_stands_in_the_slot_and_the_rest_behind_it() {
+        let longest = u64::from(DURATION_ESCAPE) - 1;
+        for (duration, result, slots_used) in
+            [(0, 0, 1), (longest, 0, 1), (longest + 1, 0, 2), (1 << 40, 0, 2), (5, 17, 2)]
+        {
+            let (slots, used) = with_slots(|block, slot| {
+                // SAFETY: slots of ours, one of them free behind the event.
+                unsafe {
+                    open(slot, 77, 12, 3);
+                    close_call(block, slot, duration, (12, 3), result);
+                }
+            });
+            assert_eq!(used, slots_used, "{duration} {result}");
+            let [event, more, ..] = slots;
+            assert_eq!((event.function(), event.communicator()), (12, 3));
+            assert!(!event.is_open());
+            if used == 1 {
+                assert_eq!(u64::from(event.duration()), duration);
+                continue;
+            }
+            assert_eq!(event.duration(), DURATION_ESCAPE);
+            assert_eq!((more.function(), more.duration()), (CONTINUATION, CONTINUES_DURATION));
+            assert_eq!((more.begin, more.peer != 0), (duration, result != 0));
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Node-local staging: a rank's file is written below `GAMMACHI_STAGE` and moved to the run directory when
+//! MPI is finalized.
+//!
+//! In: the staging directory, the run directory, the run's id. While the ranks run, the run directory holds
+//! one small file, made by the rank that chose it, that keeps the directory and names the place of that
+//! rank's data. What a kill leaves in the staging directories `gammachi collect` joins.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use trace_format::files::{STAGED_EXTENSION, rank_file_path};
+use trace_format::private_directory;
+
+use crate::host::machine;
+use crate::host::run_id::RunId;
+use crate::host::warn::warn;
+use crate::store::file_space::may_grow_to;
+use crate::store::trace_file::{self, CreateError};
+
+/// Where this rank's file lies, and where it shall go.
+struct Staged {
+    file: PathBuf,
+    home: PathBuf,
+    /// The run directory.
+    directory: PathBuf,
+    /// The file that keeps the run directory, where this rank made it.
+    claim: Option<PathBuf>,
+}
+
+static STAGED: Mutex<Option<Staged>> = Mutex::new(None);
+
+/// Makes the rank's file in the staging directory; `claims` where this rank chooses the run directory.
+pub fn create(
+    stage: &Path,
+    directory: &Path,
+    rank: u32,
+    run_id: &RunId,
+    claims: bool,
+) -> Result<(), CreateError> {
+    let home = directory.join(rank_file_path(0, rank));
+    if home.exists() {
+        return Err(CreateError::Exists);
+    }
+    let job = stage.join(job_name(run_id));
+    let run = job.join(directory.file_name().unwrap_or("run.gammachi".as_ref()));
+    let file = run.join(rank_file_path(0, rank));
+    let claim = match claims {
+        true => Some(claim(directory, &home, &file)?),
+        false => None,
+    };
+    let made = make_private(&job)
+        .and_then(|()| trace_file::make_directories(&run, &file))
+        .map_err(CreateError::Failed);
+    if let Err(error) = made.and_then(|()| trace_file::create(&file)) {
+        if let Some(claim) = claim {
+            let _ = fs::remove_file(claim);
+        }
+        return Err(error);
+    }
+    *STAGED.lock().unwrap_or_else(PoisonError::into_inner) =
+        Some(Staged { file, home, directory: directory.to_owned(), claim });
+    Ok(())
+}
+
+/// Name of the job's folder on this host: jobs that share a staging directory never meet in it.
+fn job_name(run_id: &RunId) -> String {
+    let mut job = String::from("gammachi-");
+    match run_id.iter().any(|byte| *byte != 0) {
+        true => job.extend(run_id.iter().map(|byte| format!("{byte:02x}"))),
+        false => job += &format!("{}-{}", std::process::id(), machine::date_for_name()),
+    }
+    job
+}
+
+/// Makes the job's folder, or finds that a rank of this user has made it. The staging directory may be one that
+/// all users write to, where a name may have been taken by somebody who wants what is put there.
+fn make_private(job: &Path) -> Result<(), String> {
+    let wrong = |error: io::Error| format!("{}: {error}", job.display());
+    private_directory::make(job).map_err(wrong)?;
+    let there = fs::symlink_metadata(job).map_err(wrong)?;
+    // SAFETY: a system call without arguments.
+    let own = there.uid() == unsafe { libc::geteuid() };
+    match there.is_dir() && own && there.mode() & 0o077 == 0 {
+        true => Ok(()),
+        false => Err(format!("{} is another user's, or open to others", job.display())),
+    }
+}
+
+/// Keeps the run directory for this run, and says in it where the data lie meanwhile.
+fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateError> {
+    trace_file::make_directories(directory, home).map_err(CreateError::Failed)?;
+    let path = home.with_extension(STAGED_EXTENSION);
+    let text = format!("{}:{}\n", machine::host(), file.display());
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let written = made.and_then(|mut claim| io::Write::write_all(&mut claim, text.as_bytes()));
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists),
+        Err(error) => {
+            Err(CreateError::Failed(format!("cannot create {}: {error}", path.display())))
+        }
+    }
+}
+
+/// Moves the file, which is complete, to the run directory. Where that fails it stays, and one line says
+/// where.
+pub fn move_home() {
+    let Some(staged) = STAGED.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return;
+    };
+    if let Err(error) = copy(&staged.file, &staged.directory, &staged.home) {
+        warn(&format!(
+            "this rank's trace stays in {} on {}, for it cannot be moved to {}: {error}; gammachi collect \
+             joins it",
+            staged.file.display(),
+            machine::host(),
+            staged.home.display()
+        ));
+        return;
+    }
+    let _ = fs::remove_file(&staged.file);
+    // Folders that are empty now: the ranks', the run's, the job's.
+    for folder in staged.file.ancestors().skip(1).take(3) {
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    if let Some(claim) = staged.claim {
+        let _ = fs::remove_file(claim);
+    }
+}
+
+/// Copies under another name first: under its own name there is never half a file.
+fn copy(from: &Path, directory: &Path, to: &Path) -> io::Result<()> {
+    trace_file::make_directories(directory, to).map_err(io::Error::other)?;
+    let mut half = to.as_os_str().to_owned();
+    half.push(".part");
+    let copied = (|| {
+        let mut source = File::open(from)?;
+        may_grow_to(source.metadata()?.len()).map_err(io::Error::other)?;
+        let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
+        io::copy(&mut source, &mut target)?;
+        target.sync_all()?;
+        // Unlike a rename, a link never replaces another run's file; not every file system has links.
+        match fs::hard_link(&half, to) {
+            Ok(()) => fs::remove_file(&half),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Err(_) => fs::rename(&half, to),
+        }
+    })();
+    if copied.is_err() {
+        let _ = fs::remove_file(&half);
+    }
+    copied
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{DirBuilderExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_refused() {
+        let stage = std::env::temp_dir().join(format!("stage-private-{}", std::process::id()));
+        fs::create_dir_all(&stage).unwrap();
+        assert_eq!(make_private(&stage.join("new")), Ok(()));
+        assert_eq!(make_private(&stage.join("new")), Ok(()), "another rank's");
+        fs::DirBuilder::new().mode(0o755).create(stage.join("open")).unwrap();
+        assert!(make_private(&stage.join("open")).is_err());
+        symlink(stage.join("new"), stage.join("link")).unwrap();
+        assert!(make_private(&stage.join("link")).is_err());
+        fs::remove_dir_all(stage).unwrap();
+    }
+}

@@ -1,0 +1,368 @@
+//! Events folded into totals: the slots of whole chunks come in, a snapshot in the thread's totals chunk
+//! goes out.
+//!
+//! Folding happens where a window changes, never on the path of a call. A thread's stretch is cut here
+//! by the same rules as in the analyzer: what is neither MPI nor the recorder nor an interposed compute
+//! function is the program's own.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use trace_format::encoding::checksum;
+use trace_format::functions::{self, is_light};
+use trace_format::layout::*;
+use trace_format::meaning::{Class, Meaning};
+use trace_format::totals::*;
+
+use crate::host::peers::{Peers, peers};
+use crate::mpi::abi;
+use crate::store::regions;
+use crate::store::trace_file;
+
+/// Counter at the begin and the end of the rank's elapsed time τ_i: only what lies between is in the sums
+/// by activity.
+static STRETCH: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(u64::MAX)];
+
+/// τ_i begins.
+pub fn stretch_begins(ticks: u64) {
+    STRETCH[0].store(ticks, Relaxed);
+}
+
+/// τ_i ends.
+pub fn stretch_ends(ticks: u64) {
+    STRETCH[1].store(ticks, Relaxed);
+}
+
+/// What is folded of a function.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    class: Class,
+    moves: bool,
+    has_peer: bool,
+    /// A small compute function, which is the program's own code.
+    light: bool,
+}
+
+fn kinds() -> &'static [Kind] {
+    static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
+    KINDS.get_or_init(|| {
+        let kind = |name: &String| {
+            let Meaning { class, moves_bytes: moves, fields, .. } = *Meaning::of(name);
+            let exchanges = matches!(class, Class::PointToPoint | Class::Probe)
+                || class == Class::OneSided && moves;
+            let has_peer = exchanges && fields.peer.is_on_communicator();
+            Kind { class, moves, has_peer, light: is_light(name) }
+        };
+        functions::names().iter().map(kind).collect()
+    })
+}
+
+fn kind_of(function: u16) -> Option<Kind> {
+    kinds().get(usize::from(function.checked_sub(FIRST_FUNCTION)?)).copied()
+}
+
+/// An event, put together from its slots.
+#[derive(Debug, Default)]
+struct Call {
+    slot: Slot,
+    duration: Option<u64>,
+    bytes: Option<(u64, u64)>,
+    received: u64,
+    /// Number of polls and ticks inside them.
+    polls: Option<(u64, u64)>,
+    /// Class of the error that it returned.
+    error: u32,
+}
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+impl Call {
+    fn add(&mut self, more: &Slot) {
+        let peer_and_tag = join(more.peer as u32, more.tag as u32);
+        match more.duration() {
+            CONTINUES_DURATION => {
+                (self.duration, self.error) = (Some(more.begin), more.peer as u32);
+            }
+            CONTINUES_BYTES => self.bytes = Some((more.begin, peer_and_tag)),
+            CONTINUES_RECEIVE => self.received = more.begin,
+            CONTINUES_POLLS => {
+                self.polls = Some((peer_and_tag, more.begin));
+                self.duration = Some(join(more.bytes, more.request));
+            }
+            _ => {}
+        }
+    }
+
+    fn returned(&self) -> bool {
+        !self.slot.is_open() && !self.slot.is_abandoned()
+    }
+
+    /// Ticks from its begin to its end; 0 where that is not known.
+    fn span(&self) -> u64 {
+        match self.slot.duration() {
+            _ if !self.returned() => 0,
+            DURATION_ESCAPE => self.duration.unwrap_or(0),
+            short => u64::from(short),
+        }
+    }
+
+    fn sent_and_received(&self, kind: Kind) -> (u64, u64) {
+        match (self.slot.bytes, self.bytes) {
+            (BYTES_ESCAPE, Some(both)) => both,
+            (sent, _) if kind.class == Class::Collective => {
+                (u64::from(sent), u64::from(self.slot.tag as u32))
+            }
+            (sent, _) => (u64::from(sent), self.received),
+        }
+    }
+}
+
+/// A thread's totals and where they stand in the file.
+#[derive(Debug)]
+pub struct ThreadTotals {
+    offset: u64,
+    published: u64,
+    header: SnapshotHeader,
+    entries: Vec<TotalsEntry>,
+    /// Positions of entries by function, classes and detail.
+    positions: HashMap<(u16, u8, u8, u32), usize>,
+    /// Up to where the thread's stretch is cut.
+    at_ticks: u64,
+}
+
+impl ThreadTotals {
+    /// Of a thread whose first chunk to be folded has this header; `offset` is that of its totals chunk.
+    pub fn begin(first: &ChunkHeader, offset: u64) -> Self {
+        let begin_ticks = first.opened_ticks.max(STRETCH[0].load(Relaxed));
+        let header = SnapshotHeader {
+            first_sequence: first.sequence,
+            next_sequence: first.sequence,
+            begin_ticks,
+            end_ticks: begin_ticks,
+            ..SnapshotHeader::default()
+        };
+        Self {
+            offset,
+            published: 0,
+            header,
+            entries: Vec::with_capacity(MOST_ENTRIES),
+            positions: HashMap::with_capacity(MOST_ENTRIES),
+            at_ticks: begin_ticks,
+        }
+    }
+
+    /// Folds a chunk, up to when the next one was opened, and publishes the result. On an error what was
+    /// published before still stands.
+    pub fn fold(
+        &mut self,
+        chunk: &ChunkHeader,
+        slots: &[u8],
+        next_opened: u64,
+    ) -> Result<(), String> {
+        let mut slots = slots
+            .chunks_exact(SLOT_BYTES)
+            .filter_map(read_plain::<Slot>)
+            .take_while(|s| s.word != 0);
+        let mut call: Option<Call> = None;
+        let peers = peers();
+        loop {
+            let slot = slots.next();
+            match (&mut call, &slot) {
+                (Some(call), Some(more)) if more.function() == CONTINUATION => call.add(more),
+                (whole, _) => {
+                    if let Some(call) = whole.take() {
+                        self.event(&call, &peers);
+                    }
+                    match slot {
+                        Some(slot) if slot.function() == CONTINUATION => {}
+                        Some(slot) => call = Some(Call { slot, ..Call::default() }),
+                        None => break,
+                    }
+                }
+            }
+        }
+        self.own_until(next_opened);
+        self.header.end_ticks = self.at_ticks;
+        self.header.next_sequence = chunk.sequence + 1;
+        self.publish()
+    }
+
+    fn advance(&mut self, to_ticks: u64) -> u64 {
+        let ticks = to_ticks.min(STRETCH[1].load(Relaxed)).saturating_sub(self.at_ticks);
+        self.at_ticks += ticks;
+        ticks
+    }
+
+    fn own_until(&mut self, to_ticks: u64) {
+        let ticks = self.advance(to_ticks);
+        self.header.own_ticks += ticks;
+        if self.header.open_regions > 0 {
+            self.header.region_own_ticks += ticks;
+        }
+    }
+
+    fn event(&mut self, call: &Call, peers: &Peers) {
+        let slot = &call.slot;
+        self.own_until(slot.begin);
+        let end = slot.begin.saturating_add(call.span());
+        match slot.function() {
+            TOOL => {
+                let ticks = self.advance(end);
+                self.header.tool_ticks += ticks;
+            }
+            REGION_BEGIN if !regions::computes(slot.peer) => {}
+            REGION_END if !regions::computes(slot.peer) => {}
+            REGION_BEGIN => self.header.open_regions += 1,
+            REGION_END => {
+                self.header.open_regions = self.header.open_regions.saturating_sub(1);
+            }
+            function => {
+                let Some(kind) = kind_of(function) else { return };
+                if let (Some((_, inside)), true) = (call.polls, call.returned()) {
+                    let ticks = self.advance(slot.begin.saturating_add(inside).min(end));
+                    self.header.mpi_ticks += ticks;
+                    self.own_until(end);
+                } else if kind.light {
+                    self.own_until(end);
+                } else if kind.class == Class::Compute {
+                    let ticks = self.advance(end);
+                    self.header.compute_ticks += ticks;
+                    if self.header.open_regions > 0 {
+                        self.header.region_compute_ticks += ticks;
+                    }
+                } else {
+                    let ticks = self.advance(end);
+                    self.header.mpi_ticks += ticks;
+                }
+                self.count(call, kind, peers);
+            }
+        }
+    }
+
+    /// Counts a call under its function, peer class and size class.
+    fn count(&mut self, call: &Call, kind: Kind, peers: &Peers) {
+        let slot = &call.slot;
+        let compute = kind.class == Class::Compute;
+        let collective = kind.class == Class::Collective;
+        let took_place = call.error == 0 || abi::error_classes().took_place(call.error, collective);
+        let nobody = kind.has_peer && slot.peer == abi::proc_null();
+        let (sent, received) = match () {
+            () if compute => (join(slot.bytes, slot.request), 0),
+            () if !took_place => (0, 0),
+            () if kind.moves && nobody => (0, call.received),
+            () if kind.moves => call.sent_and_received(kind),
+            () => (0, 0),
+        };
+        let peer_class = match kind.has_peer {
+            true => peers.class(slot.communicator(), slot.peer),
+            false => PeerClass::None,
+        };
+        let size = if compute { 0 } else { size_class(sent.max(received)) };
+        let (calls, inside) = call.polls.unwrap_or((1, call.span()));
+        self.header.calls += calls;
+        self.header.abandoned += u64::from(slot.is_abandoned());
+        if let Some((polls, inside)) = call.polls {
+            self.header.polls += polls;
+            self.header.poll_runs += 1;
+            self.header.poll_ticks += inside;
+        }
+        let entry = self.entry(slot.function(), peer_class as u8, size, 0);
+        // Of merged polls only the mean is known.
+        let each = inside / calls.max(1);
+        entry.count += calls;
+        entry.ticks += inside;
+        entry.min_ticks = entry.min_ticks.min(each);
+        entry.max_ticks = entry.max_ticks.max(each);
+        entry.sent = entry.sent.wrapping_add(sent);
+        entry.received = entry.received.wrapping_add(received);
+        entry.histogram[histogram_bin(each)] += calls;
+        if compute {
+            let work = f64::from_bits(join(slot.peer as u32, slot.tag as u32));
+            entry.work = (f64::from_bits(entry.work) + work).to_bits();
+        }
+        if call.error != 0 {
+            let detail = failed_detail(slot.function(), call.error);
+            self.entry(FAILED_CALLS, 0, 0, detail).count += 1;
+        }
+        if collective && took_place {
+            let detail = u32::from(slot.communicator());
+            self.entry(COLLECTIVES_ON, 0, 0, detail).count += 1;
+        }
+    }
+
+    /// The entry of a key; where there is no place left, that of the function's calls of any class, and
+    /// then the last one, which stands for everything that found none.
+    fn entry(&mut self, function: u16, peer: u8, size: u8, detail: u32) -> &mut TotalsEntry {
+        let key = match function {
+            COLLECTIVES_ON | FAILED_CALLS => (function, 0, 0, detail),
+            _ => (function, peer, size, 0),
+        };
+        let whole = match function {
+            COLLECTIVES_ON => (function, ANY_CLASS, ANY_CLASS, u32::MAX),
+            FAILED_CALLS => (function, ANY_CLASS, ANY_CLASS, 0),
+            _ => (function, ANY_CLASS, ANY_CLASS, 0),
+        };
+        let position = self.position(key, MOST_ENTRIES - KEPT_FREE);
+        let position = position.or_else(|| self.position(whole, MOST_ENTRIES));
+        let last = self.entries.len() - usize::from(position.is_none());
+        &mut self.entries[position.unwrap_or(last)]
+    }
+
+    fn position(&mut self, key: (u16, u8, u8, u32), most: usize) -> Option<usize> {
+        if let Some(position) = self.positions.get(&key) {
+            return Some(*position);
+        }
+        if self.entries.len() >= most {
+            return None;
+        }
+        let (function, peer_class, size_class, detail) = key;
+        self.positions.insert(key, self.entries.len());
+        self.entries.push(TotalsEntry {
+            function,
+            peer_class,
+            size_class,
+            detail,
+            count: 0,
+            ticks: 0,
+            min_ticks: u64::MAX,
+            max_ticks: 0,
+            sent: 0,
+            received: 0,
+            work: 0,
+            histogram: [0; HISTOGRAM_BINS],
+        });
+        Some(self.entries.len() - 1)
+    }
+
+    /// Writes a snapshot where the older one stands, then the selector that names it.
+    fn publish(&mut self) -> Result<(), String> {
+        self.write_snapshot(((self.published + 1) & 1) as usize)
+    }
+
+    fn write_snapshot(&mut self, place: usize) -> Result<(), String> {
+        self.header.entries = self.entries.len() as u32;
+        let mut bytes = bytes_of(&self.header).to_vec();
+        bytes.extend(self.entries.iter().flat_map(bytes_of));
+        let crc = checksum(&bytes[SNAPSHOT_CRC_BYTES..]);
+        bytes[..SNAPSHOT_CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
+        trace_file::write_at(self.offset + snapshot_at(place) as u64, &bytes)?;
+        self.published += 1;
+        let selector = self.published << 1 | place as u64;
+        trace_file::write_at(self.offset + SELECTOR_AT as u64, &selector.to_le_bytes())
+    }
+
+    /// Puts the newest snapshot in the first place; where the chunk begins in the file, and where it ends.
+    pub fn compact(&mut self) -> Result<(u64, u64), String> {
+        if self.published & 1 == 1 {
+            self.write_snapshot(0)?;
+        }
+        let used = size_of::<SnapshotHeader>() + self.entries.len() * size_of::<TotalsEntry>();
+        Ok((self.offset, self.offset + (snapshot_at(0) + used) as u64))
+    }
+}
+
+/// Entries that are left for functions whose classes find no place any more.
+const KEPT_FREE: usize = 40;

@@ -1,0 +1,625 @@
+//! The rank's file: windows that are mapped from it, chunks that are written to it, definitions.
+//!
+//! A store goes only into pages that `posix_fallocate` granted and that were populated: on a full
+//! file system touching a hole would kill the program by SIGBUS. Only windows are mapped; everything
+//! else is written. The descriptor is checked before each use, since a program may close descriptors
+//! that are not its own.
+
+use std::ffi::{CString, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_format::encoding::{FRAME_BYTES, checksum, encode, framed_bytes};
+use trace_format::header::{Definition, FileHeader};
+use trace_format::layout::*;
+use trace_format::private_directory;
+use trace_format::totals::TOTALS_CHUNK_BYTES;
+
+use crate::host::descriptors::{identity_of, move_up};
+use crate::store::file_space::{
+    allocate, may_grow_to, populate, refuse_copy_on_write, synchronise, write_all, write_zeros,
+};
+
+/// Bytes of a definition chunk, unless one record needs more.
+const DEFINITION_CHUNK_BYTES: u64 = 16 << 10;
+
+struct TraceFile {
+    descriptor: c_int,
+    identity: (libc::dev_t, libc::ino_t),
+    path: PathBuf,
+    /// Behind everything that was given away.
+    end: u64,
+    /// Beyond this no events are added; windows and definitions are.
+    max_bytes: u64,
+    /// Whether no more events may be added.
+    full: bool,
+    /// The chunk that definitions are added to which always stay.
+    definitions: Option<DefinitionChunk>,
+    /// Offset and length of all definition chunks.
+    definition_places: Vec<(u64, u64)>,
+}
+
+/// A chunk of definitions.
+#[derive(Debug, Clone, Copy)]
+pub struct DefinitionChunk {
+    offset: u64,
+    /// Where the next record goes.
+    next: u64,
+    end: u64,
+}
+
+impl DefinitionChunk {
+    /// Bytes of the chunk.
+    pub fn bytes(&self) -> u64 {
+        self.end - self.offset
+    }
+}
+
+static FILE: Mutex<Option<TraceFile>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<TraceFile>> {
+    FILE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Memory for a thread's events.
+#[derive(Debug)]
+pub struct Memory {
+    /// Start of the mapping; its bytes are zero.
+    pub mapping: *mut u8,
+    /// Bytes of the mapping.
+    pub bytes: usize,
+    /// Where it lies in the file; `None` for memory that is not the file's.
+    pub offset: Option<u64>,
+}
+
+// SAFETY: plain memory; whoever holds the value uses it alone.
+unsafe impl Send for Memory {}
+
+fn system_error() -> String {
+    std::io::Error::last_os_error().to_string()
+}
+
+/// Whether a file could not be made because one of that name stands there.
+pub enum CreateError {
+    /// A file of that name exists.
+    Exists,
+    /// Anything else, as a sentence.
+    Failed(String),
+}
+
+/// Makes a run directory that must not be there yet.
+pub fn make_new_directory(path: &Path) -> Result<(), CreateError> {
+    private_directory::make_new(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => CreateError::Exists,
+        _ => CreateError::Failed(cannot_make(path, &error)),
+    })
+}
+
+/// Makes a run directory and the folder of a file in it, where they are missing.
+pub fn make_directories(run: &Path, file: &Path) -> Result<(), String> {
+    private_directory::make_for(run, file).map_err(|error| cannot_make(run, &error))
+}
+
+fn cannot_make(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot make the directory {}: {error}", path.display())
+}
+
+/// Makes the rank's file, mode 0600; it must not exist.
+pub fn create(path: &Path) -> Result<(), CreateError> {
+    let name = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| CreateError::Failed("the path holds a zero byte".into()))?;
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+    // SAFETY: a C string and plain flags.
+    let descriptor = unsafe { libc::open(name.as_ptr(), flags, 0o600) };
+    if descriptor < 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(match error.kind() {
+            std::io::ErrorKind::AlreadyExists => CreateError::Exists,
+            _ => CreateError::Failed(format!("cannot create {}: {error}", path.display())),
+        });
+    }
+    let descriptor = move_up(descriptor);
+    refuse_copy_on_write(descriptor).map_err(CreateError::Failed)?;
+    let identity = identity_of(descriptor).ok_or_else(|| CreateError::Failed(system_error()))?;
+    *lock() = Some(TraceFile {
+        descriptor,
+        identity,
+        path: path.to_owned(),
+        end: HEADER_BYTES,
+        max_bytes: u64::MAX,
+        full: false,
+        definitions: None,
+        definition_places: Vec::new(),
+    });
+    Ok(())
+}
+
+/// Adds no events beyond that many bytes; 0: no limit.
+pub fn limit(max_bytes: u64) {
+    if let Some(file) = lock().as_mut() {
+        file.max_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
+    }
+}
+
+impl TraceFile {
+    /// The descriptor, opened anew where the program closed or replaced it.
+    fn descriptor(&mut self) -> Result<c_int, String> {
+        if identity_of(self.descriptor) == Some(self.identity) {
+            return Ok(self.descriptor);
+        }
+        let name = CString::new(self.path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+        // SAFETY: a C string and plain flags.
+        let descriptor = unsafe { libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+        if descriptor < 0 || identity_of(descriptor) != Some(self.identity) {
+            return Err(format!("the trace file {} is gone", self.path.display()));
+        }
+        self.descriptor = move_up(descriptor);
+        Ok(self.descriptor)
+    }
+
+    fn cannot_grow(&self, error: &std::io::Error) -> String {
+        format!("no space for the trace in {}: {error}", self.path.display())
+    }
+
+    /// The descriptor, for writing up to `end`.
+    fn descriptor_up_to(&mut self, end: u64) -> Result<c_int, String> {
+        let descriptor = self.descriptor()?;
+        may_grow_to(end)?;
+        Ok(descriptor)
+    }
+
+    /// Grants bytes of the file, which then read as zero.
+    fn grant(&mut self, offset: u64, bytes: usize) -> Result<c_int, String> {
+        let descriptor = self.descriptor_up_to(offset + bytes as u64)?;
+        match allocate(descriptor, offset, bytes) {
+            // A file system that every signal interrupts: what is written is granted, too.
+            0 | libc::EINTR => write_zeros(descriptor, offset, bytes),
+            error => Err(std::io::Error::from_raw_os_error(error)),
+        }
+        .map(|()| descriptor)
+        .map_err(|error| self.cannot_grow(&error))
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), String> {
+        let descriptor = self.descriptor_up_to(offset + bytes.len() as u64)?;
+        write_all(descriptor, offset, bytes).map_err(|error| self.cannot_grow(&error))
+    }
+
+    /// Writes a chunk, its header last; until then another one says that it is not finished.
+    fn write_chunk(
+        &mut self,
+        offset: u64,
+        header: &ChunkHeader,
+        content: &[u8],
+    ) -> Result<(), String> {
+        let unfinished = sealed(ChunkHeader { kind: CHUNK_UNFINISHED, ..*header });
+        self.write(offset, bytes_of(&unfinished))?;
+        self.write(offset + CHUNK_HEADER_BYTES as u64, content)?;
+        self.write(offset, bytes_of(header))
+    }
+
+    /// Memory of the file; `None` where its file system maps no memory to be shared.
+    fn window(&mut self, bytes: usize) -> Result<Option<Memory>, String> {
+        let offset = self.end.next_multiple_of(MAPPING_GRANULE);
+        // What lies before it is granted too: reading a hole takes space on some file systems (tmpfs).
+        let gap = (offset - self.end) as usize;
+        let descriptor = self.grant(self.end, gap + bytes)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping of our own file.
+        let mapping = unsafe {
+            libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, descriptor, offset as i64)
+        };
+        if mapping == libc::MAP_FAILED {
+            return Ok(None);
+        }
+        populate(mapping, bytes)?;
+        self.end = offset + bytes as u64;
+        Ok(Some(Memory { mapping: mapping.cast(), bytes, offset: Some(offset) }))
+    }
+
+    fn define(&mut self, definition: &Definition) -> Result<(), String> {
+        let payload = encode(definition).ok_or("a definition is too long")?;
+        let mut chunk = match self.definitions {
+            Some(chunk) if chunk.next + framed_bytes(payload.len()) as u64 <= chunk.end => chunk,
+            _ => self.open_definitions(framed_bytes(payload.len()) as u64)?,
+        };
+        let added = self.add_definition(&mut chunk, &payload);
+        self.definitions = Some(chunk);
+        added
+    }
+
+    /// Makes an empty chunk for definitions of so many bytes in all, or of the usual length.
+    fn open_definitions(&mut self, framed: u64) -> Result<DefinitionChunk, String> {
+        let needed = CHUNK_HEADER_BYTES as u64 + framed;
+        let length = needed.next_multiple_of(CHUNK_GRANULE).max(DEFINITION_CHUNK_BYTES);
+        let offset = self.end;
+        self.grant(offset, length as usize)?;
+        let header = self.definition_header(offset, length);
+        self.write(offset, bytes_of(&header))?;
+        self.end += length;
+        self.definition_places.push((offset, length));
+        Ok(DefinitionChunk {
+            offset,
+            next: offset + CHUNK_HEADER_BYTES as u64,
+            end: offset + length,
+        })
+    }
+
+    fn definition_header(&self, offset: u64, length: u64) -> ChunkHeader {
+        let number = self.definition_places.iter().position(|(at, _)| *at == offset);
+        let number = number.unwrap_or(self.definition_places.len()) as u32;
+        sealed(ChunkHeader { length, ..empty_chunk(CHUNK_DEFINITIONS, 0, number) })
+    }
+
+    /// Adds a record to a chunk that has room for it.
+    fn add_definition(
+        &mut self,
+        chunk: &mut DefinitionChunk,
+        payload: &[u8],
+    ) -> Result<(), String> {
+        // The frame is written last: without it the record is not there.
+        self.write(chunk.next + FRAME_BYTES as u64, payload)?;
+        self.write(chunk.next, &frame_of(payload))?;
+        chunk.next += framed_bytes(payload.len()) as u64;
+        Ok(())
+    }
+
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), String> {
+        let descriptor = self.descriptor()?;
+        let (mut done, length) = (0, bytes.len());
+        while done < length {
+            let rest = &mut bytes[done..];
+            let at = (offset + done as u64) as i64;
+            // SAFETY: writes into the slice.
+            match unsafe { libc::pread(descriptor, rest.as_mut_ptr().cast(), rest.len(), at) } {
+                read @ 1.. => done += read as usize,
+                // What was never written at the end of the file.
+                0 => {
+                    rest.fill(0);
+                    break;
+                }
+                _ => {
+                    let error = std::io::Error::last_os_error();
+                    if error.kind() != std::io::ErrorKind::Interrupted {
+                        return Err(format!("cannot read the trace back: {error}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the definition chunks that stand behind what a chunk holds, where nothing else is needed, to there;
+    /// where the last of them ends then. While it works, each stands in its old place or in both.
+    fn gather_definitions(&mut self, chunk: u64, used_end: u64) -> Result<u64, String> {
+        let mut end = used_end.next_multiple_of(CHUNK_GRANULE);
+        // A reader goes on where the chunk's header says that it ends.
+        let mut header = [0; CHUNK_HEADER_BYTES];
+        self.read(chunk, &mut header)?;
+        let header: ChunkHeader = read_plain(&header).ok_or("a chunk is too short")?;
+        let shorter = sealed(ChunkHeader { length: end - chunk, ..header });
+        self.write(chunk, bytes_of(&shorter))?;
+        self.definition_places.sort_unstable();
+        for (offset, length) in self.definition_places.clone() {
+            if offset < end {
+                continue;
+            }
+            let mut chunk = vec![0; length as usize];
+            self.read(offset, &mut chunk)?;
+            let header: ChunkHeader = read_plain(&chunk).ok_or("a chunk is too short")?;
+            if header.kind != CHUNK_DEFINITIONS {
+                continue;
+            }
+            let used = chunk.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+            // Room for the file's last record stays, and for an empty frame behind it.
+            let shorter = (used + 64).next_multiple_of(CHUNK_GRANULE).min(length);
+            if end + shorter > offset {
+                end = offset + length;
+                continue;
+            }
+            let content = &chunk[CHUNK_HEADER_BYTES..shorter as usize];
+            self.write_chunk(end, &sealed(ChunkHeader { length: shorter, ..header }), content)?;
+            self.retire(offset, length)?;
+            if let Some(current) = self.definitions.filter(|current| current.offset == offset) {
+                let next = end + (current.next - offset);
+                self.definitions = Some(DefinitionChunk { offset: end, next, end: end + shorter });
+            }
+            end += shorter;
+        }
+        Ok(end)
+    }
+
+    /// Has what a definition chunk holds not count any more.
+    fn retire(&mut self, offset: u64, length: u64) -> Result<(), String> {
+        let header = self.definition_header(offset, length);
+        self.write(offset, bytes_of(&sealed(ChunkHeader { kind: CHUNK_UNFINISHED, ..header })))
+    }
+}
+
+fn frame_of(payload: &[u8]) -> [u8; FRAME_BYTES] {
+    (u64::from(checksum(payload)) << 32 | payload.len() as u64).to_le_bytes()
+}
+
+/// A header with its magic and checksum.
+fn sealed(mut header: ChunkHeader) -> ChunkHeader {
+    header.magic = CHUNK_MAGIC;
+    let (from, to) = CHUNK_CRC_COVERS;
+    header.crc = checksum(&bytes_of(&header)[from..to]);
+    header
+}
+
+fn empty_chunk(kind: u16, thread: u32, sequence: u32) -> ChunkHeader {
+    ChunkHeader {
+        magic: 0,
+        kind,
+        flags: 0,
+        thread,
+        sequence,
+        length: 0,
+        opened_ticks: 0,
+        thread_os_id: 0,
+        crc: 0,
+        previous_minor_faults: 0,
+        body_bytes: 0,
+        body_crc: 0,
+        clearing: 0,
+    }
+}
+
+/// Writes the header area.
+pub fn write_header(mut fixed: FixedHeader, header: &FileHeader) -> Result<(), String> {
+    let payload = encode(header).ok_or("the header is too long")?;
+    if FIXED_HEADER_BYTES + payload.len() > HEADER_BYTES as usize {
+        return Err("the header is too long".into());
+    }
+    fixed.payload_bytes = payload.len() as u32;
+    fixed.payload_crc = checksum(&payload);
+    fixed.fixed_crc = checksum(&bytes_of(&fixed)[..FIXED_CRC_COVERS]);
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let mut area = bytes_of(&fixed).to_vec();
+    area.extend(payload);
+    file.grant(0, HEADER_BYTES as usize)?;
+    file.write(0, &area)
+}
+
+/// Memory for a thread's events: of the file, or, where its file system maps no memory to be shared, the
+/// process's own.
+pub fn window(bytes: usize) -> Result<Memory, String> {
+    if let Some(memory) = lock().as_mut().ok_or("no trace file")?.window(bytes)? {
+        return Ok(memory);
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a fresh mapping.
+    let mapping = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+    if mapping == libc::MAP_FAILED {
+        return Err(format!("no memory for the trace: {}", system_error()));
+    }
+    Ok(Memory { mapping: mapping.cast(), bytes, offset: None })
+}
+
+/// The header of an event chunk.
+pub fn event_header(
+    (thread, thread_os_id): (u32, u32),
+    sequence: u32,
+    opened_ticks: u64,
+    length: usize,
+    previous_minor_faults: u64,
+) -> ChunkHeader {
+    sealed(ChunkHeader {
+        flags: CHUNK_IS_WINDOW,
+        length: length as u64,
+        opened_ticks,
+        thread_os_id,
+        previous_minor_faults,
+        ..empty_chunk(CHUNK_EVENTS, thread, sequence)
+    })
+}
+
+fn kept_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
+    sealed(ChunkHeader { flags: 0, length, ..*window })
+}
+
+/// Adds a chunk with a window's slots as they were encoded; its offset, or `None` where the file may not grow any
+/// more.
+pub fn append_encoded(window: &ChunkHeader, encoded: &[u8]) -> Result<Option<u64>, String> {
+    let (body_bytes, body_crc) = (encoded.len() as u32, checksum(encoded));
+    append(&ChunkHeader { kind: CHUNK_ENCODED, body_bytes, body_crc, ..*window }, encoded, 0)
+}
+
+/// Adds a chunk with what a window held, in a place of its own of at least `place_bytes`; its offset, or
+/// `None` where the file may not grow any more.
+pub fn append(
+    window: &ChunkHeader,
+    slots: &[u8],
+    place_bytes: usize,
+) -> Result<Option<u64>, String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let used = (CHUNK_HEADER_BYTES + slots.len()).max(place_bytes) as u64;
+    let (offset, length) = (file.end, used.next_multiple_of(CHUNK_GRANULE));
+    if offset + length > file.max_bytes {
+        file.full = true;
+        return Ok(None);
+    }
+    if place_bytes > CHUNK_HEADER_BYTES + slots.len() {
+        file.write_chunk(offset, &kept_header(window, length), &padded(slots, length))?;
+    } else {
+        file.write_chunk(offset, &kept_header(window, length), slots)?;
+    }
+    file.end += length;
+    Ok(Some(offset))
+}
+
+/// Slots and zeros behind them, to fill a chunk of that length.
+fn padded(slots: &[u8], length: u64) -> Vec<u8> {
+    let mut whole = slots.to_vec();
+    whole.resize(length as usize - CHUNK_HEADER_BYTES, 0);
+    whole
+}
+
+/// Adds what a window holds that was not mapped from the file; nothing where it is empty.
+pub fn append_window(window: &[u8]) {
+    let Some(header) = read_plain::<ChunkHeader>(window) else { return };
+    let slots = &window[CHUNK_HEADER_BYTES..];
+    let used = slots
+        .chunks_exact(SLOT_BYTES)
+        .take_while(|slot| read_plain::<Slot>(slot).is_some_and(|slot| slot.word != 0))
+        .count();
+    if header.magic == CHUNK_MAGIC {
+        let _ = append(&header, &slots[..used * SLOT_BYTES], 0);
+    }
+}
+
+/// Puts a chunk in the place of an older one of `length` bytes.
+pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> Result<(), String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    // No old slots may stand behind the new ones.
+    file.write_chunk(offset, &kept_header(window, length), &padded(slots, length))
+}
+
+/// Reads back what lies at an offset of the file.
+pub fn read_back(offset: u64, bytes: &mut [u8]) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.read(offset, bytes)
+}
+
+/// A chunk for a thread's totals; its offset.
+pub fn totals_chunk((thread, thread_os_id): (u32, u32)) -> Result<u64, String> {
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let offset = file.end;
+    file.grant(offset, TOTALS_CHUNK_BYTES)?;
+    let length = TOTALS_CHUNK_BYTES as u64;
+    let header = ChunkHeader { length, thread_os_id, ..empty_chunk(CHUNK_TOTALS, thread, 0) };
+    file.write(offset, bytes_of(&sealed(header)))?;
+    file.end += length;
+    Ok(offset)
+}
+
+/// Writes bytes into a place that was given away before.
+pub fn write_at(offset: u64, bytes: &[u8]) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.write(offset, bytes)
+}
+
+/// Adds a definition record; what cannot be written is lost with the space it had no room in.
+pub fn define(definition: &Definition) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.define(definition)
+}
+
+/// Whether the file may not grow by events any more.
+pub fn is_full() -> bool {
+    lock().as_ref().is_none_or(|file| file.full)
+}
+
+/// Makes an empty chunk for definitions that may be left out again, with room for that many bytes of framed
+/// records.
+pub fn open_definitions(framed: u64) -> Result<DefinitionChunk, String> {
+    lock().as_mut().ok_or("no trace file")?.open_definitions(framed)
+}
+
+/// Adds a record to a chunk of [`open_definitions`]; whether it had room for it.
+pub fn add_definition(chunk: &mut DefinitionChunk, payload: &[u8]) -> Result<bool, String> {
+    if chunk.next + framed_bytes(payload.len()) as u64 > chunk.end {
+        return Ok(false);
+    }
+    lock().as_mut().ok_or("no trace file")?.add_definition(chunk, payload).map(|()| true)
+}
+
+/// Fills a chunk, whose contents do not count, with these records, which fit.
+pub fn fill_definitions<'a>(
+    chunk: &mut DefinitionChunk,
+    payloads: impl Iterator<Item = &'a [u8]>,
+) -> Result<(), String> {
+    let mut content = Vec::with_capacity(chunk.bytes() as usize);
+    for payload in payloads {
+        content.extend(frame_of(payload));
+        content.extend(payload);
+        content.resize(content.len().next_multiple_of(FRAME_BYTES), 0);
+    }
+    chunk.next = chunk.offset + (CHUNK_HEADER_BYTES + content.len()) as u64;
+    content.resize(chunk.bytes() as usize - CHUNK_HEADER_BYTES, 0);
+    let mut guard = lock();
+    let file = guard.as_mut().ok_or("no trace file")?;
+    let header = file.definition_header(chunk.offset, chunk.bytes());
+    file.write_chunk(chunk.offset, &header, &content)
+}
+
+/// Has what a chunk holds not count any more.
+pub fn retire_definitions(chunk: &DefinitionChunk) -> Result<(), String> {
+    lock().as_mut().ok_or("no trace file")?.retire(chunk.offset, chunk.bytes())
+}
+
+/// Has the file reach its storage, cuts off what nobody needs at its end, and closes it.
+///
+/// The caller has unmapped what is cut, so that nothing can store there.
+///
+/// # Errors
+/// What was refused now though it had been taken before, as a sentence; a part of the trace may be lost.
+pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), String> {
+    let mut guard = lock();
+    let Some(file) = guard.as_mut() else { return Ok(()) };
+    let mut outcome = Ok(());
+    if let Ok(descriptor) = file.descriptor() {
+        let reason = format!("the file system of {} lost what it had taken", file.path.display());
+        let refused = |error: std::io::Error| format!("{reason}: {error}");
+        outcome = synchronise(descriptor).map_err(refused);
+        if let Err(reason) = &outcome {
+            // Other pages than the lost ones may still be taken.
+            let _ = file.define(&Definition::Stopped { ticks, reason: reason.clone() });
+        }
+        // The last record needs room before the end is known.
+        let last = Definition::Finalized { lost_events };
+        let framed = encode(&last).map_or(0, |payload| framed_bytes(payload.len()) as u64);
+        if file.definitions.is_none_or(|chunk| chunk.next + framed > chunk.end) {
+            file.definitions = file.open_definitions(framed).ok();
+        }
+        let definitions = file.definition_places.iter().map(|(at, length)| at + length).max();
+        let keep = match cut {
+            Some(Cut::Behind { chunk, used_end }) => file.gather_definitions(chunk, used_end).ok(),
+            Some(Cut::Tail { used_end, given_end }) if given_end == file.end => {
+                Some(used_end.max(definitions.unwrap_or(0)).next_multiple_of(CHUNK_GRANULE))
+            }
+            _ => None,
+        };
+        if let Some(keep) = keep {
+            // SAFETY: our descriptor; nothing stores behind the new end. A failure leaves zeros.
+            unsafe { libc::ftruncate(descriptor, keep as i64) };
+        }
+        // Said last: a file that is finished is never shortened.
+        let _ = file.define(&last);
+        // The bulk has arrived; what came since is little.
+        outcome = outcome.and_then(|()| synchronise(descriptor).map_err(refused));
+        // SAFETY: ours; never used again.
+        if unsafe { libc::close(descriptor) } != 0 {
+            let error = std::io::Error::last_os_error();
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                outcome = outcome.and(Err(refused(error)));
+            }
+        }
+    }
+    file.descriptor = -1;
+    outcome
+}
+
+/// What nobody needs at the end of the file.
+#[derive(Debug, Clone, Copy)]
+pub enum Cut {
+    /// The tail of the last chunk.
+    Tail {
+        /// Where it begins.
+        used_end: u64,
+        /// Where the file would end with it: nothing is cut when it ends elsewhere.
+        given_end: u64,
+    },
+    /// All behind a chunk, but definitions.
+    Behind {
+        /// Where the chunk begins.
+        chunk: u64,
+        /// Where what it holds ends.
+        used_end: u64,
+    },
+}

@@ -1,0 +1,655 @@
+//! A thread's windows: the memory that its events go to.
+//!
+//! Two windows of a thread take turns. The one that is being filled is mapped from the rank's file, so
+//! what was recorded survives the process; the other one, full, still is, until the first is full,
+//! too: then [`keeping`] writes it behind the file's end in few bytes, or folds it into the thread's totals, and it is used
+//! again. So few pages are mapped, they stay in the processor's cache, and the last events are
+//! always there.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use trace_format::header::{Definition, Phase};
+use trace_format::layout::{
+    CHUNK_HEADER_BYTES, ChunkHeader, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL,
+};
+use trace_format::markers::ToolReason;
+use trace_format::plain::bytes_of;
+
+use crate::host::counter;
+use crate::host::machine;
+use crate::host::own_work::OwnWork;
+use crate::host::warn::warn;
+use crate::state;
+use crate::state::thread_block::{ThreadBlock, thread_block};
+use crate::store::keeping::{self, Kept};
+use crate::store::outermost::{find_own_stack, within};
+use crate::store::site_table::{SiteTable, look_at_modules};
+use crate::store::slots::{close, publish};
+use crate::store::trace_file::{self, Cut, Memory, define};
+
+/// Bytes of a window, unless one event needs more. It holds more than the 4,096 events that are kept in
+/// any case, fits a second-level cache, and is changed in a fraction of a millisecond (docs/overhead.md).
+const WINDOW_BYTES: usize = 256 << 10;
+/// What a window's length is a multiple of.
+const PAGE_BYTES: usize = 4096;
+/// Bytes of the first window of other threads than the first: many threads make few calls.
+const SMALL_WINDOW_BYTES: usize = 64 << 10;
+
+static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
+/// Operating system's ids of the threads that have windows, in order of their numbers.
+static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// Memory of threads that ended, for those that begin.
+static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
+/// Windows of the process's own memory, which are written when it exits.
+static UNMAPPED: Mutex<Vec<Unmapped>> = Mutex::new(Vec::new());
+
+/// Level from which on events say where they were called.
+pub const SITES_LEVEL: u32 = 1;
+
+/// Detail level of the run.
+static LEVEL: AtomicU32 = AtomicU32::new(0);
+
+/// A thread's way of keeping events; found through its block.
+#[derive(Debug)]
+struct Recorder {
+    /// Number of the thread in the trace, and the operating system's id.
+    thread: (u32, u32),
+    /// Sequence of the next window.
+    sequence: u32,
+    /// Minor faults of the thread when the current window was opened.
+    minor_faults: u64,
+    current: Window,
+    older: Option<Window>,
+    kept: Kept,
+    /// Where the thread has called from.
+    sites: SiteTable,
+}
+
+/// A window and what is in it.
+#[derive(Debug)]
+struct Window {
+    memory: Memory,
+    header: ChunkHeader,
+    /// Bytes of slots that are used; of the current window as of its last change.
+    used: usize,
+}
+
+/// A window that only this process has.
+#[derive(Debug)]
+struct Unmapped {
+    process: u32,
+    mapping: usize,
+    bytes: usize,
+}
+
+/// Chooses the detail level; called once, before the first window is opened.
+pub fn set_level(level: u8) {
+    LEVEL.store(u32::from(level), Relaxed);
+}
+
+/// Operating system's ids of the recorded threads; the index is the thread's number.
+pub fn thread_os_ids() -> Vec<u32> {
+    THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl Window {
+    /// The slots that were used.
+    fn slots(&self) -> &[u8] {
+        // SAFETY: a mapping of so many bytes, which only the calling thread stores to.
+        unsafe {
+            std::slice::from_raw_parts(self.memory.mapping.add(CHUNK_HEADER_BYTES), self.used)
+        }
+    }
+
+    /// Makes clean memory a window: its header is stored, the word with the magic last.
+    fn open(memory: Memory, header: ChunkHeader) -> Self {
+        let (first, rest) = bytes_of(&header).split_at(8);
+        // SAFETY: the memory is the calling thread's, aligned, and longer than a header.
+        unsafe {
+            memory.mapping.add(8).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+            let first = u64::from_le_bytes(first.try_into().unwrap_or_default());
+            AtomicU64::from_ptr(memory.mapping.cast()).store(first, Release);
+        }
+        Self { memory, header, used: 0 }
+    }
+
+    /// Empties a window whose events are kept elsewhere. The header says so while the slots go and goes last:
+    /// whoever finds a window that a process died in then knows how far it reaches.
+    fn clean(self) -> Memory {
+        const CLEARING_AT: usize = std::mem::offset_of!(ChunkHeader, clearing);
+        let Memory { mapping, bytes, .. } = self.memory;
+        let used = (CHUNK_HEADER_BYTES + self.used + RESERVED_SLOTS * SLOT_BYTES).min(bytes);
+        // SAFETY: as in `open`; slots behind the used ones were never stored to, but for
+        // continuations that an event was begun with.
+        unsafe {
+            AtomicU64::from_ptr(mapping.add(CLEARING_AT).cast()).store(1, Release);
+            std::sync::atomic::fence(SeqCst);
+            mapping.add(CHUNK_HEADER_BYTES).write_bytes(0, used - CHUNK_HEADER_BYTES);
+            std::sync::atomic::fence(SeqCst);
+            AtomicU64::from_ptr(mapping.cast()).store(0, Release);
+            std::sync::atomic::fence(SeqCst);
+            mapping.write_bytes(0, CHUNK_HEADER_BYTES);
+        }
+        self.memory
+    }
+}
+
+impl Recorder {
+    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32), kept: Kept) -> Self {
+        Self {
+            thread,
+            sequence: 1,
+            minor_faults: minor_faults(),
+            current: Window::open(memory, header),
+            older: None,
+            kept,
+            sites: SiteTable::default(),
+        }
+    }
+
+    /// Makes the older window, or new memory, the current one. On an error all is as it was.
+    fn advance(&mut self, used: usize, opened_ticks: u64, needed: usize) -> Result<(), String> {
+        self.current.used = used;
+        if LEVEL.load(Relaxed) >= SITES_LEVEL && look_at_modules() {
+            self.sites.forget();
+        }
+        let usual = WINDOW_BYTES.max(needed);
+        if let Some(older) = &self.older {
+            let next_opened = self.current.header.opened_ticks;
+            self.kept.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
+        }
+        let memory = match self.older.take().map(Window::clean) {
+            Some(memory) if memory.bytes >= usual => memory,
+            smaller => {
+                if let Some(memory) = smaller {
+                    spare().push(memory);
+                }
+                acquire(usual).or_else(|reason| {
+                    // Where there is no space for the usual window, the least one may still fit.
+                    if needed < usual { acquire(needed) } else { Err(reason) }
+                })?
+            }
+        };
+        let faults = minor_faults();
+        let header = trace_file::event_header(
+            self.thread,
+            self.sequence,
+            opened_ticks,
+            memory.bytes,
+            faults - self.minor_faults,
+        );
+        self.sequence += 1;
+        self.minor_faults = faults;
+        let full = std::mem::replace(&mut self.current, Window::open(memory, header));
+        self.older = Some(full);
+        Ok(())
+    }
+
+    /// Keeps what both windows hold elsewhere and empties them; what cannot be kept stays where it is.
+    fn put_away(&mut self, used: usize, ticks: u64) -> Vec<Memory> {
+        self.current.used = used;
+        let next_opened = self.current.header.opened_ticks;
+        let mut clean = Vec::new();
+        if let Some(older) = self.older.take() {
+            if self.kept.keep(&older.header, older.slots(), 0, next_opened).is_err() {
+                return clean;
+            }
+            clean.push(older.clean());
+        }
+        let current = &self.current;
+        if self.kept.keep(&current.header, current.slots(), 0, ticks).is_ok() {
+            let Memory { mapping, bytes, offset } = current.memory;
+            let window =
+                Window { memory: Memory { mapping, bytes, offset }, header: current.header, used };
+            clean.push(window.clean());
+        }
+        clean
+    }
+}
+
+fn spare() -> std::sync::MutexGuard<'static, Vec<Memory>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Clean memory for a window of at least so many bytes.
+fn acquire(bytes: usize) -> Result<Memory, String> {
+    let mut spare = spare();
+    if let Some(index) = spare.iter().position(|memory| memory.bytes >= bytes) {
+        return Ok(spare.swap_remove(index));
+    }
+    drop(spare);
+    let memory = trace_file::window(bytes)?;
+    if memory.offset.is_none() {
+        let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        let (process, is_first) = (std::process::id(), unmapped.is_empty());
+        unmapped.push(Unmapped { process, mapping: memory.mapping as usize, bytes: memory.bytes });
+        drop(unmapped);
+        if is_first {
+            let _ = define(&Definition::Unmapped);
+            // SAFETY: a handler without arguments.
+            unsafe { libc::atexit(write_unmapped) };
+        }
+    }
+    Ok(memory)
+}
+
+/// Writes the windows that only the process has, when it exits.
+extern "C" fn write_unmapped() {
+    let _own = OwnWork::begin();
+    let write = || {
+        let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        for window in unmapped.iter().filter(|window| window.process == std::process::id()) {
+            // SAFETY: windows of the process's own memory are never unmapped; another thread may still
+            // be storing slots, of which the committed ones count.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(window.mapping as *const u8, window.bytes) };
+            trace_file::append_window(bytes);
+        }
+    };
+    // SAFETY: the calling thread's own block.
+    let _ = unsafe { within(thread_block(), || std::panic::catch_unwind(write)) };
+}
+
+/// Takes the thread's next slot, with `RESERVED_SLOTS` free behind it, moving to a new window where
+/// the current one is full.
+///
+/// # Safety
+/// `block` is the calling thread's block.
+#[inline(always)]
+pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
+    // SAFETY: the block is the thread's own; between `cursor` and `end` lie slots of a granted,
+    // writable mapping (or the block's scratch slots).
+    unsafe {
+        if (*block).cursor >= (*block).end {
+            next(block, 0);
+        }
+        let slot = (*block).cursor;
+        (*block).cursor = slot.add(1);
+        slot
+    }
+}
+
+/// Moves to a new window unless an event and that many slots more fit the current one.
+///
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+pub unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
+        if left < (slots + 1) * size_of::<Slot>() {
+            next(block, slots + 1);
+        }
+    }
+}
+
+/// Gives the thread slots to write to, at least `slots` beside the reserved ones: its next window, or
+/// scratch when nothing is recorded.
+///
+/// # Safety
+/// `block` is the calling thread's, and its window is full or it has none.
+#[cold]
+#[inline(never)]
+unsafe fn next(block: *mut ThreadBlock, slots: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !state::is_recording() || (*block).paused_at != 0 {
+            state::count_lost_event();
+            scratch(block);
+            return;
+        }
+        let _own = OwnWork::begin();
+        (*block).counter_slow = u32::from(counter::is_slow());
+        let begin = counter::read(block);
+        match open(block, begin, slots) {
+            Ok(()) => tool_event(block, ToolReason::Window, begin),
+            Err(reason) => {
+                stop(begin, &reason);
+                state::count_lost_event();
+                scratch(block);
+            }
+        }
+    }
+}
+
+/// Ends recording for good and says why in one line.
+fn stop(ticks: u64, reason: &str) {
+    if state::stop() {
+        warn(&format!("recording stopped, the program goes on: {reason}"));
+        // The chunk of definitions may still have room where the file could not grow.
+        let _ = define(&Definition::Stopped { ticks, reason: reason.to_owned() });
+    }
+}
+
+/// Where the thread has called from.
+///
+/// # Safety
+/// `block` is the calling thread's, which has a window.
+#[inline(always)]
+pub unsafe fn sites(block: *mut ThreadBlock) -> *mut SiteTable {
+    // SAFETY: the caller's promise.
+    unsafe { &raw mut (*recorder_of(block)).sites }
+}
+
+/// # Safety
+/// `block` is the calling thread's.
+#[inline(always)]
+unsafe fn recorder_of(block: *mut ThreadBlock) -> *mut Recorder {
+    // SAFETY: the caller's promise; only `open` stores there.
+    unsafe { (*block).recorder.cast() }
+}
+
+/// Sends the thread's events nowhere.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn scratch(block: *mut ThreadBlock) {
+    // SAFETY: two slots inside the block; the cursor meets the end after each event.
+    unsafe {
+        (*block).level = 0;
+        (*block).poll = null_mut();
+        (*block).cursor = &raw mut (*block).scratch[0];
+        (*block).end = &raw mut (*block).scratch[1];
+    }
+}
+
+/// Leaves the windows of a process that this one was forked from: they are the parent's, also where it had
+/// paused.
+///
+/// # Safety
+/// `block` is that of the calling thread, the only one.
+pub unsafe fn leave_to_parent(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise. The mapping and the recorder stay where they are: nothing of them is
+    // stored to, or given back, in this process.
+    unsafe {
+        scratch(block);
+        (*block).paused_at = 0;
+        (*block).paused = (null_mut(), null_mut());
+        (*block).window = null_mut();
+        (*block).window_bytes = 0;
+        (*block).recorder = null_mut();
+    }
+}
+
+/// Stops recording the calling thread (MPI_Pcontrol with level 0).
+///
+/// # Safety
+/// `block` is the calling thread's, no call of the program's is open.
+pub unsafe fn pause(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if state::is_recording() && (*block).paused_at == 0 && !(*block).window.is_null() {
+            (*block).paused_at = counter::read(block);
+            (*block).paused = ((*block).cursor, (*block).end);
+            scratch(block);
+        }
+    }
+}
+
+/// Goes on recording the calling thread; the time between is an event of the tool's.
+///
+/// # Safety
+/// As [`pause`].
+pub unsafe fn resume(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise: nothing has touched the window since.
+    unsafe {
+        let paused_at = (*block).paused_at;
+        if paused_at != 0 {
+            (*block).paused_at = 0;
+            ((*block).cursor, (*block).end) = (*block).paused;
+            (*block).level = LEVEL.load(Relaxed);
+            tool_event(block, ToolReason::Paused, paused_at);
+        }
+    }
+}
+
+/// Bytes of slots that the thread has used in its current window.
+///
+/// # Safety
+/// `block` is the calling thread's.
+unsafe fn used_bytes(block: *mut ThreadBlock) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let first = (*block).window as usize + CHUNK_HEADER_BYTES;
+        let used = ((*block).cursor as usize).wrapping_sub(first);
+        // A thread that stopped recording has its cursor elsewhere: its window is kept whole.
+        let most = (*block).window_bytes.saturating_sub(CHUNK_HEADER_BYTES);
+        if used <= most { used } else { most / SLOT_BYTES * SLOT_BYTES }
+    }
+}
+
+/// Opens the thread's next window.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
+    // The event itself, a long duration, and the tool's own event before or behind it.
+    let needed = CHUNK_HEADER_BYTES + (slots + 3 + RESERVED_SLOTS) * SLOT_BYTES;
+    let needed = needed.next_multiple_of(PAGE_BYTES);
+    // SAFETY: the caller's promise; recorder and windows are the thread's own.
+    unsafe {
+        if (*block).recorder.is_null() {
+            find_own_stack(block);
+            let memory = begin_thread(needed)?;
+            (*block).recorder = Box::into_raw(Box::new(memory(opened_ticks))).cast();
+        } else {
+            (*recorder_of(block)).advance(used_bytes(block), opened_ticks, needed)?;
+        }
+        let current = &(*recorder_of(block)).current;
+        (*block).window = current.memory.mapping;
+        (*block).window_bytes = current.memory.bytes;
+        let slots = (current.memory.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
+        (*block).cursor = current.memory.mapping.add(CHUNK_HEADER_BYTES).cast();
+        (*block).end = (*block).cursor.add(slots - RESERVED_SLOTS);
+        (*block).poll = null_mut();
+        (*block).level = LEVEL.load(Relaxed);
+        if let Some(key) = THREAD_END.get() {
+            libc::pthread_setspecific(*key, block.cast());
+        }
+    }
+    Ok(())
+}
+
+/// A number and a first window for the calling thread.
+fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
+    let id = os_id();
+    let mut ids = THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = ids.len() as u32;
+    ids.push(id);
+    drop(ids);
+    let thread = (number, id);
+    let kept = Kept::begin(thread)?;
+    let usual = if number == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
+    let memory = acquire(usual.max(needed)).or_else(|_| acquire(needed))?;
+    Ok(move |opened_ticks| {
+        let header = trace_file::event_header(thread, 0, opened_ticks, memory.bytes, 0);
+        Recorder::new(memory, header, thread, kept)
+    })
+}
+
+/// Runs when a thread ends: its events go to the file, its windows to other threads, and what the system
+/// did to the thread is written down.
+unsafe extern "C" fn thread_ended(block: *mut c_void) {
+    let block: *mut ThreadBlock = block.cast();
+    let _own = OwnWork::begin();
+    // SAFETY: the C library passes what the ending thread itself stored: its block, which lives as
+    // long as the thread.
+    unsafe { within(block, || end_thread(block)) };
+}
+
+/// # Safety
+/// `block` is the calling thread's, which ends: nothing is open any more. A later destructor that calls MPI
+/// gets a recorder of its own.
+unsafe fn end_thread(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let recorder = recorder_of(block);
+        let (used, handles) = (used_bytes(block), (*block).handles);
+        (*block).recorder = null_mut();
+        (*block).cursor = null_mut();
+        (*block).end = null_mut();
+        (*block).poll = null_mut();
+        (*block).level = 0;
+        (*block).window = null_mut();
+        (*block).handles = null_mut();
+        if !handles.is_null() {
+            libc::munmap(handles.cast(), (*block).handle_places * size_of::<usize>());
+        }
+        (*block).handle_places = 0;
+        if recorder.is_null() || !state::is_recording() {
+            return;
+        }
+        let _ = std::panic::catch_unwind(|| {
+            machine::thread_ends();
+            let mut recorder = Box::from_raw(recorder);
+            let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
+            let clean = recorder.put_away(used, counter::now());
+            spare().extend(clean);
+            // What the system did is asked of threads that did much; for the others it costs too much.
+            if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
+                let _ = define(&Definition::ThreadUsage(usage));
+            }
+        });
+    }
+}
+
+/// Asks to be told when threads end; called once, before the first window is opened.
+pub fn watch_threads() {
+    let mut key = 0;
+    // SAFETY: `key` is ours to be written; the destructor fits what `open` stores.
+    if unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } == 0 {
+        let _ = THREAD_END.set(key);
+    }
+}
+
+/// Ends the calling thread's recording when MPI is finalized, and the file with it.
+///
+/// # Errors
+/// As [`trace_file::finish`].
+///
+/// # Safety
+/// `block` is the calling thread's; nothing is recorded any more.
+pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), String> {
+    // SAFETY: the caller's promise; after this the thread has no window.
+    unsafe {
+        let (recorder, used) = (recorder_of(block), used_bytes(block));
+        scratch(block);
+        (*block).window = null_mut();
+        (*block).recorder = null_mut();
+        if recorder.is_null() {
+            return trace_file::finish(None, counter::now(), lost_events);
+        }
+        let mut recorder = Box::from_raw(recorder);
+        let alone = thread_os_ids().len() == 1;
+        let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
+            let windows = recorder.windows().count();
+            let clean = recorder.put_away(used, counter::now());
+            for memory in clean.iter().filter(|memory| memory.offset.is_some()) {
+                libc::munmap(memory.mapping.cast(), memory.bytes);
+            }
+            let totals = recorder.kept.compact();
+            let only_totals = keeping::only_totals() && alone && clean.len() == windows;
+            totals.filter(|_| only_totals).map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
+        } else {
+            let Memory { mapping, bytes, offset } = recorder.current.memory;
+            libc::munmap(mapping.cast(), bytes);
+            offset.map(|at| Cut::Tail {
+                used_end: at + (CHUNK_HEADER_BYTES + used) as u64,
+                given_end: at + bytes as u64,
+            })
+        };
+        trace_file::finish(cut, counter::now(), lost_events)
+    }
+}
+
+impl Recorder {
+    fn windows(&self) -> impl Iterator<Item = &Memory> {
+        [Some(&self.current), self.older.as_ref()].into_iter().flatten().map(|w| &w.memory)
+    }
+}
+
+/// Room for `slots` continuations behind the event that the thread is completing: where its window has
+/// too little, the event moves to a new one with the continuations that it has, and that begins when the
+/// event began. `None` where there is no space for one: recording ends with this event.
+///
+/// # Safety
+/// `block` is the calling thread's, `slot` the last event's that it took.
+pub unsafe fn with_room(
+    block: *mut ThreadBlock,
+    slot: *mut Slot,
+    slots: usize,
+) -> Option<*mut Slot> {
+    // SAFETY: the caller's promise. The old window stays mapped as the older one.
+    unsafe {
+        let left = ((*block).end as usize).saturating_sub((*block).cursor as usize);
+        if left >= slots * SLOT_BYTES {
+            return Some(slot);
+        }
+        if !state::is_recording() {
+            return None;
+        }
+        let _own = OwnWork::begin();
+        let event = slot.read();
+        let first_more = slot.add(1);
+        let more = (*block).cursor.offset_from_unsigned(first_more);
+        if let Err(reason) = open(block, event.begin, more + slots) {
+            stop(event.begin, &reason);
+            return None;
+        }
+        let moved = take_slot(block);
+        moved.write(Slot { word: 0, ..event });
+        for index in 0..more {
+            take_slot(block).write(first_more.add(index).read());
+        }
+        publish(moved, event.word);
+        slot.write_bytes(0, 1 + more);
+        Some(moved)
+    }
+}
+
+/// Has the thread's next slot at hand: what begins from now on lies behind the opening of its window.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn have_slot(block: *mut ThreadBlock) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*block).cursor >= (*block).end {
+            next(block, 0);
+        }
+    }
+}
+
+/// Records time that the recorder spent since `begin`.
+///
+/// # Safety
+/// `block` is the calling thread's.
+pub unsafe fn tool_event(block: *mut ThreadBlock, reason: ToolReason, begin: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let slot = take_slot(block);
+        (&raw mut (*slot).begin).write_volatile(begin);
+        (&raw mut (*slot).peer).write_volatile(reason as i32);
+        let duration = counter::read(block).wrapping_sub(begin);
+        close(block, slot, duration, TOOL, 0);
+    }
+}
+
+fn os_id() -> u32 {
+    // SAFETY: a system call without arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+fn minor_faults() -> u64 {
+    // SAFETY: a zeroed rusage is valid to be written over.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage.ru_minflt as u64
+    }
+}

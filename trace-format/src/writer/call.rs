@@ -1,0 +1,178 @@
+//! A call as another tool tells it, and what is learned of it later.
+
+use crate::layout::*;
+use crate::reader::{Half, RequestState};
+
+/// A call that was recorded elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct NewCall {
+    /// Function's number.
+    pub function: u16,
+    /// Begin, ticks.
+    pub begin: u64,
+    /// End, ticks; `None` when the trace ends inside it.
+    pub end: Option<u64>,
+    /// Local id of its communicator.
+    pub communicator: u16,
+    /// Of a call that completes one request: whether by cancelling; `None` where it completed none.
+    pub completes: Option<Completes>,
+    /// Peer or root.
+    pub peer: i32,
+    /// Tag.
+    pub tag: i32,
+    /// Bytes sent or moved.
+    pub bytes: u64,
+    /// Bytes received by a collective operation.
+    pub received: Option<u64>,
+    /// Request.
+    pub request: u32,
+    /// Receiving half.
+    pub receive: Option<Half>,
+    /// Requests of a call on several.
+    pub requests: Vec<RequestState>,
+    /// A run of polls: their number and ticks inside them.
+    pub polls: Option<(u64, u64)>,
+    /// Operations and bytes of a compute call.
+    pub compute: Option<(f64, u64)>,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completes {
+    /// Its operation was cancelled.
+    pub cancelled: bool,
+}
+
+/// What the communicator's field says of a request.
+fn flags(completes: Option<Completes>) -> u16 {
+    completes.map_or(0, |of| if of.cancelled { COMPLETED | CANCELLED } else { COMPLETED })
+}
+
+/// Place of the slot with a call's receiving half behind its own, where it has one.
+pub(super) const RECEIVE_SLOT: usize = 1;
+
+impl NewCall {
+    /// Slots of the call: its own, the receiving half, all others.
+    pub(super) fn slots(&self) -> Vec<Slot> {
+        let duration = self.end.map_or(0, |end| end.saturating_sub(self.begin));
+        let long = duration >= u64::from(DURATION_ESCAPE);
+        let open = if self.end.is_none() { FUNCTION_OPEN } else { 0 };
+        let short = if long || self.polls.is_some() { DURATION_ESCAPE } else { duration as u32 };
+        let small = |bytes: u64| bytes < u64::from(BYTES_ESCAPE);
+        let received = self.received.unwrap_or(0);
+        let fits = small(self.bytes) && received <= i32::MAX as u64;
+        let communicator = self.communicator | flags(self.completes);
+        let mut slot = Slot {
+            begin: self.begin,
+            word: slot_word(short, self.function | open, communicator),
+            peer: self.peer,
+            tag: if self.received.is_some() { received as i32 } else { self.tag },
+            bytes: if fits { self.bytes as u32 } else { BYTES_ESCAPE },
+            request: self.request,
+            site: 0,
+        };
+        if let Some((flops, bytes)) = self.compute {
+            let bits = flops.to_bits();
+            (slot.peer, slot.tag) = (bits as u32 as i32, (bits >> 32) as u32 as i32);
+            (slot.bytes, slot.request) = (bytes as u32, (bytes >> 32) as u32);
+        }
+        let more = |kind: u32, communicator: u16| Slot {
+            word: slot_word(kind, CONTINUATION, communicator),
+            ..Slot::default()
+        };
+        let mut slots = vec![slot];
+        if let Some(half) = self.receive {
+            let (peer, tag, begin) = (half.peer, half.tag, half.bytes);
+            slots.push(Slot { peer, tag, begin, ..more(CONTINUES_RECEIVE, 0) });
+        }
+        if let Some((count, inside)) = self.polls {
+            slots.push(Slot {
+                begin: inside,
+                peer: count as u32 as i32,
+                tag: (count >> 32) as u32 as i32,
+                bytes: duration as u32,
+                request: (duration >> 32) as u32,
+                ..more(CONTINUES_POLLS, 0)
+            });
+        } else if long {
+            slots.push(Slot { begin: duration, ..more(CONTINUES_DURATION, 0) });
+        }
+        if !fits && self.compute.is_none() {
+            slots.push(Slot {
+                begin: self.bytes,
+                peer: received as u32 as i32,
+                tag: (received >> 32) as u32 as i32,
+                ..more(CONTINUES_BYTES, 0)
+            });
+        }
+        for state in &self.requests {
+            let completes = state.completed.then_some(Completes { cancelled: state.cancelled });
+            slots.push(Slot {
+                begin: state.bytes,
+                peer: state.peer,
+                tag: state.tag,
+                request: state.request,
+                ..more(CONTINUES_REQUEST, flags(completes))
+            });
+        }
+        slots
+    }
+}
+
+/// What is learned of a call after it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amendment {
+    /// Source and tag of its receiving half.
+    Half {
+        /// Source.
+        peer: i32,
+        /// Tag.
+        tag: i32,
+    },
+    /// Source, tag and the communicator's local id.
+    Source {
+        /// Source.
+        peer: i32,
+        /// Tag.
+        tag: i32,
+        /// Local id.
+        communicator: u16,
+    },
+    /// Root of a collective operation.
+    Root(i32),
+    /// All of a collective operation; more bytes than have room are said as the most that have.
+    Collective {
+        /// Local id of the communicator.
+        communicator: u16,
+        /// Root.
+        root: i32,
+        /// Bytes sent.
+        sent: u64,
+        /// Bytes received.
+        received: u64,
+    },
+}
+
+impl Amendment {
+    /// Which of the call's slots says it, behind its own.
+    pub(super) fn slot(&self) -> usize {
+        if matches!(self, Self::Half { .. }) { RECEIVE_SLOT } else { 0 }
+    }
+
+    pub(super) fn put(self, slot: &mut Slot) {
+        let word = slot.word & !(0xffff << 48);
+        let with = |communicator: u16| word | u64::from(communicator) << 48;
+        match self {
+            Self::Half { peer, tag } => (slot.peer, slot.tag) = (peer, tag),
+            Self::Source { peer, tag, communicator } => {
+                (slot.peer, slot.tag, slot.word) = (peer, tag, with(communicator));
+            }
+            Self::Root(root) => slot.peer = root,
+            Self::Collective { communicator, root, sent, received } => {
+                (slot.word, slot.peer) = (with(communicator), root);
+                slot.bytes = u32::try_from(sent).unwrap_or(BYTES_ESCAPE - 1).min(BYTES_ESCAPE - 1);
+                slot.tag = i32::try_from(received).unwrap_or(i32::MAX);
+            }
+        }
+    }
+}
