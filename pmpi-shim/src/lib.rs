@@ -36,5 +36,8 @@ mod mpi;
 mod state;
 mod store;
 
+#[global_allocator]
+static MEMORY: host::memory::Memory = host::memory::Memory::new();
+
 #[cfg(test)]
 mod floors;

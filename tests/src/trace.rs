@@ -188,14 +188,19 @@ impl ThreadTrace {
     }
 }
 
-/// Checks that events neither overlap nor run backwards. MPI_Finalize alone holds another event:
-/// the recorder's own work before the library's finalize is reached.
+/// Checks that events neither overlap nor run backwards. MPI_Finalize alone holds another event: the
+/// recorder's own work before the library's finalize is reached. Runs of polls in turn lie side by side.
 fn check_order(events: &[Named]) -> Result<(), String> {
     let mut free_from = 0;
     for (index, Named { name, event }) in events.iter().enumerate() {
         let inside_finalize = event.function == TOOL
             && index.checked_sub(1).is_some_and(|before| events[before].name == "MPI_Finalize");
-        if event.begin < free_from && !inside_finalize {
+        let in_turn = event.polls.is_some()
+            && index.checked_sub(1).is_some_and(|before| {
+                let before = &events[before].event;
+                before.polls.is_some() && before.begin <= event.begin
+            });
+        if event.begin < free_from && !inside_finalize && !in_turn {
             return Err(format!("event {index} ({name}) begins before the one before it ended"));
         }
         match event.end {

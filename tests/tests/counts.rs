@@ -3,6 +3,7 @@
 use system_tests::place::Fresh;
 use system_tests::victim::{Build, built};
 use system_tests::{Job, Mpi, sequence, under_both, victim};
+use trace_format::markers::ToolReason;
 
 /// What `victims/counts.c` calls on a rank.
 fn calls_of_counts(rank: usize) -> Vec<&'static str> {
@@ -53,6 +54,31 @@ under_both! {
             assert_eq!(of_rank.file.fixed.rank as usize, rank);
             assert_eq!(of_rank.file.fixed.world_size, 2);
         }
+    }
+
+    fn polls_in_turn_are_one_record_of_each_kind(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "polls_in_turn")).ranks(2).record();
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        let rank = trace.rank(0);
+        let events = rank.threads.iter().flat_map(|thread| &thread.events);
+        let mut polls: Vec<_> = events
+            .filter_map(|named| {
+                let (count, inside) = named.event.polls?;
+                assert!(inside > 0, "{named:?}");
+                Some((named.name.as_str(), named.event.communicator, count))
+            })
+            .collect();
+        // Time of the recorder's own parts a run.
+        let reasons = [ToolReason::Window, ToolReason::Clock, ToolReason::Entries];
+        let others: usize = reasons.iter().map(|&reason| rank.tool_events(reason)).sum();
+        assert!(polls.len() <= 3 * (1 + others), "{polls:?}");
+        polls.sort_unstable();
+        let mut sums: Vec<(&str, u64)> = Vec::new();
+        for kind in polls.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            sums.push((kind[0].0, kind.iter().map(|run| run.2).sum()));
+        }
+        assert_eq!(sums, [("MPI_Iprobe", 10_000), ("MPI_Iprobe", 10_000), ("MPI_Testall", 10_000)]);
     }
 
     fn calls_inside_calls_are_none_of_the_program(mpi) {

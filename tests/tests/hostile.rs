@@ -84,6 +84,15 @@ under_both! {
         check_handler(mpi, "threads", "MPI_Comm_rank", 3000);
     }
 
+    fn nothing_is_allocated_from_the_programs_memory(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "counts_allocations"));
+        let recorded = job.record();
+        recorded.output.expect_same(&job.bare());
+        recorded.expect_code(0);
+        let trace = recorded.trace();
+        assert_eq!(trace.rank(0).count("MPI_Comm_rank"), 100_000);
+    }
+
     fn calls_from_destructors_and_atexit(mpi) {
         let job = Job::new(mpi, &victim(mpi, "calls_from_atexit"));
         let recorded = job.record();

@@ -201,7 +201,8 @@ impl Segmenter {
             SpanKind::Tool => Activity::Tool,
             SpanKind::Call(function) => self.functions.entry(function).1,
             SpanKind::Polls { inside_ticks, .. } => {
-                self.polls_ticks = inside_ticks;
+                // Runs may grow side by side.
+                self.polls_ticks = self.polls_ticks.saturating_add(inside_ticks);
                 return;
             }
             SpanKind::Summed { activity, in_region, open_regions, .. } => {

@@ -1,14 +1,20 @@
-//! Runs of tests and probes that found nothing, merged into one record.
+//! Runs of tests and probes that found nothing, merged into one record each.
 //!
-//! A run is of one function with no other event of the thread between. Its record is the first poll's
-//! slot and a continuation with number, time inside and span; further polls only add to it.
+//! A run is of one function on one communicator; between its polls the thread has no other event but polls
+//! of up to [`MOST_KINDS`] such runs, which a loop makes in turn. Their records stand side by side: each is
+//! its first poll's slot and a continuation with number, time inside and span; further polls only add to it.
 
 use trace_format::layout::{CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word};
 
 use crate::state::thread_block::ThreadBlock;
 use crate::store::slots::publish;
 
-/// Adds a poll that found nothing to the run before it, or makes it the first of a run.
+/// Most runs that grow side by side.
+const MOST_KINDS: usize = 16;
+/// Slots of a run's record.
+const RUN_SLOTS: usize = 2;
+
+/// Adds a poll that found nothing to its run among the last records, or makes it the first of one.
 ///
 /// # Safety
 /// `block` is the calling thread's, `slot` the last event's that it took; at least one reserved slot
@@ -22,11 +28,16 @@ pub unsafe fn merge(
     function: u16,
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise; a run's record directly before `slot` is the thread's own too.
+    // SAFETY: the caller's promise; the records from `first` to `slot` are the thread's own too.
     unsafe {
-        let run = (*block).poll;
-        let continues = !run.is_null() && run.add(2) == slot && (*run).function() == function;
-        if continues {
+        let growing = !(*block).polls.0.is_null() && (*block).polls.1 == slot;
+        let first = if growing { (*block).polls.0 } else { slot };
+        let mut run = slot;
+        while run > first {
+            run = run.sub(RUN_SLOTS);
+            if (*run).function() != function || (*run).communicator() != communicator {
+                continue;
+            }
             let more = run.add(1);
             let count = join((*more).peer as u32, (*more).tag as u32) + 1;
             ((*more).peer, (*more).tag) = (count as u32 as i32, (count >> 32) as u32 as i32);
@@ -62,8 +73,10 @@ pub unsafe fn merge(
         });
         publish(first_more, slot_word(CONTINUES_POLLS, CONTINUATION, 0));
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
-        (*block).cursor = slot.add(2);
-        (*block).poll = slot;
+        let behind = slot.add(RUN_SLOTS);
+        (*block).cursor = behind;
+        let full = slot.offset_from_unsigned(first) >= MOST_KINDS * RUN_SLOTS;
+        (*block).polls = (if full { slot } else { first }, behind);
     }
 }
 
@@ -75,20 +88,25 @@ fn join(low: u32, high: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Makes polls of (begin, duration, function) one after the other; the slots that are used then.
+    /// Makes polls of (begin, duration, function) on one communicator one after the other; the slots that are
+    /// used then.
     fn polls(of: &[(u64, u64, u16)]) -> Vec<Slot> {
-        let mut slots = [Slot::default(); 16];
+        polls_on(of.iter().map(|&(begin, duration, function)| (begin, duration, function, 2)))
+    }
+
+    fn polls_on(of: impl IntoIterator<Item = (u64, u64, u16, u16)>) -> Vec<Slot> {
+        let mut slots = [Slot::default(); 64];
         // SAFETY: a thread's block is all zero when the thread starts.
         let mut block: Box<ThreadBlock> = unsafe { Box::new(std::mem::zeroed()) };
         block.level = 1;
         block.cursor = slots.as_mut_ptr();
-        for &(begin, duration, function) in of {
+        for (begin, duration, function, communicator) in of {
             let slot = block.cursor;
             // SAFETY: slots of ours.
             unsafe {
                 block.cursor = slot.add(1);
                 (*slot).begin = begin;
-                merge(&raw mut *block, slot, begin, duration, function, 2);
+                merge(&raw mut *block, slot, begin, duration, function, communicator);
             }
         }
         // SAFETY: both lie in the array.
@@ -115,5 +133,40 @@ mod tests {
         assert_eq!((slots[0].function(), slots[2].function()), (40, 41));
         assert_eq!(join(slots[1].bytes, slots[1].request), 5);
         assert_eq!(join(slots[3].bytes, slots[3].request), 10 + (1 << 33));
+    }
+
+    /// Function, communicator, begin, number, ticks inside and span of each run.
+    fn runs(slots: &[Slot]) -> Vec<(u16, u16, u64, u64, u64, u64)> {
+        let run = |[run, more]: &[Slot; 2]| {
+            let count = join(more.peer as u32, more.tag as u32);
+            let span = join(more.bytes, more.request);
+            (run.function(), run.communicator(), run.begin, count, more.begin, span)
+        };
+        slots.as_chunks().0.iter().map(run).collect()
+    }
+
+    #[test]
+    fn polls_in_turn_are_runs_side_by_side() {
+        let in_turn =
+            (0..30).map(|step| (100 + 10 * step, 4 + step % 3, [40, 40, 41][step as usize % 3]));
+        let in_turn = in_turn.enumerate().map(|(index, (begin, duration, function))| {
+            (begin, duration, function, [7, 8, 0][index % 3])
+        });
+        assert_eq!(
+            runs(&polls_on(in_turn)),
+            [(40, 7, 100, 10, 40, 274), (40, 8, 110, 10, 50, 275), (41, 0, 120, 10, 60, 276)]
+        );
+    }
+
+    #[test]
+    fn more_kinds_than_grow_side_by_side_begin_anew() {
+        let kinds = MOST_KINDS as u64 + 1;
+        let round = |from: u64| (0..kinds).map(move |kind| (from + kind, 1, 40, kind as u16));
+        let found = runs(&polls_on(round(100).chain([(500, 1, 40, MOST_KINDS as u16)])));
+        assert_eq!(found.len() as u64, kinds);
+        assert_eq!(
+            found[MOST_KINDS],
+            (40, MOST_KINDS as u16, 100 + kinds - 1, 2, 2, 401 - kinds + 1)
+        );
     }
 }

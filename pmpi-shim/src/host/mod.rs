@@ -12,6 +12,8 @@
 //! | `peers` | which ranks run on the same host |
 //! | `run_id` | what the files of one run have in common |
 //! | `descriptors` | descriptors out of the program's way |
+//! | `memory` | what the recorder allocates, apart from the program's |
+//! | `own_stack` | where a thread's own stack lies |
 //! | `own_work` | `errno` and cancellation stay the program's |
 //! | `warn` | one line on standard error |
 
@@ -19,7 +21,9 @@ pub mod counter;
 pub mod descriptors;
 pub mod loader;
 pub mod machine;
+pub mod memory;
 pub mod modules;
+pub mod own_stack;
 pub mod own_work;
 pub mod peers;
 pub mod perf_counters;

@@ -64,8 +64,9 @@ pub struct ThreadBlock {
     pub recorder: *mut c_void,
     /// Generation of handles that the two caches below belong to.
     pub generation: u32,
-    /// Record of empty polls that may still grow, null without one.
-    pub poll: *mut Slot,
+    /// Records of runs of empty polls that may still grow: the first, and what lies behind the last; null
+    /// without any.
+    pub polls: (*mut Slot, *mut Slot),
     /// Handles copied before a call that overwrites them; grown by mmap.
     pub handles: *mut usize,
     /// Places in `handles`.
@@ -85,8 +86,8 @@ pub struct ThreadBlock {
     pub transform_stack: usize,
     /// The word at that address.
     pub transform_return: usize,
-    /// The stack that the thread was started with: mapped as long as the thread lives. Empty before the
-    /// first window.
+    /// The stack that the thread was started with: mapped as long as the thread lives. Empty until a call
+    /// inside a call asks for it.
     pub own_stack: Range<usize>,
     /// Where events go that are not recorded.
     pub scratch: [Slot; 2],

@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 
 use trace_format::layout::{CHUNK_HEADER_BYTES, CONTINUATION, FUNCTION_ABANDONED, Slot, slot_word};
 
+use crate::host::own_stack;
 use crate::host::own_work::OwnWork;
 use crate::mpi::plan::numbers::MOST_ARGUMENTS;
 use crate::state::thread_block::ThreadBlock;
@@ -156,6 +157,10 @@ unsafe fn stands(block: *mut ThreadBlock, address: usize, word: usize) -> bool {
     // asked a moment ago. (That another thread unmaps the stack of this one's open call meanwhile is the
     // program's own fault.)
     unsafe {
+        if (*block).own_stack.is_empty() {
+            let _own = OwnWork::begin();
+            (*block).own_stack = own_stack::find();
+        }
         ((*block).own_stack.contains(&address) || is_readable(address))
             && (address as *const usize).read_volatile() == word
     }
@@ -190,26 +195,6 @@ fn is_on_alternate_stack() -> bool {
         let mut stack: libc::stack_t = std::mem::zeroed();
         libc::sigaltstack(std::ptr::null(), &mut stack) == 0
             && stack.ss_flags & libc::SS_ONSTACK != 0
-    }
-}
-
-/// Asks for the stack that the calling thread was started with.
-///
-/// # Safety
-/// `block` is the calling thread's. Off the path: the C library may read files and allocate.
-pub unsafe fn find_own_stack(block: *mut ThreadBlock) {
-    // SAFETY: the attributes are initialised by the C library before they are read, and destroyed.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
-            return;
-        }
-        let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
-        if libc::pthread_attr_getstack(&attributes, &mut lowest, &mut bytes) == 0 {
-            let lowest = lowest as usize;
-            (*block).own_stack = lowest..lowest.saturating_add(bytes);
-        }
-        libc::pthread_attr_destroy(&mut attributes);
     }
 }
 

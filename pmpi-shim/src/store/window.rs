@@ -26,7 +26,7 @@ use crate::host::warn::warn;
 use crate::state;
 use crate::state::thread_block::{ThreadBlock, thread_block};
 use crate::store::keeping::{self, Kept};
-use crate::store::outermost::{find_own_stack, within};
+use crate::store::outermost::within;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
 use crate::store::trace_file::{self, Cut, Memory, define};
@@ -352,7 +352,7 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
     // SAFETY: two slots inside the block; the cursor meets the end after each event.
     unsafe {
         (*block).level = 0;
-        (*block).poll = null_mut();
+        (*block).polls = (null_mut(), null_mut());
         (*block).cursor = &raw mut (*block).scratch[0];
         (*block).end = &raw mut (*block).scratch[1];
     }
@@ -434,7 +434,6 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
     // SAFETY: the caller's promise; recorder and windows are the thread's own.
     unsafe {
         if (*block).recorder.is_null() {
-            find_own_stack(block);
             let memory = begin_thread(needed)?;
             (*block).recorder = Box::into_raw(Box::new(memory(opened_ticks))).cast();
         } else {
@@ -446,7 +445,7 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
         let slots = (current.memory.bytes - CHUNK_HEADER_BYTES) / SLOT_BYTES;
         (*block).cursor = current.memory.mapping.add(CHUNK_HEADER_BYTES).cast();
         (*block).end = (*block).cursor.add(slots - RESERVED_SLOTS);
-        (*block).poll = null_mut();
+        (*block).polls = (null_mut(), null_mut());
         (*block).level = LEVEL.load(Relaxed);
         if let Some(key) = THREAD_END.get() {
             libc::pthread_setspecific(*key, block.cast());
@@ -493,7 +492,7 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
         (*block).recorder = null_mut();
         (*block).cursor = null_mut();
         (*block).end = null_mut();
-        (*block).poll = null_mut();
+        (*block).polls = (null_mut(), null_mut());
         (*block).level = 0;
         (*block).window = null_mut();
         (*block).handles = null_mut();
