@@ -39,6 +39,12 @@ fn sends_sizes(mpi: Mpi, messages: u32) -> Recorded {
     recorded
 }
 
+fn polls_in_turn(mpi: Mpi) -> Recorded {
+    let recorded = Job::new(mpi, &victim(mpi, "polls_in_turn")).ranks(2).record();
+    recorded.expect_code(0);
+    recorded
+}
+
 under_both! {
     fn every_reader_finds_what_was_recorded(mpi) {
         let recorded: Vec<Recorded> = EXPORTED
@@ -47,7 +53,7 @@ under_both! {
                 let ranks = PROGRAMS.iter().find(|(of, _)| of == name).map_or(2, |(_, ranks)| *ranks);
                 record(Job::new(mpi, &program(mpi, name, Build::C)).ranks(ranks))
             })
-            .chain([sends_sizes(mpi, 300)])
+            .chain([sends_sizes(mpi, 300), polls_in_turn(mpi)])
             .collect();
         let mut check = Command::new(repository().join("scripts").join("check-exports"));
         check.arg("--command").arg(command());

@@ -2,9 +2,10 @@
 //! thread go out, with the messages that leave and arrive at them.
 //!
 //! Nesting is what every timeline format wants, so what does not nest is cut: a call that ends behind
-//! the begin of one that outlasts it ends there, a call that did not return ends where the thread's
-//! next one begins or with its rank, a region that the program closed out of order takes those above
-//! it with it and they begin anew, and one that it never closed ends with its rank.
+//! the begin of one that outlasts it ends there, and so does a run of polls where another begins; a call
+//! that did not return ends where the thread's next one begins or with its rank, a region that the program
+//! closed out of order takes those above it with it and they begin anew, and one that it never closed ends
+//! with its rank.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -137,8 +138,13 @@ impl<'a, I: Iterator<Item = Call>> Steps<'a, I> {
                     None if unreturned => last_ns,
                     None => at_ns,
                 };
-                let overlaps =
-                    |top: &Open| top.kind == Kind::Call && top.end_ns < end_ns && !unreturned;
+                // Polls in turn are calls beside each other, none inside another.
+                let polls = call.event.polls.is_some();
+                let overlaps = |top: &Open| {
+                    top.kind == Kind::Call
+                        && !unreturned
+                        && (top.end_ns < end_ns || polls && top.call.event.polls.is_some())
+                };
                 while let Some(top) = self.top(key).filter(overlaps) {
                     self.pop_top(key);
                     self.end(top, at_ns);

@@ -593,3 +593,16 @@ fn polls_count_each_and_take_only_the_time_inside_them() {
     assert_eq!((probe.count, ms(probe.time_s)), (1_750_000, 30.0));
     assert_identity(&metrics);
 }
+
+#[test]
+fn polls_in_turn_take_the_time_inside_all_of_them() {
+    let mut poller = SyntheticRank::complete(0, 1, B, B + 100 * MS);
+    poller.polls("MPI_Iprobe", B + 10 * MS, B + 79 * MS, 5000, 30 * MS);
+    poller.polls("MPI_Testall", B + 11 * MS, B + 80 * MS, 5000, 20 * MS);
+    let metrics = whole(&[finish(poller, 100)]);
+    let rank = &metrics.ranks[0];
+    assert_eq!([rank.compute_s, rank.mpi_s].map(ms), [50.0, 50.0]);
+    let counts = ["MPI_Iprobe", "MPI_Testall"].map(|name| call(&metrics, name).unwrap().count);
+    assert_eq!((counts, rank.polls.calls, rank.polls.runs), ([5000, 5000], 10_000, 2));
+    assert_identity(&metrics);
+}
