@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `slots` | how an event stands in its slots |
 //! | `outermost` | which call of a thread is an event, and what longjmp leaves behind |
-//! | `window` | a thread's windows: memory that its events go to |
+//! | `window` | a thread's windows: what it writes to, how they take turns |
+//! | `mapping` | a window's memory: taken, opened, emptied |
 //! | `site_table` | addresses that a thread has called from, and the modules that they lie in |
 //! | `keeping` | what becomes of a full window, by the run's policy |
 //! | `codec` | a window's slots in few bytes |
@@ -18,6 +19,7 @@
 pub mod codec;
 pub mod file_space;
 pub mod keeping;
+pub mod mapping;
 pub mod outermost;
 pub mod regions;
 pub mod site_table;

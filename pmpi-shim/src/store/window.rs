@@ -8,8 +8,8 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use trace_format::header::{Definition, Phase};
@@ -17,15 +17,15 @@ use trace_format::layout::{
     CHUNK_HEADER_BYTES, ChunkHeader, RESERVED_SLOTS, SLOT_BYTES, Slot, TOOL,
 };
 use trace_format::markers::ToolReason;
-use trace_format::plain::bytes_of;
 
 use crate::host::counter;
 use crate::host::machine;
 use crate::host::own_work::OwnWork;
 use crate::host::warn::warn;
 use crate::state;
-use crate::state::thread_block::{ThreadBlock, thread_block};
+use crate::state::thread_block::ThreadBlock;
 use crate::store::keeping::{self, Kept};
+use crate::store::mapping::{Window, acquire, spare};
 use crate::store::outermost::within;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
@@ -42,11 +42,6 @@ const SMALL_WINDOW_BYTES: usize = 64 << 10;
 static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
 /// Operating system's ids of the threads that have windows, in order of their numbers.
 static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
-/// Memory of threads that ended, for those that begin.
-static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
-/// Windows of the process's own memory, which are written when it exits.
-static UNMAPPED: Mutex<Vec<Unmapped>> = Mutex::new(Vec::new());
-
 /// Level from which on events say where they were called.
 pub const SITES_LEVEL: u32 = 1;
 
@@ -69,23 +64,6 @@ struct Recorder {
     sites: SiteTable,
 }
 
-/// A window and what is in it.
-#[derive(Debug)]
-struct Window {
-    memory: Memory,
-    header: ChunkHeader,
-    /// Bytes of slots that are used; of the current window as of its last change.
-    used: usize,
-}
-
-/// A window that only this process has.
-#[derive(Debug)]
-struct Unmapped {
-    process: u32,
-    mapping: usize,
-    bytes: usize,
-}
-
 /// Chooses the detail level; called once, before the first window is opened.
 pub fn set_level(level: u8) {
     LEVEL.store(u32::from(level), Relaxed);
@@ -94,48 +72,6 @@ pub fn set_level(level: u8) {
 /// Operating system's ids of the recorded threads; the index is the thread's number.
 pub fn thread_os_ids() -> Vec<u32> {
     THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-impl Window {
-    /// The slots that were used.
-    fn slots(&self) -> &[u8] {
-        // SAFETY: a mapping of so many bytes, which only the calling thread stores to.
-        unsafe {
-            std::slice::from_raw_parts(self.memory.mapping.add(CHUNK_HEADER_BYTES), self.used)
-        }
-    }
-
-    /// Makes clean memory a window: its header is stored, the word with the magic last.
-    fn open(memory: Memory, header: ChunkHeader) -> Self {
-        let (first, rest) = bytes_of(&header).split_at(8);
-        // SAFETY: the memory is the calling thread's, aligned, and longer than a header.
-        unsafe {
-            memory.mapping.add(8).copy_from_nonoverlapping(rest.as_ptr(), rest.len());
-            let first = u64::from_le_bytes(first.try_into().unwrap_or_default());
-            AtomicU64::from_ptr(memory.mapping.cast()).store(first, Release);
-        }
-        Self { memory, header, used: 0 }
-    }
-
-    /// Empties a window whose events are kept elsewhere. The header says so while the slots go and goes last:
-    /// whoever finds a window that a process died in then knows how far it reaches.
-    fn clean(self) -> Memory {
-        const CLEARING_AT: usize = std::mem::offset_of!(ChunkHeader, clearing);
-        let Memory { mapping, bytes, .. } = self.memory;
-        let used = (CHUNK_HEADER_BYTES + self.used + RESERVED_SLOTS * SLOT_BYTES).min(bytes);
-        // SAFETY: as in `open`; slots behind the used ones were never stored to, but for
-        // continuations that an event was begun with.
-        unsafe {
-            AtomicU64::from_ptr(mapping.add(CLEARING_AT).cast()).store(1, Release);
-            std::sync::atomic::fence(SeqCst);
-            mapping.add(CHUNK_HEADER_BYTES).write_bytes(0, used - CHUNK_HEADER_BYTES);
-            std::sync::atomic::fence(SeqCst);
-            AtomicU64::from_ptr(mapping.cast()).store(0, Release);
-            std::sync::atomic::fence(SeqCst);
-            mapping.write_bytes(0, CHUNK_HEADER_BYTES);
-        }
-        self.memory
-    }
 }
 
 impl Recorder {
@@ -166,7 +102,7 @@ impl Recorder {
             Some(memory) if memory.bytes >= usual => memory,
             smaller => {
                 if let Some(memory) = smaller {
-                    spare().push(memory);
+                    spare([memory]);
                 }
                 acquire(usual).or_else(|reason| {
                     // Where there is no space for the usual window, the least one may still fit.
@@ -209,49 +145,6 @@ impl Recorder {
         }
         clean
     }
-}
-
-fn spare() -> std::sync::MutexGuard<'static, Vec<Memory>> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Clean memory for a window of at least so many bytes.
-fn acquire(bytes: usize) -> Result<Memory, String> {
-    let mut spare = spare();
-    if let Some(index) = spare.iter().position(|memory| memory.bytes >= bytes) {
-        return Ok(spare.swap_remove(index));
-    }
-    drop(spare);
-    let memory = trace_file::window(bytes)?;
-    if memory.offset.is_none() {
-        let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        let (process, is_first) = (std::process::id(), unmapped.is_empty());
-        unmapped.push(Unmapped { process, mapping: memory.mapping as usize, bytes: memory.bytes });
-        drop(unmapped);
-        if is_first {
-            let _ = define(&Definition::Unmapped);
-            // SAFETY: a handler without arguments.
-            unsafe { libc::atexit(write_unmapped) };
-        }
-    }
-    Ok(memory)
-}
-
-/// Writes the windows that only the process has, when it exits.
-extern "C" fn write_unmapped() {
-    let _own = OwnWork::begin();
-    let write = || {
-        let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        for window in unmapped.iter().filter(|window| window.process == std::process::id()) {
-            // SAFETY: windows of the process's own memory are never unmapped; another thread may still
-            // be storing slots, of which the committed ones count.
-            let bytes =
-                unsafe { std::slice::from_raw_parts(window.mapping as *const u8, window.bytes) };
-            trace_file::append_window(bytes);
-        }
-    };
-    // SAFETY: the calling thread's own block.
-    let _ = unsafe { within(thread_block(), || std::panic::catch_unwind(write)) };
 }
 
 /// Takes the thread's next slot, with `RESERVED_SLOTS` free behind it, moving to a new window where
@@ -508,7 +401,7 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
             let mut recorder = Box::from_raw(recorder);
             let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
             let clean = recorder.put_away(used, counter::now());
-            spare().extend(clean);
+            spare(clean);
             // What the system did is asked of threads that did much; for the others it costs too much.
             if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
                 let _ = define(&Definition::ThreadUsage(usage));
