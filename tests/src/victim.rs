@@ -19,6 +19,10 @@ pub enum Build {
     C,
     /// C, executable at a fixed address.
     CNoPie,
+    /// C with optimisation; functions keep no frame pointer.
+    Optimised,
+    /// C with optimisation and frame pointers.
+    FramePointers,
     /// C++, position-independent executable.
     Cpp,
     /// C++, executable at a fixed address.
@@ -44,6 +48,8 @@ impl Build {
         match self {
             Self::C => "",
             Self::CNoPie => "-no-pie",
+            Self::Optimised => "-o2",
+            Self::FramePointers => "-o2-frame-pointers",
             Self::Cpp => "-cpp",
             Self::CppNoPie => "-cpp-no-pie",
             Self::Shared => ".so",
@@ -62,6 +68,8 @@ impl Build {
                 &["-fPIE", "-pie"]
             }
             Self::CNoPie | Self::CppNoPie => &["-fno-pie", "-no-pie"],
+            Self::Optimised => &["-fPIE", "-pie", "-O2"],
+            Self::FramePointers => &["-fPIE", "-pie", "-O2", "-fno-omit-frame-pointer"],
             Self::Shared => &["-fPIC", "-shared"],
             Self::Asan => &["-fPIE", "-pie", "-fsanitize=address"],
             Self::Ubsan => &["-fPIE", "-pie", "-fsanitize=undefined"],
@@ -80,6 +88,8 @@ impl Build {
         match self {
             Self::C
             | Self::CNoPie
+            | Self::Optimised
+            | Self::FramePointers
             | Self::Shared
             | Self::Blas
             | Self::Asan

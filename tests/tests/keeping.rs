@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gammachi_analyzer::metrics::{Metrics, Selection, SiteMetrics};
+use gammachi_analyzer::metrics::{Frame, Metrics, PathRow, Selection, SiteMetrics};
 use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::{Run, RunNote};
 use system_tests::job::Output;
@@ -225,6 +225,52 @@ fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
 }
 
 under_both! {
+    fn long_calls_say_through_which_functions_they_came(mpi) {
+        for (name, build, functions) in [
+            ("three_deep", Build::Optimised, ["inner", "middle", "outer", "main"]),
+            ("three_deep", Build::FramePointers, ["inner", "middle", "outer", "main"]),
+            ("three_deep_fortran", Build::Fortran, ["inner", "middle", "MAIN__", "main"]),
+        ] {
+            let job = Job::new(mpi, &built(mpi, name, build)).ranks(2);
+            let recorded = job.environment("GAMMACHI_LEVEL", "2").record();
+            recorded.expect_code(0);
+            let (_, metrics) = metrics_of(&recorded);
+            let sites = metrics.sites.expect("sites");
+            let barriers = sites.paths.iter().filter(|row| row.function == "MPI_Barrier");
+            let barriers: Vec<&PathRow> = barriers.collect();
+            // Rank 1 comes 2 ms late each time, so rank 0 waits.
+            let count: u64 = barriers.iter().map(|row| row.count).sum();
+            let time_s: f64 = barriers.iter().map(|row| row.time_s).sum();
+            assert!(count >= 19 && time_s > 0.02, "{barriers:?}");
+            // The compiler may have made several copies of a loop or function (`middle.constprop.0`).
+            for row in barriers {
+                let name = |frame: &Frame| frame.place.function.clone().unwrap_or_default();
+                let found: Vec<String> = row.frames.iter().map(name).collect();
+                let stems = found.iter().map(|name| name.split('.').next().unwrap_or_default());
+                // Fortran's procedures have their module before them.
+                let stems = stems.map(|name| name.rsplit("_MOD_").next().unwrap_or_default());
+                assert!(stems.eq(functions), "{found:?}");
+            }
+        }
+    }
+
+    fn calls_that_are_not_long_have_no_path(mpi) {
+        let from = |time: &str| {
+            let job = Job::new(mpi, &built(mpi, "three_deep", Build::Optimised)).ranks(2);
+            let job = job.environment("GAMMACHI_LEVEL", "2");
+            job.environment("GAMMACHI_PATHS_FROM", time).record()
+        };
+        let all = from("0us");
+        let (_, metrics) = metrics_of(&all);
+        let paths = metrics.sites.expect("sites").paths;
+        let barriers = paths.iter().filter(|row| row.function == "MPI_Barrier");
+        assert_eq!(barriers.map(|row| row.count).sum::<u64>(), 40);
+        assert!(paths.iter().any(|row| row.function == "MPI_Comm_rank" && row.count == 2), "{paths:?}");
+        let none = from("100s");
+        let (_, metrics) = metrics_of(&none);
+        assert_eq!(metrics.sites.expect("sites").paths, []);
+    }
+
     fn calls_say_where_the_program_made_them(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "call_sites")).ranks(2).record();
         recorded.expect_code(0);

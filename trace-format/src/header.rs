@@ -142,6 +142,13 @@ pub enum Definition {
         /// Windows and files.
         objects: u64,
     },
+    /// A call path, for slots of [`crate::markers::ToolReason::Path`].
+    Path {
+        /// Its number, from 0 on.
+        number: u32,
+        /// Addresses at which the functions on the stack go on, innermost first.
+        addresses: Vec<u64>,
+    },
 }
 
 /// When a process began and ended. τ_i is the stretch between MPI_Init and MPI_Finalize, this is the whole.

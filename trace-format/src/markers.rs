@@ -23,6 +23,8 @@ pub enum ToolReason {
     /// Of imported runs: the thread neither was in MPI nor computed, by what the other tool says (I/O, fork
     /// and join, writing its own buffers).
     NotComputing = 9,
+    /// Finding the call path of the call before it; `tag` is the path's number ([`crate::header::Definition::Path`]).
+    Path = 10,
 }
 
 impl ToolReason {
@@ -38,6 +40,7 @@ impl ToolReason {
             Self::Counters,
             Self::Entries,
             Self::NotComputing,
+            Self::Path,
         ]
         .into_iter()
         .find(|r| *r as i32 == number)

@@ -13,7 +13,7 @@ use trace_format::header::KeepingPolicy;
 use trace_format::settings::values::{self, join_parameters};
 use trace_format::settings::{
     CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, Computation, FLOPS, FromEnv, KEEP, LEVEL,
-    MAX_BYTES, OUT, PARAMS, RecordingOptions, STAGE, ValueError,
+    MAX_BYTES, OUT, PARAMS, PATHS_FROM, RecordingOptions, STAGE, ValueError,
 };
 
 use super::CommandError;
@@ -37,6 +37,10 @@ pub struct RecordingArguments {
     /// Whether compute functions are recorded whatever counts as computation.
     #[arg(long, help = FLOPS.meaning)]
     pub flops: bool,
+
+    /// Microseconds from which on calls tell their call path.
+    #[arg(long, value_name = "TIME", value_parser = values::paths_from_us, help = PATHS_FROM.help())]
+    pub paths_from: Option<f64>,
 
     /// Counters to read, as they are written.
     #[arg(long, value_name = "SPEC", value_parser = counters, help = COUNTERS.help())]
@@ -132,6 +136,7 @@ impl RecordingArguments {
         let values = [
             (&STAGE, self.stage.as_ref().map(|stage| absolute(stage).into_os_string())),
             (&LEVEL, self.level.map(|level| text(&level))),
+            (&PATHS_FROM, self.paths_from.map(|time| format!("{time}us").into())),
             (&COMPUTE, self.compute.as_ref().map(|compute| text(compute))),
             (&FLOPS, self.flops.then(|| "1".into())),
             (&COUNTERS, self.counters.as_ref().map(|counters| text(counters))),

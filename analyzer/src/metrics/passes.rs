@@ -5,6 +5,7 @@ use crate::trace::Run;
 
 use super::CounterMetrics;
 use super::counters::{Counts, Readings};
+use super::paths::{self, Paths};
 use super::resolve::Resolved;
 use super::sites::{SiteMetrics, Sites};
 use super::sums::{RankPass, Sums};
@@ -48,21 +49,25 @@ impl Passes {
             mode: super::compute_mode(analysis.run, &mut Vec::new()),
         };
         let readings = has_counters.then(|| Readings { selections: selections.to_vec() });
-        let of_ranks = analysis.calls(&((sums, (readings, sites)), beside));
+        let paths = sites.as_ref().filter(|_| paths::are_told(analysis.run));
+        let paths = paths.map(|sites| Paths { selection: sites.selection });
+        let of_ranks = analysis.calls(&((sums, (readings, (sites, paths))), beside));
         let mut passes = Self {
             sums: selections.iter().map(|_| Vec::new()).collect(),
             counts: selections.iter().map(|_| Vec::new()).collect(),
             sites: None,
         };
         let (mut others, mut sites) = (Vec::with_capacity(of_ranks.len()), Vec::new());
-        for ((sums, (readings, sites_of_rank)), other) in of_ranks {
+        let mut paths = Vec::new();
+        for ((sums, (readings, (sites_of_rank, paths_of_rank))), other) in of_ranks {
             passes.sums.iter_mut().zip(sums.finish()).for_each(|(all, one)| all.push(one));
             let counts = readings.into_iter().flat_map(|readings| readings.finish());
             passes.counts.iter_mut().zip(counts).for_each(|(all, one)| all.push(one));
             sites.extend(sites_of_rank);
+            paths.extend(paths_of_rank);
             others.push(other);
         }
-        passes.sites = SiteMetrics::of(analysis.run, analysis.timeline, sites);
+        passes.sites = SiteMetrics::of(analysis.run, analysis.timeline, (sites, paths));
         (passes, others)
     }
 

@@ -11,6 +11,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::symbols::{SourcePlace, Symbols};
 use crate::trace::{RankTrace, Run};
 
+use super::paths::{self, PathRow, PathsOfRank};
 use super::resolve::{RankSelection, Resolved};
 
 /// Calls of one function from one place of the program.
@@ -41,6 +42,8 @@ pub struct SiteRow {
 pub struct SiteMetrics {
     /// Most time first.
     pub rows: Vec<SiteRow>,
+    /// Long calls by call path (level 2), most time first.
+    pub paths: Vec<PathRow>,
     /// Modules without names: path and why.
     pub unusable: Vec<(String, &'static str)>,
 }
@@ -52,30 +55,32 @@ type Key = (u16, u64, Option<usize>, bool);
 /// A site of all ranks: path and build id of its module, address in it, function.
 type SiteKey<'a> = (String, String, u64, &'a str);
 
+/// Calls, their time, the longest.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    count: u64,
-    ticks: u64,
-    max_ticks: u64,
+pub(super) struct Sums {
+    pub count: u64,
+    pub ticks: u64,
+    pub max_ticks: u64,
 }
 
 impl Sums {
     /// Adds so many calls that took so long together.
     #[inline]
-    fn add(&mut self, (count, ticks): (u64, u64)) {
+    pub fn add(&mut self, (count, ticks): (u64, u64)) {
         let mean = if count == 1 { ticks } else { ticks / count.max(1) };
         self.merge(&Self { count, ticks, max_ticks: mean });
     }
 
     #[inline]
-    fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.ticks = self.ticks.saturating_add(other.ticks);
         self.max_ticks = self.max_ticks.max(other.max_ticks);
     }
 }
 
-fn modules(trace: &RankTrace) -> Vec<&Module> {
+/// The modules that a rank's file names.
+pub(super) fn modules(trace: &RankTrace) -> Vec<&Module> {
     let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
         Definition::Module(module) => Some(module),
         _ => None,
@@ -84,7 +89,7 @@ fn modules(trace: &RankTrace) -> Vec<&Module> {
 }
 
 /// The module that an address belonged to at a moment: the last one seen there before.
-fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
+pub(super) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
     modules
         .iter()
         .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
@@ -211,7 +216,7 @@ impl SiteMetrics {
     pub(super) fn of(
         run: &Run,
         timeline: &GlobalTimeline,
-        mut per_rank: Vec<SitesOfRank>,
+        (mut per_rank, paths): (Vec<SitesOfRank>, Vec<PathsOfRank>),
     ) -> Option<Self> {
         per_rank.iter_mut().for_each(SitesOfRank::finish);
         if per_rank.iter().all(|sites| sites.sums.is_empty()) {
@@ -251,6 +256,7 @@ impl SiteMetrics {
         let rows = rows.into_values().map(|(row, ranks)| SiteRow { ranks: ranks.len(), ..row });
         let mut rows: Vec<SiteRow> = rows.collect();
         rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
-        Some(Self { rows, unusable: symbols.unusable })
+        let paths = paths::rows(run, timeline, &mut symbols, paths);
+        Some(Self { rows, paths, unusable: symbols.unusable })
     }
 }

@@ -8,10 +8,12 @@
 //! | `completions` | what a wait or test on several requests completed |
 //! | `ignored_statuses` | what MPICH does otherwise where statuses are ignored |
 //! | `polls` | runs of tests and probes that found nothing, merged |
-//! | `sites` | where the program called from, at level 2 |
+//! | `sites` | where the program called from, from level 1 on |
+//! | `call_paths` | through which functions long calls came, at level 2 |
 //! | `markers` | regions, with readings of counters |
 
 pub mod attributes;
+pub mod call_paths;
 pub mod collective_bytes;
 pub mod completions;
 pub mod ignored_statuses;

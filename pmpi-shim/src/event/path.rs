@@ -11,6 +11,7 @@ use trace_format::markers::ToolReason;
 
 use crate::clock::schedule::{self, waits_for_all};
 use crate::event::attributes::{self, OwnStatuses};
+use crate::event::call_paths::{self, PATHS_LEVEL};
 use crate::event::ignored_statuses;
 use crate::event::polls;
 use crate::event::sites;
@@ -54,6 +55,9 @@ pub unsafe fn recorded_plain<A: Invoke>(
         let result = arguments.invoke(real);
         let duration = counter::read(block).wrapping_sub(begin);
         close_call(block, slot, duration, (function, 0), result);
+        if (*block).level >= PATHS_LEVEL && call_paths::is_long(duration) {
+            call_paths::note(block, begin.wrapping_add(duration));
+        }
         leave(block);
         result
     }
@@ -167,6 +171,11 @@ where
             }
             if lifetimes::defines::<P>() && result as i32 == 0 {
                 lifetimes::define(block, slot, &P::PLAN, &arguments, call.communicator);
+            } else if (*block).level >= PATHS_LEVEL
+                && call_paths::is_long(duration)
+                && slot == first
+            {
+                call_paths::note(block, begin.wrapping_add(duration));
             }
         }
         leave(block);

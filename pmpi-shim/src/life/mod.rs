@@ -20,6 +20,7 @@ use trace_format::layout::*;
 
 use crate::clock::exchange::{self, Exchanger};
 use crate::clock::schedule;
+use crate::event::call_paths::{self, PATHS_LEVEL};
 use crate::event::ignored_statuses;
 use crate::handles::communicators;
 use crate::host::counter;
@@ -158,6 +159,9 @@ unsafe fn try_start(
         }
     };
     let level = if abi::is_known() { settings.level } else { 0 };
+    if u32::from(level) >= PATHS_LEVEL {
+        call_paths::prepare(settings.paths_from_us * 1e-6);
+    }
     let is_root = rank == participants.root();
     let opened = begin_file(&settings, &directory, (rank, &run_id), is_root, || {
         identity::write(&settings, &library, (rank, size, level), run_id, (host, boot_id))?;

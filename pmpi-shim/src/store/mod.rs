@@ -7,6 +7,7 @@
 //! | `window` | a thread's windows: what it writes to, how they take turns |
 //! | `mapping` | a window's memory: taken, opened, emptied |
 //! | `site_table` | addresses that a thread has called from, and the modules that they lie in |
+//! | `paths` | numbers of call paths |
 //! | `keeping` | what becomes of a full window, by the run's policy |
 //! | `codec` | a window's slots in few bytes |
 //! | `totals` | events folded into totals |
@@ -21,6 +22,7 @@ pub mod file_space;
 pub mod keeping;
 pub mod mapping;
 pub mod outermost;
+pub mod paths;
 pub mod regions;
 pub mod site_table;
 pub mod slots;

@@ -523,10 +523,25 @@ pub unsafe fn have_slot(block: *mut ThreadBlock) {
 /// `block` is the calling thread's.
 pub unsafe fn tool_event(block: *mut ThreadBlock, reason: ToolReason, begin: u64) {
     // SAFETY: the caller's promise.
+    unsafe { tool_event_with(block, reason, 0, begin) };
+}
+
+/// As [`tool_event`], with a number that belongs to the reason.
+///
+/// # Safety
+/// As [`tool_event`].
+pub unsafe fn tool_event_with(
+    block: *mut ThreadBlock,
+    reason: ToolReason,
+    number: u32,
+    begin: u64,
+) {
+    // SAFETY: the caller's promise.
     unsafe {
         let slot = take_slot(block);
         (&raw mut (*slot).begin).write_volatile(begin);
         (&raw mut (*slot).peer).write_volatile(reason as i32);
+        (&raw mut (*slot).tag).write_volatile(number as i32);
         let duration = counter::read(block).wrapping_sub(begin);
         close(block, slot, duration, TOOL, 0);
     }

@@ -36,6 +36,9 @@ pub enum ValueError {
     /// No level.
     #[error("not a detail level; write 0, 1 or 2")]
     Level,
+    /// No length of calls.
+    #[error("not a time; write a number and ns, us, ms or s, such as 20us, below 1000 s")]
+    PathsFrom,
     /// Neither a kind of computation nor names of regions.
     #[error("not a kind of computation; write outside, blas, regions or regions=NAME,NAME")]
     Computation,

@@ -8,7 +8,7 @@ use super::errors::{SettingError, ValueError};
 use super::values::{self, Computation};
 use super::variables::{
     CLOCK_DEADLINE, CLOCK_EVERY, CLOCK_ROUNDS, COMPUTE, COUNTERS, FLOPS, KEEP, LEVEL, MAX_BYTES,
-    OUT, PARAMS, STAGE,
+    OUT, PARAMS, PATHS_FROM, STAGE,
 };
 use crate::counters::{self, CounterRequest};
 use crate::header::{Keeping, KeepingPolicy};
@@ -22,6 +22,8 @@ pub struct RecordingOptions {
     pub stage: Option<PathBuf>,
     /// Detail, one of [`values::LEVELS`].
     pub level: u8,
+    /// Microseconds from which on calls tell their call path, at level 2.
+    pub paths_from_us: f64,
     /// What counts as computation.
     pub compute: Computation,
     /// Whether compute functions are recorded whatever counts as computation.
@@ -74,6 +76,7 @@ impl Default for RecordingOptions {
             out: None,
             stage: None,
             level: 1,
+            paths_from_us: 20.0,
             compute: Computation::default(),
             flops: false,
             counters: Vec::new(),
@@ -95,6 +98,8 @@ impl RecordingOptions {
             stage: STAGE.value(&lookup).map(PathBuf::from),
             level: valid(LEVEL.parsed(&lookup, values::level), &mut errors)
                 .unwrap_or(default.level),
+            paths_from_us: valid(PATHS_FROM.parsed(&lookup, values::paths_from_us), &mut errors)
+                .unwrap_or(default.paths_from_us),
             compute: valid(COMPUTE.parsed(&lookup, str::parse), &mut errors)
                 .unwrap_or(default.compute),
             flops: valid(FLOPS.text(&lookup), &mut errors)
@@ -137,6 +142,8 @@ impl RecordingOptions {
             set(variable.name, path.is_some(), path.clone().unwrap_or_default().into());
         }
         set(LEVEL.name, true, self.level.to_string().into());
+        let from = self.paths_from_us;
+        set(PATHS_FROM.name, from != default.paths_from_us, format!("{from}us").into());
         set(COMPUTE.name, true, self.compute.as_str().into());
         set(FLOPS.name, self.flops, "1".into());
         set(COUNTERS.name, !self.counters.is_empty(), counters::join(&self.counters).into());
@@ -245,6 +252,7 @@ mod tests {
             (&OUT, "/runs/one"),
             (&STAGE, "/local"),
             (&LEVEL, "2"),
+            (&PATHS_FROM, "50us"),
             (&COMPUTE, "regions=solve,setup"),
             (&FLOPS, "1"),
             (&COUNTERS, "flops,faults=software:2"),
@@ -263,6 +271,7 @@ mod tests {
         assert_eq!(options.out, Some("/runs/one".into()));
         assert_eq!(options.stage, Some("/local".into()));
         assert_eq!((options.level, options.flops), (2, true));
+        assert_eq!(options.paths_from_us, 50.0);
         assert_eq!(options.compute.as_str(), "regions=solve,setup");
         assert_eq!(options.counters.len(), 2);
         let parameters = [("N".to_owned(), "20000".to_owned()), ("NB".into(), "80".into())];
@@ -304,6 +313,8 @@ mod tests {
             (&LEVEL, "3", "not a detail level; write 0, 1 or 2", "using 1"),
             (&LEVEL, "1.5", "not a detail level", "using 1"),
             (&LEVEL, "-1", "not a detail level", "using 1"),
+            (&PATHS_FROM, "20", "not a time; write a number and ns, us, ms or s", "using 20us"),
+            (&PATHS_FROM, "-1us", "not a time", "using 20us"),
             (&COMPUTE, "all", "write outside, blas, regions or", "using outside"),
             (&COMPUTE, "regions=", "not a kind of computation", "using outside"),
             (&COUNTERS, "bytes", "no built-in choice", "no counter is read"),

@@ -118,6 +118,23 @@ pub fn bytes(text: &str) -> Result<u64, ValueError> {
     byte_size::parse(text).ok_or(ValueError::Bytes)
 }
 
+/// Reads a time with its unit; microseconds.
+///
+/// # Errors
+/// It is none, negative, or 1,000 s or more.
+pub fn paths_from_us(text: &str) -> Result<f64, ValueError> {
+    let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
+    let scale = match &text[number.len()..] {
+        "ns" => 1e-3,
+        "us" | "µs" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return Err(ValueError::PathsFrom),
+    };
+    let time = number.parse::<f64>().ok().map(|number| number * scale);
+    time.filter(|time| (0.0..1e9).contains(time)).ok_or(ValueError::PathsFrom)
+}
+
 /// Reads a number of two-way clock exchanges.
 ///
 /// # Errors

@@ -108,10 +108,11 @@ pub fn is_forwarded(name: &str) -> bool {
 }
 
 /// All variables.
-pub static VARIABLES: [&Variable; 18] = [
+pub static VARIABLES: [&Variable; 19] = [
     &OUT,
     &STAGE,
     &LEVEL,
+    &PATHS_FROM,
     &COMPUTE,
     &FLOPS,
     &COUNTERS,
@@ -169,7 +170,17 @@ pub static LEVEL: Variable = Variable {
     option: Some("--level"),
     values: "`0`, `1`, `2`",
     unset: Unset::Value("1"),
-    meaning: "Detail: 0 function and times, 1 also who, how much, which communicator, and from where in the program; 2 is the same as 1",
+    meaning: "Detail: 0 function and times, 1 also who, how much, which communicator, and from where in the program, 2 also the call paths of long calls",
+    ..SETTING
+};
+
+/// Which calls tell their call path.
+pub static PATHS_FROM: Variable = Variable {
+    name: "GAMMACHI_PATHS_FROM",
+    option: Some("--paths-from"),
+    values: "a time, such as `20us`, `1ms`",
+    unset: Unset::Value("20us"),
+    meaning: "At level 2, calls that last at least so long tell their whole call path",
     ..SETTING
 };
 

@@ -10,7 +10,7 @@ use crate::timeline::{Alignment, Ending, Whole};
 use super::counters::CounterDocument;
 use super::job;
 use super::messages::{MOST_RANKS, MessagesPart, Polls};
-use super::sites::SiteDocument;
+use super::sites::{PathDocument, SiteDocument};
 use super::totals::TotalsPart;
 use super::trust::tool_share;
 use super::verdict;
@@ -47,6 +47,8 @@ struct Document<'a> {
     calls: Vec<CallDocument<'a>>,
     failed_calls: Vec<FailedDocument<'a>>,
     sites: Option<Vec<SiteDocument<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<PathDocument<'a>>>,
     totals: Option<TotalsPart<'a>>,
     #[serde(flatten)]
     messages: MessagesPart<'a>,
@@ -218,6 +220,8 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             })
             .collect(),
         sites: metrics.sites.as_ref().map(|s| s.rows.iter().map(SiteDocument::new).collect()),
+        paths: (metrics.sites.as_ref().filter(|sites| !sites.paths.is_empty()))
+            .map(|sites| sites.paths.iter().map(PathDocument::new).collect()),
         totals: metrics.totals.as_ref().map(TotalsPart::new),
         messages: MessagesPart::new(report),
         unfinished: metrics.unfinished.as_ref().map(UnfinishedPart::new),

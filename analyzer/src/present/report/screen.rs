@@ -42,6 +42,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     if let Some(sites) = &report.metrics.sites {
         let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
         screen.labelled_block("SITES", &sites::lines(sites, total_s));
+        screen.labelled_block("PATHS", &sites::path_lines(sites, total_s));
     }
     if let Some(totals) = &report.metrics.totals {
         screen.labelled_block("TOTALS", &totals::lines(totals));

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::metrics::{SiteMetrics, SiteRow};
+use crate::metrics::{Frame, PathRow, SiteMetrics, SiteRow};
 use crate::plain_text::printable;
 
 use crate::present::quantity::{count, percent, seconds};
@@ -34,17 +34,62 @@ pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     lines
 }
 
+/// A table of the call paths of most time. `total_s` is p·τ.
+pub(super) fn path_lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
+    let shown = &sites.paths[..sites.paths.len().min(MOST_ROWS)];
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let share = |row: &PathRow| match total_s > 0.0 {
+        true => percent(row.time_s / total_s),
+        false => "-".to_owned(),
+    };
+    let mut table = Table::default();
+    table.left("function", shown.iter().map(|row| row.function.clone()));
+    table.right("count", shown.iter().map(|row| count(row.count)));
+    table.right("time", shown.iter().map(|row| seconds(row.time_s)));
+    table.right("of p*tau", shown.iter().map(share));
+    table.right("ranks", shown.iter().map(|row| row.ranks.to_string()));
+    table.left("long calls came through", shown.iter().map(|row| printable(&path(&row.frames))));
+    let mut lines = table.lines();
+    if sites.paths.len() > shown.len() {
+        lines.push(format!("{} more paths (--json lists all)", sites.paths.len() - shown.len()));
+    }
+    lines
+}
+
+/// Functions of a path that are shown: its outermost, and the innermost.
+const MOST_FUNCTIONS: usize = 6;
+
+/// `main > solve > exchange`.
+fn path(frames: &[Frame]) -> String {
+    let name = |frame: &Frame| match &frame.place.function {
+        Some(function) => function.clone(),
+        None => offset(&frame.module, frame.address),
+    };
+    let mut names: Vec<String> = frames.iter().rev().map(name).collect();
+    if names.len() > MOST_FUNCTIONS {
+        names.splice(1..names.len() + 2 - MOST_FUNCTIONS, ["...".to_owned()]);
+    }
+    names.join(" > ")
+}
+
+/// `heat+0x12ec`, where no name is known.
+fn offset(module: &str, address: u64) -> String {
+    let module = match module {
+        "" => "unknown code",
+        path => file_name(path),
+    };
+    format!("{module}+{address:#x}")
+}
+
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// `solve (heat.c:42)`, or as much of it as is known.
 pub(in crate::present) fn place(row: &SiteRow) -> String {
-    let module = match row.module.as_str() {
-        "" => "unknown code",
-        path => file_name(path),
-    };
-    let offset = format!("{module}+{:#x}", row.address);
+    let offset = offset(&row.module, row.address);
     let line = match (&row.place.file, row.place.line) {
         (Some(file), Some(line)) => Some(format!("{}:{line}", file_name(file))),
         (Some(file), None) => Some(file_name(file).to_owned()),
@@ -88,6 +133,47 @@ impl<'a> SiteDocument<'a> {
             caller: row.place.function.as_deref(),
             file: row.place.file.as_deref(),
             line: row.place.line,
+        }
+    }
+}
+
+/// An item of the key `paths`.
+#[derive(Debug, Serialize)]
+pub(super) struct PathDocument<'a> {
+    function: &'a str,
+    count: u64,
+    time_s: f64,
+    max_s: f64,
+    ranks: usize,
+    frames: Vec<FrameDocument<'a>>,
+}
+
+/// A function on a call path.
+#[derive(Debug, Serialize)]
+struct FrameDocument<'a> {
+    module: Option<&'a str>,
+    address: u64,
+    function: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<u32>,
+}
+
+impl<'a> PathDocument<'a> {
+    pub fn new(row: &'a PathRow) -> Self {
+        let frame = |frame: &'a Frame| FrameDocument {
+            module: (!frame.module.is_empty()).then_some(&frame.module),
+            address: frame.address,
+            function: frame.place.function.as_deref(),
+            file: frame.place.file.as_deref(),
+            line: frame.place.line,
+        };
+        Self {
+            function: &row.function,
+            count: row.count,
+            time_s: row.time_s,
+            max_s: row.max_s,
+            ranks: row.ranks,
+            frames: row.frames.iter().map(frame).collect(),
         }
     }
 }

@@ -1,0 +1,190 @@
+//! Long calls by their call path: one row a function and path, equal paths of all ranks together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use trace_format::header::Definition;
+use trace_format::markers::ToolReason;
+
+use crate::analysis::spans::{PlainCall, Span, SpanKind};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+use crate::timeline::GlobalTimeline;
+use crate::trace::symbols::{SourcePlace, Symbols};
+use crate::trace::{RankTrace, Run};
+
+use super::resolve::{RankSelection, Resolved};
+use super::sites::{Sums, module_of, modules};
+
+/// A function on the stack of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// Path of the program or library that its code lies in; empty: not known.
+    pub module: String,
+    /// Address in that file at which it goes on; in memory where the module is not known.
+    pub address: u64,
+    /// Function, file and line, as far as the module's file says.
+    pub place: SourcePlace,
+}
+
+/// Long calls of one function along one path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathRow {
+    /// Name of the MPI function.
+    pub function: String,
+    /// The program's functions, innermost first; the MPI library's own at the inner end and what starts a program or
+    /// thread at the outer end are left out.
+    pub frames: Vec<Frame>,
+    /// Calls that told this path and began in the selection.
+    pub count: u64,
+    /// Seconds in them.
+    pub time_s: f64,
+    /// Seconds of the longest.
+    pub max_s: f64,
+    /// Ranks that called along it.
+    pub ranks: usize,
+}
+
+/// Sums the calls of a selection by path.
+pub(super) struct Paths<'s> {
+    /// The selection.
+    pub selection: &'s Resolved,
+}
+
+/// What is gathered on one rank.
+pub(super) struct PathsOfRank<'s> {
+    selection: &'s RankSelection,
+    /// Function, begin and length of the thread's last call.
+    last: (u16, u64, u64),
+    /// By function and number of the path.
+    sums: HashMap<(u16, u32), Sums>,
+}
+
+/// Whether a run tells paths.
+pub(super) fn are_told(run: &Run) -> bool {
+    let mut definitions = run.ranks.iter().flat_map(|rank| &rank.file.definitions);
+    definitions.any(|definition| matches!(definition, Definition::Path { .. }))
+}
+
+impl<'a, 's> CallObserver<'a> for Paths<'s> {
+    type OfRank = PathsOfRank<'s>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> PathsOfRank<'s> {
+        let selection = &self.selection.ranks[rank.position];
+        PathsOfRank { selection, last: (0, 0, 0), sums: HashMap::new() }
+    }
+}
+
+impl<'a> RankObserver<'a> for PathsOfRank<'_> {
+    fn begin_thread(&mut self, _thread: ThreadView<'a>) {
+        self.last = (0, 0, 0);
+    }
+
+    #[inline]
+    fn plain(&mut self, call: &PlainCall) {
+        self.last = (call.function(), call.begin_ticks(), call.ticks());
+    }
+
+    fn span(&mut self, span: &Span) {
+        match span.kind {
+            SpanKind::Call(function) => {
+                self.last = (function, span.begin_ticks, span.end_ticks - span.begin_ticks);
+            }
+            SpanKind::Tool if span.payload[0] as u32 == ToolReason::Path as u32 => {
+                let (function, begin_ticks, ticks) = std::mem::take(&mut self.last);
+                if function != 0 && self.selection.counts(begin_ticks) {
+                    let number = (span.payload[0] >> 32) as u32;
+                    self.sums.entry((function, number)).or_default().add((1, ticks));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_thread(&mut self) {}
+}
+
+/// A frame of all ranks: path and build id of its module, address in it.
+type FrameKey = (String, String, u64);
+
+/// Rows of most time first, from what each rank gathered.
+pub(super) fn rows(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    symbols: &mut Symbols,
+    per_rank: Vec<PathsOfRank>,
+) -> Vec<PathRow> {
+    let mut found: BTreeMap<(&str, Vec<FrameKey>), (Sums, f64, f64, BTreeSet<u32>)> =
+        BTreeMap::new();
+    for ((trace, time), paths) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
+        let known = keys(trace);
+        for ((function, number), sums) in paths.sums {
+            let (Some(name), Some(path)) = (trace.file.function_name(function), known.get(&number))
+            else {
+                continue;
+            };
+            let (all, time_s, max_s, ranks) = found.entry((name, path.clone())).or_default();
+            all.merge(&sums);
+            *time_s += time.clock.duration_s(sums.ticks);
+            *max_s = max_s.max(time.clock.duration_s(sums.max_ticks));
+            ranks.insert(trace.rank);
+        }
+    }
+    let mut rows: Vec<PathRow> = found
+        .into_iter()
+        .map(|((function, path), (sums, time_s, max_s, ranks))| {
+            let frames = path.into_iter().map(|(module, id, address)| {
+                let place = symbols.place(&module, &id, address);
+                Frame { module, address, place }
+            });
+            let frames = of_the_program(frames.collect());
+            let function = function.to_owned();
+            PathRow { function, frames, count: sums.count, time_s, max_s, ranks: ranks.len() }
+        })
+        .collect();
+    rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
+    rows
+}
+
+/// The paths that a rank's file names, by number.
+fn keys(trace: &RankTrace) -> HashMap<u32, Vec<FrameKey>> {
+    let modules = modules(trace);
+    let key = |&address: &u64| match module_of(&modules, address, u64::MAX) {
+        Some(index) => {
+            let module = modules[index];
+            (module.path.clone(), module.build_id.clone(), address.wrapping_sub(module.base))
+        }
+        None => (String::new(), String::new(), address),
+    };
+    let paths = trace.file.definitions.iter().filter_map(|definition| match definition {
+        Definition::Path { number, addresses } => {
+            Some((*number, addresses.iter().map(key).collect()))
+        }
+        _ => None,
+    });
+    paths.collect()
+}
+
+/// Without the MPI library at the inner end, and without what starts a program or thread.
+fn of_the_program(mut frames: Vec<Frame>) -> Vec<Frame> {
+    let is = |frame: &Frame, names: &[&str]| {
+        let name = frame.module.rsplit('/').next().unwrap_or_default();
+        names.iter().any(|start| name.starts_with(start))
+    };
+    let inner = frames.iter().take_while(|frame| is(frame, &["libmpi", "libpmpi"])).count();
+    // A path of nothing else is shown as it is.
+    if inner < frames.len() {
+        frames.drain(..inner);
+    }
+    let main = |frame: &Frame| frame.place.function.as_deref() == Some("main");
+    if let Some(main) = frames.iter().rposition(main) {
+        frames.truncate(main + 1);
+    }
+    while frames.len() > 1
+        && frames.last().is_some_and(|frame| {
+            is(frame, &["libc.so", "libc-", "libpthread", "ld-"])
+                || frame.place.function.as_deref() == Some("_start")
+        })
+    {
+        frames.pop();
+    }
+    frames
+}

@@ -1,0 +1,228 @@
+//! Return addresses on a thread's stack.
+//!
+//! In: registers of a frame of the recorder. Out: where the functions above it go on, innermost first. Tables of the
+//! loaded modules are read where they are mapped; what is known of an address is remembered.
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, MayAllocateDuringUnwind, Module,
+    UnwindRegsNative, Unwinder, UnwinderNative,
+};
+
+use crate::host::loader::Changes;
+
+/// Frames of a walk at most, the recorder's own included.
+const MOST_FRAMES: usize = 200;
+
+/// A section of a module, where it is mapped.
+type Section = &'static [u8];
+
+/// Unwinds with the modules that were loaded when it was made.
+struct Unwinding {
+    unwinder: UnwinderNative<Section, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    changes: Changes,
+}
+
+static UNWINDING: Mutex<Option<Unwinding>> = Mutex::new(None);
+
+/// Registers of the frame that asks for them.
+pub struct Registers {
+    at: u64,
+    registers: UnwindRegsNative,
+    stack: u64,
+}
+
+impl Registers {
+    /// Those of the function that this is expanded in.
+    #[inline(always)]
+    pub fn here() -> Self {
+        let (at, stack, frame): (u64, u64, u64);
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: reads three registers.
+        unsafe {
+            std::arch::asm!(
+                "lea {at}, [rip]",
+                "mov {stack}, rsp",
+                "mov {frame}, rbp",
+                at = out(reg) at,
+                stack = out(reg) stack,
+                frame = out(reg) frame,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        #[cfg(target_arch = "x86_64")]
+        let registers = UnwindRegsNative::new(at, stack, frame);
+        #[cfg(target_arch = "aarch64")]
+        let link: u64;
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: as above. Written with care, not yet run on such a machine.
+        unsafe {
+            std::arch::asm!(
+                "adr {at}, .",
+                "mov {stack}, sp",
+                "mov {frame}, x29",
+                "mov {link}, x30",
+                at = out(reg) at,
+                stack = out(reg) stack,
+                frame = out(reg) frame,
+                link = out(reg) link,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        #[cfg(target_arch = "aarch64")]
+        let registers = UnwindRegsNative::new(link, stack, frame);
+        Self { at, registers, stack }
+    }
+}
+
+/// Gives the return addresses of the frames from `entered` on, the stack's address at which the program called the
+/// recorder, as far as the stack can be read (`stack`: addresses that are mapped) and understood.
+pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: impl FnMut(u64)) {
+    let mut unwinding = up_to_date();
+    let Some(Unwinding { unwinder, cache, .. }) = unwinding.as_mut() else { return };
+    let Registers { at, mut registers, stack: lowest } = from;
+    let readable = lowest..(stack.end as u64).saturating_sub(size_of::<u64>() as u64);
+    if !stack.contains(&(lowest as usize)) {
+        return;
+    }
+    // SAFETY: a word of the thread's own stack, which is mapped from where the walk begins to its end; frames that
+    // stand there are not stored to while their callee runs.
+    let mut read = |address: u64| match readable.contains(&address) && address % 8 == 0 {
+        true => Ok(unsafe { (address as *const u64).read_volatile() }),
+        false => Err(()),
+    };
+    let mut address = FrameAddress::InstructionPointer(at);
+    for _ in 0..MOST_FRAMES {
+        let Ok(Some(goes_on)) = unwinder.unwind_frame(address, &mut registers, cache, &mut read)
+        else {
+            return;
+        };
+        let Some(next) = FrameAddress::from_return_address(goes_on) else { return };
+        if registers.sp() > entered as u64
+            || cfg!(target_arch = "aarch64") && registers.sp() == entered as u64
+        {
+            take(goes_on);
+        }
+        address = next;
+    }
+}
+
+/// Reads the tables of what is loaded now: it takes a millisecond, and a walk some hundred nanoseconds.
+pub fn prepare() {
+    drop(up_to_date());
+}
+
+fn up_to_date() -> MutexGuard<'static, Option<Unwinding>> {
+    let mut unwinding = UNWINDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let changes = Changes::now();
+    if unwinding.as_ref().is_none_or(|known| known.changes != changes) {
+        *unwinding =
+            Some(Unwinding { unwinder: modules(), cache: CacheNative::default(), changes });
+    }
+    unwinding
+}
+
+/// What is loaded now.
+fn modules() -> UnwinderNative<Section, MayAllocateDuringUnwind> {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid record; `out` is the unwinder below. Sections lie in segments that are
+        // mapped as long as the module is loaded; when one goes, the unwinder is made anew before it is used again.
+        unsafe {
+            let unwinder = &mut *out.cast::<UnwinderNative<Section, MayAllocateDuringUnwind>>();
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            if let Some(module) = module_of(headers, (*info).dlpi_addr) {
+                unwinder.add_module(module);
+            }
+        }
+        0
+    }
+    let mut unwinder = UnwinderNative::new();
+    // SAFETY: callback and argument fit each other.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut unwinder).cast()) };
+    unwinder
+}
+
+/// A module with its tables for unwinding; `None` without any.
+///
+/// # Safety
+/// The headers are those of a loaded module at that base.
+unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Section>> {
+    let range = |header: &libc::Elf64_Phdr| {
+        let begin = base.wrapping_add(header.p_vaddr);
+        begin..begin.saturating_add(header.p_memsz)
+    };
+    let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(range);
+    let whole = loads().map(|load| load.start).min()?..loads().map(|load| load.end).max()?;
+    let index = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME).map(range)?;
+    let segment = loads().find(|load| load.contains(&index.start))?;
+    if index.end > segment.end || index.end - index.start < 8 {
+        return None;
+    }
+    // Version, encodings of the pointer to the frames, of their number and of the table; then the pointer.
+    const VERSION: u8 = 1;
+    const RELATIVE_TO_ITSELF_SIGNED_32: u8 = 0x1b;
+    // SAFETY: inside a segment that is mapped; the caller's promise.
+    let index_bytes = unsafe {
+        std::slice::from_raw_parts(index.start as *const u8, (index.end - index.start) as usize)
+    };
+    let [VERSION, RELATIVE_TO_ITSELF_SIGNED_32, _, _, distance @ ..] =
+        index_bytes.first_chunk::<8>()?
+    else {
+        return None;
+    };
+    let distance = i64::from(i32::from_le_bytes(*distance));
+    let frames = index.start.wrapping_add(4).wrapping_add_signed(distance);
+    let frames = frames..loads().find(|load| load.contains(&frames))?.end;
+    // SAFETY: as above. The frames end before their segment does, with a mark of their own.
+    let frame_bytes = unsafe {
+        std::slice::from_raw_parts(frames.start as *const u8, (frames.end - frames.start) as usize)
+    };
+    let in_file = |range: Range<u64>| range.start.wrapping_sub(base)..range.end.wrapping_sub(base);
+    let sections = ExplicitModuleSectionInfo {
+        base_svma: 0,
+        eh_frame_hdr_svma: Some(in_file(index)),
+        eh_frame_hdr: Some(index_bytes),
+        eh_frame_svma: Some(in_file(frames)),
+        eh_frame: Some(frame_bytes),
+        ..Default::default()
+    };
+    Some(Module::new(String::new(), whole, base, sections))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::own_stack;
+
+    #[inline(never)]
+    fn addresses() -> Vec<u64> {
+        let (mut found, from) = (Vec::new(), Registers::here());
+        let entered = from.stack as usize;
+        walk(from, entered, &own_stack::find(), |address| found.push(address));
+        found
+    }
+
+    #[test]
+    fn what_is_above_is_found_and_the_same_again() {
+        #[inline(never)]
+        fn twice() -> [Vec<u64>; 2] {
+            std::hint::black_box([addresses(), addresses()])
+        }
+        let [first, second] = twice();
+        assert!(first.len() > 5, "{first:x?}");
+        // Two places of one function, then the same.
+        assert_ne!(first[0], second[0]);
+        assert_eq!(first[1..], second[1..]);
+    }
+
+    #[test]
+    fn nothing_is_read_beyond_the_stack() {
+        let from = Registers::here();
+        let entered = from.stack as usize;
+        walk(from, entered, &(0..0), |_| panic!("no address is known"));
+    }
+}
