@@ -31,12 +31,12 @@ int main(void)
 
     for (int i = 0; i < 7; i++)
         MPI_Iprobe(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    /* Calls that are not recorded do not end a run; nor does another communicator. */
+    /* Calls that are not recorded do not end a run; another communicator has one of its own. */
     for (int i = 0; i < 3; i++) {
         MPI_Wtime();
         MPI_Iprobe(0, 5, twin, &flag, MPI_STATUS_IGNORE);
     }
-    /* Another function does, and so does a call that is none of the kind. */
+    /* Kinds in turn are a run each; a call that is none of the kind ends them. */
     MPI_Irecv(in, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, &requests[0]);
     MPI_Irecv(&in[1], 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &requests[1]);
     for (int i = 0; i < 4; i++) {

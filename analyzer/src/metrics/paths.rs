@@ -105,6 +105,15 @@ impl<'a> RankObserver<'a> for PathsOfRank<'_> {
 /// A frame of all ranks: path and build id of its module, address in it.
 type FrameKey = (String, String, u64);
 
+/// Long calls of one function along one path, on all ranks.
+#[derive(Debug, Default)]
+struct Gathered {
+    count: u64,
+    time_s: f64,
+    max_s: f64,
+    ranks: BTreeSet<u32>,
+}
+
 /// Rows of most time first, from what each rank gathered.
 pub(super) fn rows(
     run: &Run,
@@ -112,34 +121,34 @@ pub(super) fn rows(
     symbols: &mut Symbols,
     per_rank: Vec<PathsOfRank>,
 ) -> Vec<PathRow> {
-    let mut found: BTreeMap<(&str, Vec<FrameKey>), (Sums, f64, f64, BTreeSet<u32>)> =
-        BTreeMap::new();
+    let mut found: BTreeMap<(&str, Vec<FrameKey>), Gathered> = BTreeMap::new();
     for ((trace, time), paths) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
         let known = keys(trace);
         for ((function, number), sums) in paths.sums {
-            let (Some(name), Some(path)) = (trace.file.function_name(function), known.get(&number))
-            else {
-                continue;
-            };
-            let (all, time_s, max_s, ranks) = found.entry((name, path.clone())).or_default();
-            all.merge(&sums);
-            *time_s += time.clock.duration_s(sums.ticks);
-            *max_s = max_s.max(time.clock.duration_s(sums.max_ticks));
-            ranks.insert(trace.rank);
+            let name = trace.file.function_name(function);
+            let (Some(name), Some(path)) = (name, known.get(&number)) else { continue };
+            let gathered = found.entry((name, path.clone())).or_default();
+            gathered.count = gathered.count.saturating_add(sums.count);
+            gathered.time_s += time.clock.duration_s(sums.ticks);
+            gathered.max_s = gathered.max_s.max(time.clock.duration_s(sums.max_ticks));
+            gathered.ranks.insert(trace.rank);
         }
     }
-    let mut rows: Vec<PathRow> = found
-        .into_iter()
-        .map(|((function, path), (sums, time_s, max_s, ranks))| {
-            let frames = path.into_iter().map(|(module, id, address)| {
-                let place = symbols.place(&module, &id, address);
-                Frame { module, address, place }
-            });
-            let frames = of_the_program(frames.collect());
-            let function = function.to_owned();
-            PathRow { function, frames, count: sums.count, time_s, max_s, ranks: ranks.len() }
-        })
-        .collect();
+    let row = |((function, path), gathered): ((&str, Vec<FrameKey>), Gathered)| {
+        let frames = path.into_iter().map(|(module, id, address)| {
+            let place = symbols.place(&module, &id, address);
+            Frame { module, address, place }
+        });
+        PathRow {
+            function: function.to_owned(),
+            frames: of_the_program(frames.collect()),
+            count: gathered.count,
+            time_s: gathered.time_s,
+            max_s: gathered.max_s,
+            ranks: gathered.ranks.len(),
+        }
+    };
+    let mut rows: Vec<PathRow> = found.into_iter().map(row).collect();
     rows.sort_by(|a, b| b.time_s.total_cmp(&a.time_s));
     rows
 }

@@ -89,11 +89,11 @@ pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: imp
     if !stack.contains(&(lowest as usize)) {
         return;
     }
-    // SAFETY: a word of the thread's own stack, which is mapped from where the walk begins to its end; frames that
-    // stand there are not stored to while their callee runs.
-    let mut read = |address: u64| match readable.contains(&address) && address % 8 == 0 {
-        true => Ok(unsafe { (address as *const u64).read_volatile() }),
-        false => Err(()),
+    let mut read = |address: u64| {
+        let is_a_word = readable.contains(&address) && address.is_multiple_of(8);
+        // SAFETY: a word of the thread's own stack, which is mapped from where the walk begins to its end; frames
+        // that stand there are not stored to while their callee runs.
+        if is_a_word { Ok(unsafe { (address as *const u64).read_volatile() }) } else { Err(()) }
     };
     let mut address = FrameAddress::InstructionPointer(at);
     for _ in 0..MOST_FRAMES {
