@@ -226,10 +226,13 @@ fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
 
 under_both! {
     fn long_calls_say_through_which_functions_they_came(mpi) {
+        let deep = ["inner", "middle", "outer", "main"];
+        // The main program may have become a part of `main`, or not.
+        let of_fortran = ["inner", "middle", "three_deep", "main"];
         for (name, build, functions) in [
-            ("three_deep", Build::Optimised, ["inner", "middle", "outer", "main"]),
-            ("three_deep", Build::FramePointers, ["inner", "middle", "outer", "main"]),
-            ("three_deep_fortran", Build::Fortran, ["inner", "middle", "MAIN__", "main"]),
+            ("three_deep", Build::Optimised, &deep[..]),
+            ("three_deep", Build::FramePointers, &deep[..]),
+            ("three_deep_fortran", Build::Fortran, &of_fortran[..3]),
         ] {
             let job = Job::new(mpi, &built(mpi, name, build)).ranks(2);
             let recorded = job.environment("GAMMACHI_LEVEL", "2").record();
@@ -249,7 +252,9 @@ under_both! {
                 let stems = found.iter().map(|name| name.split('.').next().unwrap_or_default());
                 // Fortran's procedures have their module before them.
                 let stems = stems.map(|name| name.rsplit("_MOD_").next().unwrap_or_default());
-                assert!(stems.eq(functions), "{found:?}");
+                let stems: Vec<&str> = stems.collect();
+                let is_complete = stems.len() == functions.len() || stems[3..] == of_fortran[3..];
+                assert!(stems.starts_with(functions) && is_complete, "{found:?}");
             }
         }
     }
