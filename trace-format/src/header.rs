@@ -116,7 +116,7 @@ pub enum Definition {
         /// A file's name; empty for a window.
         name: String,
     },
-    /// Code that is mapped into the process, for the call sites of level 2.
+    /// Code that is mapped into the process, for call sites and paths.
     Module(Module),
     /// How the rank's events are kept.
     Keeping(Keeping),

@@ -28,22 +28,23 @@ pub enum ToolReason {
 }
 
 impl ToolReason {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Start,
+        Self::Window,
+        Self::Finish,
+        Self::Definitions,
+        Self::Paused,
+        Self::Clock,
+        Self::Counters,
+        Self::Entries,
+        Self::NotComputing,
+        Self::Path,
+    ];
+
     /// The reason that a stored number names, if any.
     pub fn from_number(number: i32) -> Option<Self> {
-        [
-            Self::Start,
-            Self::Window,
-            Self::Finish,
-            Self::Definitions,
-            Self::Paused,
-            Self::Clock,
-            Self::Counters,
-            Self::Entries,
-            Self::NotComputing,
-            Self::Path,
-        ]
-        .into_iter()
-        .find(|r| *r as i32 == number)
+        Self::ALL.into_iter().find(|reason| *reason as i32 == number)
     }
 }
 

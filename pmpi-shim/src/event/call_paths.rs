@@ -1,7 +1,7 @@
 //! Call paths of calls that lasted long, at level 2.
 //!
-//! The stack is walked when the call has returned; the time that it takes is the recorder's, and the slot that says so
-//! carries the path's number. It is that of the call right before it.
+//! The stack is walked when the call has returned; the time that it takes is the recorder's, and the slot
+//! that says so carries the path's number. It is that of the call right before it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -24,8 +24,8 @@ const MOST_ADDRESSES: usize = 64;
 /// Ticks from which on a call is long.
 static FROM_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Chooses from how many seconds on a call is long, and reads the modules' tables; called before anything is recorded,
-/// where paths are.
+/// Chooses from how many seconds on a call is long, and reads the modules' tables; called before anything is
+/// recorded, where paths are.
 pub fn prepare(from_s: f64) {
     let ticks = from_s * 1e9 / counter::ns_per_tick();
     // A number that does not fit becomes the nearest that does.

@@ -155,7 +155,10 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
         let begin = base.wrapping_add(header.p_vaddr);
         begin..begin.saturating_add(header.p_memsz)
     };
-    let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(range);
+    let is_load = |header: &&libc::Elf64_Phdr| {
+        header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0
+    };
+    let loads = || headers.iter().filter(is_load).map(range);
     let whole = loads().map(|load| load.start).min()?..loads().map(|load| load.end).max()?;
     let index = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME).map(range)?;
     let segment = loads().find(|load| load.contains(&index.start))?;

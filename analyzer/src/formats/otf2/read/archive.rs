@@ -115,6 +115,5 @@ fn communicator(definitions: &Definitions, comm: &Comm) -> ImportedCommunicator 
 }
 
 fn reason(name: &str) -> Option<ToolReason> {
-    let all = (1..=9).filter_map(ToolReason::from_number);
-    all.into_iter().find(|reason| format!("{reason:?}").to_lowercase() == name)
+    ToolReason::ALL.into_iter().find(|reason| format!("{reason:?}").to_lowercase() == name)
 }
