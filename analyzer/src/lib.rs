@@ -29,6 +29,7 @@
 
 pub mod analysis;
 pub mod calibration;
+pub mod causes;
 pub mod cli;
 pub mod export;
 pub mod formats;

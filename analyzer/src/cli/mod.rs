@@ -36,6 +36,7 @@ pub mod table;
 pub mod tables;
 pub mod timeline;
 pub mod view;
+pub mod why;
 
 mod child_signals;
 mod figure_files;
@@ -71,6 +72,7 @@ enum Command {
     Run(run::RunArguments),
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
+    Why(why::WhyArguments),
     Timeline(timeline::TimelineArguments),
     View(view::ViewArguments),
     Plot(plot::PlotArguments),
@@ -101,6 +103,7 @@ pub fn run_command() -> ExitCode {
             Command::Run(arguments) => run::run(arguments),
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
+            Command::Why(arguments) => why::why(arguments),
             Command::Timeline(arguments) => timeline::timeline(arguments),
             Command::View(arguments) => view::view(arguments),
             Command::Plot(arguments) => plot::plot(arguments),

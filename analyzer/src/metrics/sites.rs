@@ -80,7 +80,7 @@ impl Sums {
 }
 
 /// The modules that a rank's file names.
-pub(super) fn modules(trace: &RankTrace) -> Vec<&Module> {
+pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
     let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
         Definition::Module(module) => Some(module),
         _ => None,
@@ -89,7 +89,7 @@ pub(super) fn modules(trace: &RankTrace) -> Vec<&Module> {
 }
 
 /// The module that an address belonged to at a moment: the last one seen there before.
-pub(super) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
+pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
     modules
         .iter()
         .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)

@@ -6,6 +6,7 @@
 //! | folder | subject |
 //! |---|---|
 //! | [`report`] | a run: [`Report`] |
+//! | [`causes`] | why ranks waited |
 //! | `unfinished` | ranks that did not finish, within a report |
 //! | [`dump`] | single events and messages |
 //! | [`clock`] | clocks: their calibration, and their part of a report |
@@ -13,7 +14,9 @@
 //! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
 //! | [`html`], [`picture`], [`figure`], [`strip`] | pages, pictures of a run, plots, the terminal's timeline: of all subjects |
 
+pub mod causes;
 pub mod clock;
+mod code_place;
 mod context;
 pub mod dump;
 pub mod figure;

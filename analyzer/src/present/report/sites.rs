@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::metrics::{Frame, PathRow, SiteMetrics, SiteRow};
 use crate::plain_text::printable;
-
+use crate::present::code_place::{code_place, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::present::table::Table;
 
@@ -74,33 +74,9 @@ fn path(frames: &[Frame]) -> String {
     names.join(" > ")
 }
 
-/// `heat+0x12ec`, where no name is known.
-fn offset(module: &str, address: u64) -> String {
-    let module = match module {
-        "" => "unknown code",
-        path => file_name(path),
-    };
-    format!("{module}+{address:#x}")
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// `solve (heat.c:42)`, or as much of it as is known.
+/// Where a site lies.
 pub(in crate::present) fn place(row: &SiteRow) -> String {
-    let offset = offset(&row.module, row.address);
-    let line = match (&row.place.file, row.place.line) {
-        (Some(file), Some(line)) => Some(format!("{}:{line}", file_name(file))),
-        (Some(file), None) => Some(file_name(file).to_owned()),
-        (None, _) => None,
-    };
-    match (&row.place.function, line) {
-        (Some(function), Some(line)) => format!("{function} ({line})"),
-        (Some(function), None) => format!("{function} ({offset})"),
-        (None, Some(line)) => line,
-        (None, None) => offset,
-    }
+    code_place(&row.module, row.address, &row.place)
 }
 
 /// An item of the key `sites`.

@@ -28,8 +28,16 @@ pub(super) struct OpenMember {
     pub completed: Option<Call>,
     /// Whether its completion may still come.
     pub pending: bool,
+    pub part: Part,
+}
+
+/// What a rank brings to a collective operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
     pub sent_bytes: u64,
     pub received_bytes: u64,
+    /// World rank of the root that it names, of an operation that has one.
+    pub root: Option<u32>,
 }
 
 /// An instance in the making.

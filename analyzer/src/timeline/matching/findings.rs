@@ -85,6 +85,8 @@ pub struct CollectiveInstance {
     /// Which collective operation of the communicator this is, from 0; persistent ones have
     /// numbers of their own.
     pub number: u64,
+    /// World rank of its root, where the operation has one that is known.
+    pub root: Option<u32>,
     /// Its members in the order of their calls' end.
     pub members: Vec<CollectiveMember>,
     /// Ranks of the communicator whose call is not there (no file, died before it, cut off, of

@@ -4,29 +4,36 @@
 use std::collections::HashMap;
 
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::{Meaning, Operation};
+use trace_format::meaning::{Meaning, Operation, Peer};
 use trace_format::reader::{Head, RankFile};
 
 /// Names of collective operations, numbered alike for all files of a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CollectiveNames {
     numbers: HashMap<String, u16>,
-    names: Vec<String>,
+    /// With whether the operation has a root.
+    names: Vec<(String, bool)>,
 }
 
 impl CollectiveNames {
     fn number(&mut self, name: &str) -> u16 {
-        let base = Meaning::of(name).blocking_form.clone();
+        let meaning = Meaning::of(name);
+        let base = meaning.blocking_form.clone();
         let next = self.names.len() as u16;
         *self.numbers.entry(base).or_insert_with_key(|base| {
-            self.names.push(base.clone());
+            self.names.push((base.clone(), meaning.fields.peer == Peer::Root));
             next
         })
     }
 
     /// The blocking form's name.
     pub fn name(&self, number: u16) -> &str {
-        self.names.get(usize::from(number)).map_or("?", String::as_str)
+        self.names.get(usize::from(number)).map_or("?", |(name, _)| name.as_str())
+    }
+
+    /// Whether it has a root.
+    pub fn is_rooted(&self, number: u16) -> bool {
+        self.names.get(usize::from(number)).is_some_and(|(_, rooted)| *rooted)
     }
 }
 

@@ -9,7 +9,7 @@ use super::call::Call;
 use super::channel::{Receive, Send};
 use super::channels::ChannelKey;
 use super::clocks::Clocks;
-use super::collectives::{OpenInstance, OpenMember};
+use super::collectives::{OpenInstance, OpenMember, Part};
 use super::findings::{
     Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, Polls,
     Reason, Side, Unmatched, Wants,
@@ -57,6 +57,12 @@ impl<'a> Outlet<'a> {
         let clocks = Clocks::new(run, timeline);
         let (found, message, instance, summary) = Default::default();
         Self { run, clocks, names, found, message, instance, wants, summary }
+    }
+
+    /// Whether a collective operation, by the number of its name, has a root.
+    #[inline]
+    pub fn is_rooted(&self, function: u16) -> bool {
+        self.names.is_rooted(function)
     }
 
     /// Hands on what was found since the last time.
@@ -207,7 +213,8 @@ impl<'a> Outlet<'a> {
     /// Makes `instance` the one that has no more members, and counts it.
     fn settle_instance(&mut self, open: &OpenInstance, instance: &mut CollectiveInstance) {
         let members = open.members.iter().map(|member| {
-            let OpenMember { rank, call, completed, sent_bytes, received_bytes, .. } = *member;
+            let OpenMember { rank, call, completed, part, .. } = *member;
+            let Part { sent_bytes, received_bytes, .. } = part;
             let mut clock = self.clocks.at(rank);
             let mut seconds = |call: Call| call.end_ticks().map(|ticks| clock.seconds(ticks));
             let (end_s, complete_s) = (seconds(call), completed.and_then(&mut seconds));
@@ -226,6 +233,7 @@ impl<'a> Outlet<'a> {
         });
         instance.members.clear();
         instance.members.extend(members);
+        instance.root = open.members.iter().find_map(|member| member.part.root);
         instance.function.clear();
         instance.function.push_str(self.names.name(open.function));
         (instance.communicator, instance.number) = (open.communicator, open.number);

@@ -15,7 +15,7 @@ use super::Matching;
 use super::call::Call;
 use super::channel::Receive;
 use super::channels::ChannelKey;
-use super::collectives::{Calls, OpenMember, SequenceKey};
+use super::collectives::{Calls, OpenMember, Part, SequenceKey};
 use super::findings::{Reason, Side};
 use super::requests::{Arguments, Both, Place, Posted, Requests, Template, Wildcard, Work};
 use super::routes::{Routes, Target};
@@ -169,8 +169,8 @@ impl<'a> RankState<'a> {
                     let communicator = standing.communicator;
                     let key = SequenceKey { communicator, lane: 0 };
                     let pending = operation == Operation::Icollective && request != 0;
-                    let bytes = event.exchanged();
-                    let work = self.collective(call, key, function, pending, bytes, m);
+                    let part = self.part(event, standing, function, m);
+                    let work = self.collective(call, key, function, pending, part, m);
                     if pending {
                         self.made(request, work, m);
                     }
@@ -184,12 +184,13 @@ impl<'a> RankState<'a> {
             },
             Operation::CollectiveInit => {
                 let template = match self.standing(event, m) {
-                    Some(Standing { communicator, .. }) => {
+                    Some(standing) => {
+                        let communicator = standing.communicator;
                         let made = self.persistent.entry(communicator).or_default();
                         *made += 1;
                         let sequence = SequenceKey { communicator, lane: *made };
-                        let (sent_bytes, received_bytes) = event.exchanged();
-                        Template::Collective { sequence, function, sent_bytes, received_bytes }
+                        let part = self.part(event, standing, function, m);
+                        Template::Collective { sequence, function, part }
                     }
                     None => Template::Nothing,
                 };
@@ -438,9 +439,8 @@ impl<'a> RankState<'a> {
             Template::Receive(arguments) => {
                 self.post_receive(call, &arguments, m).map_or(Work::Nothing, Work::Receive)
             }
-            Template::Collective { sequence, function, sent_bytes, received_bytes } => {
-                let bytes = (sent_bytes, received_bytes);
-                self.collective(call, sequence, function, true, bytes, m)
+            Template::Collective { sequence, function, part } => {
+                self.collective(call, sequence, function, true, part, m)
             }
             Template::Nothing => Work::Nothing,
         };
@@ -453,15 +453,36 @@ impl<'a> RankState<'a> {
         sequence: SequenceKey,
         function: u16,
         pending: bool,
-        (sent_bytes, received_bytes): (u64, u64),
+        part: Part,
         m: &mut Matching,
     ) -> Work {
         let completed = (!pending && call.end_ticks().is_some()).then_some(call);
         let rank = self.index;
-        let member = OpenMember { rank, call, completed, pending, sent_bytes, received_bytes };
+        let member = OpenMember { rank, call, completed, pending, part };
         let number = self.calls.next(sequence);
         let place = m.collective(sequence, number, function, member);
         Work::Collective { sequence, number, place, begin_ticks: call.begin_ticks }
+    }
+
+    /// What the rank brings to a collective operation.
+    fn part(
+        &self,
+        event: &StoredEvent<'_>,
+        standing: Standing,
+        function: u16,
+        m: &Matching,
+    ) -> Part {
+        let (sent_bytes, received_bytes) = event.exchanged();
+        let peer = event.head.peer();
+        let root = match m.outlet.is_rooted(function) {
+            true if peer == self.constants.root => Some(self.rank),
+            true => match m.communicators.peer(standing, peer) {
+                Peer::World(rank) => Some(rank),
+                _ => None,
+            },
+            false => None,
+        };
+        Part { sent_bytes, received_bytes, root }
     }
 
     /// A request was made; what its handle stood for before was completed unseen.

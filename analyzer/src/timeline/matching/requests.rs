@@ -15,7 +15,7 @@ use crate::timeline::communicators::Standing;
 use super::call::Call;
 use super::channel::Wanted;
 use super::channels::Address;
-use super::collectives::SequenceKey;
+use super::collectives::{Part, SequenceKey};
 
 /// Where a posted receive stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +103,7 @@ pub(super) enum Template {
     Collective {
         sequence: SequenceKey,
         function: u16,
-        sent_bytes: u64,
-        received_bytes: u64,
+        part: Part,
     },
     /// On a communicator that is not known.
     Nothing,

@@ -105,7 +105,14 @@ impl Matching<'_> {
                 (false, None)
             }
         };
-        if !there && let Some(pair) = self.unsettled.0.remove(&number) {
+        if there || !self.outlet.wants.completions {
+            return;
+        }
+        // It may have met its receive since pairs were last looked at.
+        if !self.unsettled.0.contains_key(&number) {
+            self.settle_matched();
+        }
+        if let Some(pair) = self.unsettled.0.remove(&number) {
             self.settled.push(Pair { sent: by, ..pair });
         }
     }
@@ -127,20 +134,22 @@ impl Matching<'_> {
 
     /// Tells the matched pairs what completed their sends; those of which that is not known yet wait.
     fn settle_matched(&mut self) {
-        for pair in self.channels.matched.as_slice().to_vec() {
+        let mut matched = std::mem::take(&mut self.channels.matched);
+        for pair in matched.as_slice() {
             let Send { number, call, blocking, active, .. } = pair.send;
             let sent = match blocking {
                 true => Some(call),
                 false => self.channels.take_completion(number),
             };
-            let pair = Pair { sent, ..pair };
-            if active {
+            let pair = Pair { sent, ..*pair };
+            if active && sent.is_none() {
                 self.unsettled.0.insert(number, pair);
             } else {
                 self.settled.push(pair);
             }
         }
-        self.channels.matched.clear();
+        matched.clear();
+        self.channels.matched = matched;
     }
 
     /// Pairs whose sends were never complete.

@@ -123,7 +123,7 @@ impl Matching<'_> {
     /// Hands on what was found once that is much.
     #[inline]
     fn hand_on_where_much(&mut self, sink: &mut impl MatchSink) {
-        let pairs = self.channels.matched.len();
+        let pairs = self.channels.matched.len() + self.settled.len();
         if pairs >= PAIRS_TOGETHER || self.collectives.completed_count() >= INSTANCES_TOGETHER {
             self.hand_on_to(sink);
         }

@@ -119,3 +119,41 @@ fn a_rank_with_more_than_its_turn_does_not_hold_up_the_others_messages() {
     let (found, summary) = match_ranks(&ranks);
     assert_eq!((found.messages.len() as u64, summary.matched), (MESSAGES, MESSAGES));
 }
+
+/// Asks for the calls that completed sends.
+#[derive(Debug, Default)]
+struct Completions(Vec<Message>);
+
+impl MatchSink for Completions {
+    fn wants(&self) -> Wants {
+        Wants { completions: true, polls: false }
+    }
+
+    fn message(&mut self, message: &Message) {
+        self.0.push(*message);
+    }
+}
+
+#[test]
+fn shares_know_what_completed_every_send() {
+    let ranks = ring::<7>().map(|mut rank| {
+        rank.finalize(END, END + 10);
+        rank
+    });
+    let directory = RunDirectory::of(&ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let communicators = CommunicatorTable::new(&run);
+    for most in [1, 3] {
+        let shares =
+            match_in_shares(&run, &timeline, &communicators, most, Completions::default).unwrap();
+        let messages: Vec<Message> = shares.into_iter().flat_map(|(_, found)| found.0).collect();
+        assert_eq!(messages.len(), 7 * 40);
+        // A send with a request is completed by the call behind the one that completes the receive.
+        for message in messages {
+            let completed = message.send.completed.and_then(|call| call.end_ticks());
+            let after = if message.tag == 5 { 52 - 3 } else { 61 - 60 };
+            assert_eq!(completed, Some(message.send.begin_ticks + after), "{message:?}");
+        }
+    }
+}

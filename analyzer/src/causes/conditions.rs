@@ -1,0 +1,447 @@
+//! What calls had to wait for: messages and collective operations come in, conditions go out (CAUSES,
+//! section 1): one a call and partner that was later than the call's begin.
+
+use rustc_hash::FxHashMap;
+use trace_format::functions::FIRST_FUNCTION;
+use trace_format::meaning::{Meaning, Synchronises};
+
+use crate::analysis::Analysis;
+use crate::timeline::communicators::Peer;
+use crate::timeline::matching::{
+    Call, CollectiveInstance, CollectiveMember, MatchSink, Message, MessageEnd, Polls, Wants,
+};
+use crate::trace::Run;
+
+use super::State;
+use super::lines::Lines;
+use super::whole_ticks::WholeTicks;
+
+/// A partner's act that a call needed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Condition {
+    /// The call: its line, and when it was entered (E) and left (L).
+    pub line: u32,
+    pub entered: i64,
+    pub left: i64,
+    /// When the partner fulfilled the condition (A), and its line.
+    pub fulfilled: i64,
+    pub partner: u32,
+    /// β of the two, in ticks.
+    pub bound: i64,
+    pub state: State,
+    /// What kind of call it is.
+    pub call: CallKind,
+    /// The call's function on its rank.
+    pub function: u16,
+    /// A send that the library may have taken before its receive was posted.
+    pub may_be_eager: bool,
+}
+
+/// How many of its conditions a call needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallKind {
+    /// All.
+    All,
+    /// One: MPI_Waitany, MPI_Waitsome.
+    Any,
+    /// One or all, at the end of polls.
+    Poll,
+}
+
+/// A collective operation that all its members were in at the same time: where they last met.
+#[derive(Debug, Clone)]
+pub(super) struct Gathering {
+    pub communicator: u32,
+    /// When the last member entered.
+    pub moment: i64,
+    /// The members' lines, ascending.
+    pub lines: Vec<u32>,
+}
+
+/// A run of polls that found nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PollRun {
+    pub line: u32,
+    pub begin: i64,
+    pub end: i64,
+    /// Ticks inside the polls.
+    pub inside: i64,
+    pub function: u16,
+}
+
+/// What was found, of one share of the run.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub conditions: Vec<Condition>,
+    pub gatherings: Vec<Gathering>,
+    pub polls: Vec<PollRun>,
+    /// Conditions that were fulfilled after the call had returned, by more than the clocks may be wrong.
+    pub violations: u64,
+    /// Collective operations of which members are missing.
+    pub incomplete: u64,
+    /// Collective operations in a neighbourhood: with whom is not recorded.
+    pub neighbourhoods: u64,
+}
+
+impl Found {
+    pub fn merge(mut self, other: Self) -> Self {
+        self.conditions.extend(other.conditions);
+        self.gatherings.extend(other.gatherings);
+        self.polls.extend(other.polls);
+        self.violations += other.violations;
+        self.incomplete += other.incomplete;
+        self.neighbourhoods += other.neighbourhoods;
+        self
+    }
+}
+
+/// When a send needs its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sending {
+    /// MPI_Ssend and kin: always.
+    Synchronous,
+    /// MPI_Bsend and kin, and MPI_Rsend, whose receive is posted already: never.
+    Never,
+    /// If the library takes the message only then.
+    Standard,
+}
+
+/// What a function's name says of waiting.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    sending: Sending,
+    call: CallKind,
+}
+
+fn manner(name: &str) -> Manner {
+    let meaning = Meaning::of(name);
+    let mode = meaning.name.trim_start_matches("MPI_").trim_start_matches('I');
+    let sending = match mode.get(..2).map(str::to_ascii_lowercase).as_deref() {
+        Some("ss") => Sending::Synchronous,
+        Some("bs" | "rs") => Sending::Never,
+        _ => Sending::Standard,
+    };
+    let call = match meaning.name.as_str() {
+        "MPI_Waitany" | "MPI_Waitsome" => CallKind::Any,
+        _ if meaning.polls => CallKind::Poll,
+        _ => CallKind::All,
+    };
+    Manner { sending, call }
+}
+
+/// Finds conditions.
+#[derive(Debug)]
+pub(super) struct Finder<'f, 'a> {
+    run: &'a Run,
+    analysis: &'f Analysis<'a>,
+    clock: &'f WholeTicks<'a>,
+    lines: &'f Lines,
+    /// By rank, then by function.
+    manners: &'f [Vec<Manner>],
+    positions: FxHashMap<u32, FxHashMap<u32, u32>>,
+    found: Found,
+}
+
+/// What functions say of waiting, of all ranks.
+#[derive(Debug)]
+pub(super) struct Manners(Vec<Vec<Manner>>);
+
+impl Manners {
+    pub fn new(run: &Run) -> Self {
+        let of_names = |names: &[String]| names.iter().map(|name| manner(name)).collect();
+        Self(run.ranks.iter().map(|trace| of_names(trace.file.function_names())).collect())
+    }
+}
+
+/// A side of a message or operation: who, by which call, from when to when.
+#[derive(Debug, Clone, Copy)]
+struct Side {
+    rank: usize,
+    line: u32,
+    call: Call,
+    entered: i64,
+    left: Option<i64>,
+}
+
+impl<'f, 'a> Finder<'f, 'a> {
+    pub fn new(
+        analysis: &'f Analysis<'a>,
+        clock: &'f WholeTicks<'a>,
+        (lines, manners): (&'f Lines, &'f Manners),
+    ) -> Self {
+        Self {
+            run: analysis.run,
+            analysis,
+            clock,
+            lines,
+            manners: &manners.0,
+            positions: FxHashMap::default(),
+            found: Found::default(),
+        }
+    }
+
+    pub fn into_found(self) -> Found {
+        self.found
+    }
+
+    fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
+        let rank = self.run.position_of(world_rank)?;
+        let line = self.lines.of(rank, call.thread)?;
+        let left = call.end_ticks().map(|ticks| self.clock.at(rank, ticks));
+        Some(Side { rank, line, call, entered: self.clock.at(rank, call.begin_ticks), left })
+    }
+
+    fn manner(&self, rank: usize, function: u16) -> Manner {
+        let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
+        let found = self.manners[rank].get(index);
+        found.copied().unwrap_or(Manner { sending: Sending::Standard, call: CallKind::All })
+    }
+
+    /// A condition of a call, fulfilled by the partner's entering its own.
+    fn condition(&self, waiter: &Side, partner: &Side, state: State) -> Option<Condition> {
+        let left = waiter.left?;
+        let call = self.manner(waiter.rank, waiter.call.function).call;
+        // A call that needs one of several, or polls were made for, may have been served by one that came
+        // early.
+        if partner.entered <= waiter.entered && call == CallKind::All {
+            return None;
+        }
+        let at = (waiter.rank, waiter.call.begin_ticks);
+        let bound = self.clock.bound(at, (partner.rank, partner.call.begin_ticks));
+        Some(Condition {
+            line: waiter.line,
+            entered: waiter.entered,
+            left,
+            fulfilled: partner.entered,
+            partner: partner.line,
+            bound,
+            state,
+            call,
+            function: waiter.call.function,
+            may_be_eager: false,
+        })
+    }
+
+    /// Takes a condition, unless the call had returned by then.
+    fn take(&mut self, condition: Option<Condition>) {
+        let Some(condition) = condition else { return };
+        match condition.fulfilled > condition.left.saturating_add(condition.bound) {
+            true => self.found.violations += 1,
+            false => self.found.conditions.push(condition),
+        }
+    }
+
+    fn late_receiver(&mut self, message: &Message, sender: &Side, receiver: &Side) {
+        let manner = self.manner(sender.rank, message.send.posted.function);
+        if manner.sending == Sending::Never {
+            return;
+        }
+        let condition = self.condition(sender, receiver, State::LateReceiver);
+        if manner.sending == Sending::Synchronous {
+            return self.take(condition);
+        }
+        // One that had returned before was taken at once.
+        if let Some(found) = condition.filter(|found| found.fulfilled <= found.left) {
+            self.found.conditions.push(Condition { may_be_eager: true, ..found });
+        }
+    }
+
+    /// Members of a collective operation in the order of their ranks in it.
+    fn position(&mut self, communicator: u32, world_rank: u32) -> Option<u32> {
+        let communicators = self.analysis.communicators();
+        let positions = self.positions.entry(communicator).or_insert_with(|| {
+            let entry = communicators.get(communicator);
+            let groups = entry.iter().flat_map(|entry| &entry.groups);
+            let mut positions = FxHashMap::default();
+            for group in groups {
+                for position in 0..group.size() {
+                    if let Peer::World(rank) = group.peer(position as i32) {
+                        let next = positions.len() as u32;
+                        positions.entry(rank).or_insert(next);
+                    }
+                }
+            }
+            positions
+        });
+        positions.get(&world_rank).copied()
+    }
+
+    fn all_wait_for_the_last(&mut self, members: &[Member], of_intercommunicator: bool) {
+        // Who sends nothing cannot be late, who receives nothing does not wait; in a barrier nobody does
+        // either.
+        let barrier = members.iter().all(|member| member.is_barrier);
+        let mut order: Vec<usize> =
+            (0..members.len()).filter(|at| barrier || members[*at].sent > 0).collect();
+        order.sort_by_key(|at| {
+            (std::cmp::Reverse(members[*at].posted.entered), members[*at].posted.line)
+        });
+        for (at, member) in members.iter().enumerate() {
+            if !barrier && member.received == 0 {
+                continue;
+            }
+            let counts = |other: &&usize| {
+                **other != at && (!of_intercommunicator || members[**other].group != member.group)
+            };
+            if let Some(last) = order.iter().find(counts) {
+                let state = match member.is_barrier {
+                    true => State::WaitAtBarrier,
+                    false => State::WaitAtNxn,
+                };
+                let found = self.condition(&member.completed, &members[*last].posted, state);
+                self.take(found);
+            }
+        }
+    }
+
+    fn members(&mut self, instance: &CollectiveInstance) -> Option<Vec<Member>> {
+        let communicators = self.analysis.communicators();
+        let entry = communicators.get(instance.communicator)?;
+        let (inter, first_group) = (entry.inter, entry.groups[0].size());
+        let synchronises = Meaning::of(&instance.function).synchronises;
+        let by_position = inter || synchronises == Synchronises::Prefix;
+        let is_barrier = instance.function == "MPI_Barrier";
+        let mut members = Vec::with_capacity(instance.members.len());
+        for of_instance in &instance.members {
+            let CollectiveMember { rank, posted, completed, sent_bytes, received_bytes, .. } =
+                *of_instance;
+            let position = match by_position {
+                true => self.position(instance.communicator, rank).unwrap_or(0),
+                false => 0,
+            };
+            members.push(Member {
+                rank,
+                position,
+                group: usize::from(inter && position >= first_group),
+                posted: self.side(rank, posted)?,
+                completed: self.side(rank, completed?)?,
+                sent: sent_bytes,
+                received: received_bytes,
+                is_barrier,
+            });
+        }
+        Some(members)
+    }
+
+    /// Where all members were in it at the same time, they met.
+    fn gathering(&mut self, instance: &CollectiveInstance, members: &[Member]) {
+        let entered = members.iter().map(|m| m.posted.entered).max();
+        let left = members.iter().filter_map(|m| m.completed.left).min();
+        let together = entered.zip(left).filter(|(entered, left)| entered < left);
+        if let Some((moment, _)) = together.filter(|_| members.len() > 1) {
+            let mut lines: Vec<u32> = members.iter().map(|m| m.completed.line).collect();
+            lines.sort_unstable();
+            let communicator = instance.communicator;
+            self.found.gatherings.push(Gathering { communicator, moment, lines });
+        }
+    }
+}
+
+/// A member of a collective operation.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    rank: u32,
+    /// Its place in the communicator.
+    position: u32,
+    group: usize,
+    posted: Side,
+    completed: Side,
+    sent: u64,
+    received: u64,
+    is_barrier: bool,
+}
+
+impl MatchSink for Finder<'_, '_> {
+    fn wants(&self) -> Wants {
+        Wants { completions: true, polls: true }
+    }
+
+    fn message(&mut self, message: &Message) {
+        let (send, receive) = (&message.send, &message.receive);
+        let (Some(sent), Some(posted)) =
+            (self.side(send.rank, send.posted), self.side(receive.rank, receive.posted))
+        else {
+            return;
+        };
+        let side_of = |end: &MessageEnd, posted: &Side| match end.completed {
+            Some(call) if call == end.posted => Some(*posted),
+            Some(call) => self.side(end.rank, call),
+            None => None,
+        };
+        let (sender, receiver) = (side_of(send, &sent), side_of(receive, &posted));
+        if let Some(receiver) = receiver {
+            let found = self.condition(&receiver, &sent, State::LateSender);
+            self.take(found);
+        }
+        if let Some(sender) = sender {
+            self.late_receiver(message, &sender, &posted);
+        }
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        if instance.missing > 0 || instance.mismatched {
+            self.found.incomplete += 1;
+            return;
+        }
+        let Some(members) = self.members(instance) else {
+            self.found.incomplete += 1;
+            return;
+        };
+        self.gathering(instance, &members);
+        let inter =
+            self.analysis.communicators().get(instance.communicator).is_some_and(|c| c.inter);
+        let root =
+            |members: &[Member]| members.iter().find(|m| Some(m.rank) == instance.root).copied();
+        match Meaning::of(&instance.function).synchronises {
+            Synchronises::All | Synchronises::Exchanging => {
+                self.all_wait_for_the_last(&members, inter)
+            }
+            Synchronises::FromRoot => {
+                let Some(root) = root(&members).filter(|root| root.sent > 0) else { return };
+                for member in members.iter().filter(|m| m.rank != root.rank && m.received > 0) {
+                    let found =
+                        self.condition(&member.completed, &root.posted, State::LateBroadcast);
+                    self.take(found);
+                }
+            }
+            Synchronises::ToRoot => {
+                let Some(root) = root(&members) else { return };
+                let senders = members.iter().filter(|m| m.rank != root.rank && m.sent > 0);
+                let last =
+                    senders.max_by_key(|m| (m.posted.entered, std::cmp::Reverse(m.posted.line)));
+                if let Some(last) = last {
+                    let found = self.condition(&root.completed, &last.posted, State::EarlyReduce);
+                    self.take(found);
+                }
+            }
+            Synchronises::Prefix => {
+                let mut ordered = members;
+                ordered.sort_by_key(|member| member.position);
+                let mut last: Option<Member> = None;
+                for member in ordered {
+                    if let Some(last) = last {
+                        let found =
+                            self.condition(&member.completed, &last.posted, State::EarlyScan);
+                        self.take(found);
+                    }
+                    if last.is_none_or(|last| member.posted.entered > last.posted.entered) {
+                        last = Some(member);
+                    }
+                }
+            }
+            Synchronises::Neighbours => self.found.neighbourhoods += 1,
+            Synchronises::Nobody | Synchronises::Group | Synchronises::Target => {}
+        }
+    }
+
+    fn polls(&mut self, polls: &Polls) {
+        let Some(Side { line, call, entered, left: Some(left), rank }) =
+            self.side(polls.rank, polls.call)
+        else {
+            return;
+        };
+        // Its ticks are the rank's own: as many of the axis, to the nearest.
+        let inside = self.clock.ticks_of(rank, polls.inside_ticks).clamp(0, left - entered);
+        let function = call.function;
+        self.found.polls.push(PollRun { line, begin: entered, end: left, inside, function });
+    }
+}

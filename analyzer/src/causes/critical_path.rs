@@ -1,0 +1,104 @@
+//! The critical path: from the latest end back to the earliest begin, along whoever the others waited for
+//! (CAUSES, section 3).
+
+use std::collections::BTreeMap;
+
+use super::lines::Lines;
+use super::order::Order;
+use super::profile::Profile;
+use super::waits::Waits;
+
+/// A stretch of the path on one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathStretch {
+    /// The line.
+    pub line: u32,
+    /// From when.
+    pub from: i64,
+    /// To when.
+    pub to: i64,
+}
+
+/// The critical path of a run.
+#[derive(Debug, Clone, Default)]
+pub struct CriticalPath {
+    /// In order of time, without holes. The first one may begin before its line does: the skew.
+    pub stretches: Vec<PathStretch>,
+    /// Ticks on each line.
+    pub on_line: BTreeMap<u32, i64>,
+    /// Ticks by context.
+    pub in_context: BTreeMap<u32, i64>,
+    /// Ticks before the first line's begin.
+    pub skew: i64,
+    /// How often it goes from one rank to another.
+    pub switches: u64,
+}
+
+impl CriticalPath {
+    /// Of a run that lasts from the first to the second moment.
+    pub(super) fn new(
+        (waits, order): (&Waits, &Order),
+        (lines, profiles): (&Lines, &[Profile]),
+        (begin, end): (i64, i64),
+    ) -> Self {
+        let mut path = Self::default();
+        let first_threads = (0u32..).zip(&lines.all).filter(|(_, line)| line.thread == 0);
+        let Some((mut line, _)) =
+            first_threads.min_by_key(|(n, line)| (std::cmp::Reverse(line.end), *n))
+        else {
+            return path;
+        };
+        let mut at = end;
+        // Waits of the line before this position lie ahead.
+        let mut next = waits.first[line as usize + 1];
+        loop {
+            let on_line = &lines.all[line as usize];
+            let first = waits.first[line as usize];
+            let found = (first..next).rev().find(|number| {
+                let wait = &waits.all[*number];
+                wait.has_culprit() && !order.cut.contains(&(*number as u32))
+            });
+            let Some(number) = found else {
+                // A thread that was begun later goes on as its rank's first.
+                let first_line = lines.first_of(on_line.position);
+                if on_line.thread != 0 && first_line != line {
+                    let from = on_line.begin.min(at);
+                    path.go_back(line, (from, at), profiles);
+                    (at, line) = (from, first_line);
+                    let of_line = waits.of(line);
+                    next = waits.first[line as usize] + of_line.partition_point(|w| w.until <= at);
+                    continue;
+                }
+                path.skew = (on_line.begin.min(at) - begin).max(0);
+                path.go_back(line, (begin, at), profiles);
+                break;
+            };
+            let wait = &waits.all[number];
+            let from = wait.until.min(at);
+            path.go_back(line, (from, at), profiles);
+            path.switches += u64::from(lines.all[wait.culprit as usize].rank != on_line.rank);
+            (at, line) = (from, wait.culprit);
+            next = order.culprits_before[number] as usize;
+            next = next.max(waits.first[line as usize]);
+        }
+        path.stretches.reverse();
+        path
+    }
+
+    /// Adds a stretch before those that are known.
+    fn go_back(&mut self, line: u32, (from, to): (i64, i64), profiles: &[Profile]) {
+        if to <= from {
+            return;
+        }
+        self.stretches.push(PathStretch { line, from, to });
+        *self.on_line.entry(line).or_default() += to - from;
+        for (context, ticks) in profiles[line as usize].between(from, to) {
+            *self.in_context.entry(*context).or_default() += ticks;
+        }
+    }
+
+    /// Its length: the run's.
+    pub fn ticks(&self) -> i64 {
+        self.stretches.iter().map(|stretch| stretch.to - stretch.from).sum()
+    }
+}

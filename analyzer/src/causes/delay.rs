@@ -1,0 +1,347 @@
+//! Delay costs: waits, where the lines met before and what they did since come in; what made the culprits
+//! late goes out, so that every tick of waiting is charged once (CAUSES, section 2).
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
+use super::meetings::Meeting;
+use super::order::Order;
+use super::profile::Profile;
+use super::waits::Waits;
+
+/// Ticks of waiting that something caused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// Of ranks that waited for the one that was late.
+    pub direct: i64,
+    /// Of ranks that waited for those, and so on.
+    pub indirect: i64,
+}
+
+impl Cost {
+    /// Both.
+    pub fn total(self) -> i64 {
+        self.direct + self.indirect
+    }
+}
+
+/// Who caused how much waiting.
+#[derive(Debug, Clone, Default)]
+pub struct Charges {
+    /// By line and context.
+    pub causes: BTreeMap<(u32, u32), Cost>,
+    /// What nobody's delay explains, ticks.
+    pub unattributed: i64,
+}
+
+/// Stretches of an interval that are looked through.
+const MOST_STRETCHES: usize = 100_000;
+
+/// Why the culprits of waits were late, wait by wait.
+#[derive(Debug, Clone, Default)]
+pub struct Reasons {
+    /// Where the delays of each wait begin, and one behind the last.
+    first: Vec<usize>,
+    delays: Vec<(u32, i64)>,
+    /// The culprit's own waits in the interval: positions from and up to.
+    inner: Vec<(u32, u32)>,
+    /// Waits whose interval is too long to look through.
+    pub too_long: u64,
+}
+
+/// Those of the waits for some lines.
+#[derive(Debug, Default)]
+struct Part {
+    /// The wait, how many delays it has, and the culprit's own waits.
+    waits: Vec<(u32, u32, (u32, u32))>,
+    delays: Vec<(u32, i64)>,
+    too_long: u64,
+}
+
+impl Reasons {
+    /// Of all waits; the profiles are by line, and have so many contexts.
+    pub(super) fn new(
+        waits: &Waits,
+        (meetings, order): (&[Meeting], &Order),
+        (profiles, contexts): (&[Profile], usize),
+    ) -> Self {
+        let finder = Finder { waits, meetings, order, profiles };
+        // By culprit and interval: several lines often wait for the same.
+        let mut for_lines: Vec<Vec<(i64, i64, u32)>> = vec![Vec::new(); profiles.len()];
+        for (number, (wait, meeting)) in (0u32..).zip(waits.all.iter().zip(meetings)) {
+            if wait.has_culprit() && !order.cut.contains(&number) {
+                let interval = (wait.fulfilled, meeting.of_culprit, number);
+                for_lines[wait.culprit as usize].push(interval);
+            }
+        }
+        let parts = for_lines.into_par_iter().map_init(
+            || Times { sums: vec![[0; 2]; contexts], ..Times::default() },
+            |times, mut intervals| {
+                intervals.sort_unstable();
+                let mut part = Part::default();
+                for alike in intervals.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+                    finder.interval(alike, times, &mut part);
+                }
+                part
+            },
+        );
+        let parts: Vec<Part> = parts.collect();
+        Self::gather(&parts, waits.all.len())
+    }
+
+    /// Puts parts into the order of the waits.
+    fn gather(parts: &[Part], count: usize) -> Self {
+        let mut first = vec![0usize; count + 1];
+        let mut inner = vec![(0, 0); count];
+        for (number, delays, of_culprit) in parts.iter().flat_map(|part| &part.waits) {
+            first[*number as usize + 1] = *delays as usize;
+            inner[*number as usize] = *of_culprit;
+        }
+        for at in 0..count {
+            first[at + 1] += first[at];
+        }
+        let mut delays = vec![(0, 0); first[count]];
+        for part in parts {
+            let mut from = 0;
+            for (number, count, _) in &part.waits {
+                let (to, count) = (first[*number as usize], *count as usize);
+                delays[to..to + count].copy_from_slice(&part.delays[from..from + count]);
+                from += count;
+            }
+        }
+        Self { first, delays, inner, too_long: parts.iter().map(|part| part.too_long).sum() }
+    }
+
+    /// The culprit's contexts that took longer than those of the line that waited, with the excess d(c).
+    pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
+        let at = wait as usize;
+        &self.delays[self.first[at]..self.first[at + 1]]
+    }
+
+    /// The culprit's own waits in the interval, by position among all.
+    pub fn waits(&self, wait: u32) -> std::ops::Range<u32> {
+        let (from, to) = self.inner[wait as usize];
+        from..to
+    }
+}
+
+/// Ticks by context, of a culprit and of the line that waited.
+#[derive(Debug, Default)]
+struct Times {
+    sums: Vec<[i64; 2]>,
+    /// The culprit's contexts.
+    of_culprit: Vec<u32>,
+    /// Those that only the other has.
+    of_other: Vec<u32>,
+}
+
+struct Finder<'c> {
+    waits: &'c Waits,
+    meetings: &'c [Meeting],
+    order: &'c Order,
+    profiles: &'c [Profile],
+}
+
+impl Finder<'_> {
+    /// Adds the delays of waits for the same interval of one culprit.
+    fn interval(&self, alike: &[(i64, i64, u32)], times: &mut Times, part: &mut Part) {
+        let (to, from, first) = alike[0];
+        let culprit = &self.profiles[self.waits.all[first as usize].culprit as usize];
+        let stretches = culprit.stretches(from, to);
+        if stretches.len() > MOST_STRETCHES {
+            part.too_long += alike.len() as u64;
+            return;
+        }
+        times.add_culprit(culprit.sums_of(stretches));
+        for (.., number) in alike {
+            let (wait, meeting) =
+                (&self.waits.all[*number as usize], self.meetings[*number as usize]);
+            let own = &self.profiles[wait.line as usize];
+            let stretches = own.stretches(meeting.moment, wait.begin);
+            if stretches.len() > MOST_STRETCHES {
+                part.too_long += 1;
+                continue;
+            }
+            times.add_other(own.sums_of(stretches));
+            let before = part.delays.len();
+            times.delays(&mut part.delays);
+            let count = (part.delays.len() - before) as u32;
+            part.waits.push((*number, count, self.inner(*number)));
+        }
+        times.clear_culprit();
+    }
+
+    /// The culprit's own waits in the interval.
+    fn inner(&self, number: u32) -> (u32, u32) {
+        let wait = &self.waits.all[number as usize];
+        let meeting = self.meetings[number as usize];
+        let of_culprit = self.waits.first[wait.culprit as usize];
+        let last = (self.order.culprits_before[number as usize] as usize).max(of_culprit);
+        let in_interval = |at: &usize| self.waits.all[*at].begin >= meeting.of_culprit;
+        let first = (of_culprit..last).rev().take_while(in_interval).last().unwrap_or(last);
+        (first as u32, last as u32)
+    }
+}
+
+impl Times {
+    fn add_culprit(&mut self, sums: &[(u32, i64)]) {
+        for (context, ticks) in sums.iter().filter(|(context, _)| !is_waiting(*context)) {
+            let sums = &mut self.sums[*context as usize];
+            if sums[0] == 0 {
+                self.of_culprit.push(*context);
+            }
+            sums[0] += ticks;
+        }
+        self.of_culprit.sort_unstable();
+    }
+
+    fn add_other(&mut self, sums: &[(u32, i64)]) {
+        for (context, ticks) in sums.iter().filter(|(context, _)| !is_waiting(*context)) {
+            let sums = &mut self.sums[*context as usize];
+            if *sums == [0, 0] {
+                self.of_other.push(*context);
+            }
+            sums[1] += ticks;
+        }
+    }
+
+    fn clear_culprit(&mut self) {
+        for context in self.of_culprit.drain(..) {
+            self.sums[context as usize] = [0; 2];
+        }
+    }
+
+    /// Adds what the culprit spent more than the other, by context, ascending; takes the other out of the
+    /// table. Contexts that only one of them has are taken together.
+    fn delays(&mut self, delays: &mut Vec<(u32, i64)>) {
+        let first = delays.len();
+        let of_other = self.of_other.drain(..);
+        let other_alone: i64 =
+            of_other.map(|context| std::mem::take(&mut self.sums[context as usize])[1]).sum();
+        let mut alone = 0;
+        for context in &self.of_culprit {
+            let [culprit, own] = &mut self.sums[*context as usize];
+            if *own == 0 {
+                alone += *culprit;
+                delays.push((*context, -*culprit));
+            } else if *culprit > *own {
+                delays.push((*context, *culprit - *own));
+            }
+            *own = 0;
+        }
+        // Of those with a minus the other has none.
+        let pooled = alone - other_alone;
+        if pooled <= 0 {
+            let kept: Vec<(u32, i64)> = delays.drain(first..).filter(|(_, d)| *d > 0).collect();
+            delays.extend(kept);
+        } else if other_alone > 0 {
+            let weights = delays[first..].iter().filter(|(_, delay)| *delay < 0);
+            let shares = divided(pooled, weights.map(|(_, delay)| -delay), alone);
+            let pooled = delays[first..].iter_mut().filter(|(_, delay)| *delay < 0);
+            pooled.zip(shares).for_each(|((_, delay), share)| *delay = share);
+        } else {
+            delays[first..].iter_mut().for_each(|(_, delay)| *delay = delay.abs());
+        }
+    }
+}
+
+fn is_waiting(context: u32) -> bool {
+    matches!(context, WAITING | WAITING_FOR_UNKNOWN)
+}
+
+impl Charges {
+    /// Charges all waits for their reasons.
+    pub(super) fn new(waits: &Waits, order: &Order, reasons: &Reasons) -> Self {
+        let mut inherited = vec![0; waits.all.len()];
+        let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
+        let mut unattributed = 0;
+        for number in order.forward.iter().rev() {
+            let wait = &waits.all[*number as usize];
+            let delays = reasons.delays(*number);
+            let inner = reasons.waits(*number);
+            let length = |number: u32| waits.all[number as usize].ticks;
+            let sum: i64 = delays.iter().map(|(_, ticks)| ticks).sum::<i64>()
+                + inner.clone().map(length).sum::<i64>();
+            let handed_on = inherited[*number as usize];
+            if sum == 0 {
+                unattributed += wait.ticks + handed_on;
+                continue;
+            }
+            // min(u, S)/(S·u) is one over the larger of both.
+            let whole = wait.ticks.max(sum);
+            for (ticks, is_direct) in [(wait.ticks, true), (handed_on, false)] {
+                if ticks == 0 {
+                    continue;
+                }
+                let weights = delays.iter().map(|(_, ticks)| *ticks);
+                let weights = weights.chain(inner.clone().map(length)).chain([whole - sum]);
+                let mut shares = divided(ticks, weights, whole).into_iter();
+                for ((context, _), share) in delays.iter().zip(shares.by_ref()) {
+                    let cost = causes.entry((wait.culprit, *context)).or_default();
+                    *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
+                }
+                for (inner, share) in inner.clone().zip(shares.by_ref()) {
+                    inherited[inner as usize] += share;
+                }
+                unattributed += shares.next().unwrap_or(0);
+            }
+        }
+        Self { causes: causes.into_iter().collect(), unattributed }
+    }
+}
+
+/// Divides ticks by weights that add up to a whole, rounded down; what is left goes to the largest remainders,
+/// of equal ones to the first.
+fn divided(ticks: i64, weights: impl Iterator<Item = i64> + Clone, whole: i64) -> Vec<i64> {
+    let (ticks, whole) = (i128::from(ticks), i128::from(whole.max(1)));
+    let parts = weights.clone().map(|weight| ticks * i128::from(weight));
+    let mut shares: Vec<i64> = parts.map(|part| (part / whole) as i64).collect();
+    let left = ticks as i64 - shares.iter().sum::<i64>();
+    if left > 0 {
+        let remainders = weights.map(|weight| ticks * i128::from(weight) % whole);
+        let mut order: Vec<(i128, usize)> = remainders.zip(0..).collect();
+        order.sort_by_key(|(remainder, at)| (std::cmp::Reverse(*remainder), *at));
+        order.into_iter().take(left as usize).for_each(|(_, at)| shares[at] += 1);
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_divided_adds_up_and_ties_go_to_the_first() {
+        let of =
+            |ticks, weights: &[i64]| divided(ticks, weights.iter().copied(), weights.iter().sum());
+        assert_eq!(of(10, &[1, 1, 1]), [4, 3, 3]);
+        assert_eq!(of(5, &[3, 1, 0]), [4, 1, 0]);
+        assert_eq!(of(0, &[3, 1]), [0, 0]);
+        let shares = of(i64::MAX / 2, &[i64::MAX / 4, i64::MAX / 8, i64::MAX / 2]);
+        assert_eq!(shares.iter().sum::<i64>(), i64::MAX / 2);
+    }
+
+    #[test]
+    fn contexts_that_only_one_side_has_are_taken_together() {
+        let mut times = Times { sums: vec![[0; 2]; 10], ..Times::default() };
+        times.add_culprit(&[(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)]);
+        let mut delays = Vec::new();
+        // 90 alone against 45: half of each; in context 6 the culprit was quicker.
+        times.add_other(&[(5, 20), (6, 40), (9, 45), (WAITING, 100)]);
+        times.delays(&mut delays);
+        assert_eq!(delays, [(5, 30), (7, 30), (8, 15)]);
+        // The next one has spent more than the culprit alone: nothing of that is a delay.
+        delays.clear();
+        times.add_other(&[(9, 200), (5, 10)]);
+        times.delays(&mut delays);
+        assert_eq!(delays, [(5, 40)]);
+        delays.clear();
+        times.delays(&mut delays);
+        assert_eq!(delays, [(5, 50), (6, 10), (7, 60), (8, 30)]);
+        times.clear_culprit();
+        assert!(times.sums.iter().all(|sums| *sums == [0, 0]));
+    }
+}

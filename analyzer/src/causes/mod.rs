@@ -1,0 +1,431 @@
+//! Stage 4, why: an [`Analysis`] comes in, [`Causes`] goes out: who waited for whom, what made them late, what
+//! it cost, the critical path (CAUSES, sections 1 to 4).
+//!
+//! | file | its idea |
+//! |---|---|
+//! | `whole_ticks` | times as integers |
+//! | `lines` | the threads of all ranks |
+//! | `conditions` | what each call needed, from what matching finds |
+//! | `waits` | wait states |
+//! | `contexts`, `profile` | what the lines did between |
+//! | `meetings` | since when a delay counts |
+//! | `order` | what happened before what |
+//! | `delay` | costs |
+//! | `groups` | waits that are alike |
+//! | `critical_path` | the path |
+//! | `tree` | the efficiency tree |
+//!
+//! The events are read twice: by matching, then by the profile, which needs to know where waits are.
+//!
+//! # Memory
+//! Waits, conditions and the sums between them: some 100 bytes a call that waited, nothing for one that did
+//! not.
+
+mod conditions;
+mod contexts;
+mod critical_path;
+mod delay;
+mod groups;
+mod lines;
+mod meetings;
+mod order;
+mod profile;
+mod tree;
+mod waits;
+mod whole_ticks;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace_format::meaning::{Class, Meaning, Synchronises};
+
+use crate::analysis::Analysis;
+use crate::trace::Run;
+
+use conditions::{Finder, Found, Manners};
+pub use contexts::{CallSite, Context, Contexts};
+use contexts::{LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
+pub use critical_path::{CriticalPath, PathStretch};
+pub use delay::{Charges, Cost, Reasons};
+pub use groups::{Group, LateBy};
+pub use lines::{Line, Lines};
+use meetings::Meeting;
+use order::Order;
+pub use profile::Profile;
+use profile::{Profiler, ProfilerOfRank};
+pub use tree::Tree;
+use waits::Waits;
+pub use waits::{NOBODY, Wait};
+pub use whole_ticks::WholeTicks;
+
+/// What kind of waiting it is. Names as Scalasca's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// A receive, for the send's entry.
+    LateSender,
+    /// A send, for the receive's posting.
+    LateReceiver,
+    /// A barrier, for the last to enter.
+    WaitAtBarrier,
+    /// An operation of all with all, for the last to enter.
+    WaitAtNxn,
+    /// A broadcast or scatter, for the root.
+    LateBroadcast,
+    /// The root of a reduce or gather, for the last that sends.
+    EarlyReduce,
+    /// A scan, for lower ranks.
+    EarlyScan,
+    /// Behind a rank's end, for the last rank's.
+    WaitAtFinalize,
+    /// Before a rank's begin.
+    StartSkew,
+    /// Polls that nothing is known to have ended.
+    Polling,
+    /// A call that had not returned when recording ended.
+    OpenAtEnd,
+}
+
+impl State {
+    /// All.
+    pub const ALL: [Self; 11] = [
+        Self::LateSender,
+        Self::LateReceiver,
+        Self::WaitAtBarrier,
+        Self::WaitAtNxn,
+        Self::LateBroadcast,
+        Self::EarlyReduce,
+        Self::EarlyScan,
+        Self::WaitAtFinalize,
+        Self::StartSkew,
+        Self::Polling,
+        Self::OpenAtEnd,
+    ];
+
+    /// As documents name it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::LateSender => "late_sender",
+            Self::LateReceiver => "late_receiver",
+            Self::WaitAtBarrier => "wait_at_barrier",
+            Self::WaitAtNxn => "wait_at_nxn",
+            Self::LateBroadcast => "late_broadcast",
+            Self::EarlyReduce => "early_reduce",
+            Self::EarlyScan => "early_scan",
+            Self::WaitAtFinalize => "wait_at_finalize",
+            Self::StartSkew => "start_skew",
+            Self::Polling => "polling",
+            Self::OpenAtEnd => "open_at_end",
+        }
+    }
+
+    /// As people read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LateSender => "late sender",
+            Self::LateReceiver => "late receiver",
+            Self::WaitAtBarrier => "wait at barrier",
+            Self::WaitAtNxn => "wait at N x N",
+            Self::LateBroadcast => "late broadcast",
+            Self::EarlyReduce => "early reduce",
+            Self::EarlyScan => "early scan",
+            Self::WaitAtFinalize => "wait at finalize",
+            Self::StartSkew => "start skew",
+            Self::Polling => "polling",
+            Self::OpenAtEnd => "open at the end",
+        }
+    }
+}
+
+/// What is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unknown {
+    /// No rank recorded what its calls say.
+    NoAttributes,
+    /// Some ranks have no file.
+    MissingRanks,
+    /// Clocks are not aligned: waits between hosts are uncertain.
+    Unaligned,
+    /// Collective operations that lack members.
+    IncompleteCollectives(u64),
+    /// Collective operations in neighbourhoods.
+    Neighbourhoods(u64),
+    /// Conditions fulfilled behind the end of the call.
+    Violations(u64),
+    /// Delays over too long an interval.
+    TooLong(u64),
+    /// Waits whose order contradicts the clocks.
+    Cut(u64),
+    /// Calls of which only totals are kept.
+    Totals,
+    /// Probes.
+    Probes,
+    /// Accesses to other ranks' memory, locks and fences.
+    OneSided,
+    /// Communicators, windows and files that ranks make or free together.
+    MadeTogether,
+}
+
+/// Why the ranks of a run waited.
+#[derive(Debug)]
+pub struct Causes<'a> {
+    /// The axis.
+    pub clock: WholeTicks<'a>,
+    /// The threads.
+    pub lines: Lines,
+    /// Earliest begin and latest end of a rank, ticks.
+    pub whole: (i64, i64),
+    /// By line, on each in order of time.
+    pub waits: Vec<Wait>,
+    /// Conditions that were fulfilled behind the end of the call: not waited for.
+    pub violations: u64,
+    /// Ticks of waits shorter than the clocks may be wrong: not among them.
+    pub uncertain: i64,
+    /// What ranks did.
+    pub contexts: Contexts,
+    /// For each of the waits the context of its call; [`NOWHERE`] outside of calls.
+    pub places: Vec<u32>,
+    /// By line.
+    pub profiles: Vec<Profile>,
+    /// Who caused how much.
+    pub charges: Charges,
+    /// Why the culprit of each of the waits was late.
+    pub reasons: Reasons,
+    /// Waits that are alike, the most time first.
+    pub groups: Vec<Group>,
+    /// The critical path.
+    pub path: CriticalPath,
+    /// What cannot be said.
+    pub unknown: Vec<Unknown>,
+}
+
+/// A context on the critical path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnPath {
+    /// Its number.
+    pub context: u32,
+    /// Ticks of the path in it.
+    pub on_path: i64,
+    /// Those less the mean over the ranks of the time in it.
+    pub imbalance: i64,
+}
+
+/// No context.
+pub const NOWHERE: u32 = u32::MAX;
+
+impl<'a> Causes<'a> {
+    /// Of a run.
+    pub fn new(analysis: &Analysis<'a>) -> Self {
+        let (run, timeline) = (analysis.run, analysis.timeline);
+        let clock = WholeTicks::new(run, timeline);
+        let lines = Lines::new(analysis, &clock);
+        let whole = lines.extent().unwrap_or((0, 0));
+        let manners = Manners::new(run);
+        let found = analysis.matches(|| Finder::new(analysis, &clock, (&lines, &manners)));
+        let mut unknown = Vec::new();
+        let found = match found {
+            Some((_, finders)) => {
+                let found = finders.into_iter().map(Finder::into_found);
+                found.reduce(Found::merge).unwrap_or_default()
+            }
+            None => {
+                unknown.push(Unknown::NoAttributes);
+                Found::default()
+            }
+        };
+        let counted = [
+            (found.incomplete, Unknown::IncompleteCollectives(found.incomplete)),
+            (found.neighbourhoods, Unknown::Neighbourhoods(found.neighbourhoods)),
+            (found.violations, Unknown::Violations(found.violations)),
+        ];
+        unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
+        let violations = found.violations;
+        let open = open_calls(analysis, &clock, &lines);
+        let mut waits = Waits::new(found, &lines, &open, whole);
+        let meetings = meetings::before(&waits, &lines);
+        let order = Order::new(&waits, &lines);
+        let (contexts, profiles, places) = profiles(analysis, (&clock, &lines), &waits, &meetings);
+        let reasons = Reasons::new(&waits, (&meetings, &order), (&profiles, contexts.all.len()));
+        let charges = Charges::new(&waits, &order, &reasons);
+        let groups = groups::alike(&waits, &lines, &places, &reasons);
+        let path = CriticalPath::new((&waits, &order), (&lines, &profiles), whole);
+        let counted = [
+            (reasons.too_long, Unknown::TooLong(reasons.too_long)),
+            (order.cut.len() as u64, Unknown::Cut(order.cut.len() as u64)),
+        ];
+        unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
+        unknown.extend(not_looked_at(&contexts));
+        if !run.missing.is_empty() {
+            unknown.push(Unknown::MissingRanks);
+        }
+        if !timeline.aligned {
+            unknown.push(Unknown::Unaligned);
+        }
+        if run.ranks.iter().any(|rank| rank.file.threads.iter().any(|t| t.totals.is_some())) {
+            unknown.push(Unknown::Totals);
+        }
+        let uncertain = waits.uncertain;
+        let waits = std::mem::take(&mut waits.all);
+        Self {
+            clock,
+            lines,
+            whole,
+            waits,
+            violations,
+            uncertain,
+            contexts,
+            places,
+            profiles,
+            charges,
+            reasons,
+            groups,
+            path,
+            unknown,
+        }
+    }
+
+    /// All waiting, ticks.
+    pub fn waiting(&self) -> i64 {
+        self.groups.iter().map(|group| group.ticks).sum()
+    }
+
+    /// Count and ticks of each state that occurs.
+    pub fn states(&self) -> Vec<(State, u64, i64)> {
+        let mut sums: BTreeMap<State, (u64, i64)> = BTreeMap::new();
+        for group in &self.groups {
+            let sum = sums.entry(group.state).or_default();
+            *sum = (sum.0 + group.count, sum.1 + group.ticks);
+        }
+        sums.into_iter().map(|(state, (count, ticks))| (state, count, ticks)).collect()
+    }
+
+    /// Positions of the longest waits, the longest first; of equal ones the first.
+    pub fn longest(&self, most: usize) -> Vec<u32> {
+        let key = |number: &u32| (Reverse(self.waits[*number as usize].ticks), *number);
+        let mut order: Vec<u32> = (0..self.waits.len() as u32).collect();
+        if most < order.len() {
+            order.select_nth_unstable_by_key(most, key);
+            order.truncate(most);
+        }
+        order.sort_unstable_by_key(key);
+        order
+    }
+
+    /// What the critical path goes through, the longest first, against the mean over the ranks.
+    pub fn imbalance(&self) -> Vec<OnPath> {
+        let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
+        let ranks = self.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
+        for (context, ticks) in self.profiles.iter().flat_map(Profile::all) {
+            *sums.entry(*context).or_default() += ticks;
+        }
+        let rows = self.path.in_context.iter().map(|(context, on_path)| {
+            let mean = sums.get(context).copied().unwrap_or(0) / ranks;
+            OnPath { context: *context, on_path: *on_path, imbalance: on_path - mean }
+        });
+        let mut rows: Vec<OnPath> = rows.collect();
+        rows.sort_by_key(|row| (Reverse(row.on_path), row.context));
+        rows
+    }
+
+    /// The efficiency of all ranks with a file; `None` where the run has no length.
+    pub fn tree(&self, run: &Run) -> Option<Tree> {
+        let ranks = (0..run.ranks.len()).map(|position| {
+            let host = run.ranks[position].file.header.host.as_str();
+            (host, self.computing(self.lines.first_of(position)))
+        });
+        Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0)
+    }
+
+    /// Ticks outside MPI and the recorder on a line.
+    pub fn computing(&self, line: u32) -> i64 {
+        let sums = self.profiles[line as usize].all().iter();
+        let computing = sums.filter(|(context, _)| self.contexts.get(*context).is_computing());
+        computing.map(|(_, ticks)| ticks).sum()
+    }
+
+    /// Ticks on a line: waiting, inside MPI without waiting, in the recorder.
+    pub fn in_mpi(&self, line: u32) -> [i64; 3] {
+        let mut sums = [0; 3];
+        for (context, ticks) in self.profiles[line as usize].all() {
+            let at = match *context {
+                WAITING | WAITING_FOR_UNKNOWN => 0,
+                RECORDER => 2,
+                _ if self.contexts.get(*context).is_computing() => continue,
+                _ => 1,
+            };
+            sums[at] += ticks;
+        }
+        sums
+    }
+}
+
+/// Functions among those that were called of which nothing is known here.
+fn not_looked_at(contexts: &Contexts) -> Vec<Unknown> {
+    let called = contexts.all.iter().filter_map(|context| match context {
+        Context::Transfer(site) => Some(Meaning::of(&site.function)),
+        _ => None,
+    });
+    let mut unknown = BTreeSet::new();
+    for meaning in called {
+        let together = meaning.synchronises == Synchronises::All;
+        match meaning.class {
+            Class::Probe => unknown.insert(Unknown::Probes),
+            Class::OneSided => unknown.insert(Unknown::OneSided),
+            Class::Communicators | Class::Io if together => unknown.insert(Unknown::MadeTogether),
+            _ => false,
+        };
+    }
+    unknown.into_iter().collect()
+}
+
+/// The calls that had not returned: line, begin, function.
+fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u32, i64, u16)> {
+    let mut open = Vec::new();
+    for position in 0..analysis.run.ranks.len() {
+        for thread in analysis.rank(position).threads() {
+            let last = thread.extent.last_call.as_ref().filter(|call| call.open);
+            let line = lines.of(position, thread.thread.number);
+            if let (Some(last), Some(line)) = (last, line) {
+                let begin = clock.at(position, last.begin_ticks);
+                open.push((line, begin.max(lines.all[line as usize].begin), last.function));
+            }
+        }
+    }
+    open
+}
+
+/// What every line did between the moments that somebody will ask for, and the context of each wait's call.
+fn profiles(
+    analysis: &Analysis,
+    (clock, lines): (&WholeTicks, &Lines),
+    waits: &Waits,
+    meetings: &[Meeting],
+) -> (Contexts, Vec<Profile>, Vec<u32>) {
+    let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
+    for (wait, meeting) in waits.all.iter().zip(meetings) {
+        moments[wait.line as usize].extend([wait.begin, wait.until, meeting.moment]);
+        if wait.has_culprit() {
+            let moments = &mut moments[wait.culprit as usize];
+            moments.extend([wait.fulfilled, wait.until, meeting.of_culprit]);
+        }
+    }
+    let profiler = Profiler { clock, lines, waits, moments: &moments };
+    let mut of_ranks = analysis.calls(&profiler);
+    of_ranks.iter_mut().for_each(ProfilerOfRank::add_silent_line);
+    let contexts: Vec<&LocalContexts> = of_ranks.iter().map(|rank| &rank.contexts).collect();
+    let (contexts, numbers) = Contexts::merge(analysis.run, &contexts);
+    let mut profiles = vec![Profile::default(); lines.all.len()];
+    let mut places = vec![NOWHERE; waits.all.len()];
+    for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
+        for (number, context) in rank.places {
+            places[number as usize] = numbers[context as usize];
+        }
+        for (line, mut profile) in rank.profiles {
+            profile.renumber(&numbers);
+            profiles[line as usize] = profile;
+        }
+    }
+    (contexts, profiles, places)
+}
+
+#[cfg(test)]
+mod tests;

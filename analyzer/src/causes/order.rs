@@ -1,0 +1,92 @@
+//! What happened before what: waits come in, an order in which no wait stands before one that it depends on
+//! goes out (CAUSES, section 2: by happens-before, never by the clock).
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::lines::Lines;
+use super::waits::Waits;
+
+/// Waits by what happened before.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// Positions of all waits, each behind those that happened before it.
+    pub forward: Vec<u32>,
+    /// For each wait, which of its culprit's were over when that entered the call that ended it: positions up
+    /// to but without this one.
+    pub culprits_before: Vec<u32>,
+    /// Waits whose culprit's past holds the wait itself: clocks are wrong.
+    pub cut: BTreeSet<u32>,
+}
+
+impl Order {
+    pub fn new(waits: &Waits, lines: &Lines) -> Self {
+        let before = waits.all.par_iter().map(|wait| match wait.has_culprit() {
+            true => {
+                let of_culprit = waits.of(wait.culprit);
+                let over = of_culprit.partition_point(|other| other.until <= wait.fulfilled);
+                (waits.first[wait.culprit as usize] + over) as u32
+            }
+            false => 0,
+        });
+        let mut order = Self { culprits_before: before.collect(), ..Self::default() };
+        order.sort(waits, lines);
+        order
+    }
+
+    /// Goes along all lines at the same time, each up to a wait whose culprit has not come so far.
+    fn sort(&mut self, waits: &Waits, lines: &Lines) {
+        let mut next: Vec<usize> = waits.first[..lines.all.len()].to_vec();
+        // Lines that stand still, by the line that has to go on: up to where, and who.
+        let mut standing: Vec<Vec<(u32, u32)>> = vec![Vec::new(); lines.all.len()];
+        let mut ready: Vec<u32> = (0..lines.all.len() as u32).rev().collect();
+        loop {
+            while let Some(line) = ready.pop() {
+                let at = line as usize;
+                while next[at] < waits.first[at + 1] {
+                    let (number, wait) = (next[at] as u32, &waits.all[next[at]]);
+                    let needs = self.culprits_before[next[at]];
+                    if wait.has_culprit() && (next[wait.culprit as usize] as u32) < needs {
+                        standing[wait.culprit as usize].push((needs, line));
+                        break;
+                    }
+                    self.forward.push(number);
+                    next[at] += 1;
+                }
+                let reached = next[at] as u32;
+                standing[at].retain(|(needs, other)| {
+                    let goes_on = *needs <= reached;
+                    if goes_on {
+                        ready.push(*other);
+                    }
+                    !goes_on
+                });
+            }
+            if !self.cut_one(waits, &mut next, &mut standing, &mut ready) {
+                return;
+            }
+        }
+    }
+
+    /// Where lines stand still in a circle, lets the earliest wait go on without its culprit.
+    fn cut_one(
+        &mut self,
+        waits: &Waits,
+        next: &mut [usize],
+        standing: &mut [Vec<(u32, u32)>],
+        ready: &mut Vec<u32>,
+    ) -> bool {
+        let still = (0..next.len()).filter(|line| next[*line] < waits.first[line + 1]);
+        let Some(line) = still.min_by_key(|line| waits.all[next[*line]].until) else {
+            return false;
+        };
+        let number = next[line];
+        let wait = &waits.all[number];
+        self.cut.insert(number as u32);
+        self.culprits_before[number] = 0;
+        standing[wait.culprit as usize].retain(|(_, other)| *other as usize != line);
+        ready.push(line as u32);
+        true
+    }
+}

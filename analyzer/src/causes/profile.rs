@@ -1,0 +1,349 @@
+//! What each line did between the moments that matter: the calls of a run come in, the time of every context
+//! between any two such moments goes out.
+//!
+//! Moments are where waits begin and end, where culprits entered the calls that ended them, and where lines
+//! met. Between two of them only sums are kept, so memory grows with waits, not with calls.
+
+use crate::analysis::segments::Functions;
+use crate::analysis::spans::{Activity, Span, SpanKind};
+use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
+
+use super::contexts::{
+    LocalContext, LocalContexts, LocalSite, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
+};
+use super::lines::Lines;
+use super::waits::{Wait, Waits};
+use super::whole_ticks::WholeTicks;
+
+/// One line's time by context.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// Ascending; the line's begin first, its end last.
+    moments: Vec<i64>,
+    /// Where the sums of each stretch between two moments begin, and one behind the last.
+    offsets: Vec<usize>,
+    /// Context and ticks.
+    sums: Vec<(u32, i64)>,
+}
+
+impl Profile {
+    /// The stretches between two moments, clamped to the line, by their positions.
+    pub(super) fn stretches(&self, from: i64, to: i64) -> std::ops::Range<usize> {
+        let at = |moment: i64| self.moments.partition_point(|m| *m < moment);
+        let most = self.moments.len().saturating_sub(1);
+        let from = at(from).min(most);
+        from..at(to).clamp(from, most)
+    }
+
+    /// Contexts and their ticks between two moments; a context may come several times.
+    pub fn between(&self, from: i64, to: i64) -> &[(u32, i64)] {
+        self.sums_of(self.stretches(from, to))
+    }
+
+    /// Those of some stretches.
+    pub(super) fn sums_of(&self, stretches: std::ops::Range<usize>) -> &[(u32, i64)] {
+        let offset = |at: usize| self.offsets.get(at).copied().unwrap_or(0);
+        &self.sums[offset(stretches.start)..offset(stretches.end)]
+    }
+
+    /// All of the line.
+    pub fn all(&self) -> &[(u32, i64)] {
+        &self.sums
+    }
+
+    /// Gives contexts other numbers.
+    pub(super) fn renumber(&mut self, numbers: &[u32]) {
+        self.sums.iter_mut().for_each(|(context, _)| *context = numbers[*context as usize]);
+    }
+}
+
+/// Makes the profiles of all lines.
+#[derive(Debug)]
+pub(super) struct Profiler<'c> {
+    pub clock: &'c WholeTicks<'c>,
+    pub lines: &'c Lines,
+    pub waits: &'c Waits,
+    /// The moments of each line, in any order.
+    pub moments: &'c [Vec<i64>],
+}
+
+impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
+    type OfRank = ProfilerOfRank<'c>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> ProfilerOfRank<'c> {
+        ProfilerOfRank {
+            clock: self.clock,
+            lines: self.lines,
+            waits: self.waits,
+            moments: self.moments,
+            position: rank.position,
+            functions: Functions::new(rank.trace),
+            contexts: LocalContexts::default(),
+            profiles: Vec::new(),
+            places: Vec::new(),
+            line: LineState::default(),
+        }
+    }
+}
+
+/// Makes those of one rank.
+#[derive(Debug)]
+pub(super) struct ProfilerOfRank<'c> {
+    clock: &'c WholeTicks<'c>,
+    lines: &'c Lines,
+    waits: &'c Waits,
+    moments: &'c [Vec<i64>],
+    position: usize,
+    functions: Functions,
+    pub contexts: LocalContexts,
+    /// By line.
+    pub profiles: Vec<(u32, Profile)>,
+    /// Where waits were: their positions among all, and the call as a context.
+    pub places: Vec<(u32, u32)>,
+    line: LineState,
+}
+
+/// The line whose events come.
+#[derive(Debug, Default)]
+struct LineState {
+    number: u32,
+    /// Up to where its time is cut.
+    at: i64,
+    /// Waits of calls and polls with their positions among all, by their begin; the next one last.
+    waits: Vec<(u32, Wait)>,
+    /// The program's own stretches since the last call: up to where, and the region that is open.
+    own: Vec<(i64, Own)>,
+    before: Option<LocalSite>,
+    regions: Vec<u32>,
+    /// Ticks of polls that are still to be laid: waiting with and without a culprit, the rest.
+    owed: [i64; 3],
+    owed_site: LocalSite,
+    profile: Profile,
+    /// The stretch that is being filled, and its sums so far.
+    stretch: usize,
+    sums: Vec<(u32, i64)>,
+}
+
+/// What the program did between two calls.
+#[derive(Debug, Clone, Copy)]
+enum Own {
+    /// Its own code, in the innermost region where one is open.
+    Code(Option<u32>),
+    Context(LocalContext),
+}
+
+impl LineState {
+    fn begin(
+        number: u32,
+        (begin, end): (i64, i64),
+        moments: &[i64],
+        waits: impl Iterator<Item = (u32, Wait)>,
+    ) -> Self {
+        let inside = |moment: &&i64| (begin..=end).contains(*moment);
+        let mut moments: Vec<i64> = moments.iter().filter(inside).copied().collect();
+        moments.extend([begin, end]);
+        moments.sort_unstable();
+        moments.dedup();
+        let in_calls = |(_, wait): &(u32, Wait)| wait.begin >= begin && wait.until <= end;
+        let mut waits: Vec<(u32, Wait)> = waits.filter(in_calls).collect();
+        waits.sort_unstable_by_key(|(_, wait)| std::cmp::Reverse((wait.begin, wait.left)));
+        let profile = Profile { moments, offsets: vec![0], sums: Vec::new() };
+        Self { number, at: begin, waits, profile, ..Self::default() }
+    }
+
+    /// Adds a context's time from where the line stands.
+    fn add(&mut self, context: u32, to: i64) {
+        while self.at < to {
+            let Some(end) = self.profile.moments.get(self.stretch + 1).copied() else { return };
+            let until = end.min(to);
+            let ticks = until - self.at;
+            match self.sums.iter_mut().find(|(other, _)| *other == context) {
+                Some((_, sum)) => *sum += ticks,
+                None => self.sums.push((context, ticks)),
+            }
+            self.at = until;
+            if until == end {
+                self.close_stretch();
+            }
+        }
+    }
+
+    fn close_stretch(&mut self) {
+        self.profile.sums.append(&mut self.sums);
+        self.profile.offsets.push(self.profile.sums.len());
+        self.stretch += 1;
+    }
+
+    /// Where the program's own stretches end so far.
+    fn own_until(&self) -> i64 {
+        self.own.last().map_or(self.at, |(until, _)| *until)
+    }
+
+    /// The program's own code, or polls that are still owed, up to a moment.
+    fn own_to(&mut self, to: i64) {
+        const OWED: [u32; 2] = [WAITING, WAITING_FOR_UNKNOWN];
+        for at in 0..self.owed.len() {
+            let from = self.own_until();
+            let ticks = self.owed[at].min(to - from);
+            if ticks > 0 {
+                self.owed[at] -= ticks;
+                let context = match OWED.get(at) {
+                    Some(fixed) => LocalContext::Fixed(*fixed),
+                    None => LocalContext::Transfer(self.owed_site),
+                };
+                self.own.push((from + ticks, Own::Context(context)));
+            }
+        }
+        if to > self.own_until() {
+            self.own.push((to, Own::Code(self.regions.last().copied())));
+        }
+    }
+
+    /// Lays the stretches before a call, now that the call is known.
+    fn settle(&mut self, next: Option<LocalSite>, contexts: &mut LocalContexts) {
+        let between = LocalContext::Between(self.before, next);
+        for (until, own) in std::mem::take(&mut self.own) {
+            let context = match own {
+                Own::Code(Some(region)) => LocalContext::Region(region),
+                Own::Code(None) => between,
+                Own::Context(context) => context,
+            };
+            self.add(contexts.number(context), until);
+        }
+    }
+
+    /// The wait of the call or the polls that began then.
+    fn wait_of(&mut self, begin: i64, end: i64) -> Option<(u32, Wait)> {
+        while self.waits.last().is_some_and(|(_, wait)| wait.begin < begin) {
+            self.waits.pop();
+        }
+        let is_it = |(_, wait): &&(u32, Wait)| wait.begin == begin && wait.left == end;
+        self.waits.iter().rev().take(4).find(is_it).copied()
+    }
+}
+
+fn fixed_of(wait: &Wait) -> u32 {
+    if wait.has_culprit() { WAITING } else { WAITING_FOR_UNKNOWN }
+}
+
+/// Stretches between markers of regions that wait for the next call at most.
+const MOST_OWN: usize = 1 << 16;
+
+impl ProfilerOfRank<'_> {
+    /// A rank without events was outside MPI all the time.
+    pub fn add_silent_line(&mut self) {
+        let number = self.lines.first_of(self.position);
+        if self.profiles.is_empty() {
+            let line = &self.lines.all[number as usize];
+            let moments = &self.moments[number as usize];
+            self.line =
+                LineState::begin(number, (line.begin, line.end), moments, std::iter::empty());
+            self.finish_line();
+        }
+    }
+
+    fn finish_line(&mut self) {
+        let end = self.line.profile.moments.last().copied().unwrap_or(0);
+        self.line.own_to(end);
+        self.line.settle(None, &mut self.contexts);
+        let mut line = std::mem::take(&mut self.line);
+        if line.stretch + 1 < line.profile.moments.len() {
+            line.close_stretch();
+        }
+        self.profiles.push((line.number, line.profile));
+    }
+
+    /// The program's own code up to a marker; where there are very many and no call, the next call is not
+    /// waited for.
+    fn own_to_marker(&mut self, to: i64) {
+        self.line.own_to(to);
+        if self.line.own.len() > MOST_OWN {
+            self.line.settle(None, &mut self.contexts);
+        }
+    }
+
+    fn call(&mut self, site: LocalSite, begin: i64, end: i64) {
+        let line = &mut self.line;
+        line.own_to(begin);
+        line.settle(Some(site), &mut self.contexts);
+        line.before = Some(site);
+        let end = end.max(begin);
+        if let Some((number, wait)) = line.wait_of(begin, end) {
+            self.places.push((number, self.contexts.number(LocalContext::Transfer(site))));
+            line.add(self.contexts.number(LocalContext::Fixed(fixed_of(&wait))), wait.until);
+        }
+        line.add(self.contexts.number(LocalContext::Transfer(site)), end);
+    }
+
+    fn polls(&mut self, site: LocalSite, (begin, end): (i64, i64), inside: i64) {
+        let line = &mut self.line;
+        line.own_to(begin);
+        let wait = line.wait_of(begin, end);
+        let waited = wait.map_or(0, |(_, wait)| wait.ticks.min(inside));
+        if let Some((number, wait)) = wait {
+            self.places.push((number, self.contexts.number(LocalContext::Transfer(site))));
+            line.owed[fixed_of(&wait) as usize] += waited;
+        }
+        line.owed[2] += inside - waited;
+        line.owed_site = site;
+    }
+}
+
+impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        let Some(number) = self.lines.of(self.position, thread.thread.number) else { return };
+        let line = &self.lines.all[number as usize];
+        let (moments, waits) = (&self.moments[number as usize], self.waits.of(number));
+        let first = self.waits.first[number as usize] as u32;
+        let waits = (first..).zip(waits.iter().copied());
+        self.line = LineState::begin(number, (line.begin, line.end), moments, waits);
+    }
+
+    fn span(&mut self, span: &Span) {
+        let at = |ticks| self.clock.at(self.position, ticks);
+        let (begin, end) = (at(span.begin_ticks), at(span.end_ticks));
+        let address = span.site.map_or(0, |(address, _)| address);
+        match span.kind {
+            SpanKind::Call(function) => match self.functions.entry(function).1 {
+                Activity::Mpi => self.call((function, address), begin, end),
+                Activity::Tool | Activity::Compute | Activity::Own => {}
+            },
+            SpanKind::Polls { function, inside_ticks, .. } => {
+                let inside = self.clock.ticks_of(self.position, inside_ticks);
+                self.polls((function, address), (begin, end), inside.clamp(0, end - begin));
+            }
+            SpanKind::Tool => {
+                self.line.own_to(begin);
+                if end > self.line.own_until() {
+                    self.line.own.push((end, Own::Context(LocalContext::Fixed(RECORDER))));
+                }
+            }
+            SpanKind::RegionBegin(id) => {
+                self.own_to_marker(begin);
+                self.line.regions.push(id);
+            }
+            SpanKind::RegionEnd(id) => {
+                self.own_to_marker(begin);
+                if let Some(at) = self.line.regions.iter().rposition(|open| *open == id) {
+                    self.line.regions.truncate(at);
+                }
+            }
+            SpanKind::Summed { activity, .. } => {
+                self.line.own_to(begin);
+                match activity {
+                    Activity::Mpi => {
+                        self.line.own.push((end, Own::Context(LocalContext::Fixed(TOTALS))));
+                    }
+                    Activity::Tool => {
+                        self.line.own.push((end, Own::Context(LocalContext::Fixed(RECORDER))));
+                    }
+                    Activity::Compute | Activity::Own => self.line.own_to(end),
+                }
+            }
+        }
+    }
+
+    fn end_thread(&mut self) {
+        self.finish_line();
+    }
+}

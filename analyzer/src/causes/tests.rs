@@ -1,0 +1,268 @@
+//! Waits, costs and paths of runs made by hand, whose truth is known.
+
+use trace_format::header::Definition;
+
+use super::*;
+use crate::synthetic_messages::{completed, on_world};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::GlobalTimeline;
+
+mod generated;
+
+/// First tick of the synthetic ranks' calls, their begin, and their last.
+const T: u64 = 2_000_000;
+const BEGIN: i64 = 1_000_000;
+const END: u64 = 3_000_000;
+
+fn at(ticks: u64) -> u64 {
+    T + ticks
+}
+
+fn world<const RANKS: usize>() -> [SyntheticRank; RANKS] {
+    std::array::from_fn(|rank| SyntheticRank::level_1(rank as u32, RANKS as u32, END))
+}
+
+/// What holds of every run: each tick of waiting is charged once, the path is as long as the run, and every
+/// line is filled.
+fn assert_sums(causes: &Causes) {
+    let charged: i64 = causes.charges.causes.values().map(|cost| cost.total()).sum();
+    assert_eq!(charged + causes.charges.unattributed, causes.waiting(), "charged and waiting");
+    assert_eq!(causes.path.ticks(), causes.whole.1 - causes.whole.0, "the path's length");
+    let in_contexts: i64 = causes.path.in_context.values().sum();
+    assert_eq!(in_contexts + causes.path.skew, causes.path.ticks(), "the path's contexts");
+    for (line, profile) in causes.lines.all.iter().zip(&causes.profiles) {
+        let filled: i64 = profile.all().iter().map(|(_, ticks)| ticks).sum();
+        assert_eq!(filled, line.end - line.begin, "rank {} thread {}", line.rank, line.thread);
+    }
+}
+
+/// Finds the causes of a run, checks what holds of every run, and hands them on.
+fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
+    let ends = |rank: &SyntheticRank| {
+        rank.definitions.iter().any(|definition| matches!(definition, Definition::RankEnd { .. }))
+    };
+    let mut ranks = ranks.to_vec();
+    for rank in ranks.iter_mut().filter(|rank| ends(rank)) {
+        rank.finalize(END, END + 10);
+    }
+    let directory = RunDirectory::of(&ranks);
+    let run = Run::open(directory.path()).unwrap();
+    assert_eq!(run.diagnoses, []);
+    let timeline = GlobalTimeline::new(&run);
+    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    assert_sums(&causes);
+    then(&causes);
+}
+
+/// State, waiting rank, culprit's rank, begin and length in ticks; waits at the ends of ranks left out.
+fn waits(causes: &Causes) -> Vec<(State, u32, Option<u32>, i64, i64)> {
+    let rank = |line: u32| causes.lines.all.get(line as usize).map(|line| line.rank);
+    let inside = causes
+        .waits
+        .iter()
+        .filter(|wait| !matches!(wait.state, State::WaitAtFinalize | State::StartSkew));
+    let since = T as i64 - BEGIN;
+    inside
+        .map(|w| (w.state, rank(w.line).unwrap(), rank(w.culprit), w.begin - since, w.ticks))
+        .collect()
+}
+
+/// Rank, context in short, direct and indirect cost.
+fn costs(causes: &Causes) -> Vec<(u32, String, i64, i64)> {
+    let short = |context: &Context| match context {
+        Context::Between(from, to) => {
+            let name = |site: &Option<CallSite>| {
+                site.as_ref().map_or("-".to_owned(), |site| site.function.clone())
+            };
+            format!("{}..{}", name(from), name(to))
+        }
+        Context::Transfer(site) => format!("in {}", site.function),
+        Context::Region(name) => name.clone(),
+        other => format!("{other:?}"),
+    };
+    let all = causes.charges.causes.iter().map(|((line, context), cost)| {
+        let rank = causes.lines.all[*line as usize].rank;
+        (rank, short(causes.contexts.get(*context)), cost.direct, cost.indirect)
+    });
+    all.filter(|(.., direct, indirect)| direct + indirect > 0).collect()
+}
+
+#[test]
+fn a_receive_waits_for_a_late_send() {
+    let [mut a, mut b] = world();
+    a.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    b.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    a.says("MPI_Send", at(110), at(130), on_world(1, 5, 8));
+    b.says("MPI_Recv", at(20), at(135), on_world(0, 5, 8));
+    with_causes(&[a, b], |causes| {
+        assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 20, 90)]);
+        // Both left the barrier at 10. Rank 0 was 100 between its calls, rank 1 10.
+        assert_eq!(costs(causes), [(0, "MPI_Barrier..MPI_Send".to_owned(), 90, 0)]);
+        assert_eq!(causes.charges.unattributed, 0);
+        // The path: rank 0 up to its send; from there on rank 1.
+        let of: Vec<(u32, i64)> =
+            causes.path.on_line.iter().map(|(line, ticks)| (*line, *ticks)).collect();
+        let turn = T as i64 - BEGIN + 110;
+        assert_eq!(of.iter().map(|(_, ticks)| ticks).sum::<i64>(), END as i64 - BEGIN);
+        // Ranks end at the same time, so the path is the first one's unless that waits.
+        assert!(
+            of == [(0, END as i64 - BEGIN)] || of == [(0, turn), (1, END as i64 - BEGIN - turn)]
+        );
+    });
+}
+
+#[test]
+fn what_made_the_culprit_wait_is_charged_on_along_the_chain() {
+    let [mut a, mut b, mut c] = world();
+    for rank in [&mut a, &mut b, &mut c] {
+        rank.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    }
+    // Rank 0 computes 200; rank 1 waits for it, then rank 2 for rank 1, which adds nothing of its own.
+    a.says("MPI_Send", at(210), at(220), on_world(1, 5, 8));
+    b.says("MPI_Recv", at(20), at(225), on_world(0, 5, 8));
+    b.says("MPI_Send", at(230), at(240), on_world(2, 5, 8));
+    c.says("MPI_Recv", at(20), at(245), on_world(1, 5, 8));
+    with_causes(&[a, b, c], |causes| {
+        let expected =
+            [(State::LateSender, 1, Some(0), 20, 190), (State::LateSender, 2, Some(1), 20, 210)];
+        assert_eq!(waits(causes), expected);
+        // Of rank 2's 210: rank 1's own contexts that rank 2 has not (15 in its receive, 5 between its
+        // calls; the 10 before the receive both have), and its wait of 190 for rank 0.
+        let costs = costs(causes);
+        let of = |rank: u32| costs.iter().filter(move |(other, ..)| *other == rank);
+        assert_eq!(of(0).map(|(.., direct, _)| direct).sum::<i64>(), 190);
+        assert_eq!(of(0).map(|(.., indirect)| indirect).sum::<i64>(), 190);
+        assert_eq!(of(1).map(|(.., direct, _)| direct).sum::<i64>(), 20);
+        assert_eq!(of(1).map(|(.., indirect)| indirect).sum::<i64>(), 0);
+        assert_eq!(causes.charges.unattributed, 0);
+    });
+}
+
+#[test]
+fn all_wait_for_the_last_to_enter_and_it_waits_for_nobody() {
+    let mut ranks = world::<4>();
+    for (rank, enters) in ranks.iter_mut().zip([10, 40, 100, 40]) {
+        // What it receives stands in the tag's field.
+        rank.says("MPI_Allreduce", at(enters), at(110 + enters / 10), on_world(0, 8, 8));
+    }
+    with_causes(&ranks, |causes| {
+        let expected = [
+            (State::WaitAtNxn, 0, Some(2), 10, 90),
+            (State::WaitAtNxn, 1, Some(2), 40, 60),
+            (State::WaitAtNxn, 3, Some(2), 40, 60),
+        ];
+        assert_eq!(waits(causes), expected);
+    });
+}
+
+#[test]
+fn a_barrier_is_waited_at_for_the_last() {
+    let mut ranks = world::<3>();
+    for (rank, enters) in ranks.iter_mut().zip([10, 100, 40]) {
+        rank.says("MPI_Barrier", at(enters), at(110), on_world(0, 0, 0));
+    }
+    with_causes(&ranks, |causes| {
+        let expected = [
+            (State::WaitAtBarrier, 0, Some(1), 10, 90),
+            (State::WaitAtBarrier, 2, Some(1), 40, 60),
+        ];
+        assert_eq!(waits(causes), expected);
+    });
+}
+
+#[test]
+fn a_synchronous_send_waits_for_its_receiver_and_a_buffered_one_does_not() {
+    let [mut a, mut b] = world();
+    a.says("MPI_Ssend", at(10), at(110), on_world(1, 5, 8));
+    a.says("MPI_Bsend", at(120), at(190), on_world(1, 5, 8));
+    b.says("MPI_Recv", at(100), at(112), on_world(0, 5, 8));
+    b.says("MPI_Recv", at(180), at(192), on_world(0, 5, 8));
+    with_causes(&[a, b], |causes| {
+        assert_eq!(waits(causes), [(State::LateReceiver, 0, Some(1), 10, 90)]);
+    });
+}
+
+#[test]
+fn a_standard_send_waits_where_its_receive_is_posted_while_it_lasts_and_nothing_else_explains_it() {
+    let [mut a, mut b] = world();
+    // Returned before its receive was posted.
+    a.says("MPI_Send", at(10), at(20), on_world(1, 5, 64));
+    a.says("MPI_Send", at(30), at(150), on_world(1, 5, 64));
+    // It also receives what is sent at 270.
+    a.says("MPI_Sendrecv", at(200), at(300), on_world(1, 5, 64)).receiving(1, 6, 8);
+    b.says("MPI_Recv", at(50), at(60), on_world(0, 5, 64));
+    b.says("MPI_Recv", at(140), at(151), on_world(0, 5, 64));
+    b.says("MPI_Bsend", at(270), at(271), on_world(0, 6, 8));
+    b.says("MPI_Recv", at(290), at(301), on_world(0, 5, 64));
+    with_causes(&[a, b], |causes| {
+        let expected =
+            [(State::LateReceiver, 0, Some(1), 30, 110), (State::LateSender, 0, Some(1), 200, 70)];
+        assert_eq!(waits(causes), expected);
+    });
+}
+
+#[test]
+fn a_call_for_several_waits_for_the_last_and_one_for_any_for_the_first() {
+    let [mut a, mut b, mut c] = world();
+    a.says("MPI_Send", at(50), at(60), on_world(2, 5, 8));
+    b.says("MPI_Send", at(90), at(95), on_world(2, 5, 8));
+    a.says("MPI_Send", at(150), at(160), on_world(2, 6, 8));
+    b.says("MPI_Send", at(190), at(195), on_world(2, 6, 8));
+    for (tag, from, request) in [(5, 0, 11), (5, 1, 12), (6, 0, 13), (6, 1, 14)] {
+        let posted = at(request - 10);
+        c.says("MPI_Irecv", posted, posted, on_world(from, tag, 8).request(request as u32));
+    }
+    let done = |request, from, tag| completed(request, from, tag, 8);
+    c.several("MPI_Waitall", at(10), at(100), &[done(11, 0, 5), done(12, 1, 5)]);
+    c.several("MPI_Waitsome", at(110), at(200), &[done(13, 0, 6), done(14, 1, 6)]);
+    with_causes(&[a, b, c], |causes| {
+        let expected =
+            [(State::LateSender, 2, Some(1), 10, 80), (State::LateSender, 2, Some(0), 110, 40)];
+        assert_eq!(waits(causes), expected);
+    });
+}
+
+#[test]
+fn polls_waited_for_what_ended_them() {
+    let [mut a, mut b] = world();
+    a.says("MPI_Send", at(100), at(110), on_world(1, 5, 8));
+    b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
+    // From 10 to 130 with 60 inside; the message is sent at three quarters of it.
+    b.polls("MPI_Test", at(10), at(130), 20, 60);
+    b.says("MPI_Test", at(131), at(133), completed(11, 0, 5, 8));
+    with_causes(&[a, b], |causes| {
+        assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 10, 45)]);
+    });
+}
+
+#[test]
+fn a_call_that_did_not_return_is_open_and_nobody_is_blamed() {
+    let [mut a, mut b] = world();
+    a.killed();
+    b.killed();
+    a.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    b.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+    a.says("MPI_Comm_rank", at(500), at(501), on_world(0, 0, 0));
+    b.says_open("MPI_Recv", at(20), on_world(0, 5, 8));
+    with_causes(&[a, b], |causes| {
+        let found = waits(causes);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let (state, rank, culprit, begin, _) = found[0];
+        assert_eq!((state, rank, culprit, begin), (State::OpenAtEnd, 1, None, 20));
+        assert_eq!(causes.charges.unattributed, causes.waiting());
+    });
+}
+
+#[test]
+fn level_0_says_who_computed_and_that_waits_are_not_known() {
+    let mut ranks: Vec<SyntheticRank> =
+        (0..2).map(|rank| SyntheticRank::complete(rank, 2, BEGIN as u64, END)).collect();
+    for rank in &mut ranks {
+        rank.call(0, "MPI_Barrier", at(0), at(100));
+    }
+    with_causes(&ranks, |causes| {
+        assert_eq!(causes.unknown, [Unknown::NoAttributes]);
+        assert!(waits(causes).is_empty());
+        assert_eq!(causes.computing(0), END as i64 - BEGIN - 100);
+    });
+}

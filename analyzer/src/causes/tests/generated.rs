@@ -1,0 +1,258 @@
+//! Runs of programs that are made at random and played by a model of MPI, which notes each wait as it
+//! happens: what is found must be that, to the tick.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Something that ranks do together.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A message: sender, receiver, and how.
+    Message(usize, usize, Manner),
+    /// Messages of several senders to one receiver that waits for all of them at once.
+    Several(Vec<usize>, usize),
+    Barrier,
+    Allreduce,
+    Broadcast(usize),
+    Reduce(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Manner {
+    /// MPI_Send and MPI_Recv.
+    Eager,
+    /// MPI_Ssend and MPI_Recv.
+    Synchronous,
+    /// MPI_Irecv, work, MPI_Wait.
+    Later,
+    /// MPI_Send and MPI_Irecv, polls with MPI_Test that find nothing, one that succeeds.
+    Polled,
+    /// Received by the second thread of the rank.
+    OnThread,
+}
+
+/// A step, and what each rank computes before its part, ticks.
+type Planned = (Step, Vec<u64>);
+
+fn step(ranks: usize) -> impl Strategy<Value = Step> {
+    let manner = prop_oneof![
+        Just(Manner::Eager),
+        Just(Manner::Synchronous),
+        Just(Manner::Later),
+        Just(Manner::Polled),
+        Just(Manner::OnThread),
+    ];
+    let message = (0..ranks, 1..ranks, manner)
+        .prop_map(move |(from, by, manner)| Step::Message(from, (from + by) % ranks, manner));
+    let several = (0..ranks, 1..ranks).prop_map(move |(to, count)| {
+        Step::Several((1..=count).map(|by| (to + by) % ranks).collect(), to)
+    });
+    prop_oneof![
+        6 => message,
+        2 => several,
+        1 => Just(Step::Barrier),
+        1 => Just(Step::Allreduce),
+        1 => (0..ranks).prop_map(Step::Broadcast),
+        1 => (0..ranks).prop_map(Step::Reduce),
+    ]
+}
+
+fn program() -> impl Strategy<Value = Vec<Planned>> {
+    (2usize..=12).prop_flat_map(|ranks| {
+        let works = proptest::collection::vec(0u64..2_000, ranks);
+        proptest::collection::vec((step(ranks), works), 1..60)
+    })
+}
+
+/// Ticks that a call takes beside waiting.
+const CALL: u64 = 7;
+
+/// A wait as it happened: state, rank, culprit, begin, length.
+type Happened = (State, u32, u32, i64, i64);
+
+/// Plays programs.
+struct Play {
+    ranks: Vec<SyntheticRank>,
+    now: Vec<u64>,
+    /// Of the second threads.
+    now_on_thread: Vec<u64>,
+    request: u32,
+    happened: Vec<Happened>,
+}
+
+impl Play {
+    fn new(count: usize) -> Self {
+        let ranks = (0..count as u32)
+            .map(|rank| {
+                let mut rank = SyntheticRank::level_1(rank, count as u32, END);
+                rank.threads.push(Vec::new());
+                rank
+            })
+            .collect();
+        let now = vec![T; count];
+        Self { ranks, now: now.clone(), now_on_thread: now, request: 10, happened: Vec::new() }
+    }
+
+    fn note(&mut self, state: State, rank: usize, culprit: usize, (begin, until): (u64, u64)) {
+        if until > begin {
+            let begin_ticks = begin as i64 - BEGIN;
+            let ticks = (until - begin) as i64;
+            self.happened.push((state, rank as u32, culprit as u32, begin_ticks, ticks));
+        }
+    }
+
+    fn next_request(&mut self) -> u32 {
+        self.request += 1;
+        self.request
+    }
+
+    fn play(&mut self, (step, works): &Planned) {
+        match step {
+            Step::Message(from, to, manner) => self.message((*from, *to), *manner, works),
+            Step::Several(from, to) => self.several(from, *to, works),
+            Step::Barrier => self.collective("MPI_Barrier", works, 0),
+            Step::Allreduce => self.collective("MPI_Allreduce", works, 0),
+            Step::Broadcast(root) => self.collective("MPI_Bcast", works, *root),
+            Step::Reduce(root) => self.collective("MPI_Reduce", works, *root),
+        }
+    }
+
+    fn message(&mut self, (from, to): (usize, usize), manner: Manner, works: &[u64]) {
+        let request = self.next_request();
+        // Which of two threads takes a message of the same kind is not the program's to say.
+        let tag = if matches!(manner, Manner::OnThread) { 7 } else { 5 };
+        let (send, source) = (on_world(to as i32, tag, 8), on_world(from as i32, tag, 8));
+        let sent = self.now[from] + works[from];
+        let name = if matches!(manner, Manner::Synchronous) { "MPI_Ssend" } else { "MPI_Bsend" };
+        let mut left = sent + CALL;
+        match manner {
+            Manner::Eager | Manner::Synchronous => {
+                let begin = self.now[to] + works[to];
+                let end = begin.max(sent) + CALL;
+                self.ranks[to].says("MPI_Recv", begin, end, source);
+                self.note(State::LateSender, to, from, (begin, sent));
+                self.now[to] = end;
+                if matches!(manner, Manner::Synchronous) {
+                    left = sent.max(begin) + CALL;
+                    self.note(State::LateReceiver, from, to, (sent, begin));
+                }
+            }
+            Manner::OnThread => {
+                let begin = self.now_on_thread[to] + works[to];
+                let end = begin.max(sent) + CALL;
+                self.ranks[to].says_on(1, "MPI_Recv", begin, end, source);
+                self.note(State::LateSender, to, from, (begin, sent));
+                self.now_on_thread[to] = end;
+            }
+            Manner::Later | Manner::Polled => {
+                let posted = self.now[to];
+                let begin = posted + CALL + works[to];
+                self.ranks[to].says("MPI_Irecv", posted, posted + CALL, source.request(request));
+                let done = completed(request, from as i32, 5, 8);
+                let end = begin.max(sent) + CALL;
+                if matches!(manner, Manner::Later) {
+                    self.ranks[to].says("MPI_Wait", begin, end, done);
+                    self.note(State::LateSender, to, from, (begin, sent));
+                } else {
+                    // All of the time up to the message in polls, half of it inside them.
+                    if sent > begin + 1 {
+                        let inside = (sent - begin) / 2;
+                        self.ranks[to].polls("MPI_Test", begin, sent, 3, inside);
+                        self.note(State::LateSender, to, from, (begin, begin + inside));
+                    }
+                    self.ranks[to].says("MPI_Test", end - CALL, end, done);
+                }
+                self.now[to] = end;
+            }
+        }
+        self.ranks[from].says(name, sent, left, send);
+        self.now[from] = left;
+    }
+
+    fn several(&mut self, from: &[usize], to: usize, works: &[u64]) {
+        let mut done = Vec::new();
+        let mut last: Option<(u64, usize)> = None;
+        for sender in from {
+            let request = self.next_request();
+            let posted = self.now[to];
+            let source = on_world(*sender as i32, 6, 8);
+            self.ranks[to].says("MPI_Irecv", posted, posted + 1, source.request(request));
+            self.now[to] = posted + 1;
+            done.push(completed(request, *sender as i32, 6, 8));
+            let sent = self.now[*sender] + works[*sender];
+            // A standard send might have waited for a receive that was posted while it went on.
+            self.ranks[*sender].says("MPI_Bsend", sent, sent + CALL, on_world(to as i32, 6, 8));
+            self.now[*sender] = sent + CALL;
+            if last.is_none_or(|(at, by)| {
+                (sent, std::cmp::Reverse(*sender)) > (at, std::cmp::Reverse(by))
+            }) {
+                last = Some((sent, *sender));
+            }
+        }
+        let begin = self.now[to] + works[to];
+        let Some((sent, sender)) = last else { return };
+        let end = begin.max(sent) + CALL;
+        self.ranks[to].several("MPI_Waitall", begin, end, &done);
+        self.note(State::LateSender, to, sender, (begin, sent));
+        self.now[to] = end;
+    }
+
+    fn collective(&mut self, name: &str, works: &[u64], root: usize) {
+        let entered: Vec<u64> = self.now.iter().zip(works).map(|(now, work)| now + work).collect();
+        let last_of = |ranks: &mut dyn Iterator<Item = usize>| {
+            ranks.map(|rank| (entered[rank], std::cmp::Reverse(rank))).max()
+        };
+        for rank in 0..entered.len() {
+            let mut others = (0..entered.len()).filter(|other| *other != rank);
+            let needs = match name {
+                "MPI_Bcast" if rank != root => Some((entered[root], std::cmp::Reverse(root))),
+                "MPI_Reduce" if rank == root => last_of(&mut others),
+                "MPI_Bcast" | "MPI_Reduce" => None,
+                _ => last_of(&mut others),
+            };
+            let until = needs.map_or(0, |(at, _)| at).max(entered[rank]);
+            let (sends, receives) = match name {
+                "MPI_Barrier" => (0, 0),
+                "MPI_Bcast" if rank == root => (8, 0),
+                "MPI_Bcast" => (0, 8),
+                "MPI_Reduce" if rank == root => (8, 8),
+                "MPI_Reduce" => (8, 0),
+                _ => (8, 8),
+            };
+            // What a collective operation receives stands in the tag's field.
+            let said = on_world(root as i32, receives, sends);
+            self.ranks[rank].says(name, entered[rank], until + CALL, said);
+            if let Some((at, std::cmp::Reverse(culprit))) = needs {
+                let state = match name {
+                    "MPI_Barrier" => State::WaitAtBarrier,
+                    "MPI_Bcast" => State::LateBroadcast,
+                    "MPI_Reduce" => State::EarlyReduce,
+                    _ => State::WaitAtNxn,
+                };
+                self.note(state, rank, culprit, (entered[rank], at));
+            }
+            self.now[rank] = until + CALL;
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn waits_are_found_as_they_happened(program in program()) {
+        let ranks = program[0].1.len();
+        let mut play = Play::new(ranks);
+        program.iter().for_each(|planned| play.play(planned));
+        with_causes(&play.ranks, |causes| {
+            let rank = |line: u32| causes.lines.all[line as usize].rank;
+            let found = causes.waits.iter().filter(|wait| wait.has_culprit());
+            let mut found: Vec<Happened> =
+                found.map(|w| (w.state, rank(w.line), rank(w.culprit), w.begin, w.ticks)).collect();
+            let mut happened = play.happened.clone();
+            found.sort_unstable();
+            happened.sort_unstable();
+            assert_eq!(found, happened);
+            assert_eq!(causes.unknown, []);
+        });
+    }
+}

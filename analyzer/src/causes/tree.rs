@@ -1,0 +1,66 @@
+//! The efficiency tree: each rank's time outside MPI comes in, factors whose product is the parallel
+//! efficiency go out (CAUSES, section 4; POP's multiplicative model).
+
+use std::collections::BTreeMap;
+
+/// Factors between 0 and 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tree {
+    /// mean U / T: load balance × communication.
+    pub parallel: f64,
+    /// mean U / max U: between × within hosts; `None` where no rank computes.
+    pub load_balance: Option<f64>,
+    /// mean U / largest mean U of a host.
+    pub between_hosts: Option<f64>,
+    /// Largest mean U of a host / max U.
+    pub within_hosts: Option<f64>,
+    /// max U / T. What of it is serialisation and what transfer, only a replay without network tells.
+    pub communication: f64,
+}
+
+impl Tree {
+    /// Of a host's name and U_i for each rank, in ticks, over T; `None` without ranks or length.
+    pub fn new(ranks: &[(&str, i64)], elapsed: i64) -> Option<Self> {
+        let largest = ranks.iter().map(|(_, ticks)| *ticks).max()? as f64;
+        if elapsed <= 0 {
+            return None;
+        }
+        let mean_of = |ticks: &[i64]| ticks.iter().sum::<i64>() as f64 / ticks.len() as f64;
+        let mut hosts: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for (host, ticks) in ranks {
+            hosts.entry(host).or_default().push(*ticks);
+        }
+        let mean = mean_of(&ranks.iter().map(|(_, ticks)| *ticks).collect::<Vec<_>>());
+        let host = hosts.values().map(|ticks| mean_of(ticks)).fold(0.0, f64::max);
+        let known = |factor: f64| (largest > 0.0).then_some(factor);
+        Some(Self {
+            parallel: mean / elapsed as f64,
+            load_balance: known(mean / largest),
+            between_hosts: known(mean / host),
+            within_hosts: known(host / largest),
+            communication: largest / elapsed as f64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_multiply_to_the_parallel_efficiency() {
+        let tree = Tree::new(&[("a", 80), ("a", 40), ("b", 20), ("b", 20)], 100).unwrap();
+        assert_eq!((tree.parallel, tree.communication), (0.4, 0.8));
+        assert_eq!(tree.load_balance, Some(0.5));
+        let (between, within) = (tree.between_hosts.unwrap(), tree.within_hosts.unwrap());
+        assert!((between - 40.0 / 60.0).abs() < 1e-12 && (within - 0.75).abs() < 1e-12);
+        assert!((between * within - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_not_known_is_none() {
+        assert_eq!(Tree::new(&[], 100), None);
+        assert_eq!(Tree::new(&[("a", 1)], 0), None);
+        assert_eq!(Tree::new(&[("a", 0)], 10).unwrap().load_balance, None);
+    }
+}

@@ -1,0 +1,90 @@
+//! Times as whole ticks: readings of the ranks' counters come in, ticks of the reference counter go out.
+//!
+//! What is charged to somebody must add up to the tick, so lengths are integers here (CAUSES, section 0).
+
+use crate::timeline::{Alignment, GlobalTimeline, RankTime};
+use crate::trace::Run;
+
+/// A wait whose partner's clock is not known at all is never certain.
+const UNKNOWN_BOUND: i64 = i64::MAX;
+
+/// The ranks' counters on one axis of whole ticks; 0 is the earliest begin of a rank.
+#[derive(Debug, Clone)]
+pub struct WholeTicks<'a> {
+    ranks: &'a [RankTime],
+    /// Ticks a second of the axis: those of the reference counter.
+    pub ticks_per_s: f64,
+    /// For each rank the rank whose counter it reads.
+    counters: Vec<usize>,
+}
+
+/// Readings of one counter reach the axis on ways of their own, with rounding in the last bits. This much
+/// of a tick lies between them and the next whole one.
+const ROUNDING: f64 = 1.0 / 64.0;
+
+impl<'a> WholeTicks<'a> {
+    /// Of a run on its timeline.
+    pub fn new(run: &Run, timeline: &'a GlobalTimeline) -> Self {
+        let ranks = timeline.ranks.as_slice();
+        let reference = ranks.iter().find(|rank| rank.clock.alignment == Alignment::Reference);
+        let frequency = reference.or(ranks.first()).map(|rank| rank.frequency.ticks_per_s);
+        Self { ranks, ticks_per_s: frequency.unwrap_or(1e9), counters: counters(run, timeline) }
+    }
+
+    /// A reading of a rank's counter, the rank given by its position, rounded down.
+    #[inline]
+    pub fn at(&self, rank: usize, ticks: u64) -> i64 {
+        (self.ranks[rank].clock.seconds(ticks) * self.ticks_per_s + ROUNDING).floor() as i64
+    }
+
+    /// A length on a rank's counter, to the nearest tick of the axis.
+    pub fn ticks_of(&self, rank: usize, ticks: u64) -> i64 {
+        (self.ranks[rank].clock.duration_s(ticks) * self.ticks_per_s).round() as i64
+    }
+
+    /// Seconds of a length or a time.
+    pub fn seconds(&self, ticks: i64) -> f64 {
+        ticks as f64 / self.ticks_per_s
+    }
+
+    /// β(r, s): how much a time of one rank against one of the other may be wrong, in ticks; 0 where both
+    /// read one counter. Each rank is given with a reading of its counter.
+    pub fn bound(&self, (r, at_r): (usize, u64), (s, at_s): (usize, u64)) -> i64 {
+        if r == s || self.counters[r] == self.counters[s] {
+            return 0;
+        }
+        let bound_ns = |rank: usize, ticks| self.ranks[rank].clock.bound_ns_at(ticks);
+        match (bound_ns(r, at_r), bound_ns(s, at_s)) {
+            (Some(a), Some(b)) => ((a + b) * 1e-9 * self.ticks_per_s).ceil() as i64,
+            _ => UNKNOWN_BOUND,
+        }
+    }
+}
+
+/// For each rank the first one that reads the same counter, by what the clock exchanges found.
+fn counters(run: &Run, timeline: &GlobalTimeline) -> Vec<usize> {
+    let shared_with = |rank: usize| match timeline.ranks[rank].clock.alignment {
+        Alignment::SharedCounter => {
+            let exchange = run.ranks[rank].facts.exchanges.first()?;
+            run.position_of(exchange.parent)
+        }
+        Alignment::AssumedShared => {
+            let host = |rank: usize| {
+                let header = &run.ranks[rank].file.header;
+                (&header.host, &header.boot_id)
+            };
+            let is_known = |other: &usize| {
+                let alignment = timeline.ranks[*other].clock.alignment;
+                !matches!(alignment, Alignment::AssumedShared | Alignment::Unaligned)
+            };
+            (0..run.ranks.len()).filter(is_known).find(|other| host(*other) == host(rank))
+        }
+        _ => None,
+    };
+    let root_of = |rank: usize| {
+        // A chain of parents is at most as long as the run has ranks.
+        let chain = std::iter::successors(Some(rank), |at| shared_with(*at).filter(|to| to != at));
+        chain.take(run.ranks.len()).last().unwrap_or(rank)
+    };
+    (0..run.ranks.len()).map(root_of).collect()
+}

@@ -1,0 +1,60 @@
+//! `gammachi why`: a run directory comes in, who waited for whom and why goes to standard output.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, print};
+use crate::analysis::Analysis;
+use crate::causes::Causes;
+use crate::present::causes::{Why, json, screen};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// Says who waited for whom, what made them late and what it cost.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi why hpl-20260131-120000.gammachi\n  \
+                  gammachi why hpl-20260131-120000.gammachi --rank 3 --json\n\nThe words are explained \
+                  in docs/causes.md, the keys of --json in docs/why-json.md.")]
+pub struct WhyArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Print a JSON document
+    #[arg(long)]
+    pub json: bool,
+
+    /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it
+    #[arg(long, value_name = "RANK")]
+    pub rank: Option<u32>,
+}
+
+/// Prints why the ranks of a run waited.
+///
+/// # Errors
+/// Wrong usage for a rank that the run does not have; failure when nothing can be said.
+pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    if let Some(rank) = arguments.rank
+        && run.position_of(rank).is_none()
+    {
+        return Err(CommandError::usage(format!(
+            "--rank {rank}: {} has no file of that rank; its world has {} ranks",
+            arguments.run.display(),
+            run.world_size
+        )));
+    }
+    let timeline = GlobalTimeline::new(&run);
+    let causes = Causes::new(&Analysis::of(&run, &timeline));
+    let why = Why { run: &run, timeline: &timeline, causes: &causes, rank: arguments.rank };
+    let text = match arguments.json {
+        true => json(&why).map_err(|error| CommandError::failed(error.to_string()))?,
+        false => {
+            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            screen(&why, colour)
+        }
+    };
+    print(&text)
+}

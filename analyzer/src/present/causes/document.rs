@@ -1,0 +1,371 @@
+//! The JSON document of `gammachi why`; `docs/why-json.md` explains its keys.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::causes::{Causes, Context, NOBODY, NOWHERE, State};
+use crate::present::context;
+
+use super::{Why, words};
+
+/// Version of the document's keys: a key never changes its meaning within one version.
+const VERSION: u32 = 1;
+/// Longest lists.
+const MOST_WAITS: usize = 200;
+const MOST_CAUSES: usize = 1_000;
+const MOST_CONTEXTS: usize = 1_000;
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    gammachi: &'static str,
+    run: String,
+    program: String,
+    complete: bool,
+    missing: Vec<String>,
+    clock: crate::present::clock::ClockPart,
+    ticks_per_s: f64,
+    elapsed_s: f64,
+    elapsed_ticks: i64,
+    tree: Option<TreePart>,
+    waiting: WaitingPart,
+    states: Vec<StatePart>,
+    waits: Vec<WaitPart>,
+    waits_omitted: Omitted,
+    causes: Vec<CausePart<'a>>,
+    causes_omitted: Omitted,
+    critical_path: PathPart,
+    iterations: Option<()>,
+    regions: [(); 0],
+    phases: [(); 0],
+}
+
+/// What a list was cut by.
+#[derive(Debug, Serialize)]
+struct Omitted {
+    count: usize,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct TreePart {
+    parallel: f64,
+    load_balance: Option<f64>,
+    within_hosts: Option<f64>,
+    between_hosts: Option<f64>,
+    communication: f64,
+    serialisation: Option<f64>,
+    moving_imbalance: Option<f64>,
+    transfer: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitingPart {
+    total_s: f64,
+    total_ticks: i64,
+    uncertain_s: f64,
+    uncertain_ticks: i64,
+    unattributed_s: f64,
+    unattributed_ticks: i64,
+    polling_s: f64,
+    polling_ticks: i64,
+    violations: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct StatePart {
+    state: &'static str,
+    count: u64,
+    seconds: f64,
+    ticks: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct WaitPart {
+    id: u32,
+    rank: u32,
+    thread: u32,
+    culprit: Option<u32>,
+    culprit_thread: Option<u32>,
+    state: &'static str,
+    begin_s: f64,
+    seconds: f64,
+    ticks: i64,
+    function: Option<String>,
+    place: Option<String>,
+    region: Option<String>,
+    iteration: Option<u64>,
+    culprit_place: Option<String>,
+    caused_by: Vec<ReasonPart>,
+}
+
+/// What made a culprit late: its own context, or a wait of its own.
+#[derive(Debug, Serialize)]
+struct ReasonPart {
+    context: Option<String>,
+    wait: Option<u32>,
+    seconds: f64,
+    ticks: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct CausePart<'a> {
+    rank: u32,
+    thread: u32,
+    host: &'a str,
+    kind: &'static str,
+    context: String,
+    place: Option<String>,
+    region: Option<&'a str>,
+    direct_s: f64,
+    direct_ticks: i64,
+    indirect_s: f64,
+    indirect_ticks: i64,
+    seconds: f64,
+    ticks: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct PathPart {
+    seconds: f64,
+    ticks: i64,
+    switches: u64,
+    skew_s: f64,
+    ranks: Vec<OnRank>,
+    hosts: Vec<OnHost>,
+    contexts: Vec<OnContext>,
+}
+
+#[derive(Debug, Serialize)]
+struct OnRank {
+    rank: u32,
+    seconds: f64,
+    ticks: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct OnHost {
+    host: String,
+    seconds: f64,
+    ticks: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct OnContext {
+    context: String,
+    region: Option<String>,
+    seconds: f64,
+    ticks: i64,
+    imbalance_s: f64,
+    imbalance_ticks: i64,
+}
+
+/// The document of `gammachi why --json`.
+///
+/// # Errors
+/// When it cannot be put into JSON.
+pub fn json(why: &Why) -> Result<String, serde_json::Error> {
+    let Why { run, timeline, causes, .. } = *why;
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let states = causes.states();
+    let of_state = |wanted: State| {
+        let found = states.iter().find(|(state, ..)| *state == wanted);
+        found.map_or(0, |(.., ticks)| *ticks)
+    };
+    let (waits, waits_omitted) = waits(why);
+    let (dearest, causes_omitted) = dearest(why);
+    let total = causes.waiting();
+    let missing: Vec<String> = causes.unknown.iter().map(|what| words::unknown(*what)).collect();
+    let polling = of_state(State::Polling);
+    let document = Document {
+        version: VERSION,
+        gammachi: env!("CARGO_PKG_VERSION"),
+        run: run.directory.display().to_string(),
+        program: context::program(run),
+        complete: run.all_finished() && run.missing.is_empty(),
+        missing,
+        clock: crate::present::clock::ClockPart::new(timeline),
+        ticks_per_s: causes.clock.ticks_per_s,
+        elapsed_s: s(causes.whole.1 - causes.whole.0),
+        elapsed_ticks: causes.whole.1 - causes.whole.0,
+        tree: causes.tree(run).map(|tree| TreePart {
+            parallel: tree.parallel,
+            load_balance: tree.load_balance,
+            within_hosts: tree.within_hosts,
+            between_hosts: tree.between_hosts,
+            communication: tree.communication,
+            serialisation: None,
+            moving_imbalance: None,
+            transfer: None,
+        }),
+        waiting: WaitingPart {
+            total_s: s(total),
+            total_ticks: total,
+            uncertain_s: s(causes.uncertain),
+            uncertain_ticks: causes.uncertain,
+            unattributed_s: s(causes.charges.unattributed),
+            unattributed_ticks: causes.charges.unattributed,
+            polling_s: s(polling),
+            polling_ticks: polling,
+            violations: causes.violations,
+        },
+        states: states
+            .iter()
+            .map(|(state, count, ticks)| StatePart {
+                state: state.key(),
+                count: *count,
+                seconds: s(*ticks),
+                ticks: *ticks,
+            })
+            .collect(),
+        waits,
+        waits_omitted,
+        causes: dearest,
+        causes_omitted,
+        critical_path: path(why),
+        iterations: None,
+        regions: [],
+        phases: [],
+    };
+    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+}
+
+/// The function of a place, and where that is.
+fn place_of(causes: &Causes, place: u32) -> (Option<String>, Option<String>) {
+    match causes.contexts.all.get(place as usize).filter(|_| place != NOWHERE) {
+        Some(Context::Transfer(site)) => {
+            (Some(site.function.clone()), Some(words::call_site(site)))
+        }
+        _ => (None, None),
+    }
+}
+
+fn waits(why: &Why) -> (Vec<WaitPart>, Omitted) {
+    let causes = why.causes;
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let concerns = |number: &u32| {
+        let wait = &causes.waits[*number as usize];
+        why.concerns(wait.line) || wait.culprit != NOBODY && why.concerns(wait.culprit)
+    };
+    let mut numbers = causes.longest(causes.waits.len());
+    numbers.retain(concerns);
+    let cut = numbers.split_off(numbers.len().min(MOST_WAITS));
+    let left_out: i64 = cut.iter().map(|number| causes.waits[*number as usize].ticks).sum();
+    let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
+    let part = |number: u32| {
+        let wait = &causes.waits[number as usize];
+        let line = &causes.lines.all[wait.line as usize];
+        let culprit = causes.lines.all.get(wait.culprit as usize);
+        let (function, place) = place_of(causes, causes.places[number as usize]);
+        let delays = causes.reasons.delays(number).iter().map(|(context, ticks)| ReasonPart {
+            context: Some(words::context(causes.contexts.get(*context))),
+            wait: None,
+            seconds: s(*ticks),
+            ticks: *ticks,
+        });
+        let inner = causes.reasons.waits(number).map(|inner| {
+            let ticks = causes.waits[inner as usize].ticks;
+            ReasonPart { context: None, wait: Some(inner), seconds: s(ticks), ticks }
+        });
+        let mut caused_by: Vec<ReasonPart> = delays.chain(inner).collect();
+        caused_by.sort_by_key(|reason| std::cmp::Reverse(reason.ticks));
+        caused_by.truncate(20);
+        WaitPart {
+            id: number,
+            rank: line.rank,
+            thread: line.thread,
+            culprit: culprit.map(|line| line.rank),
+            culprit_thread: culprit.map(|line| line.thread),
+            state: wait.state.key(),
+            begin_s: s(wait.begin),
+            seconds: s(wait.ticks),
+            ticks: wait.ticks,
+            function,
+            place,
+            region: None,
+            iteration: None,
+            culprit_place: None,
+            caused_by,
+        }
+    };
+    (numbers.into_iter().map(part).collect(), omitted)
+}
+
+fn dearest<'a>(why: &Why<'a>) -> (Vec<CausePart<'a>>, Omitted) {
+    let (run, causes) = (why.run, why.causes);
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
+    let mut rows: Vec<_> = all.collect();
+    rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
+    let cut = rows.split_off(rows.len().min(MOST_CAUSES));
+    let left_out: i64 = cut.iter().map(|(_, cost)| cost.total()).sum();
+    let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
+    let part = |(&(line, number), cost): (&(u32, u32), &crate::causes::Cost)| {
+        let line = &causes.lines.all[line as usize];
+        let found = causes.contexts.get(number);
+        let (_, place) = place_of(causes, number);
+        CausePart {
+            rank: line.rank,
+            thread: line.thread,
+            host: &run.ranks[line.position].file.header.host,
+            kind: words::kind(found),
+            context: words::context(found),
+            place,
+            region: region_of(found),
+            direct_s: s(cost.direct),
+            direct_ticks: cost.direct,
+            indirect_s: s(cost.indirect),
+            indirect_ticks: cost.indirect,
+            seconds: s(cost.total()),
+            ticks: cost.total(),
+        }
+    };
+    (rows.into_iter().map(part).collect(), omitted)
+}
+
+fn region_of(context: &Context) -> Option<&str> {
+    match context {
+        Context::Region(name) => Some(name),
+        _ => None,
+    }
+}
+
+fn path(why: &Why) -> PathPart {
+    let (run, causes) = (why.run, why.causes);
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let (mut ranks, mut hosts) = (BTreeMap::<u32, i64>::new(), BTreeMap::<String, i64>::new());
+    for (line, ticks) in &causes.path.on_line {
+        let line = &causes.lines.all[*line as usize];
+        *ranks.entry(line.rank).or_default() += ticks;
+        let host = &run.ranks[line.position].file.header.host;
+        *hosts.entry(host.clone()).or_default() += ticks;
+    }
+    let contexts = causes.imbalance().into_iter().take(MOST_CONTEXTS).map(|row| {
+        let found = causes.contexts.get(row.context);
+        OnContext {
+            context: words::context(found),
+            region: region_of(found).map(str::to_owned),
+            seconds: s(row.on_path),
+            ticks: row.on_path,
+            imbalance_s: s(row.imbalance),
+            imbalance_ticks: row.imbalance,
+        }
+    });
+    let ticks = causes.path.ticks();
+    PathPart {
+        seconds: s(ticks),
+        ticks,
+        switches: causes.path.switches,
+        skew_s: s(causes.path.skew),
+        ranks: ranks
+            .into_iter()
+            .map(|(rank, ticks)| OnRank { rank, seconds: s(ticks), ticks })
+            .collect(),
+        hosts: hosts
+            .into_iter()
+            .map(|(host, ticks)| OnHost { host, seconds: s(ticks), ticks })
+            .collect(),
+        contexts: contexts.collect(),
+    }
+}

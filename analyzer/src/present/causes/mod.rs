@@ -1,0 +1,33 @@
+//! Why the ranks of a run waited: [`Causes`] comes in; the screen and the document of `gammachi why` go out.
+
+mod document;
+mod screen;
+mod words;
+
+use crate::causes::Causes;
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+pub use document::json;
+pub use screen::screen;
+
+/// What is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Why<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
+    /// What was found.
+    pub causes: &'a Causes<'a>,
+    /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it.
+    pub rank: Option<u32>,
+}
+
+impl Why<'_> {
+    /// Whether a line, or [`crate::causes::NOBODY`], is of the rank that is asked for.
+    fn concerns(&self, line: u32) -> bool {
+        let rank = self.causes.lines.all.get(line as usize).map(|line| line.rank);
+        self.rank.is_none_or(|asked| rank == Some(asked))
+    }
+}

@@ -1,0 +1,338 @@
+//! The screen of `gammachi why`: lines for the terminal.
+
+use std::collections::BTreeMap;
+
+use crate::causes::{Cost, Group, NOBODY, Tree};
+use crate::plain_text::printable;
+use crate::present::context::{mpi_library, placement, plural, program_line};
+use crate::present::paragraph::wrapped;
+use crate::present::quantity::{count, percent, seconds, significant};
+use crate::present::table::Table;
+
+use super::{Why, words};
+
+/// Rows of each table.
+const MOST_ROWS: usize = 10;
+/// Columns before the text of a labelled line.
+const INDENT: usize = 12;
+/// Share of the waiting below which a cause is not worth a sentence.
+const WORTH_A_WORD: f64 = 0.05;
+
+/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
+pub fn screen(why: &Why, colour: bool) -> String {
+    let mut text = String::new();
+    let header = [program_line(why.run), mpi_library(why.run), placement(why.run)];
+    text.push_str(&printable(&header.join(" | ")));
+    text.push_str("\n\n");
+    for line in wrapped("  ", &printable(&verdict(why))) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push('\n');
+    let mut block = |label: &str, lines: Vec<String>| {
+        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
+        let mut start = match colour {
+            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
+            false => format!("{label}{padding}"),
+        };
+        for line in lines {
+            text.push_str(format!("{start}{}", printable(&line)).trim_end());
+            text.push('\n');
+            start = " ".repeat(INDENT);
+        }
+    };
+    block("EFFICIENCY", efficiency(why));
+    block("STATES", states(why));
+    block("WAITS", waits(why));
+    block("CAUSES", causes(why));
+    block("CHAIN", chain(why));
+    block("PATH", path(why));
+    block("RANKS", ranks(why));
+    for what in &why.causes.unknown {
+        let sentence = format!("Cannot be said: {}.", words::unknown(*what));
+        block("NOTE", wrapped("", &sentence));
+    }
+    text
+}
+
+/// Seconds of ticks.
+fn seconds_of(why: &Why, ticks: i64) -> String {
+    seconds(why.causes.clock.seconds(ticks))
+}
+
+fn share(part: i64, whole: i64) -> String {
+    if whole > 0 { percent(part as f64 / whole as f64) } else { "-".to_owned() }
+}
+
+/// Total waiting against p·τ, and the dearest cause.
+fn verdict(why: &Why) -> String {
+    let causes = why.causes;
+    let elapsed = causes.whole.1 - causes.whole.0;
+    let all = elapsed * causes.lines.all.iter().filter(|line| line.thread == 0).count() as i64;
+    let waiting = causes.waiting();
+    if waiting == 0 {
+        return "No rank is known to have waited for another.".to_owned();
+    }
+    let mut sentences = vec![format!(
+        "{} of the ranks' time is waiting ({} of {}).",
+        share(waiting, all),
+        seconds_of(why, waiting),
+        seconds_of(why, all)
+    )];
+    let dearest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
+    if let Some(((line, context), cost)) = dearest
+        && cost.total() as f64 >= WORTH_A_WORD * waiting as f64
+    {
+        let found = causes.contexts.get(*context);
+        let whose = words::line(causes, *line);
+        let whose = whose.replacen("rank", "Rank", 1);
+        let what = match words::kind(found) {
+            "computation" => format!("it computes longer {}", words::in_or(found)),
+            _ => format!("it is longer {}", words::context(found)),
+        };
+        sentences.push(format!(
+            "{whose} makes others wait: {what} than those who wait for it. That costs {} ({} of the \
+             waiting){}.",
+            seconds_of(why, cost.total()),
+            share(cost.total(), waiting),
+            indirectly(why, *cost)
+        ));
+    }
+    let unattributed = causes.charges.unattributed;
+    if unattributed as f64 >= WORTH_A_WORD * waiting as f64 {
+        sentences
+            .push(format!("For {} of it nobody's delay is known.", share(unattributed, waiting)));
+    }
+    sentences.join(" ")
+}
+
+fn indirectly(why: &Why, cost: Cost) -> String {
+    match cost.indirect {
+        0 => String::new(),
+        indirect => format!(
+            ", {} of it on ranks that waited for those who waited",
+            seconds_of(why, indirect)
+        ),
+    }
+}
+
+fn efficiency(why: &Why) -> Vec<String> {
+    let Some(tree) = why.causes.tree(why.run) else {
+        return vec!["unknown: the run has no length".to_owned()];
+    };
+    let Tree { parallel, load_balance, between_hosts, within_hosts, communication } = tree;
+    let two = |value: f64| significant(value, 2);
+    let balance = match (load_balance, between_hosts, within_hosts) {
+        (Some(all), Some(between), Some(within)) if between < 1.0 => format!(
+            "load balance {} (within hosts {}, between {})",
+            two(all),
+            two(within),
+            two(between)
+        ),
+        (Some(all), ..) => format!("load balance {}", two(all)),
+        (None, ..) => "load balance unknown".to_owned(),
+    };
+    let elapsed = why.causes.whole.1 - why.causes.whole.0;
+    vec![format!(
+        "{} = {balance} x communication {}      elapsed {}",
+        two(parallel),
+        two(communication),
+        seconds_of(why, elapsed)
+    )]
+}
+
+fn states(why: &Why) -> Vec<String> {
+    let waiting = why.causes.waiting();
+    let states = why.causes.states();
+    let mut table = Table::default();
+    table.left("state", states.iter().map(|(state, ..)| state.name().to_owned()));
+    table.right("count", states.iter().map(|(_, number, _)| count(*number)));
+    table.right("time", states.iter().map(|(.., ticks)| seconds_of(why, *ticks)));
+    table.right("of waiting", states.iter().map(|(.., ticks)| share(*ticks, waiting)));
+    let mut lines = table.lines();
+    if why.causes.uncertain > 0 {
+        let uncertain = seconds_of(why, why.causes.uncertain);
+        lines.push(format!("{uncertain} more in waits shorter than the clocks may be wrong"));
+    }
+    lines
+}
+
+/// Waits that are alike, with what made their culprit late.
+fn waits(why: &Why) -> Vec<String> {
+    let causes = why.causes;
+    let of_asked = |group: &&Group| {
+        let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
+        waits || group.culprit != NOBODY && why.concerns(group.culprit)
+    };
+    let groups: Vec<&Group> = causes.groups.iter().filter(of_asked).collect();
+    let shown = &groups[..groups.len().min(MOST_ROWS)];
+    let waiters = |group: &Group| match group.ranks.as_slice() {
+        [rank] => rank.to_string(),
+        ranks => plural(ranks.len(), "rank"),
+    };
+    let mut table = Table::default();
+    table.left("state", shown.iter().map(|group| group.state.name().to_owned()));
+    table.left("waits", shown.iter().map(|group| waiters(group)));
+    table.left("for", shown.iter().map(|group| words::line(causes, group.culprit)));
+    table.right("count", shown.iter().map(|group| count(group.count)));
+    table.right("time", shown.iter().map(|group| seconds_of(why, group.ticks)));
+    table.left("where", shown.iter().map(|group| words::place(causes, group.place)));
+    table.left("made late by", shown.iter().map(|group| made_late_by(why, group)));
+    let mut lines = table.lines();
+    more(&mut lines, groups.len(), shown.len(), "kinds of waits");
+    lines
+}
+
+fn made_late_by(why: &Why, group: &Group) -> String {
+    match group.culprit {
+        NOBODY => "-".to_owned(),
+        culprit => words::late_by(why.causes, culprit, group.late_by),
+    }
+}
+
+fn more(lines: &mut Vec<String>, all: usize, shown: usize, what: &str) {
+    if all > shown {
+        lines.push(format!("{} more {what} (--json lists more)", count((all - shown) as u64)));
+    }
+}
+
+fn causes(why: &Why) -> Vec<String> {
+    let causes = why.causes;
+    let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
+    let mut rows: Vec<(&(u32, u32), &Cost)> = all.collect();
+    rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
+    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let waiting = causes.waiting();
+    let what = |context: u32| {
+        let found = causes.contexts.get(context);
+        match words::kind(found) {
+            "computation" => format!("computes {}", words::in_or(found)),
+            _ => words::context(found),
+        }
+    };
+    let mut table = Table::default();
+    table.left("who", shown.iter().map(|((line, _), _)| words::line(causes, *line)));
+    table.right("costs", shown.iter().map(|(_, cost)| seconds_of(why, cost.total())));
+    table.right("of waiting", shown.iter().map(|(_, cost)| share(cost.total(), waiting)));
+    table.right("directly", shown.iter().map(|(_, cost)| seconds_of(why, cost.direct)));
+    table.right("indirectly", shown.iter().map(|(_, cost)| seconds_of(why, cost.indirect)));
+    table.left("what takes longer", shown.iter().map(|((_, context), _)| what(*context)));
+    let mut lines = table.lines();
+    more(&mut lines, rows.len(), shown.len(), "causes");
+    if why.rank.is_none() && causes.charges.unattributed > 0 {
+        lines.push(format!(
+            "{} of waiting ({}) is charged to nobody",
+            seconds_of(why, causes.charges.unattributed),
+            share(causes.charges.unattributed, waiting)
+        ));
+    }
+    lines
+}
+
+/// From the longest wait along those that its culprits waited for themselves.
+fn chain(why: &Why) -> Vec<String> {
+    let causes = why.causes;
+    let of_asked = |number: &&u32| why.concerns(causes.waits[**number as usize].line);
+    let longest = causes.longest(causes.waits.len().min(1_000));
+    let with_culprit =
+        longest.iter().filter(of_asked).find(|n| causes.waits[**n as usize].has_culprit());
+    let Some(mut number) = with_culprit.copied() else { return Vec::new() };
+    let mut lines = Vec::new();
+    while lines.len() < MOST_ROWS {
+        let wait = &causes.waits[number as usize];
+        let of_culprit = causes.reasons.waits(number);
+        let inner = of_culprit.max_by_key(|inner| causes.waits[*inner as usize].ticks);
+        let inner = inner.map(|inner| (inner, causes.waits[inner as usize].ticks));
+        let delay = causes.reasons.delays(number).iter().max_by_key(|(_, ticks)| *ticks);
+        let first = format!(
+            "{} waited {} for {} in {} (at {})",
+            words::line(causes, wait.line),
+            seconds_of(why, wait.ticks),
+            words::line(causes, wait.culprit),
+            words::place(causes, causes.places[number as usize]),
+            seconds_of(why, wait.begin - causes.whole.0)
+        );
+        let culprit = words::line(causes, wait.culprit);
+        match (inner, delay) {
+            (Some((inner, waited)), delay) if delay.is_none_or(|(_, ticks)| waited > *ticks) => {
+                lines.push(first);
+                number = inner;
+                if !causes.waits[number as usize].has_culprit() {
+                    lines.push(format!("{culprit} waited itself, for whom is not known"));
+                    break;
+                }
+            }
+            (_, Some((context, ticks))) => {
+                lines.push(first);
+                let found = causes.contexts.get(*context);
+                lines.push(format!(
+                    "{culprit} was {} longer {}",
+                    seconds_of(why, *ticks),
+                    words::in_or(found)
+                ));
+                break;
+            }
+            _ => {
+                lines.push(first);
+                break;
+            }
+        }
+    }
+    lines
+}
+
+fn path(why: &Why) -> Vec<String> {
+    let causes = why.causes;
+    let ticks = causes.path.ticks();
+    let mut on_ranks: BTreeMap<u32, i64> = BTreeMap::new();
+    for (line, ticks) in &causes.path.on_line {
+        *on_ranks.entry(causes.lines.all[*line as usize].rank).or_default() += ticks;
+    }
+    let mut on_ranks: Vec<(u32, i64)> = on_ranks.into_iter().collect();
+    on_ranks.sort_by_key(|(rank, ticks)| (std::cmp::Reverse(*ticks), *rank));
+    let ranks =
+        on_ranks.iter().take(4).map(|(rank, on)| format!("rank {rank} {}", share(*on, ticks)));
+    let mut lines = vec![format!(
+        "critical path: {}; it goes from one rank to another {}",
+        ranks.collect::<Vec<_>>().join(", "),
+        plural(causes.path.switches as usize, "time")
+    )];
+    let rows = causes.imbalance();
+    let shown = &rows[..rows.len().min(MOST_ROWS / 2)];
+    let mut table = Table::default();
+    table.right("on the path", shown.iter().map(|row| seconds_of(why, row.on_path)));
+    table.right("more than the mean", shown.iter().map(|row| seconds_of(why, row.imbalance)));
+    table.left("context", shown.iter().map(|row| words::context(causes.contexts.get(row.context))));
+    lines.extend(table.lines());
+    lines
+}
+
+fn ranks(why: &Why) -> Vec<String> {
+    let causes = why.causes;
+    let mut caused: BTreeMap<u32, i64> = BTreeMap::new();
+    for ((line, _), cost) in &causes.charges.causes {
+        *caused.entry(causes.lines.all[*line as usize].rank).or_default() += cost.total();
+    }
+    let mut rows: Vec<(u32, i64, [i64; 3], i64)> = (0..why.run.ranks.len())
+        .map(|position| {
+            let line = causes.lines.first_of(position);
+            let rank = causes.lines.all[line as usize].rank;
+            let of_rank = caused.get(&rank).copied().unwrap_or(0);
+            (rank, causes.computing(line), causes.in_mpi(line), of_rank)
+        })
+        .filter(|(rank, ..)| why.rank.is_none_or(|asked| asked == *rank))
+        .collect();
+    rows.sort_by_key(|(rank, .., caused)| (std::cmp::Reverse(*caused), *rank));
+    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let mut table = Table::default();
+    table.right("rank", shown.iter().map(|(rank, ..)| rank.to_string()));
+    table.right("computing", shown.iter().map(|(_, computing, ..)| seconds_of(why, *computing)));
+    table.right("waiting", shown.iter().map(|(_, _, [waiting, ..], _)| seconds_of(why, *waiting)));
+    table.right("transfer", shown.iter().map(|(_, _, [_, mpi, _], _)| seconds_of(why, *mpi)));
+    table.right("recorder", shown.iter().map(|(_, _, [.., own], _)| seconds_of(why, *own)));
+    table
+        .right("waiting that it causes", shown.iter().map(|(.., caused)| seconds_of(why, *caused)));
+    let mut lines = table.lines();
+    more(&mut lines, rows.len(), shown.len(), "ranks");
+    lines
+}

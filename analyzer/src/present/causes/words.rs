@@ -1,0 +1,134 @@
+//! Causes in words: contexts, groups of waits and what is not known come in, phrases go out.
+
+use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, Unknown};
+use crate::present::code_place::code_place;
+use crate::present::quantity::count;
+
+/// `MPI_Recv at solve (heat.c:42)`.
+pub(super) fn call_site(site: &CallSite) -> String {
+    match site.module.is_empty() {
+        true => site.function.clone(),
+        false => {
+            let place = code_place(&site.module, site.address, &site.place);
+            format!("{} at {place}", site.function)
+        }
+    }
+}
+
+/// Where a context is: `between MPI_Recv at … and MPI_Send at …`.
+pub(super) fn context(context: &Context) -> String {
+    match context {
+        Context::Waiting => "waiting".to_owned(),
+        Context::WaitingForUnknown => "waiting, for whom is not known".to_owned(),
+        Context::Recorder => "the recorder".to_owned(),
+        Context::Region(name) => format!("region {name}"),
+        Context::Between(None, None) => "all of the run".to_owned(),
+        Context::Between(None, Some(to)) => format!("before {}", call_site(to)),
+        Context::Between(Some(from), None) => format!("behind {}", call_site(from)),
+        Context::Between(Some(from), Some(to)) => {
+            format!("between {} and {}", call_site(from), call_site(to))
+        }
+        Context::Transfer(site) => format!("inside {}", call_site(site)),
+        Context::Totals => "calls of which only totals are kept".to_owned(),
+    }
+}
+
+/// What kind of time a context is, as documents name it.
+pub(super) fn kind(context: &Context) -> &'static str {
+    match context {
+        Context::Region(_) | Context::Between(..) => "computation",
+        Context::Transfer(_) | Context::Totals => "transfer",
+        Context::Recorder => "recorder",
+        Context::Waiting | Context::WaitingForUnknown => "waiting",
+    }
+}
+
+/// `rank 2`, with its thread where that is not the first.
+pub(super) fn line(causes: &Causes, line: u32) -> String {
+    match causes.lines.all.get(line as usize).filter(|_| line != NOBODY) {
+        None => "-".to_owned(),
+        Some(line) if line.thread == 0 => format!("rank {}", line.rank),
+        Some(line) => format!("rank {}, thread {}", line.rank, line.thread),
+    }
+}
+
+/// Where waiting calls stand.
+pub(super) fn place(causes: &Causes, place: u32) -> String {
+    match place {
+        NOWHERE => "-".to_owned(),
+        place => match causes.contexts.get(place) {
+            Context::Transfer(site) => call_site(site),
+            other => context(other),
+        },
+    }
+}
+
+/// What made a line late, in a few words.
+pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> String {
+    let whose = line(causes, culprit);
+    match by {
+        None => "not known".to_owned(),
+        Some(LateBy::WaitFor(NOBODY)) => format!("{whose} waited itself"),
+        Some(LateBy::WaitFor(other)) => format!("{whose} waited for {}", line(causes, other)),
+        Some(LateBy::Context(number)) => match causes.contexts.get(number) {
+            found @ (Context::Region(_) | Context::Between(..)) => {
+                format!("{whose} computes longer {}", in_or(found))
+            }
+            found => format!("{whose}: longer {}", context(found)),
+        },
+    }
+}
+
+/// `in region smooth`, `between …`.
+pub(super) fn in_or(found: &Context) -> String {
+    match found {
+        Context::Region(_) => format!("in {}", context(found)),
+        Context::Between(None, None) => "from begin to end".to_owned(),
+        found => context(found),
+    }
+}
+
+/// What cannot be said, and why.
+pub(super) fn unknown(what: Unknown) -> String {
+    match what {
+        Unknown::NoAttributes => {
+            "who waited for whom: the run was recorded at level 0, which keeps no peers and \
+             communicators (record with --level 1)"
+                .to_owned()
+        }
+        Unknown::MissingRanks => "waits for ranks without a file".to_owned(),
+        Unknown::Unaligned => {
+            "waits between ranks whose clocks are not aligned: their order is not known".to_owned()
+        }
+        Unknown::IncompleteCollectives(number) => {
+            format!(
+                "waits in {} collective operations whose members are not all there",
+                count(number)
+            )
+        }
+        Unknown::Neighbourhoods(number) => {
+            format!(
+                "waits in {} neighbourhood operations: which ranks are neighbours is not recorded",
+                count(number)
+            )
+        }
+        Unknown::Violations(number) => {
+            format!(
+                "waits in {} calls that returned before their partners began, by the clocks",
+                count(number)
+            )
+        }
+        Unknown::TooLong(number) => {
+            format!("causes of {} waits whose last common call is too far back", count(number))
+        }
+        Unknown::Cut(number) => {
+            format!("causes of {} waits whose order contradicts the clocks", count(number))
+        }
+        Unknown::Totals => "waits in calls of which only totals are kept".to_owned(),
+        Unknown::Probes => "for whom probes waited".to_owned(),
+        Unknown::OneSided => "waits in one-sided communication".to_owned(),
+        Unknown::MadeTogether => {
+            "waits where communicators, windows or files are made or freed together".to_owned()
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Where in a program code lies, in a word: a module, an address in it and what its symbols say come in.
+
+use crate::trace::symbols::SourcePlace;
+
+/// `solve (heat.c:42)`, or as much of it as is known.
+pub(super) fn code_place(module: &str, address: u64, place: &SourcePlace) -> String {
+    let line = match (&place.file, place.line) {
+        (Some(file), Some(line)) => Some(format!("{}:{line}", file_name(file))),
+        (Some(file), None) => Some(file_name(file).to_owned()),
+        (None, _) => None,
+    };
+    match (&place.function, line) {
+        (Some(function), Some(line)) => format!("{function} ({line})"),
+        (Some(function), None) => format!("{function} ({})", offset(module, address)),
+        (None, Some(line)) => line,
+        (None, None) => offset(module, address),
+    }
+}
+
+/// `heat+0x12ec`, where no name is known.
+pub(super) fn offset(module: &str, address: u64) -> String {
+    let module = match module {
+        "" => "unknown code",
+        path => file_name(path),
+    };
+    format!("{module}+{address:#x}")
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,130 @@
+//! `gammachi why`: delays that are put into a program are found, with rank, place and cost.
+
+use std::process::{Command, Stdio};
+
+use system_tests::kernels::command;
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+
+/// Ranks of the jobs.
+const RANKS: u32 = 4;
+
+fn why(recorded: &Recorded, more: &[&str]) -> (String, serde_json::Value) {
+    let run = |json: &[&str]| {
+        let mut command = Command::new(command());
+        command.arg("why").arg(recorded.directory()).args(more).args(json).stdin(Stdio::null());
+        let output = command.output().expect("the command starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    (run(&[]), serde_json::from_str(&run(&["--json"])).expect("JSON"))
+}
+
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn ticks(value: &serde_json::Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("{value} is no whole number"))
+}
+
+fn late(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value) {
+    let mut job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS);
+    for delay in delays {
+        job = job.argument(delay);
+    }
+    let recorded = job.record();
+    recorded.expect_code(0);
+    why(&recorded, &[])
+}
+
+/// What holds of every document.
+fn assert_sums(why: &serde_json::Value) {
+    assert_eq!(why["complete"], true, "{why}");
+    let causes = why["causes"].as_array().expect("a list");
+    assert_eq!(why["causes_omitted"]["count"], 0);
+    let charged: i64 = causes.iter().map(|cause| ticks(&cause["ticks"])).sum();
+    let waiting = &why["waiting"];
+    assert_eq!(
+        charged + ticks(&waiting["unattributed_ticks"]),
+        ticks(&waiting["total_ticks"]),
+        "every tick is charged once"
+    );
+    assert_eq!(ticks(&why["critical_path"]["ticks"]), ticks(&why["elapsed_ticks"]));
+}
+
+/// Costs of a rank in contexts of which a text is a part, seconds.
+fn cost(why: &serde_json::Value, rank: u32, context: &str) -> f64 {
+    let causes = why["causes"].as_array().expect("a list").iter();
+    let found = causes.filter(|cause| {
+        cause["rank"] == rank && cause["context"].as_str().is_some_and(|c| c.contains(context))
+    });
+    found.map(|cause| number(&cause["seconds"])).sum()
+}
+
+/// That others waited for a rank's sleep so long together, as far as a busy machine allows.
+fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, milliseconds: f64) {
+    let expected = f64::from(RANKS - 1) * milliseconds * 1e-3;
+    let found = cost(why, rank, context);
+    assert!(
+        (found - expected).abs() <= (0.1 * expected).max(0.03),
+        "{found} s, not {expected}: {why:#}"
+    );
+}
+
+under_both! {
+    fn the_rank_that_slept_is_to_blame_and_the_place_is_named(mpi) {
+        let (screen, why) = late(mpi, &["2:7:400:s"]);
+        assert_sums(&why);
+        let first = &why["causes"][0];
+        assert_eq!((&first["rank"], &first["kind"]), (&2.into(), &"computation".into()), "{why:#}");
+        let context = first["context"].as_str().expect("a text");
+        assert!(context.starts_with("between MPI_Sendrecv"), "{context}");
+        assert_costs(&why, 2, "between MPI_Sendrecv", 400.0);
+        // Sentences are broken into lines.
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        let sentence = "Rank 2 makes others wait: it computes longer between MPI_Sendrecv";
+        assert!(words.join(" ").contains(sentence), "{screen}");
+        let longest = &why["waits"][0];
+        assert_eq!((&longest["culprit"], &longest["state"]), (&2.into(), &"wait_at_nxn".into()));
+        assert_eq!(longest["function"], "MPI_Allreduce");
+    }
+
+    fn a_delay_before_an_exchange_is_passed_on_by_those_who_waited(mpi) {
+        let (_, why) = late(mpi, &["1:3:400:e"]);
+        assert_sums(&why);
+        assert_eq!(why["causes"][0]["rank"], 1, "{why:#}");
+        // The next in the ring waits for the message; the others for both of them in the sum.
+        assert_costs(&why, 1, "MPI_Allreduce", 400.0);
+    }
+
+    fn two_culprits_are_told_apart_and_a_region_is_named(mpi) {
+        let (_, why) = late(mpi, &["0:4:300:s", "3:12:500:r"]);
+        assert_sums(&why);
+        let first = &why["causes"][0];
+        assert_eq!((&first["rank"], &first["region"]), (&3.into(), &"late".into()), "{why:#}");
+        assert_costs(&why, 3, "region late", 500.0);
+        assert_costs(&why, 0, "between MPI_Sendrecv", 300.0);
+    }
+
+    fn a_killed_job_has_an_answer_for_what_is_there(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "dies_sigkill")).ranks(2).record();
+        let (screen, why) = why(&recorded, &[]);
+        assert_eq!(why["complete"], false, "{screen}");
+        let charged = why["causes"].as_array().expect("a list").iter();
+        let charged: i64 = charged.map(|cause| ticks(&cause["ticks"])).sum();
+        let waiting = &why["waiting"];
+        let total = ticks(&waiting["total_ticks"]);
+        assert_eq!(charged + ticks(&waiting["unattributed_ticks"]), total, "{why:#}");
+    }
+}
+
+#[test]
+fn a_rank_that_the_run_has_not_is_wrong_usage() {
+    let recorded = Job::new(Mpi::Mpich, &victim(Mpi::Mpich, "ring")).ranks(2).record();
+    let mut command = Command::new(command());
+    let output = command.arg("why").arg(recorded.directory()).args(["--rank", "2"]).output();
+    let output = output.expect("the command starts");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("--rank 2") && text.contains("its world has 2 ranks"), "{text}");
+}
