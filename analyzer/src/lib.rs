@@ -10,6 +10,7 @@
 //! | [`timeline::matching`] | a run, its timeline, its communicators | messages and collective instances, one by one |
 //! | [`analysis`] | a run, its timeline | every call, message and collective operation, once, to all observers |
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
+//! | [`causes`] | what `analysis` reads | [`causes::Causes`]: who waited for whom, what made them late |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |

@@ -27,14 +27,25 @@ fn ticks(value: &serde_json::Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("{value} is no whole number"))
 }
 
-fn late(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value) {
+/// A job with delays: its screen and document, and what its ranks say how long they slept.
+fn late(mpi: Mpi, delays: &[&str]) -> (String, serde_json::Value, String) {
     let mut job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS);
     for delay in delays {
         job = job.argument(delay);
     }
     let recorded = job.record();
     recorded.expect_code(0);
-    why(&recorded, &[])
+    let (screen, why) = why(&recorded, &[]);
+    (screen, why, recorded.output.stdout.clone())
+}
+
+/// How long a rank slept at a place, seconds.
+fn slept(said: &str, rank: u32, place: char) -> f64 {
+    let begins = format!("rank {rank} slept ");
+    let found = said.lines().filter_map(|line| line.strip_prefix(&begins)?.split_once(" s at "));
+    let mut found = found.filter(|(_, at)| at.starts_with(place)).map(|(seconds, _)| seconds);
+    let seconds = found.next().and_then(|seconds| seconds.parse().ok());
+    seconds.unwrap_or_else(|| panic!("nothing of rank {rank} at {place}: {said}"))
 }
 
 /// What holds of every document.
@@ -61,25 +72,24 @@ fn cost(why: &serde_json::Value, rank: u32, context: &str) -> f64 {
     found.map(|cause| number(&cause["seconds"])).sum()
 }
 
-/// That others waited for a rank's sleep so long together, as far as a busy machine allows.
-fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, milliseconds: f64) {
-    let expected = f64::from(RANKS - 1) * milliseconds * 1e-3;
+/// That the others' waiting for a rank's sleep of so many seconds is charged to it. More may be: where cores are
+/// shared, the same code takes longer in other iterations, too.
+fn assert_costs(why: &serde_json::Value, rank: u32, context: &str, slept: f64) {
+    let expected = f64::from(RANKS - 1) * slept;
     let found = cost(why, rank, context);
-    assert!(
-        (found - expected).abs() <= (0.1 * expected).max(0.03),
-        "{found} s, not {expected}: {why:#}"
-    );
+    assert!(found >= 0.9 * expected - 0.01, "{found} s, not {expected}: {why:#}");
+    assert!(found <= number(&why["waiting"]["total_s"]), "{why:#}");
 }
 
 under_both! {
     fn the_rank_that_slept_is_to_blame_and_the_place_is_named(mpi) {
-        let (screen, why) = late(mpi, &["2:7:400:s"]);
+        let (screen, why, said) = late(mpi, &["2:7:400:s"]);
         assert_sums(&why);
         let first = &why["causes"][0];
         assert_eq!((&first["rank"], &first["kind"]), (&2.into(), &"computation".into()), "{why:#}");
         let context = first["context"].as_str().expect("a text");
         assert!(context.starts_with("between MPI_Sendrecv"), "{context}");
-        assert_costs(&why, 2, "between MPI_Sendrecv", 400.0);
+        assert_costs(&why, 2, "between MPI_Sendrecv", slept(&said, 2, 's'));
         // Sentences are broken into lines.
         let words: Vec<&str> = screen.split_whitespace().collect();
         let sentence = "Rank 2 makes others wait: it computes longer between MPI_Sendrecv";
@@ -90,20 +100,20 @@ under_both! {
     }
 
     fn a_delay_before_an_exchange_is_passed_on_by_those_who_waited(mpi) {
-        let (_, why) = late(mpi, &["1:3:400:e"]);
+        let (_, why, said) = late(mpi, &["1:3:400:e"]);
         assert_sums(&why);
         assert_eq!(why["causes"][0]["rank"], 1, "{why:#}");
         // The next in the ring waits for the message; the others for both of them in the sum.
-        assert_costs(&why, 1, "MPI_Allreduce", 400.0);
+        assert_costs(&why, 1, "MPI_Allreduce", slept(&said, 1, 'e'));
     }
 
     fn two_culprits_are_told_apart_and_a_region_is_named(mpi) {
-        let (_, why) = late(mpi, &["0:4:300:s", "3:12:500:r"]);
+        let (_, why, said) = late(mpi, &["0:4:300:s", "3:12:500:r"]);
         assert_sums(&why);
         let first = &why["causes"][0];
         assert_eq!((&first["rank"], &first["region"]), (&3.into(), &"late".into()), "{why:#}");
-        assert_costs(&why, 3, "region late", 500.0);
-        assert_costs(&why, 0, "between MPI_Sendrecv", 300.0);
+        assert_costs(&why, 3, "region late", slept(&said, 3, 'r'));
+        assert_costs(&why, 0, "between MPI_Sendrecv", slept(&said, 0, 's'));
     }
 
     fn a_killed_job_has_an_answer_for_what_is_there(mpi) {

@@ -1,5 +1,5 @@
 /* Twenty iterations of a row sent round a ring and a sum of all. Each argument RANK:ITERATION:MILLISECONDS:PLACE makes a
- * rank sleep in one of them: PLACE e before the exchange, s before the sum, r before the sum in a region
+ * rank sleep in one of them, and say how long: PLACE e before the exchange, s before the sum, r before the sum in a region
  * "late". */
 #include "victim.h"
 #include "gammachi.h"
@@ -16,8 +16,12 @@ static void sleep_as_told(int argc, char **argv, int iteration, char place)
             fprintf(stderr, "%s: not RANK:ITERATION:MILLISECONDS:PLACE\n", argv[i]);
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
-        if (who == rank && when == iteration && where == place)
+        if (who == rank && when == iteration && where == place) {
+            double begin = MPI_Wtime();
             usleep(1000 * milliseconds);
+            printf("rank %d slept %.6f s at %c\n", rank, MPI_Wtime() - begin, place);
+            fflush(stdout);
+        }
     }
 }
 

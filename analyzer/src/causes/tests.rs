@@ -193,10 +193,17 @@ fn a_standard_send_waits_where_its_receive_is_posted_while_it_lasts_and_nothing_
     b.says("MPI_Recv", at(50), at(60), on_world(0, 5, 64));
     b.says("MPI_Recv", at(140), at(151), on_world(0, 5, 64));
     b.says("MPI_Bsend", at(270), at(271), on_world(0, 6, 8));
-    b.says("MPI_Recv", at(290), at(301), on_world(0, 5, 64));
+    b.says("MPI_Recv", at(284), at(301), on_world(0, 5, 64));
+    // The message came early in a call that ended when its receiver came.
+    a.says("MPI_Sendrecv", at(400), at(500), on_world(1, 5, 64)).receiving(1, 6, 8);
+    b.says("MPI_Bsend", at(410), at(411), on_world(0, 6, 8));
+    b.says("MPI_Recv", at(490), at(501), on_world(0, 5, 64));
     with_causes(&[a, b], |causes| {
-        let expected =
-            [(State::LateReceiver, 0, Some(1), 30, 110), (State::LateSender, 0, Some(1), 200, 70)];
+        let expected = [
+            (State::LateReceiver, 0, Some(1), 30, 110),
+            (State::LateSender, 0, Some(1), 200, 70),
+            (State::LateReceiver, 0, Some(1), 400, 90),
+        ];
         assert_eq!(waits(causes), expected);
     });
 }

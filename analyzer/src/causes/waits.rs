@@ -87,9 +87,13 @@ impl Waits {
 
     /// The wait of one call; its conditions come by the latest first.
     fn of_call(&mut self, conditions: &[Condition], polls: (&[PollRun], &mut [Option<Condition>])) {
-        // What may have been sent at once counts only where nothing else explains the call.
-        let explained = conditions.iter().any(|c| !c.may_be_eager && c.fulfilled > c.entered);
-        let counts = |c: &&Condition| !(explained && c.may_be_eager);
+        // What may have been sent at once counts where it explains the call's end better than what is certain.
+        let certain = conditions.iter().filter(|c| !c.may_be_eager && c.fulfilled > c.entered);
+        let certain = certain.map(|c| c.fulfilled).max();
+        let counts = |c: &&Condition| {
+            let explains = |other| c.left - c.fulfilled <= c.fulfilled - other;
+            !c.may_be_eager || certain.is_none_or(explains)
+        };
         let needs_all = conditions[0].call == CallKind::All;
         let mut counting = conditions.iter().filter(counts);
         let decisive = match needs_all {

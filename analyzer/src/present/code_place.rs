@@ -26,6 +26,7 @@ pub(super) fn offset(module: &str, address: u64) -> String {
     format!("{module}+{address:#x}")
 }
 
-fn file_name(path: &str) -> &str {
+/// The last part of a path.
+pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

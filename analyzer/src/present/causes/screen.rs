@@ -206,8 +206,8 @@ fn causes(why: &Why) -> Vec<String> {
     let what = |context: u32| {
         let found = causes.contexts.get(context);
         match words::kind(found) {
-            "computation" => format!("computes {}", words::in_or(found)),
-            _ => words::context(found),
+            "computation" => format!("computing: {}", words::brief(found)),
+            _ => words::brief(found),
         }
     };
     let mut table = Table::default();
@@ -302,7 +302,7 @@ fn path(why: &Why) -> Vec<String> {
     let mut table = Table::default();
     table.right("on the path", shown.iter().map(|row| seconds_of(why, row.on_path)));
     table.right("more than the mean", shown.iter().map(|row| seconds_of(why, row.imbalance)));
-    table.left("context", shown.iter().map(|row| words::context(causes.contexts.get(row.context))));
+    table.left("context", shown.iter().map(|row| words::brief(causes.contexts.get(row.context))));
     lines.extend(table.lines());
     lines
 }

@@ -1,8 +1,9 @@
 //! Causes in words: contexts, groups of waits and what is not known come in, phrases go out.
 
 use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, Unknown};
-use crate::present::code_place::code_place;
+use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::count;
+use crate::trace::symbols::SourcePlace;
 
 /// `MPI_Recv at solve (heat.c:42)`.
 pub(super) fn call_site(site: &CallSite) -> String {
@@ -12,6 +13,44 @@ pub(super) fn call_site(site: &CallSite) -> String {
             let place = code_place(&site.module, site.address, &site.place);
             format!("{} at {place}", site.function)
         }
+    }
+}
+
+/// File and line of a call site; where they are not known its function, else an address; of one that is not
+/// known at all the MPI function.
+fn short_site(site: &CallSite) -> String {
+    let SourcePlace { function, file, line } = &site.place;
+    match (file, line, function) {
+        (Some(file), Some(line), _) => format!("{}:{line}", file_name(file)),
+        (.., Some(function)) => function.clone(),
+        _ if site.module.is_empty() => site.function.clone(),
+        _ => offset(&site.module, site.address),
+    }
+}
+
+/// A call site in a table: `MPI_Recv heat.c:42`.
+fn brief_site(site: &CallSite) -> String {
+    match site.module.is_empty() {
+        true => site.function.clone(),
+        false => format!("{} {}", site.function, short_site(site)),
+    }
+}
+
+/// A context in a table: `heat.c:42 to :61`.
+pub(super) fn brief(found: &Context) -> String {
+    match found {
+        Context::Between(Some(from), Some(to)) => {
+            let (from_text, to_text) = (short_site(from), short_site(to));
+            let line = to.place.line.filter(|_| from.place.file == to.place.file);
+            match line.filter(|_| to.place.file.is_some()) {
+                Some(line) => format!("{from_text} to :{line}"),
+                None => format!("{from_text} to {to_text}"),
+            }
+        }
+        Context::Between(None, Some(to)) => format!("before {}", short_site(to)),
+        Context::Between(Some(from), None) => format!("behind {}", short_site(from)),
+        Context::Transfer(site) => brief_site(site),
+        other => context(other),
     }
 }
 
@@ -57,8 +96,8 @@ pub(super) fn place(causes: &Causes, place: u32) -> String {
     match place {
         NOWHERE => "-".to_owned(),
         place => match causes.contexts.get(place) {
-            Context::Transfer(site) => call_site(site),
-            other => context(other),
+            Context::Transfer(site) => brief_site(site),
+            other => brief(other),
         },
     }
 }
@@ -72,9 +111,9 @@ pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> Stri
         Some(LateBy::WaitFor(other)) => format!("{whose} waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
             found @ (Context::Region(_) | Context::Between(..)) => {
-                format!("{whose} computes longer {}", in_or(found))
+                format!("{whose} computes longer: {}", brief(found))
             }
-            found => format!("{whose}: longer {}", context(found)),
+            found => format!("{whose} is longer in {}", brief(found)),
         },
     }
 }
