@@ -31,7 +31,7 @@ use trace_format::reader::{Event, Position, Thread};
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{
     self, Access, ActiveOperation, CollectiveInstance, MatchSink, MatchingSummary, Message, Polls,
-    Unmatched, Wants,
+    Probed, Unmatched, Wants,
 };
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run, ThreadExtent};
@@ -260,6 +260,11 @@ impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
         self.1.polls(polls);
     }
 
+    fn probed(&mut self, probed: &Probed) {
+        self.0.probed(probed);
+        self.1.probed(probed);
+    }
+
     fn wants(&self) -> Wants {
         self.0.wants().or(self.1.wants())
     }
@@ -300,6 +305,12 @@ impl<A: MatchSink> MatchSink for Option<A> {
     fn polls(&mut self, polls: &Polls) {
         if let Some(sink) = self {
             sink.polls(polls);
+        }
+    }
+
+    fn probed(&mut self, probed: &Probed) {
+        if let Some(sink) = self {
+            sink.probed(probed);
         }
     }
 

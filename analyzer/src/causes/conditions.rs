@@ -1,14 +1,17 @@
 //! What calls had to wait for: messages and collective operations come in, conditions go out (CAUSES,
 //! section 1): one a call and partner that was later than the call's begin.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::{Meaning, Synchronises};
+use trace_format::meaning::{Meaning, Operation, Synchronises};
 
 use crate::analysis::Analysis;
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
-    Call, CollectiveInstance, CollectiveMember, MatchSink, Message, MessageEnd, Polls, Wants,
+    Call, CollectiveInstance, CollectiveMember, MatchSink, Message, MessageEnd, Polls, Probed,
+    Wants,
 };
 use crate::trace::Run;
 
@@ -33,6 +36,8 @@ pub(super) struct Condition {
     pub call: CallKind,
     /// The call's function on its rank.
     pub function: u16,
+    /// Its number among the rank's slots, shortened.
+    pub number: u32,
     /// A send that the library may have taken before its receive was posted.
     pub may_be_eager: bool,
 }
@@ -54,8 +59,8 @@ pub(super) struct Gathering {
     pub communicator: u32,
     /// When the last member entered.
     pub moment: i64,
-    /// The members' lines, ascending.
-    pub lines: Vec<u32>,
+    /// The members' lines, ascending; most operations of a communicator share them.
+    pub lines: Arc<[u32]>,
 }
 
 /// A run of polls that found nothing.
@@ -67,6 +72,8 @@ pub(super) struct PollRun {
     /// Ticks inside the polls.
     pub inside: i64,
     pub function: u16,
+    /// Its number among the rank's slots, shortened.
+    pub number: u32,
 }
 
 /// What was found, of one share of the run.
@@ -75,6 +82,10 @@ pub(super) struct Found {
     pub conditions: Vec<Condition>,
     pub gatherings: Vec<Gathering>,
     pub polls: Vec<PollRun>,
+    /// Matched probes, each with the call that receives its message.
+    probes: Vec<(Side, Entry)>,
+    /// Messages that were received by handle, by that call.
+    by_handle: Vec<(Entry, Sent)>,
     /// Conditions that were fulfilled after the call had returned, by more than the clocks may be wrong.
     pub violations: u64,
     /// Collective operations of which members are missing.
@@ -83,11 +94,26 @@ pub(super) struct Found {
     pub neighbourhoods: u64,
 }
 
+/// A call's line, and when it was entered.
+type Entry = (u32, i64);
+
+/// A message on its sender's side.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    /// When it was sent, and on which line.
+    at: i64,
+    line: u32,
+    /// β of sender and receiver.
+    bound: i64,
+}
+
 impl Found {
     pub fn merge(mut self, other: Self) -> Self {
         self.conditions.extend(other.conditions);
         self.gatherings.extend(other.gatherings);
         self.polls.extend(other.polls);
+        self.probes.extend(other.probes);
+        self.by_handle.extend(other.by_handle);
         self.violations += other.violations;
         self.incomplete += other.incomplete;
         self.neighbourhoods += other.neighbourhoods;
@@ -111,6 +137,8 @@ enum Sending {
 struct Manner {
     sending: Sending,
     call: CallKind,
+    /// It receives a message that a matched probe took.
+    by_handle: bool,
 }
 
 fn manner(name: &str) -> Manner {
@@ -126,7 +154,9 @@ fn manner(name: &str) -> Manner {
         _ if meaning.polls => CallKind::Poll,
         _ => CallKind::All,
     };
-    Manner { sending, call }
+    let by_handle =
+        matches!(meaning.operation, Operation::MatchedReceive | Operation::MatchedIreceive);
+    Manner { sending, call, by_handle }
 }
 
 /// Finds conditions.
@@ -139,6 +169,8 @@ pub(super) struct Finder<'f, 'a> {
     /// By rank, then by function.
     manners: &'f [Vec<Manner>],
     positions: FxHashMap<u32, FxHashMap<u32, u32>>,
+    /// By communicator the lines that met last.
+    gathered: FxHashMap<u32, Arc<[u32]>>,
     found: Found,
 }
 
@@ -176,12 +208,45 @@ impl<'f, 'a> Finder<'f, 'a> {
             lines,
             manners: &manners.0,
             positions: FxHashMap::default(),
+            gathered: FxHashMap::default(),
             found: Found::default(),
         }
     }
 
     pub fn into_found(self) -> Found {
         self.found
+    }
+
+    /// Gives matched probes the messages that they took.
+    pub fn join_probes(&self, found: &mut Found) {
+        let sent: FxHashMap<Entry, Sent> = found.by_handle.drain(..).collect();
+        for (probe, receives) in std::mem::take(&mut found.probes) {
+            let Some(&Sent { at: fulfilled, line: partner, bound }) = sent.get(&receives) else {
+                continue;
+            };
+            let Some(left) = probe.left else { continue };
+            let call = self.manner(probe.rank, probe.call.function).call;
+            if fulfilled <= probe.entered && call == CallKind::All {
+                continue;
+            }
+            if fulfilled > left.saturating_add(bound) {
+                found.violations += 1;
+                continue;
+            }
+            found.conditions.push(Condition {
+                line: probe.line,
+                entered: probe.entered,
+                left,
+                fulfilled,
+                partner,
+                bound,
+                state: State::LateSender,
+                call,
+                function: probe.call.function,
+                number: probe.call.event as u32,
+                may_be_eager: false,
+            });
+        }
     }
 
     fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
@@ -194,7 +259,8 @@ impl<'f, 'a> Finder<'f, 'a> {
     fn manner(&self, rank: usize, function: u16) -> Manner {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
         let found = self.manners[rank].get(index);
-        found.copied().unwrap_or(Manner { sending: Sending::Standard, call: CallKind::All })
+        let unknown = Manner { sending: Sending::Standard, call: CallKind::All, by_handle: false };
+        found.copied().unwrap_or(unknown)
     }
 
     /// A condition of a call, fulfilled by the partner's entering its own.
@@ -218,6 +284,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             state,
             call,
             function: waiter.call.function,
+            number: waiter.call.event as u32,
             may_be_eager: false,
         })
     }
@@ -331,6 +398,9 @@ impl<'f, 'a> Finder<'f, 'a> {
             let mut lines: Vec<u32> = members.iter().map(|m| m.completed.line).collect();
             lines.sort_unstable();
             let communicator = instance.communicator;
+            let known = self.gathered.get(&communicator).filter(|known| ***known == lines[..]);
+            let lines = known.cloned().unwrap_or_else(|| Arc::from(lines));
+            self.gathered.insert(communicator, lines.clone());
             self.found.gatherings.push(Gathering { communicator, moment, lines });
         }
     }
@@ -368,6 +438,12 @@ impl MatchSink for Finder<'_, '_> {
             None => None,
         };
         let (sender, receiver) = (side_of(send, &sent), side_of(receive, &posted));
+        if self.manner(posted.rank, posted.call.function).by_handle {
+            let at = (posted.rank, posted.call.begin_ticks);
+            let bound = self.clock.bound(at, (sent.rank, sent.call.begin_ticks));
+            let message = Sent { at: sent.entered, line: sent.line, bound };
+            self.found.by_handle.push(((posted.line, posted.entered), message));
+        }
         if let Some(receiver) = receiver {
             let found = self.condition(&receiver, &sent, State::LateSender);
             self.take(found);
@@ -433,6 +509,14 @@ impl MatchSink for Finder<'_, '_> {
         }
     }
 
+    fn probed(&mut self, probed: &Probed) {
+        let probe = self.side(probed.rank, probed.probe);
+        let posted = self.side(probed.rank, probed.posted);
+        if let (Some(probe), Some(posted)) = (probe, posted) {
+            self.found.probes.push((probe, (posted.line, posted.entered)));
+        }
+    }
+
     fn polls(&mut self, polls: &Polls) {
         let Some(Side { line, call, entered, left: Some(left), rank }) =
             self.side(polls.rank, polls.call)
@@ -441,7 +525,8 @@ impl MatchSink for Finder<'_, '_> {
         };
         // Its ticks are the rank's own: as many of the axis, to the nearest.
         let inside = self.clock.ticks_of(rank, polls.inside_ticks).clamp(0, left - entered);
-        let function = call.function;
-        self.found.polls.push(PollRun { line, begin: entered, end: left, inside, function });
+        let (function, number) = (call.function, call.event as u32);
+        let run = PollRun { line, begin: entered, end: left, inside, function, number };
+        self.found.polls.push(run);
     }
 }

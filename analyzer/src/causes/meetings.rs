@@ -40,7 +40,7 @@ const MOST_COMMUNICATORS: usize = 64;
 pub(super) fn before(waits: &Waits, lines: &Lines) -> Vec<Meeting> {
     let mut met: Vec<Vec<Met>> = vec![Vec::new(); lines.all.len()];
     for (number, gathering) in (0u32..).zip(&waits.gatherings) {
-        for line in &gathering.lines {
+        for line in gathering.lines.iter() {
             let (moment, with) = (gathering.moment, With::Gathering(number));
             met[*line as usize].push(Met { moment, with });
         }

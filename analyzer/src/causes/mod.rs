@@ -37,7 +37,7 @@ mod whole_ticks;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_format::meaning::{Class, Meaning, Synchronises};
+use trace_format::meaning::{Class, Meaning, Operation, Synchronises};
 
 use crate::analysis::Analysis;
 use crate::trace::Run;
@@ -157,7 +157,7 @@ pub enum Unknown {
     Cut(u64),
     /// Calls of which only totals are kept.
     Totals,
-    /// Probes.
+    /// MPI_Probe and MPI_Iprobe, whose messages other calls receive.
     Probes,
     /// Accesses to other ranks' memory, locks and fences.
     OneSided,
@@ -225,7 +225,9 @@ impl<'a> Causes<'a> {
         let found = match found {
             Some((_, finders)) => {
                 let found = finders.into_iter().map(Finder::into_found);
-                found.reduce(Found::merge).unwrap_or_default()
+                let mut found = found.reduce(Found::merge).unwrap_or_default();
+                Finder::new(analysis, &clock, (&lines, &manners)).join_probes(&mut found);
+                found
             }
             None => {
                 unknown.push(Unknown::NoAttributes);
@@ -368,7 +370,9 @@ fn not_looked_at(contexts: &Contexts) -> Vec<Unknown> {
     for meaning in called {
         let together = meaning.synchronises == Synchronises::All;
         match meaning.class {
-            Class::Probe => unknown.insert(Unknown::Probes),
+            Class::Probe if meaning.operation == Operation::Nothing => {
+                unknown.insert(Unknown::Probes)
+            }
             Class::OneSided => unknown.insert(Unknown::OneSided),
             Class::Communicators | Class::Io if together => unknown.insert(Unknown::MadeTogether),
             _ => false,

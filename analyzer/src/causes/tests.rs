@@ -243,6 +243,38 @@ fn polls_waited_for_what_ended_them() {
 }
 
 #[test]
+fn a_matched_probe_waits_for_the_send_of_its_message() {
+    let [mut a, mut b] = world();
+    a.says("MPI_Bsend", at(100), at(110), on_world(1, 5, 8));
+    b.says("MPI_Mprobe", at(20), at(112), on_world(0, 5, 8).request(77));
+    b.says("MPI_Mrecv", at(120), at(125), on_world(0, 5, 8).request(77));
+    with_causes(&[a, b], |causes| {
+        assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 20, 80)]);
+        assert_eq!(causes.unknown, []);
+    });
+}
+
+#[test]
+fn polls_that_the_program_gave_up_waited_for_nobody_that_is_known() {
+    let [mut a, mut b] = world();
+    b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
+    b.polls("MPI_Test", at(10), at(130), 20, 60);
+    // Rank 0 sends only when it has these.
+    b.says("MPI_Bsend", at(140), at(142), on_world(0, 6, 8));
+    b.says("MPI_Bsend", at(143), at(145), on_world(0, 6, 8));
+    b.says("MPI_Test", at(250), at(252), completed(11, 0, 5, 8));
+    a.says("MPI_Recv", at(10), at(145), on_world(1, 6, 8));
+    a.says("MPI_Recv", at(146), at(148), on_world(1, 6, 8));
+    a.says("MPI_Bsend", at(200), at(201), on_world(1, 5, 8));
+    with_causes(&[a, b], |causes| {
+        let expected =
+            [(State::LateSender, 0, Some(1), 10, 130), (State::Polling, 1, None, 10, 60)];
+        assert_eq!(waits(causes), expected);
+        assert_eq!(causes.unknown, []);
+    });
+}
+
+#[test]
 fn a_call_that_did_not_return_is_open_and_nobody_is_blamed() {
     let [mut a, mut b] = world();
     a.killed();

@@ -63,7 +63,7 @@ impl Waits {
         conditions.par_sort_unstable_by_key(|c| {
             (c.line, c.entered, c.left, Reverse(c.fulfilled), c.partner)
         });
-        polls.sort_unstable_by_key(|poll| (poll.line, poll.function, poll.begin));
+        polls.sort_unstable_by_key(|poll| (poll.line, poll.begin));
         let mut waits = Self { gatherings, ..Self::default() };
         let mut served = vec![None; polls.len()];
         for call in
@@ -200,14 +200,26 @@ impl Waits {
     }
 }
 
-/// Gives the run of polls that a successful one ended, the last one of its function before it, to that.
+/// Slots of a run of polls; one more may be the recorder's own.
+const POLL_SLOTS: u32 = 2;
+const OWN_SLOTS: u32 = 1;
+
+/// Gives the run of polls that a successful one ended to that: the last one of its function before it, with no
+/// other calls but polls between. Where there are others the program went on without waiting for it.
 fn serve(success: &Condition, (polls, served): (&[PollRun], &mut [Option<Condition>])) {
-    let key = (success.line, success.function, success.entered);
-    let behind = polls.partition_point(|poll| (poll.line, poll.function, poll.begin) < key);
-    let before = behind.checked_sub(1);
-    if let Some(at) = before.filter(|at| (polls[*at].line, polls[*at].function) == (key.0, key.1))
-        && served[at].is_none()
-    {
-        served[at] = Some(*success);
+    let key = (success.line, success.entered);
+    let behind = polls.partition_point(|poll| (poll.line, poll.begin) < key);
+    let mut next = success.number;
+    for at in (0..behind).rev() {
+        let poll = &polls[at];
+        let ahead = next.wrapping_sub(poll.number);
+        if poll.line != success.line || ahead > POLL_SLOTS + OWN_SLOTS || served[at].is_some() {
+            return;
+        }
+        if poll.function == success.function {
+            served[at] = Some(*success);
+            return;
+        }
+        next = poll.number;
     }
 }

@@ -164,7 +164,7 @@ pub(super) fn unknown(what: Unknown) -> String {
             format!("causes of {} waits whose order contradicts the clocks", count(number))
         }
         Unknown::Totals => "waits in calls of which only totals are kept".to_owned(),
-        Unknown::Probes => "for whom probes waited".to_owned(),
+        Unknown::Probes => "for whom MPI_Probe and MPI_Iprobe waited".to_owned(),
         Unknown::OneSided => "waits in one-sided communication".to_owned(),
         Unknown::MadeTogether => {
             "waits where communicators, windows or files are made or freed together".to_owned()

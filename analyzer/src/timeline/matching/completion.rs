@@ -213,8 +213,8 @@ impl RankState<'_> {
         let mut messages: Vec<_> = std::mem::take(&mut self.messages).into_iter().collect();
         messages.sort_unstable_by_key(|(handle, _)| *handle);
         let probed = messages.into_iter().flat_map(|(_, queue)| queue).flatten();
-        for posted in probed {
-            self.lose_receive(&posted, Reason::Open, m);
+        for taken in probed {
+            self.lose_receive(&taken.posted, Reason::Open, m);
         }
         self.calls
     }

@@ -301,6 +301,17 @@ pub struct Polls {
     pub request: u32,
 }
 
+/// A matched probe, and the call that receives the message that it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// Rank in MPI_COMM_WORLD.
+    pub rank: u32,
+    /// The probe.
+    pub probe: Call,
+    /// The call that posts the message's receive ([`MessageEnd::posted`]).
+    pub posted: Call,
+}
+
 /// Takes what matching finds, as it finds it.
 ///
 /// Two orders are possible. [`match_run`](super::match_run) follows all ranks at once by the end of their
@@ -315,6 +326,8 @@ pub trait MatchSink {
     }
     /// A run of polls, where it was asked for.
     fn polls(&mut self, _polls: &Polls) {}
+    /// A matched probe whose message is received.
+    fn probed(&mut self, _probed: &Probed) {}
     /// A message.
     fn message(&mut self, message: &Message);
     /// A collective operation.

@@ -76,7 +76,7 @@ pub use active::{ActiveOperation, ActiveWork};
 pub use call::Call;
 pub use findings::{
     Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, MessageEnd,
-    Polls, Reason, Side, Sides, Unmatched, Wants,
+    Polls, Probed, Reason, Side, Sides, Unmatched, Wants,
 };
 pub use shares::match_in_shares;
 

@@ -12,7 +12,7 @@ use super::clocks::Clocks;
 use super::collectives::{OpenInstance, OpenMember, Part};
 use super::findings::{
     Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, Polls,
-    Reason, Side, Unmatched, Wants,
+    Probed, Reason, Side, Unmatched, Wants,
 };
 use super::operations::CollectiveNames;
 use super::pairs::Pair;
@@ -30,6 +30,7 @@ enum Found {
     Active(ActiveOperation),
     Access(Access),
     Polls(Polls),
+    Probed(Probed),
 }
 
 /// Makes what goes out, and counts it.
@@ -74,6 +75,7 @@ impl<'a> Outlet<'a> {
                 Found::Unmatched(unmatched) => sink.unmatched(&unmatched),
                 Found::Active(operation) => sink.active(&operation),
                 Found::Polls(polls) => sink.polls(&polls),
+                Found::Probed(probed) => sink.probed(&probed),
                 Found::Access(access) => sink.access(&access),
             }
         }
@@ -193,6 +195,11 @@ impl<'a> Outlet<'a> {
     /// Takes a run of polls.
     pub fn polls(&mut self, polls: Polls) {
         self.found.push(Found::Polls(polls));
+    }
+
+    /// Takes a matched probe.
+    pub fn probed(&mut self, probed: Probed) {
+        self.found.push(Found::Probed(probed));
     }
 
     /// Takes a collective instance that gets no more members.

@@ -5,8 +5,8 @@ use trace_format::reader::StoredEvent;
 
 use super::Matching;
 use super::call::Call;
-use super::findings::{Reason, Side};
-use super::rank_state::{RankState, Said};
+use super::findings::{Probed, Reason, Side};
+use super::rank_state::{RankState, Said, Taken};
 use super::requests::{Posted, Work};
 
 impl RankState<'_> {
@@ -18,16 +18,22 @@ impl RankState<'_> {
         }
         let arguments = self.arguments(event, m);
         let posted = self.post_receive(call, &arguments, m);
-        self.messages.entry(handle).or_default().push_back(posted);
+        let taken = posted.map(|posted| Taken { posted, probe: call });
+        self.messages.entry(handle).or_default().push_back(taken);
     }
 
-    fn matched(&mut self, handle: u32) -> Option<Option<Posted>> {
+    /// The message that a handle stands for, which a call receives.
+    fn matched(&mut self, handle: u32, call: Call, m: &mut Matching) -> Option<Option<Posted>> {
         let queue = self.messages.get_mut(&handle)?;
         let first = queue.pop_front();
         if queue.is_empty() {
             self.messages.remove(&handle);
         }
-        first
+        let first = first?;
+        Some(first.map(|Taken { posted, probe }| {
+            m.outlet.probed(Probed { rank: self.rank, probe, posted: call });
+            posted
+        }))
     }
 
     pub(super) fn matched_receive(
@@ -37,7 +43,7 @@ impl RankState<'_> {
         m: &mut Matching,
     ) {
         let head = &event.head;
-        match self.matched(head.request()) {
+        match self.matched(head.request(), call, m) {
             Some(Some(posted)) if call.end_ticks().is_some() => {
                 let posted = m.repost(posted, call);
                 let (peer, tag, bytes, error) =
@@ -60,7 +66,7 @@ impl RankState<'_> {
         m: &mut Matching,
     ) {
         let handle = event.message().unwrap_or(0);
-        let work = match self.matched(handle) {
+        let work = match self.matched(handle, call, m) {
             Some(Some(posted)) => Work::Receive(m.repost(posted, call)),
             Some(None) => Work::Nothing,
             None => {

@@ -32,7 +32,7 @@ pub(super) struct RankState<'a> {
     pub(super) errors: Option<ErrorClasses>,
     pub(super) requests: Requests<Work, Template>,
     /// Messages that a matched probe took out, by handle; `None` is MPI_MESSAGE_NO_PROC.
-    pub(super) messages: HashMap<u32, VecDeque<Option<Posted>>>,
+    pub(super) messages: HashMap<u32, VecDeque<Option<Taken>>>,
     /// What calls do that never returned.
     pub(super) hanging: Vec<Work>,
     posted: u64,
@@ -43,6 +43,14 @@ pub(super) struct RankState<'a> {
     routes: Routes,
     /// Collective calls so far.
     pub(super) calls: Calls,
+}
+
+/// A message that a matched probe took.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    pub posted: Posted,
+    /// The probe.
+    pub probe: Call,
 }
 
 /// What a status says.
