@@ -84,8 +84,8 @@ pub(super) struct Found {
     pub polls: Vec<PollRun>,
     /// Matched probes, each with the call that receives its message.
     probes: Vec<(Side, Entry)>,
-    /// Messages that were received by handle, by that call.
-    by_handle: Vec<(Entry, Sent)>,
+    /// Sends of messages that were received by handle, by that call.
+    by_handle: Vec<(Entry, Side)>,
     /// Conditions that were fulfilled after the call had returned, by more than the clocks may be wrong.
     pub violations: u64,
     /// Collective operations of which members are missing.
@@ -96,16 +96,6 @@ pub(super) struct Found {
 
 /// A call's line, and when it was entered.
 type Entry = (u32, i64);
-
-/// A message on its sender's side.
-#[derive(Debug, Clone, Copy)]
-struct Sent {
-    /// When it was sent, and on which line.
-    at: i64,
-    line: u32,
-    /// β of sender and receiver.
-    bound: i64,
-}
 
 impl Found {
     pub fn merge(mut self, other: Self) -> Self {
@@ -217,36 +207,17 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.found
     }
 
-    /// Gives matched probes the messages that they took.
-    pub fn join_probes(&self, found: &mut Found) {
-        let sent: FxHashMap<Entry, Sent> = found.by_handle.drain(..).collect();
-        for (probe, receives) in std::mem::take(&mut found.probes) {
-            let Some(&Sent { at: fulfilled, line: partner, bound }) = sent.get(&receives) else {
-                continue;
-            };
-            let Some(left) = probe.left else { continue };
-            let call = self.manner(probe.rank, probe.call.function).call;
-            if fulfilled <= probe.entered && call == CallKind::All {
-                continue;
-            }
-            if fulfilled > left.saturating_add(bound) {
-                found.violations += 1;
-                continue;
-            }
-            found.conditions.push(Condition {
-                line: probe.line,
-                entered: probe.entered,
-                left,
-                fulfilled,
-                partner,
-                bound,
-                state: State::LateSender,
-                call,
-                function: probe.call.function,
-                number: probe.call.event as u32,
-                may_be_eager: false,
-            });
+    /// Gives the matched probes that were found the messages that they took.
+    pub fn with_probes(mut self, mut found: Found) -> Found {
+        let sent: FxHashMap<Entry, Side> = found.by_handle.drain(..).collect();
+        let probes = std::mem::take(&mut found.probes);
+        self.found = found;
+        for (probe, receives) in probes {
+            let sent = sent.get(&receives);
+            let condition = sent.and_then(|sent| self.condition(&probe, sent, State::LateSender));
+            self.take(condition);
         }
+        self.found
     }
 
     fn side(&self, world_rank: u32, call: Call) -> Option<Side> {
@@ -439,10 +410,7 @@ impl MatchSink for Finder<'_, '_> {
         };
         let (sender, receiver) = (side_of(send, &sent), side_of(receive, &posted));
         if self.manner(posted.rank, posted.call.function).by_handle {
-            let at = (posted.rank, posted.call.begin_ticks);
-            let bound = self.clock.bound(at, (sent.rank, sent.call.begin_ticks));
-            let message = Sent { at: sent.entered, line: sent.line, bound };
-            self.found.by_handle.push(((posted.line, posted.entered), message));
+            self.found.by_handle.push(((posted.line, posted.entered), sent));
         }
         if let Some(receiver) = receiver {
             let found = self.condition(&receiver, &sent, State::LateSender);

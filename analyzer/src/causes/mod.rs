@@ -225,9 +225,8 @@ impl<'a> Causes<'a> {
         let found = match found {
             Some((_, finders)) => {
                 let found = finders.into_iter().map(Finder::into_found);
-                let mut found = found.reduce(Found::merge).unwrap_or_default();
-                Finder::new(analysis, &clock, (&lines, &manners)).join_probes(&mut found);
-                found
+                let found = found.reduce(Found::merge).unwrap_or_default();
+                Finder::new(analysis, &clock, (&lines, &manners)).with_probes(found)
             }
             None => {
                 unknown.push(Unknown::NoAttributes);
