@@ -1,5 +1,5 @@
-//! What calls had to wait for: messages and collective operations come in, conditions go out (CAUSES,
-//! section 1): one a call and partner that was later than the call's begin.
+//! Finds what each call had to wait for, from messages and collective operations (CAUSES, section 1): a
+//! condition for each partner that acted after the call had begun.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! What a thread was doing, as finely as a run says: stretches of a line come in by their rank's numbers,
-//! contexts that are alike on all ranks go out.
+//! Names what a thread was doing, as finely as the run allows, so that contexts are alike on all ranks.
 
 use std::collections::HashMap;
 

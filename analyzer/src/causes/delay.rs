@@ -1,5 +1,4 @@
-//! Delay costs: waits, where the lines met before and what they did since come in; what made the culprits
-//! late goes out, so that every tick of waiting is charged once (CAUSES, section 2).
+//! Delay costs: charges every tick of waiting once, to whatever made the culprit late (CAUSES, section 2).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Where two lines last met: waits and gatherings come in, the moment from which on a delay counts goes out
-//! (CAUSES, section 2; decision 85).
+//! Finds where two lines last met: the moment from which a delay counts (CAUSES, section 2; decision 85).
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

@@ -1,5 +1,5 @@
-//! Stage 4, why: an [`Analysis`] comes in, [`Causes`] goes out: who waited for whom, what made them late, what
-//! it cost, the critical path (CAUSES, sections 1 to 4).
+//! Stage 4, why: says of an [`Analysis`] who waited for whom, what made them late, what that cost, and which way
+//! the critical path goes ([`Causes`]; CAUSES, sections 1 to 4).
 //!
 //! | file | its idea |
 //! |---|---|

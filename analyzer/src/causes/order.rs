@@ -1,5 +1,5 @@
-//! What happened before what: waits come in, an order in which no wait stands before one that it depends on
-//! goes out (CAUSES, section 2: by happens-before, never by the clock).
+//! Orders waits by what happened before what, never by the clock (CAUSES, section 2): none stands before one
+//! that it depends on.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! What each line did between the moments that matter: the calls of a run come in, the time of every context
-//! between any two such moments goes out.
+//! Sums what each line did between the moments that matter, by context.
 //!
 //! Moments are where waits begin and end, where culprits entered the calls that ended them, and where lines
 //! met. Between two of them only sums are kept, so memory grows with waits, not with calls.

@@ -1,5 +1,5 @@
-//! The efficiency tree: each rank's time outside MPI comes in, factors whose product is the parallel
-//! efficiency go out (CAUSES, section 4; POP's multiplicative model).
+//! The efficiency tree: factors whose product is the parallel efficiency (CAUSES, section 4; POP's
+//! multiplicative model).
 
 use std::collections::BTreeMap;
 

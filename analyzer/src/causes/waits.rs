@@ -1,4 +1,4 @@
-//! Wait states: conditions come in, the waiting stretch of each call goes out, with its culprit (CAUSES,
+//! Wait states: turns the conditions of a call into the stretch in which it waited, and its culprit (CAUSES,
 //! section 1).
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Times as whole ticks: readings of the ranks' counters come in, ticks of the reference counter go out.
+//! Times as whole ticks of the reference counter.
 //!
 //! What is charged to somebody must add up to the tick, so lengths are integers here (CAUSES, section 0).
 

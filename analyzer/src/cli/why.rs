@@ -1,4 +1,4 @@
-//! `gammachi why`: a run directory comes in, who waited for whom and why goes to standard output.
+//! `gammachi why`: prints who waited for whom in a run, and why.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

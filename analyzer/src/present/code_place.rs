@@ -1,4 +1,4 @@
-//! Where in a program code lies, in a word: a module, an address in it and what its symbols say come in.
+//! Says in a word where in a program an address lies.
 
 use crate::trace::symbols::SourcePlace;
 

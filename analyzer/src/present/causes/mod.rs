@@ -1,4 +1,4 @@
-//! Why the ranks of a run waited: [`Causes`] comes in; the screen and the document of `gammachi why` go out.
+//! The screen and the document of `gammachi why`, made from [`Causes`].
 
 mod document;
 mod screen;

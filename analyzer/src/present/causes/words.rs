@@ -1,4 +1,4 @@
-//! Causes in words: contexts, groups of waits and what is not known come in, phrases go out.
+//! Puts contexts, groups of waits and what is not known into words.
 
 use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
