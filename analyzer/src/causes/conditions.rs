@@ -284,7 +284,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         }
     }
 
-    /// Members of a collective operation in the order of their ranks in it.
+    /// A rank's place in a communicator; the second group of an intercommunicator stands behind the first.
     fn position(&mut self, communicator: u32, world_rank: u32) -> Option<u32> {
         let communicators = self.analysis.communicators();
         let positions = self.positions.entry(communicator).or_insert_with(|| {

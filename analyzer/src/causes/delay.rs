@@ -125,6 +125,12 @@ impl Reasons {
         let (from, to) = self.inner[wait as usize];
         from..to
     }
+
+    /// S: the delays and the culprit's own waits together, ticks.
+    pub(super) fn sum(&self, wait: u32, waits: &Waits) -> i64 {
+        let delays = self.delays(wait).iter().map(|(_, ticks)| *ticks);
+        delays.chain(self.waits(wait).map(|inner| waits.all[inner as usize].ticks)).sum()
+    }
 }
 
 /// Ticks by context, of a culprit and of the line that waited.
@@ -262,8 +268,7 @@ impl Charges {
             let delays = reasons.delays(*number);
             let inner = reasons.waits(*number);
             let length = |number: u32| waits.all[number as usize].ticks;
-            let sum: i64 = delays.iter().map(|(_, ticks)| ticks).sum::<i64>()
-                + inner.clone().map(length).sum::<i64>();
+            let sum = reasons.sum(*number, waits);
             let handed_on = inherited[*number as usize];
             if sum == 0 {
                 unattributed += wait.ticks + handed_on;

@@ -56,11 +56,8 @@ pub(super) fn alike(waits: &Waits, lines: &Lines, places: &[u32], reasons: &Reas
             group.ranks.push(rank);
         }
         let length = |inner: u32| waits.all[inner as usize].ticks;
-        let delays = reasons.delays(number);
-        let sum = delays.iter().map(|(_, ticks)| ticks).sum::<i64>()
-            + reasons.waits(number).map(length).sum::<i64>();
-        let share = wait.ticks as f64 / wait.ticks.max(sum) as f64;
-        for (context, delay) in delays {
+        let share = wait.ticks as f64 / wait.ticks.max(reasons.sum(number, waits)) as f64;
+        for (context, delay) in reasons.delays(number) {
             *causes.entry((at, LateBy::Context(*context))).or_default() += share * *delay as f64;
         }
         for inner in reasons.waits(number) {

@@ -86,21 +86,6 @@ pub enum State {
 }
 
 impl State {
-    /// All.
-    pub const ALL: [Self; 11] = [
-        Self::LateSender,
-        Self::LateReceiver,
-        Self::WaitAtBarrier,
-        Self::WaitAtNxn,
-        Self::LateBroadcast,
-        Self::EarlyReduce,
-        Self::EarlyScan,
-        Self::WaitAtFinalize,
-        Self::StartSkew,
-        Self::Polling,
-        Self::OpenAtEnd,
-    ];
-
     /// As documents name it.
     pub fn key(self) -> &'static str {
         match self {
