@@ -31,9 +31,9 @@ use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
 use crate::store::trace_file::{self, Cut, Memory, define};
 
-/// Bytes of a window, unless one event needs more. It holds more than the 4,096 events that are kept in
-/// any case, fits a second-level cache, and is changed in a fraction of a millisecond (docs/overhead.md).
-const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes of a window, unless one event needs more: some 3,270 slots, which are kept in any case. Two fit a
+/// second-level cache, and one is changed in 30 to 50 µs (docs/overhead.md).
+const WINDOW_BYTES: usize = 128 << 10;
 /// What a window's length is a multiple of.
 const PAGE_BYTES: usize = 4096;
 /// Bytes of the first window of other threads than the first: many threads make few calls.
