@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::lines::Lines;
 use super::order::Order;
-use super::profile::Profile;
+use super::profile::{Hint, Profile};
 use super::waits::Waits;
 
 /// A stretch of the path on one line.
@@ -34,6 +34,12 @@ pub struct CriticalPath {
     pub switches: u64,
 }
 
+/// The lines' profiles, with what was looked for last.
+struct Hinted<'p> {
+    profiles: &'p [Profile],
+    hints: Vec<Hint>,
+}
+
 impl CriticalPath {
     /// Of a run that lasts from the first to the second moment.
     pub(super) fn new(
@@ -42,6 +48,7 @@ impl CriticalPath {
         (begin, end): (i64, i64),
     ) -> Self {
         let mut path = Self::default();
+        let mut profiles = Hinted { profiles, hints: vec![Hint::default(); profiles.len()] };
         let first_threads = (0u32..).zip(&lines.all).filter(|(_, line)| line.thread == 0);
         let Some((mut line, _)) =
             first_threads.min_by_key(|(n, line)| (std::cmp::Reverse(line.end), *n))
@@ -63,19 +70,19 @@ impl CriticalPath {
                 let first_line = lines.first_of(on_line.position);
                 if on_line.thread != 0 && first_line != line {
                     let from = on_line.begin.min(at);
-                    path.go_back(line, (from, at), profiles);
+                    path.go_back(line, (from, at), &mut profiles);
                     (at, line) = (from, first_line);
                     let of_line = waits.of(line);
                     next = waits.first[line as usize] + of_line.partition_point(|w| w.until <= at);
                     continue;
                 }
                 path.skew = (on_line.begin.min(at) - begin).max(0);
-                path.go_back(line, (begin, at), profiles);
+                path.go_back(line, (begin, at), &mut profiles);
                 break;
             };
             let wait = &waits.all[number];
             let from = wait.until.min(at);
-            path.go_back(line, (from, at), profiles);
+            path.go_back(line, (from, at), &mut profiles);
             path.switches += u64::from(lines.all[wait.culprit as usize].rank != on_line.rank);
             (at, line) = (from, wait.culprit);
             next = order.culprits_before[number] as usize;
@@ -86,13 +93,14 @@ impl CriticalPath {
     }
 
     /// Adds a stretch before those that are known.
-    fn go_back(&mut self, line: u32, (from, to): (i64, i64), profiles: &[Profile]) {
+    fn go_back(&mut self, line: u32, (from, to): (i64, i64), of: &mut Hinted) {
         if to <= from {
             return;
         }
         self.stretches.push(PathStretch { line, from, to });
         *self.on_line.entry(line).or_default() += to - from;
-        for (context, ticks) in profiles[line as usize].between(from, to) {
+        let (profile, hint) = (&of.profiles[line as usize], &mut of.hints[line as usize]);
+        for (context, ticks) in profile.sums_of(profile.stretches((from, to), hint)) {
             *self.in_context.entry(*context).or_default() += ticks;
         }
     }

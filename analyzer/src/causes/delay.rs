@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
 use super::meetings::Meeting;
 use super::order::Order;
-use super::profile::Profile;
-use super::waits::Waits;
+use super::profile::{Hint, Profile};
+use super::waits::{Wait, Waits};
 
 /// Ticks of waiting that something caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +51,20 @@ pub struct Reasons {
     pub too_long: u64,
 }
 
-/// Those of the waits for some lines.
+/// Pieces that a run is cut into.
+const PIECES: u64 = 256;
+
+/// From where to where a culprit is looked at, for a wait.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Interval {
+    piece: u32,
+    culprit: u32,
+    to: i64,
+    from: i64,
+    number: u32,
+}
+
+/// Those of the waits that ended in a piece of the run.
 #[derive(Debug, Default)]
 struct Part {
     /// The wait, how many delays it has, and the culprit's own waits.
@@ -68,20 +81,35 @@ impl Reasons {
         (profiles, contexts): (&[Profile], usize),
     ) -> Self {
         let finder = Finder { waits, meetings, order, profiles };
-        // By culprit and interval: several lines often wait for the same.
-        let mut for_lines: Vec<Vec<(i64, i64, u32)>> = vec![Vec::new(); profiles.len()];
-        for (number, (wait, meeting)) in (0u32..).zip(waits.all.iter().zip(meetings)) {
-            if wait.has_culprit() && !order.cut.contains(&number) {
-                let interval = (wait.fulfilled, meeting.of_culprit, number);
-                for_lines[wait.culprit as usize].push(interval);
-            }
-        }
-        let parts = for_lines.into_par_iter().map_init(
-            || Times { sums: vec![[0; 2]; contexts], ..Times::default() },
-            |times, mut intervals| {
-                intervals.sort_unstable();
+        // Piece by piece of the run, whose profiles fit the processor's caches; in it by culprit and interval:
+        // several lines often wait for the same.
+        let ends = waits.all.iter().map(|wait| wait.fulfilled);
+        let (begin, end) = ends.fold((i64::MAX, i64::MIN), |(a, b), at| (a.min(at), b.max(at)));
+        let piece = |at: i64| at.abs_diff(begin) / (end.abs_diff(begin) / PIECES + 1);
+        let wanted = |number: u32, wait: &Wait| wait.has_culprit() && !order.cut.contains(&number);
+        let all = (0u32..).zip(waits.all.iter().zip(meetings));
+        let mut intervals: Vec<Interval> = all
+            .filter(|(number, (wait, _))| wanted(*number, wait))
+            .map(|(number, (wait, meeting))| Interval {
+                piece: piece(wait.fulfilled) as u32,
+                culprit: wait.culprit,
+                to: wait.fulfilled,
+                from: meeting.of_culprit,
+                number,
+            })
+            .collect();
+        intervals.par_sort_unstable();
+        let pieces: Vec<&[Interval]> = intervals.chunk_by(|a, b| a.piece == b.piece).collect();
+        let parts = pieces.into_par_iter().map_init(
+            || Times {
+                sums: vec![[0; 2]; contexts],
+                hints: vec![Hint::default(); profiles.len()],
+                ..Times::default()
+            },
+            |times, intervals| {
                 let mut part = Part::default();
-                for alike in intervals.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+                let key = |of: &Interval| (of.culprit, of.to, of.from);
+                for alike in intervals.chunk_by(|a, b| key(a) == key(b)) {
                     finder.interval(alike, times, &mut part);
                 }
                 part
@@ -141,6 +169,9 @@ struct Times {
     of_culprit: Vec<u32>,
     /// Those that only the other has.
     of_other: Vec<u32>,
+    /// By line what was looked for last.
+    hints: Vec<Hint>,
+    divider: Divider,
 }
 
 struct Finder<'c> {
@@ -152,20 +183,21 @@ struct Finder<'c> {
 
 impl Finder<'_> {
     /// Adds the delays of waits for the same interval of one culprit.
-    fn interval(&self, alike: &[(i64, i64, u32)], times: &mut Times, part: &mut Part) {
-        let (to, from, first) = alike[0];
-        let culprit = &self.profiles[self.waits.all[first as usize].culprit as usize];
-        let stretches = culprit.stretches(from, to);
+    fn interval(&self, alike: &[Interval], times: &mut Times, part: &mut Part) {
+        let Interval { culprit: line, from, to, .. } = alike[0];
+        let culprit = &self.profiles[line as usize];
+        let stretches = culprit.stretches((from, to), &mut times.hints[line as usize]);
         if stretches.len() > MOST_STRETCHES {
             part.too_long += alike.len() as u64;
             return;
         }
         times.add_culprit(culprit.sums_of(stretches));
-        for (.., number) in alike {
+        for Interval { number, .. } in alike {
             let (wait, meeting) =
                 (&self.waits.all[*number as usize], self.meetings[*number as usize]);
-            let own = &self.profiles[wait.line as usize];
-            let stretches = own.stretches(meeting.moment, wait.begin);
+            let line = wait.line as usize;
+            let own = &self.profiles[line];
+            let stretches = own.stretches((meeting.moment, wait.begin), &mut times.hints[line]);
             if stretches.len() > MOST_STRETCHES {
                 part.too_long += 1;
                 continue;
@@ -244,9 +276,9 @@ impl Times {
             delays.extend(kept);
         } else if other_alone > 0 {
             let weights = delays[first..].iter().filter(|(_, delay)| *delay < 0);
-            let shares = divided(pooled, weights.map(|(_, delay)| -delay), alone);
+            let shares = self.divider.divide(pooled, weights.map(|(_, delay)| -delay), alone);
             let pooled = delays[first..].iter_mut().filter(|(_, delay)| *delay < 0);
-            pooled.zip(shares).for_each(|((_, delay), share)| *delay = share);
+            pooled.zip(shares).for_each(|((_, delay), share)| *delay = *share);
         } else {
             delays[first..].iter_mut().for_each(|(_, delay)| *delay = delay.abs());
         }
@@ -263,6 +295,7 @@ impl Charges {
         let mut inherited = vec![0; waits.all.len()];
         let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
         let mut unattributed = 0;
+        let mut divider = Divider::default();
         for number in order.forward.iter().rev() {
             let wait = &waits.all[*number as usize];
             let delays = reasons.delays(*number);
@@ -282,7 +315,7 @@ impl Charges {
                 }
                 let weights = delays.iter().map(|(_, ticks)| *ticks);
                 let weights = weights.chain(inner.clone().map(length)).chain([whole - sum]);
-                let mut shares = divided(ticks, weights, whole).into_iter();
+                let mut shares = divider.divide(ticks, weights, whole).iter().copied();
                 for ((context, _), share) in delays.iter().zip(shares.by_ref()) {
                     let cost = causes.entry((wait.culprit, *context)).or_default();
                     *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
@@ -297,20 +330,41 @@ impl Charges {
     }
 }
 
-/// Divides ticks by weights that add up to a whole, rounded down; what is left goes to the largest remainders,
-/// of equal ones to the first.
-fn divided(ticks: i64, weights: impl Iterator<Item = i64> + Clone, whole: i64) -> Vec<i64> {
-    let (ticks, whole) = (i128::from(ticks), i128::from(whole.max(1)));
-    let parts = weights.clone().map(|weight| ticks * i128::from(weight));
-    let mut shares: Vec<i64> = parts.map(|part| (part / whole) as i64).collect();
-    let left = ticks as i64 - shares.iter().sum::<i64>();
-    if left > 0 {
-        let remainders = weights.map(|weight| ticks * i128::from(weight) % whole);
-        let mut order: Vec<(i128, usize)> = remainders.zip(0..).collect();
-        order.sort_by_key(|(remainder, at)| (std::cmp::Reverse(*remainder), *at));
-        order.into_iter().take(left as usize).for_each(|(_, at)| shares[at] += 1);
+/// Divides ticks by weights, in memory that is used again.
+#[derive(Debug, Default)]
+struct Divider {
+    shares: Vec<i64>,
+    remainders: Vec<(i64, usize)>,
+}
+
+impl Divider {
+    /// Shares of ticks by weights that add up to a whole, rounded down; what is left goes to the largest
+    /// remainders, of equal ones to the first.
+    fn divide(&mut self, ticks: i64, weights: impl Iterator<Item = i64>, whole: i64) -> &[i64] {
+        let whole = whole.max(1);
+        self.shares.clear();
+        self.remainders.clear();
+        let mut left = ticks;
+        for (at, weight) in weights.enumerate() {
+            let (share, remainder) = match ticks.checked_mul(weight) {
+                Some(product) => (product / whole, product % whole),
+                None => {
+                    let product = i128::from(ticks) * i128::from(weight);
+                    let whole = i128::from(whole);
+                    ((product / whole) as i64, (product % whole) as i64)
+                }
+            };
+            left -= share;
+            self.shares.push(share);
+            self.remainders.push((remainder, at));
+        }
+        if left > 0 {
+            self.remainders.sort_by_key(|(remainder, at)| (std::cmp::Reverse(*remainder), *at));
+            let largest = self.remainders.iter().take(left as usize);
+            largest.for_each(|(_, at)| self.shares[*at] += 1);
+        }
+        &self.shares
     }
-    shares
 }
 
 #[cfg(test)]
@@ -319,8 +373,10 @@ mod tests {
 
     #[test]
     fn what_is_divided_adds_up_and_ties_go_to_the_first() {
-        let of =
-            |ticks, weights: &[i64]| divided(ticks, weights.iter().copied(), weights.iter().sum());
+        let of = |ticks, weights: &[i64]| {
+            let mut divider = Divider::default();
+            divider.divide(ticks, weights.iter().copied(), weights.iter().sum()).to_vec()
+        };
         assert_eq!(of(10, &[1, 1, 1]), [4, 3, 3]);
         assert_eq!(of(5, &[3, 1, 0]), [4, 1, 0]);
         assert_eq!(of(0, &[3, 1]), [0, 0]);

@@ -9,6 +9,7 @@
 //! | `waits` | wait states |
 //! | `contexts`, `profile` | what the lines did between |
 //! | `meetings` | since when a delay counts |
+//! | `near` | searches that begin where the last one ended |
 //! | `order` | what happened before what |
 //! | `delay` | costs |
 //! | `groups` | waits that are alike |
@@ -28,6 +29,7 @@ mod delay;
 mod groups;
 mod lines;
 mod meetings;
+mod near;
 mod order;
 mod profile;
 mod tree;
@@ -227,13 +229,17 @@ impl<'a> Causes<'a> {
         let violations = found.violations;
         let open = open_calls(analysis, &clock, &lines);
         let mut waits = Waits::new(found, &lines, &open, whole);
-        let meetings = meetings::before(&waits, &lines);
-        let order = Order::new(&waits, &lines);
+        let (meetings, order) =
+            rayon::join(|| meetings::before(&waits, &lines), || Order::new(&waits, &lines));
         let (contexts, profiles, places) = profiles(analysis, (&clock, &lines), &waits, &meetings);
         let reasons = Reasons::new(&waits, (&meetings, &order), (&profiles, contexts.all.len()));
-        let charges = Charges::new(&waits, &order, &reasons);
-        let groups = groups::alike(&waits, &lines, &places, &reasons);
-        let path = CriticalPath::new((&waits, &order), (&lines, &profiles), whole);
+        let (charges, (groups, path)) = rayon::join(
+            || Charges::new(&waits, &order, &reasons),
+            || {
+                let groups = groups::alike(&waits, &lines, &places, &reasons);
+                (groups, CriticalPath::new((&waits, &order), (&lines, &profiles), whole))
+            },
+        );
         let counted = [
             (reasons.too_long, Unknown::TooLong(reasons.too_long)),
             (order.cut.len() as u64, Unknown::Cut(order.cut.len() as u64)),

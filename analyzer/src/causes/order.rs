@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::lines::Lines;
-use super::waits::Waits;
+use super::near;
+use super::waits::{Wait, Waits};
 
 /// Waits by what happened before.
 #[derive(Debug, Default)]
@@ -22,13 +24,17 @@ pub(super) struct Order {
 
 impl Order {
     pub fn new(waits: &Waits, lines: &Lines) -> Self {
-        let before = waits.all.par_iter().map(|wait| match wait.has_culprit() {
-            true => {
-                let of_culprit = waits.of(wait.culprit);
-                let over = of_culprit.partition_point(|other| other.until <= wait.fulfilled);
-                (waits.first[wait.culprit as usize] + over) as u32
-            }
-            false => 0,
+        let before = (0..lines.all.len() as u32).into_par_iter().flat_map_iter(|line| {
+            let mut hints: FxHashMap<u32, usize> = FxHashMap::default();
+            waits.of(line).iter().map(move |wait| match wait.has_culprit() {
+                true => {
+                    let hint = hints.entry(wait.culprit).or_default();
+                    let is_over = |other: &Wait| other.until <= wait.fulfilled;
+                    let over = near::partition_point(waits.of(wait.culprit), hint, is_over);
+                    (waits.first[wait.culprit as usize] + over) as u32
+                }
+                false => 0,
+            })
         });
         let mut order = Self { culprits_before: before.collect(), ..Self::default() };
         order.sort(waits, lines);

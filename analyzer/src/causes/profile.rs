@@ -3,6 +3,8 @@
 //! Moments are where waits begin and end, where culprits entered the calls that ended them, and where lines
 //! met. Between two of them only sums are kept, so memory grows with waits, not with calls.
 
+use std::ops::Range;
+
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
@@ -11,8 +13,13 @@ use super::contexts::{
     LocalContext, LocalContexts, LocalSite, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
 use super::lines::Lines;
+use super::near;
 use super::waits::{Wait, Waits};
 use super::whole_ticks::WholeTicks;
+
+/// Positions of the two moments that were looked for last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hint(usize, usize);
 
 /// One line's time by context.
 #[derive(Debug, Clone, Default)]
@@ -26,21 +33,18 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The stretches between two moments, clamped to the line, by their positions.
-    pub(super) fn stretches(&self, from: i64, to: i64) -> std::ops::Range<usize> {
-        let at = |moment: i64| self.moments.partition_point(|m| *m < moment);
+    /// The stretches between two moments, clamped to the line, by their positions; looked for near those that
+    /// the hint has.
+    pub(super) fn stretches(&self, (from, to): (i64, i64), hint: &mut Hint) -> Range<usize> {
         let most = self.moments.len().saturating_sub(1);
-        let from = at(from).min(most);
-        from..at(to).clamp(from, most)
+        let from = near::partition_point(&self.moments, &mut hint.0, |m| *m < from).min(most);
+        hint.1 = hint.1.max(from);
+        let to = near::partition_point(&self.moments, &mut hint.1, |m| *m < to);
+        from..to.clamp(from, most)
     }
 
-    /// Contexts and their ticks between two moments; a context may come several times.
-    pub fn between(&self, from: i64, to: i64) -> &[(u32, i64)] {
-        self.sums_of(self.stretches(from, to))
-    }
-
-    /// Those of some stretches.
-    pub(super) fn sums_of(&self, stretches: std::ops::Range<usize>) -> &[(u32, i64)] {
+    /// Contexts and their ticks in some stretches; a context may come several times.
+    pub(super) fn sums_of(&self, stretches: Range<usize>) -> &[(u32, i64)] {
         let offset = |at: usize| self.offsets.get(at).copied().unwrap_or(0);
         &self.sums[offset(stretches.start)..offset(stretches.end)]
     }
