@@ -19,6 +19,15 @@ fn why(recorded: &Recorded, more: &[&str]) -> (String, serde_json::Value) {
     (run(&[]), serde_json::from_str(&run(&["--json"])).expect("JSON"))
 }
 
+/// What `gammachi report` prints of a run.
+fn report(recorded: &Recorded, more: &[&str]) -> String {
+    let mut command = Command::new(command());
+    command.arg("report").arg(recorded.directory()).args(more).stdin(Stdio::null());
+    let output = command.output().expect("the command starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
 fn number(value: &serde_json::Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
@@ -114,6 +123,30 @@ under_both! {
         assert_eq!((&first["rank"], &first["region"]), (&3.into(), &"late".into()), "{why:#}");
         assert_costs(&why, 3, "region late", slept(&said, 3, 'r'));
         assert_costs(&why, 0, "between MPI_Sendrecv", slept(&said, 0, 's'));
+    }
+
+    fn a_report_and_its_page_lead_with_the_cause(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let screen = report(&recorded, &[]);
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        let sentence = "Rank 2 makes others wait: it computes longer between MPI_Sendrecv";
+        assert!(words.join(" ").contains(sentence), "{screen}");
+        let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
+        let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
+        let parts = ["wait at N x N", "MPI_Allreduce", "rank 2 computes longer"];
+        assert!(parts.iter().all(|part| first.contains(part)), "{first}");
+        let document: serde_json::Value =
+            serde_json::from_str(&report(&recorded, &["--json"])).expect("JSON");
+        assert_eq!(document["causes"]["dearest"][0]["rank"], 2, "{document:#}");
+        let page = recorded.directory().with_file_name("page.html");
+        report(&recorded, &["--html", page.to_str().expect("UTF-8")]);
+        let page = std::fs::read_to_string(page).expect("a page");
+        assert!(page.contains(r#"id="wait-table""#) && page.contains("rank 2 computes longer"));
+        // Who does not want messages gets no causes, and nothing that needs them.
+        let screen = report(&recorded, &["--no-messages"]);
+        assert!(!screen.contains("makes others wait") && !screen.contains("WAITS"), "{screen}");
     }
 
     fn a_killed_job_has_an_answer_for_what_is_there(mpi) {

@@ -12,6 +12,7 @@ use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
+use crate::causes::Causes;
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
@@ -93,6 +94,9 @@ pub struct ReportArguments {
     pub rights: OutputRights,
 }
 
+/// Calls of a run up to which a report says why ranks waited: it takes some seconds and a gigabyte then.
+const MOST_CALLS_FOR_CAUSES: u64 = 20_000_000;
+
 /// Prints the report of a run.
 ///
 /// # Errors
@@ -131,7 +135,9 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         false => Metrics::new(&run, &timeline, &selection),
     };
     let metrics = metrics.map_err(empty_selection)?;
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
+    let causes = causes.as_ref();
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes };
     let text = if arguments.json {
         json(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
@@ -140,6 +146,18 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     };
     run.check_readable().map_err(CommandError::of_run)?;
     print(&text)
+}
+
+/// Why ranks waited: of a whole run that is not too large to be answered beside everything else.
+fn causes_of<'a>(
+    analysis: &Analysis<'a>,
+    metrics: &Metrics,
+    arguments: &ReportArguments,
+) -> Option<Causes<'a>> {
+    let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
+    let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
+    let asked = is_whole && !arguments.no_messages && calls <= MOST_CALLS_FOR_CAUSES;
+    asked.then(|| Causes::new(analysis))
 }
 
 fn empty_selection(error: SelectionError) -> CommandError {
@@ -165,12 +183,14 @@ fn page(
         exchanges: &exchanges,
         page: Some(Page { bins: bins_for(rows), asked: &asked, budget: PAGE_BUDGET }),
     };
-    let answer = Answer::new(&Analysis::of(run, timeline), &question);
+    let analysis = Analysis::of(run, timeline);
+    let answer = Answer::new(&analysis, &question);
     let answer = answer.map_err(empty_selection)?;
     let Answer { metrics, exchanges, page: Some((activity, detail)) } = answer else {
         unreachable!("a page was asked for");
     };
-    let report = Report { run, timeline, metrics: &metrics };
+    let causes = causes_of(&analysis, &metrics, arguments);
+    let report = Report { run, timeline, metrics: &metrics, causes: causes.as_ref() };
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,

@@ -38,6 +38,7 @@ mod unfinished;
 pub(crate) use context::{number_list, range_list};
 pub(crate) use report::{counter_sentences, run_note, time_note};
 
+use crate::causes::Causes;
 use crate::metrics::Metrics;
 use crate::timeline::GlobalTimeline;
 use crate::trace::{FileDiagnosis, Run};
@@ -51,12 +52,20 @@ pub struct Report<'a> {
     pub timeline: &'a GlobalTimeline,
     /// The figures of the selection.
     pub metrics: &'a Metrics,
+    /// Why ranks waited, where that was asked: of the whole run.
+    pub causes: Option<&'a Causes<'a>>,
 }
 
 impl<'a> Report<'a> {
+    /// What there is to say of causes.
+    pub fn why(&self) -> Option<causes::Why<'a>> {
+        let Self { run, timeline, .. } = *self;
+        self.causes.map(|causes| causes::Why { run, timeline, causes, rank: None })
+    }
+
     /// What is wrong with the files, of all stages.
     pub fn diagnoses(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
-        let Self { run, timeline, metrics } = *self;
+        let Self { run, timeline, metrics, .. } = *self;
         let of_run = run.diagnoses.iter().map(in_words);
         let of_times = timeline.diagnoses.iter().map(in_words);
         of_run.chain(of_times).chain(metrics.diagnoses.iter().map(in_words))
@@ -64,7 +73,7 @@ impl<'a> Report<'a> {
 
     /// What a reader should know, of all stages.
     pub fn notes(&self) -> impl Iterator<Item = String> + 'a {
-        let Self { run, timeline, metrics } = *self;
+        let Self { run, timeline, metrics, .. } = *self;
         let before = run.notes.iter().map(run_note).chain(timeline.notes.iter().map(time_note));
         before.chain(metrics.notes.iter().map(report::sentence))
     }

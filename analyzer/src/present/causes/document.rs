@@ -168,23 +168,15 @@ struct OnContext {
 pub fn json(why: &Why) -> Result<String, serde_json::Error> {
     let Why { run, timeline, causes, .. } = *why;
     let s = |ticks: i64| causes.clock.seconds(ticks);
-    let states = causes.states();
-    let of_state = |wanted: State| {
-        let found = states.iter().find(|(state, ..)| *state == wanted);
-        found.map_or(0, |(.., ticks)| *ticks)
-    };
     let (waits, waits_omitted) = waits(why);
-    let (dearest, causes_omitted) = dearest(why);
-    let total = causes.waiting();
-    let missing: Vec<String> = causes.unknown.iter().map(|what| words::unknown(*what)).collect();
-    let polling = of_state(State::Polling);
+    let (dearest, causes_omitted) = dearest(why, MOST_CAUSES);
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
         run: run.directory.display().to_string(),
         program: context::program(run),
         complete: run.all_finished() && run.missing.is_empty(),
-        missing,
+        missing: missing(causes),
         clock: crate::present::clock::ClockPart::new(timeline),
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
@@ -199,26 +191,8 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
             moving_imbalance: None,
             transfer: None,
         }),
-        waiting: WaitingPart {
-            total_s: s(total),
-            total_ticks: total,
-            uncertain_s: s(causes.uncertain),
-            uncertain_ticks: causes.uncertain,
-            unattributed_s: s(causes.charges.unattributed),
-            unattributed_ticks: causes.charges.unattributed,
-            polling_s: s(polling),
-            polling_ticks: polling,
-            violations: causes.violations,
-        },
-        states: states
-            .iter()
-            .map(|(state, count, ticks)| StatePart {
-                state: state.key(),
-                count: *count,
-                seconds: s(*ticks),
-                ticks: *ticks,
-            })
-            .collect(),
+        waiting: waiting(causes),
+        states: states(causes),
         waits,
         waits_omitted,
         causes: dearest,
@@ -229,6 +203,56 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         phases: [],
     };
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
+}
+
+/// What a report's document says of causes.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary<'a> {
+    waiting: WaitingPart,
+    states: Vec<StatePart>,
+    dearest: Vec<CausePart<'a>>,
+    omitted: Omitted,
+    missing: Vec<String>,
+}
+
+/// The states and the dearest causes, as the document of `gammachi why` has them.
+pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
+    let (dearest, omitted) = dearest(why, most);
+    let (waiting, states) = (waiting(why.causes), states(why.causes));
+    Summary { waiting, states, dearest, omitted, missing: missing(why.causes) }
+}
+
+fn missing(causes: &Causes) -> Vec<String> {
+    causes.unknown.iter().map(|what| words::unknown(*what)).collect()
+}
+
+fn waiting(causes: &Causes) -> WaitingPart {
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let total = causes.waiting();
+    let states = causes.states();
+    let polling = states.iter().find(|(state, ..)| *state == State::Polling);
+    let polling = polling.map_or(0, |(.., ticks)| *ticks);
+    WaitingPart {
+        total_s: s(total),
+        total_ticks: total,
+        uncertain_s: s(causes.uncertain),
+        uncertain_ticks: causes.uncertain,
+        unattributed_s: s(causes.charges.unattributed),
+        unattributed_ticks: causes.charges.unattributed,
+        polling_s: s(polling),
+        polling_ticks: polling,
+        violations: causes.violations,
+    }
+}
+
+fn states(causes: &Causes) -> Vec<StatePart> {
+    let part = |(state, count, ticks): (State, u64, i64)| StatePart {
+        state: state.key(),
+        count,
+        seconds: causes.clock.seconds(ticks),
+        ticks,
+    };
+    causes.states().into_iter().map(part).collect()
 }
 
 /// The function of a place, and where that is.
@@ -292,13 +316,13 @@ fn waits(why: &Why) -> (Vec<WaitPart>, Omitted) {
     (numbers.into_iter().map(part).collect(), omitted)
 }
 
-fn dearest<'a>(why: &Why<'a>) -> (Vec<CausePart<'a>>, Omitted) {
+fn dearest<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omitted) {
     let (run, causes) = (why.run, why.causes);
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
     let mut rows: Vec<_> = all.collect();
     rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
-    let cut = rows.split_off(rows.len().min(MOST_CAUSES));
+    let cut = rows.split_off(rows.len().min(most));
     let left_out: i64 = cut.iter().map(|(_, cost)| cost.total()).sum();
     let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
     let part = |(&(line, number), cost): (&(u32, u32), &crate::causes::Cost)| {

@@ -1,7 +1,9 @@
 //! The screen and the document of `gammachi why`, made from [`Causes`].
 
 mod document;
+mod rows;
 mod screen;
+mod verdict;
 mod words;
 
 use crate::causes::Causes;
@@ -9,7 +11,10 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
+pub(super) use document::{Summary, summary};
+pub(super) use rows::wait_rows;
 pub use screen::screen;
+pub(super) use verdict::sentences;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::causes::{Cost, Group, NOBODY, Tree};
+use crate::causes::{Cost, Tree};
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, placement, plural, program_line};
 use crate::present::paragraph::wrapped;
-use crate::present::quantity::{count, percent, seconds, significant};
+use crate::present::quantity::{count, seconds, significant};
 use crate::present::table::Table;
 
-use super::{Why, words};
+use super::rows::wait_rows;
+use super::words::{self, seconds_of, share};
+use super::{Why, verdict};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 10;
 /// Columns before the text of a labelled line.
 const INDENT: usize = 12;
-/// Share of the waiting below which a cause is not worth a sentence.
-const WORTH_A_WORD: f64 = 0.05;
 
 /// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
 pub fn screen(why: &Why, colour: bool) -> String {
@@ -24,7 +24,7 @@ pub fn screen(why: &Why, colour: bool) -> String {
     let header = [program_line(why.run), mpi_library(why.run), placement(why.run)];
     text.push_str(&printable(&header.join(" | ")));
     text.push_str("\n\n");
-    for line in wrapped("  ", &printable(&verdict(why))) {
+    for line in wrapped("  ", &printable(&verdict::sentences(why).join(" "))) {
         text.push_str(&line);
         text.push('\n');
     }
@@ -53,67 +53,6 @@ pub fn screen(why: &Why, colour: bool) -> String {
         block("NOTE", wrapped("", &sentence));
     }
     text
-}
-
-/// Seconds of ticks.
-fn seconds_of(why: &Why, ticks: i64) -> String {
-    seconds(why.causes.clock.seconds(ticks))
-}
-
-fn share(part: i64, whole: i64) -> String {
-    if whole > 0 { percent(part as f64 / whole as f64) } else { "-".to_owned() }
-}
-
-/// Total waiting against p·τ, and the dearest cause.
-fn verdict(why: &Why) -> String {
-    let causes = why.causes;
-    let elapsed = causes.whole.1 - causes.whole.0;
-    let all = elapsed * causes.lines.all.iter().filter(|line| line.thread == 0).count() as i64;
-    let waiting = causes.waiting();
-    if waiting == 0 {
-        return "No rank is known to have waited for another.".to_owned();
-    }
-    let mut sentences = vec![format!(
-        "{} of the ranks' time is waiting ({} of {}).",
-        share(waiting, all),
-        seconds_of(why, waiting),
-        seconds_of(why, all)
-    )];
-    let dearest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
-    if let Some(((line, context), cost)) = dearest
-        && cost.total() as f64 >= WORTH_A_WORD * waiting as f64
-    {
-        let found = causes.contexts.get(*context);
-        let whose = words::line(causes, *line);
-        let whose = whose.replacen("rank", "Rank", 1);
-        let what = match words::kind(found) {
-            "computation" => format!("it computes longer {}", words::in_or(found)),
-            _ => format!("it is longer {}", words::context(found)),
-        };
-        sentences.push(format!(
-            "{whose} makes others wait: {what} than those who wait for it. That costs {} ({} of the \
-             waiting){}.",
-            seconds_of(why, cost.total()),
-            share(cost.total(), waiting),
-            indirectly(why, *cost)
-        ));
-    }
-    let unattributed = causes.charges.unattributed;
-    if unattributed as f64 >= WORTH_A_WORD * waiting as f64 {
-        sentences
-            .push(format!("For {} of it nobody's delay is known.", share(unattributed, waiting)));
-    }
-    sentences.join(" ")
-}
-
-fn indirectly(why: &Why, cost: Cost) -> String {
-    match cost.indirect {
-        0 => String::new(),
-        indirect => format!(
-            ", {} of it on ranks that waited for those who waited",
-            seconds_of(why, indirect)
-        ),
-    }
 }
 
 fn efficiency(why: &Why) -> Vec<String> {
@@ -159,40 +98,23 @@ fn states(why: &Why) -> Vec<String> {
 
 /// Waits that are alike, with what made their culprit late.
 fn waits(why: &Why) -> Vec<String> {
-    let causes = why.causes;
-    let of_asked = |group: &&Group| {
-        let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
-        waits || group.culprit != NOBODY && why.concerns(group.culprit)
-    };
-    let groups: Vec<&Group> = causes.groups.iter().filter(of_asked).collect();
-    let shown = &groups[..groups.len().min(MOST_ROWS)];
-    let waiters = |group: &Group| match group.ranks.as_slice() {
-        [rank] => rank.to_string(),
-        ranks => plural(ranks.len(), "rank"),
-    };
+    let (rows, left_out) = wait_rows(why, MOST_ROWS);
     let mut table = Table::default();
-    table.left("state", shown.iter().map(|group| group.state.name().to_owned()));
-    table.left("waits", shown.iter().map(|group| waiters(group)));
-    table.left("for", shown.iter().map(|group| words::line(causes, group.culprit)));
-    table.right("count", shown.iter().map(|group| count(group.count)));
-    table.right("time", shown.iter().map(|group| seconds_of(why, group.ticks)));
-    table.left("where", shown.iter().map(|group| words::place(causes, group.place)));
-    table.left("made late by", shown.iter().map(|group| made_late_by(why, group)));
+    table.left("state", rows.iter().map(|row| row.state.to_owned()));
+    table.left("waits", rows.iter().map(|row| row.waiters.clone()));
+    table.left("for", rows.iter().map(|row| row.culprit.clone()));
+    table.right("count", rows.iter().map(|row| count(row.count)));
+    table.right("time", rows.iter().map(|row| seconds(row.seconds)));
+    table.left("where", rows.iter().map(|row| row.place.clone()));
+    table.left("made late by", rows.iter().map(|row| row.late_by.clone()));
     let mut lines = table.lines();
-    more(&mut lines, groups.len(), shown.len(), "kinds of waits");
+    more(&mut lines, left_out, "kinds of waits");
     lines
 }
 
-fn made_late_by(why: &Why, group: &Group) -> String {
-    match group.culprit {
-        NOBODY => "-".to_owned(),
-        culprit => words::late_by(why.causes, culprit, group.late_by),
-    }
-}
-
-fn more(lines: &mut Vec<String>, all: usize, shown: usize, what: &str) {
-    if all > shown {
-        lines.push(format!("{} more {what} (--json lists more)", count((all - shown) as u64)));
+fn more(lines: &mut Vec<String>, left_out: usize, what: &str) {
+    if left_out > 0 {
+        lines.push(format!("{} more {what} (--json lists more)", count(left_out as u64)));
     }
 }
 
@@ -218,7 +140,7 @@ fn causes(why: &Why) -> Vec<String> {
     table.right("indirectly", shown.iter().map(|(_, cost)| seconds_of(why, cost.indirect)));
     table.left("what takes longer", shown.iter().map(|((_, context), _)| what(*context)));
     let mut lines = table.lines();
-    more(&mut lines, rows.len(), shown.len(), "causes");
+    more(&mut lines, rows.len() - shown.len(), "causes");
     if why.rank.is_none() && causes.charges.unattributed > 0 {
         lines.push(format!(
             "{} of waiting ({}) is charged to nobody",
@@ -333,6 +255,6 @@ fn ranks(why: &Why) -> Vec<String> {
     table
         .right("waiting that it causes", shown.iter().map(|(.., caused)| seconds_of(why, *caused)));
     let mut lines = table.lines();
-    more(&mut lines, rows.len(), shown.len(), "ranks");
+    more(&mut lines, rows.len() - shown.len(), "ranks");
     lines
 }

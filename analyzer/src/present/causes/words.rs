@@ -2,8 +2,10 @@
 
 use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
-use crate::present::quantity::count;
+use crate::present::quantity::{count, percent, seconds};
 use crate::trace::symbols::SourcePlace;
+
+use super::Why;
 
 /// `MPI_Recv at solve (heat.c:42)`.
 pub(super) fn call_site(site: &CallSite) -> String {
@@ -170,4 +172,14 @@ pub(super) fn unknown(what: Unknown) -> String {
             "waits where communicators, windows or files are made or freed together".to_owned()
         }
     }
+}
+
+/// Seconds of ticks.
+pub(super) fn seconds_of(why: &Why, ticks: i64) -> String {
+    seconds(why.causes.clock.seconds(ticks))
+}
+
+/// A part of a whole, in percent.
+pub(super) fn share(part: i64, whole: i64) -> String {
+    if whole > 0 { percent(part as f64 / whole as f64) } else { "-".to_owned() }
 }

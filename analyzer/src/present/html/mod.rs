@@ -159,6 +159,7 @@ pub fn page(
         compute => compute,
         trust => super::report::trust_parts(report),
         missing => report.run.missing_count(),
+        waits => report.why().map(|why| sections::waits(&why)),
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
         sites => sites,
         sites_left_out => sites_left_out,

@@ -7,11 +7,14 @@ use minijinja::value::Value;
 use super::safe;
 use crate::metrics::{SiteMetrics, Unfinished};
 use crate::models::roofline::Findings;
+use crate::present::causes::{Why, wait_rows};
 use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
 
 /// Positions of ranks that did not finish.
 const MOST_POSITIONS: usize = 200;
+/// Kinds of waits in their table.
+const MOST_WAITS: usize = 50;
 /// Call sites in their table.
 const MOST_SITES: usize = 200;
 
@@ -35,6 +38,23 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
         sentences => unfinished::sentences(of),
         last => unfinished::last_call_lines(of),
     }
+}
+
+/// Waits that are alike, those of most time, and how many more kinds there are.
+pub(super) fn waits(why: &Why) -> Value {
+    let (rows, left_out) = wait_rows(why, MOST_WAITS);
+    let rows = rows.into_iter().map(|row| {
+        context! {
+            state => row.state,
+            waiters => row.waiters,
+            culprit => row.culprit,
+            count => row.count,
+            time_s => row.seconds,
+            place => crate::plain_text::printable(&row.place),
+            late_by => crate::plain_text::printable(&row.late_by),
+        }
+    });
+    context! { rows => rows.collect::<Vec<Value>>(), left_out }
 }
 
 /// Calls by where they were made, those of most time, and how many more there are; `total_s` is p·τ.

@@ -14,12 +14,15 @@ use super::sites::{PathDocument, SiteDocument};
 use super::totals::TotalsPart;
 use super::trust::tool_share;
 use super::verdict;
+use crate::present::causes::{Summary, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
 use crate::present::unfinished::UnfinishedPart;
 use crate::present::{Report, context};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;
+/// Causes of waiting; `gammachi why --json` has all.
+const MOST_CAUSES: usize = 3;
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -56,6 +59,7 @@ struct Document<'a> {
     clock: ClockPart,
     trust: Trust,
     verdict: Vec<String>,
+    causes: Option<Summary<'a>>,
     diagnoses: Vec<DiagnosisDocument>,
     notes: Vec<String>,
 }
@@ -166,7 +170,7 @@ pub(in crate::present) fn value(report: &Report) -> serde_json::Value {
 }
 
 fn document<'a>(report: &Report<'a>) -> Document<'a> {
-    let Report { run, timeline, metrics } = *report;
+    let Report { run, timeline, metrics, .. } = *report;
     let header = run.ranks.first().map(|rank| &rank.file.header);
     let flops = metrics.flops;
     let diagnoses: Vec<_> = report.diagnoses().collect();
@@ -240,6 +244,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             oversubscribed: !metrics.oversubscription.is_empty(),
         },
         verdict: verdict::sentences(report),
+        causes: report.why().map(|why| summary(&why, MOST_CAUSES)),
         diagnoses: diagnoses
             .into_iter()
             .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: d.what })
@@ -281,7 +286,7 @@ fn selection(metrics: &Metrics) -> SelectionDocument {
 }
 
 fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
-    let Report { run, timeline, metrics } = *report;
+    let Report { run, timeline, metrics, .. } = *report;
     let (figures, time): (&RankMetrics, _) = (&metrics.ranks[index], &timeline.ranks[index]);
     let (last_call, inside) = match &figures.state {
         RankState::Finalized => (None, None),

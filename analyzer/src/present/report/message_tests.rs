@@ -92,7 +92,7 @@ fn report_texts(path: &std::path::Path) -> [String; 2] {
     let run = Run::open(path).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
     [screen(&report, false), json(&report).unwrap()]
 }
 

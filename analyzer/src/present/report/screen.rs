@@ -6,7 +6,9 @@ use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
+use crate::present::causes::wait_rows;
 use crate::present::quantity::{count, seconds, with_prefix};
+use crate::present::table::Table;
 use crate::present::{Report, unfinished};
 use crate::shell_word::shell_word;
 use crate::timeline::Ending;
@@ -17,6 +19,8 @@ const WIDTH: usize = 88;
 const INDENT: usize = 8;
 /// Diagnoses shown.
 const MOST_DIAGNOSES: usize = 8;
+/// Kinds of waits shown.
+const MOST_WAITS: usize = 3;
 
 /// The screen of a report. With `colour` labels are emphasised; nothing is said by colour alone.
 pub fn screen(report: &Report, colour: bool) -> String {
@@ -35,6 +39,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
         screen.labelled_block("LAST", &unfinished::last_call_lines(unfinished));
     }
     screen.line(&efficiency_line(report));
+    screen.labelled_block("WAITS", &wait_lines(report));
     screen.lines(&job::program_lines(report));
     screen.lines(&rank_table(report));
     screen.labelled_block("THREADS", &thread_table(report));
@@ -192,6 +197,28 @@ fn efficiency_line(report: &Report) -> String {
     }
 }
 
+/// The waits that cost most, with what made their culprits late.
+fn wait_lines(report: &Report) -> Vec<String> {
+    let Some(why) = report.why() else { return Vec::new() };
+    let (rows, left_out) = wait_rows(&why, MOST_WAITS);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::default();
+    table.left("state", rows.iter().map(|row| row.state.to_owned()));
+    table.left("where", rows.iter().map(|row| row.place.clone()));
+    table.left("for", rows.iter().map(|row| row.culprit.clone()));
+    table.right("time", rows.iter().map(|row| seconds(row.seconds)));
+    table.left("made late by", rows.iter().map(|row| row.late_by.clone()));
+    let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
+    if left_out > 0 {
+        let directory = shell_word(&report.run.directory.display().to_string());
+        let kinds = plural(left_out, "kind");
+        lines.push(format!("{kinds} more of less time: gammachi why {directory}"));
+    }
+    lines
+}
+
 fn flops_line(report: &Report) -> Option<(&'static str, String)> {
     let flops = report.metrics.flops?;
     let rate = match report.metrics.elapsed_s > 0.0 {
@@ -223,11 +250,13 @@ fn diagnosis_lines(report: &Report) -> Vec<String> {
 
 fn next_command(report: &Report) -> String {
     let directory = shell_word(&report.run.directory.display().to_string());
+    let whole = report.metrics.selection == Selection::Whole;
     let regions = report.run.region_names();
-    match (&report.metrics.selection, regions.first()) {
-        (Selection::Whole, Some(name)) => {
+    match regions.first().filter(|_| whole) {
+        Some(name) => {
             format!("gammachi report {directory} --region {}", shell_word(&printable(name)))
         }
-        _ => format!("gammachi report {directory} --json"),
+        None if whole && report.metrics.messages.is_some() => format!("gammachi why {directory}"),
+        None => format!("gammachi report {directory} --json"),
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[St
     let run = Run::open(path).map_err(|error| error.to_string())?;
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).map_err(|error| error.to_string())?;
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
     Ok([screen(&report, false), json(&report).map_err(|e| e.to_string())?])
 }
 
@@ -67,8 +67,7 @@ fn the_first_screen_of_a_region() {
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
     REGION  solve: 8.16 s of 8.31 s elapsed
     VERDICT 80 % efficient, well balanced. Rank 1 loses 1.66 s: 1.05 s in MPI (MPI_Send 700
-            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS; hiding all
-            communication could win at most 13 %.
+            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS.
     eps_p 0.80 = load balance 1.00 x communication 0.80   tau 8.16 s   computation = BLAS
     rank  gamma/s    chi =    MPI  + tool  + other  + outside  core
        0    6.500  1.660    1.200   0.008    0.452      0.000     0
@@ -90,8 +89,7 @@ fn the_first_screen_of_a_whole_run_leads_to_its_region() {
     insta::assert_snapshot!(screen, @r"
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
     VERDICT 78 % efficient, well balanced. Rank 0 loses 1.81 s: 1.20 s in MPI (MPI_Send 850
-            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS; hiding all
-            communication could win at most 13 %.
+            ms, MPI_Recv 350 ms), 602 ms in code that is neither MPI nor BLAS.
     eps_p 0.78 = load balance 1.00 x communication 0.78   tau 8.31 s   computation = BLAS
     rank  gamma/s    chi =    MPI  + tool  + other  + outside  core  off-cpu
        0    6.500  1.810    1.200   0.008    0.602      0.000     0    0.010
@@ -379,7 +377,7 @@ fn colour_only_emphasises() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
     let coloured = screen(&report, true);
     assert!(coloured.contains("\x1b[1mVERDICT\x1b[0m"));
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");

@@ -5,6 +5,7 @@ use crate::timeline::Ending;
 
 use super::job_end::JobEnd;
 use crate::present::Report;
+use crate::present::causes;
 use crate::present::context::{number_list, plural, range_list};
 use crate::present::quantity::{percent, seconds};
 use crate::present::unfinished;
@@ -40,8 +41,39 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
-    sentences.extend(worst_rank(report));
+    match report.why().filter(|why| is_worth_a_word(why)) {
+        Some(why) => {
+            sentences.extend(causes::sentences(&why));
+            sentences.extend(hidden_transfer(&why).filter(|_| is_complete(report)));
+        }
+        None => sentences.extend(worst_rank(report)),
+    }
     sentences
+}
+
+/// Whether ranks waited for so long that it is to be explained.
+fn is_worth_a_word(why: &causes::Why) -> bool {
+    let (found, ranks) = (why.causes, why.run.ranks.len() as f64);
+    let all = ranks * (found.whole.1 - found.whole.0) as f64;
+    found.waiting() as f64 >= WORTH_A_WORD * all
+}
+
+/// What could be won if no time inside MPI but waiting were left: the least share of it on a rank.
+fn hidden_transfer(why: &causes::Why) -> Option<String> {
+    let found = why.causes;
+    let transfer = |position| {
+        let [_, transfer, _] = found.in_mpi(found.lines.first_of(position));
+        transfer
+    };
+    let least = (0..why.run.ranks.len()).map(transfer).min()?;
+    let gain = least as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
+    (gain >= WORTH_A_WORD)
+        .then(|| format!("Hiding all transfer could win at most {}.", percent(gain)))
+}
+
+/// Whether the run came to its end and all of it is known.
+fn is_complete(report: &Report) -> bool {
+    is_whole(report) && report.metrics.unfinished.is_none()
 }
 
 /// Whether every rank was recorded up to its end.
@@ -262,15 +294,7 @@ fn worst_rank(report: &Report) -> Option<String> {
         true => String::new(),
         false => format!("{whose} {}{close}", parts.join(", ")),
     };
-    let bound = metrics.participants().map(|r| r.elapsed_s - r.mpi_s).fold(0.0, f64::max);
-    let gain = 1.0 - bound / elapsed_s;
-    // Of a run that did not come to its end nobody knows what could be won.
-    let complete = is_whole(report) && metrics.unfinished.is_none();
-    let hope = match complete && gain >= WORTH_A_WORD {
-        true => format!("; hiding all communication could win at most {}", percent(gain)),
-        false => String::new(),
-    };
-    Some(format!("Rank {} loses {}{details}{hope}.", worst.rank, seconds(worst.overhead_s)))
+    Some(format!("Rank {} loses {}{details}.", worst.rank, seconds(worst.overhead_s)))
 }
 
 fn counted(compute: ComputeMode) -> &'static str {
