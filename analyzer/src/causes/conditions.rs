@@ -53,6 +53,25 @@ pub(super) enum CallKind {
     Poll,
 }
 
+/// A call of which a part is not explained by when its partner did its own; the condition is that of a call
+/// that waited for the partner to move the message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unmoved {
+    /// The partner's rank, by its position.
+    pub partner: usize,
+    /// Up to where the partner's part explains the call.
+    pub since: i64,
+    pub condition: Condition,
+}
+
+/// Shorter calls are not looked at for late progress.
+const LEAST_UNMOVED_S: f64 = 100e-6;
+
+/// How long a call goes on at least behind what explains it, to be looked at for late progress; ticks.
+pub(super) fn least_unmoved(clock: &WholeTicks) -> i64 {
+    (LEAST_UNMOVED_S * clock.ticks_per_s) as i64
+}
+
 /// A collective operation that all its members were in at the same time: where they last met.
 #[derive(Debug, Clone)]
 pub(super) struct Gathering {
@@ -82,6 +101,7 @@ pub(super) struct Found {
     pub conditions: Vec<Condition>,
     pub gatherings: Vec<Gathering>,
     pub polls: Vec<PollRun>,
+    pub unmoved: Vec<Unmoved>,
     /// Matched probes, each with the call that receives its message.
     probes: Vec<(Side, Entry)>,
     /// Sends of messages that were received by handle, by that call.
@@ -102,6 +122,7 @@ impl Found {
         self.conditions.extend(other.conditions);
         self.gatherings.extend(other.gatherings);
         self.polls.extend(other.polls);
+        self.unmoved.extend(other.unmoved);
         self.probes.extend(other.probes);
         self.by_handle.extend(other.by_handle);
         self.violations += other.violations;
@@ -161,6 +182,7 @@ pub(super) struct Finder<'f, 'a> {
     positions: FxHashMap<u32, FxHashMap<u32, u32>>,
     /// By communicator the lines that met last.
     gathered: FxHashMap<u32, Arc<[u32]>>,
+    least_unmoved: i64,
     found: Found,
 }
 
@@ -199,6 +221,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             manners: &manners.0,
             positions: FxHashMap::default(),
             gathered: FxHashMap::default(),
+            least_unmoved: least_unmoved(clock),
             found: Found::default(),
         }
     }
@@ -258,6 +281,34 @@ impl<'f, 'a> Finder<'f, 'a> {
             number: waiter.call.event as u32,
             may_be_eager: false,
         })
+    }
+
+    /// Notes a call that went on for long after its partner had done its part, or returned before that.
+    fn unmoved(&mut self, waiter: &Side, partner: &Side, state: State) {
+        let Some(left) = waiter.left.filter(|_| waiter.rank != partner.rank) else { return };
+        let by_partner = partner.entered <= left;
+        let since = if by_partner { waiter.entered.max(partner.entered) } else { waiter.entered };
+        let manner = self.manner(waiter.rank, waiter.call.function);
+        let sends_by_itself = state == State::LateReceiver && manner.sending == Sending::Never;
+        let is_short = left - since < self.least_unmoved;
+        if is_short || manner.call != CallKind::All || sends_by_itself {
+            return;
+        }
+        let at = (waiter.rank, waiter.call.begin_ticks);
+        let condition = Condition {
+            line: waiter.line,
+            entered: waiter.entered,
+            left,
+            fulfilled: since,
+            partner: partner.line,
+            bound: self.clock.bound(at, (partner.rank, partner.call.begin_ticks)),
+            state,
+            call: manner.call,
+            function: waiter.call.function,
+            number: waiter.call.event as u32,
+            may_be_eager: false,
+        };
+        self.found.unmoved.push(Unmoved { partner: partner.rank, since, condition });
     }
 
     /// Takes a condition, unless the call had returned by then.
@@ -415,9 +466,11 @@ impl MatchSink for Finder<'_, '_> {
         if let Some(receiver) = receiver {
             let found = self.condition(&receiver, &sent, State::LateSender);
             self.take(found);
+            self.unmoved(&receiver, &sent, State::LateSender);
         }
         if let Some(sender) = sender {
             self.late_receiver(message, &sender, &posted);
+            self.unmoved(&sender, &posted, State::LateReceiver);
         }
     }
 

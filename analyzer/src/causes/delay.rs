@@ -154,11 +154,29 @@ impl Reasons {
         from..to
     }
 
-    /// S: the delays and the culprit's own waits together, ticks.
-    pub(super) fn sum(&self, wait: u32, waits: &Waits) -> i64 {
-        let delays = self.delays(wait).iter().map(|(_, ticks)| *ticks);
-        delays.chain(self.waits(wait).map(|inner| waits.all[inner as usize].ticks)).sum()
+    /// How much of a wait its culprit's delays and the waits of its own explain.
+    ///
+    /// Both together (S) exceed the wait by what the line that waited spent longer and waited itself since the
+    /// two met. That made the culprit wait, or made both: it is taken off the culprit's waits first.
+    pub(super) fn explained(&self, wait: u32, waits: &Waits) -> Explained {
+        let length = waits.all[wait as usize].ticks;
+        let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
+        let inner: i64 = self.waits(wait).map(|inner| waits.all[inner as usize].ticks).sum();
+        let by_delays = delays.min(length);
+        let by_waits = inner.min(length - by_delays);
+        Explained { delays, inner, by_delays, by_waits }
     }
+}
+
+/// How much of a wait something explains, ticks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Explained {
+    /// The culprit's delays, and its own waits.
+    pub delays: i64,
+    pub inner: i64,
+    /// What of the wait is due to each of them.
+    pub by_delays: i64,
+    pub by_waits: i64,
 }
 
 /// Ticks by context, of a culprit and of the line that waited.
@@ -300,30 +318,31 @@ impl Charges {
             let wait = &waits.all[*number as usize];
             let delays = reasons.delays(*number);
             let inner = reasons.waits(*number);
-            let length = |number: u32| waits.all[number as usize].ticks;
-            let sum = reasons.sum(*number, waits);
-            let handed_on = inherited[*number as usize];
-            if sum == 0 {
-                unattributed += wait.ticks + handed_on;
-                continue;
-            }
-            // min(u, S)/(S·u) is one over the larger of both.
-            let whole = wait.ticks.max(sum);
-            for (ticks, is_direct) in [(wait.ticks, true), (handed_on, false)] {
+            let found = reasons.explained(*number, waits);
+            // What is inherited is handed on by the same fractions as the wait's own length.
+            for (ticks, is_direct) in [(wait.ticks, true), (inherited[*number as usize], false)] {
                 if ticks == 0 {
                     continue;
                 }
+                let Explained { by_delays, by_waits, .. } = found;
+                let parts = [by_delays, by_waits, wait.ticks - by_delays - by_waits];
+                let &[by_delays, by_waits, rest] =
+                    divider.divide(ticks, parts.into_iter(), wait.ticks)
+                else {
+                    unreachable!("three weights have three shares");
+                };
+                unattributed += rest;
                 let weights = delays.iter().map(|(_, ticks)| *ticks);
-                let weights = weights.chain(inner.clone().map(length)).chain([whole - sum]);
-                let mut shares = divider.divide(ticks, weights, whole).iter().copied();
-                for ((context, _), share) in delays.iter().zip(shares.by_ref()) {
+                let shares = divider.divide(by_delays, weights, found.delays);
+                for ((context, _), share) in delays.iter().zip(shares) {
                     let cost = causes.entry((wait.culprit, *context)).or_default();
                     *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
                 }
-                for (inner, share) in inner.clone().zip(shares.by_ref()) {
+                let weights = inner.clone().map(|inner| waits.all[inner as usize].ticks);
+                let shares = divider.divide(by_waits, weights, found.inner);
+                for (inner, share) in inner.clone().zip(shares) {
                     inherited[inner as usize] += share;
                 }
-                unattributed += shares.next().unwrap_or(0);
             }
         }
         Self { causes: causes.into_iter().collect(), unattributed }

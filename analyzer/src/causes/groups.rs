@@ -56,10 +56,12 @@ pub(super) fn alike(waits: &Waits, lines: &Lines, places: &[u32], reasons: &Reas
             group.ranks.push(rank);
         }
         let length = |inner: u32| waits.all[inner as usize].ticks;
-        let share = wait.ticks as f64 / wait.ticks.max(reasons.sum(number, waits)) as f64;
+        let found = reasons.explained(number, waits);
+        let share = found.by_delays as f64 / found.delays.max(1) as f64;
         for (context, delay) in reasons.delays(number) {
             *causes.entry((at, LateBy::Context(*context))).or_default() += share * *delay as f64;
         }
+        let share = found.by_waits as f64 / found.inner.max(1) as f64;
         for inner in reasons.waits(number) {
             let by = LateBy::WaitFor(waits.all[inner as usize].culprit);
             *causes.entry((at, by)).or_default() += share * length(inner) as f64;

@@ -6,6 +6,7 @@
 //! | `whole_ticks` | times as integers |
 //! | `lines` | the threads of all ranks |
 //! | `conditions` | what each call needed, from what matching finds |
+//! | `progress` | messages that moved late |
 //! | `waits` | wait states |
 //! | `contexts`, `profile` | what the lines did between |
 //! | `meetings` | since when a delay counts |
@@ -32,6 +33,7 @@ mod meetings;
 mod near;
 mod order;
 mod profile;
+mod progress;
 mod tree;
 mod waits;
 mod whole_ticks;
@@ -77,6 +79,8 @@ pub enum State {
     EarlyReduce,
     /// A scan, for lower ranks.
     EarlyScan,
+    /// A call whose message moved only when the partner's rank entered MPI again.
+    LateProgress,
     /// Behind a rank's end, for the last rank's.
     WaitAtFinalize,
     /// Before a rank's begin.
@@ -98,6 +102,7 @@ impl State {
             Self::LateBroadcast => "late_broadcast",
             Self::EarlyReduce => "early_reduce",
             Self::EarlyScan => "early_scan",
+            Self::LateProgress => "late_progress",
             Self::WaitAtFinalize => "wait_at_finalize",
             Self::StartSkew => "start_skew",
             Self::Polling => "polling",
@@ -115,6 +120,7 @@ impl State {
             Self::LateBroadcast => "late broadcast",
             Self::EarlyReduce => "early reduce",
             Self::EarlyScan => "early scan",
+            Self::LateProgress => "late progress",
             Self::WaitAtFinalize => "wait at finalize",
             Self::StartSkew => "start skew",
             Self::Polling => "polling",
@@ -209,7 +215,7 @@ impl<'a> Causes<'a> {
         let manners = Manners::new(run);
         let found = analysis.matches(|| Finder::new(analysis, &clock, (&lines, &manners)));
         let mut unknown = Vec::new();
-        let found = match found {
+        let mut found = match found {
             Some((_, finders)) => {
                 let found = finders.into_iter().map(Finder::into_found);
                 let found = found.reduce(Found::merge).unwrap_or_default();
@@ -227,6 +233,9 @@ impl<'a> Causes<'a> {
         ];
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
         let violations = found.violations;
+        let unmoved = std::mem::take(&mut found.unmoved);
+        let least = conditions::least_unmoved(&clock);
+        found.conditions.extend(progress::conditions(analysis, &clock, unmoved, least));
         let open = open_calls(analysis, &clock, &lines);
         let mut waits = Waits::new(found, &lines, &open, whole);
         let (meetings, order) =
