@@ -16,7 +16,10 @@ fn screen(directory: &Path) -> String {
     let timeline = GlobalTimeline::new(&run);
     let metrics =
         Metrics::new(&run, &timeline, &Selection::Whole).expect("metrics of the whole run");
-    present::report::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false)
+    present::report::screen(
+        &Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None },
+        false,
+    )
 }
 
 fn compile(sources: &[&str], made: &Path, more: &[&str]) {

@@ -12,8 +12,10 @@ fn report(directory: &std::path::Path) -> (String, Unfinished) {
     assert_eq!(run.diagnoses, []);
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
-    let screen =
-        presented::screen(&Report { run: &run, timeline: &timeline, metrics: &metrics }, false);
+    let screen = presented::screen(
+        &Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None },
+        false,
+    );
     (screen, metrics.unfinished.expect("some rank did not finish"))
 }
 
