@@ -18,7 +18,7 @@ __attribute__((constructor)) static void refuse(void)
         LOAD(nr),
         IS(SYS_mmap, 0, 7),
         LOAD(args[1]),
-        IS(256 << 10, 1, 0),
+        IS(128 << 10, 1, 0),
         IS(64 << 10, 0, 4),
         LOAD(args[3]),
         BPF_STMT(BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS),
