@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::{Meaning, Operation, Synchronises};
+use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
 use crate::timeline::communicators::Peer;
@@ -17,6 +16,7 @@ use crate::trace::Run;
 
 use super::State;
 use super::lines::Lines;
+use super::manners::{CallKind, Manners, Sending};
 use super::whole_ticks::WholeTicks;
 
 /// A partner's act that a call needed.
@@ -40,17 +40,6 @@ pub(super) struct Condition {
     pub number: u32,
     /// A send that the library may have taken before its receive was posted.
     pub may_be_eager: bool,
-}
-
-/// How many of its conditions a call needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallKind {
-    /// All.
-    All,
-    /// One: MPI_Waitany, MPI_Waitsome.
-    Any,
-    /// One or all, at the end of polls.
-    Poll,
 }
 
 /// A call of which a part is not explained by when its partner did its own; the condition is that of a call
@@ -132,44 +121,6 @@ impl Found {
     }
 }
 
-/// When a send needs its receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sending {
-    /// MPI_Ssend and kin: always.
-    Synchronous,
-    /// MPI_Bsend and kin, and MPI_Rsend, whose receive is posted already: never.
-    Never,
-    /// If the library takes the message only then.
-    Standard,
-}
-
-/// What a function's name says of waiting.
-#[derive(Debug, Clone, Copy)]
-struct Manner {
-    sending: Sending,
-    call: CallKind,
-    /// It receives a message that a matched probe took.
-    by_handle: bool,
-}
-
-fn manner(name: &str) -> Manner {
-    let meaning = Meaning::of(name);
-    let mode = meaning.name.trim_start_matches("MPI_").trim_start_matches('I');
-    let sending = match mode.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("ss") => Sending::Synchronous,
-        Some("bs" | "rs") => Sending::Never,
-        _ => Sending::Standard,
-    };
-    let call = match meaning.name.as_str() {
-        "MPI_Waitany" | "MPI_Waitsome" => CallKind::Any,
-        _ if meaning.polls => CallKind::Poll,
-        _ => CallKind::All,
-    };
-    let by_handle =
-        matches!(meaning.operation, Operation::MatchedReceive | Operation::MatchedIreceive);
-    Manner { sending, call, by_handle }
-}
-
 /// Finds conditions.
 #[derive(Debug)]
 pub(super) struct Finder<'f, 'a> {
@@ -177,24 +128,12 @@ pub(super) struct Finder<'f, 'a> {
     analysis: &'f Analysis<'a>,
     clock: &'f WholeTicks<'a>,
     lines: &'f Lines,
-    /// By rank, then by function.
-    manners: &'f [Vec<Manner>],
+    manners: &'f Manners,
     positions: FxHashMap<u32, FxHashMap<u32, u32>>,
     /// By communicator the lines that met last.
     gathered: FxHashMap<u32, Arc<[u32]>>,
     least_unmoved: i64,
     found: Found,
-}
-
-/// What functions say of waiting, of all ranks.
-#[derive(Debug)]
-pub(super) struct Manners(Vec<Vec<Manner>>);
-
-impl Manners {
-    pub fn new(run: &Run) -> Self {
-        let of_names = |names: &[String]| names.iter().map(|name| manner(name)).collect();
-        Self(run.ranks.iter().map(|trace| of_names(trace.file.function_names())).collect())
-    }
 }
 
 /// A side of a message or operation: who, by which call, from when to when.
@@ -218,7 +157,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             analysis,
             clock,
             lines,
-            manners: &manners.0,
+            manners,
             positions: FxHashMap::default(),
             gathered: FxHashMap::default(),
             least_unmoved: least_unmoved(clock),
@@ -250,17 +189,10 @@ impl<'f, 'a> Finder<'f, 'a> {
         Some(Side { rank, line, call, entered: self.clock.at(rank, call.begin_ticks), left })
     }
 
-    fn manner(&self, rank: usize, function: u16) -> Manner {
-        let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
-        let found = self.manners[rank].get(index);
-        let unknown = Manner { sending: Sending::Standard, call: CallKind::All, by_handle: false };
-        found.copied().unwrap_or(unknown)
-    }
-
     /// A condition of a call, fulfilled by the partner's entering its own.
     fn condition(&self, waiter: &Side, partner: &Side, state: State) -> Option<Condition> {
         let left = waiter.left?;
-        let call = self.manner(waiter.rank, waiter.call.function).call;
+        let call = self.manners.of(waiter.rank, waiter.call.function).call;
         // A call that needs one of several, or polls were made for, may have been served by one that came
         // early.
         if partner.entered <= waiter.entered && call == CallKind::All {
@@ -288,7 +220,7 @@ impl<'f, 'a> Finder<'f, 'a> {
         let Some(left) = waiter.left.filter(|_| waiter.rank != partner.rank) else { return };
         let by_partner = partner.entered <= left;
         let since = if by_partner { waiter.entered.max(partner.entered) } else { waiter.entered };
-        let manner = self.manner(waiter.rank, waiter.call.function);
+        let manner = self.manners.of(waiter.rank, waiter.call.function);
         let sends_by_itself = state == State::LateReceiver && manner.sending == Sending::Never;
         let is_short = left - since < self.least_unmoved;
         if is_short || manner.call != CallKind::All || sends_by_itself {
@@ -321,7 +253,7 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     fn late_receiver(&mut self, message: &Message, sender: &Side, receiver: &Side) {
-        let manner = self.manner(sender.rank, message.send.posted.function);
+        let manner = self.manners.of(sender.rank, message.send.posted.function);
         if manner.sending == Sending::Never {
             return;
         }
@@ -460,7 +392,7 @@ impl MatchSink for Finder<'_, '_> {
             None => None,
         };
         let (sender, receiver) = (side_of(send, &sent), side_of(receive, &posted));
-        if self.manner(posted.rank, posted.call.function).by_handle {
+        if self.manners.of(posted.rank, posted.call.function).by_handle {
             self.found.by_handle.push(((posted.line, posted.entered), sent));
         }
         if let Some(receiver) = receiver {

@@ -55,11 +55,11 @@ impl Context {
 }
 
 /// A call site by its rank's numbers: function, and the address that the call returns to (0: not known).
-pub(super) type LocalSite = (u16, u64);
+pub(crate) type LocalSite = (u16, u64);
 
 /// A context by its rank's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum LocalContext {
+pub(crate) enum LocalContext {
     Fixed(u32),
     Region(u32),
     Between(Option<LocalSite>, Option<LocalSite>),
@@ -68,7 +68,7 @@ pub(super) enum LocalContext {
 
 /// The contexts of one rank in the order in which they came up.
 #[derive(Debug, Default)]
-pub(super) struct LocalContexts {
+pub(crate) struct LocalContexts {
     numbers: FxHashMap<LocalContext, u32>,
     all: Vec<LocalContext>,
 }
@@ -117,7 +117,7 @@ struct Merging {
 
 impl Contexts {
     /// Of all ranks; also gives each rank's numbers as those of the run.
-    pub(super) fn merge(run: &Run, of_ranks: &[&LocalContexts]) -> (Self, Vec<Vec<u32>>) {
+    pub(crate) fn merge(run: &Run, of_ranks: &[&LocalContexts]) -> (Self, Vec<Vec<u32>>) {
         let mut merging = Merging::default();
         for fixed in [WAITING, WAITING_FOR_UNKNOWN, RECORDER, TOTALS] {
             merging.number(Shared::Fixed(fixed));

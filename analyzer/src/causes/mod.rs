@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `whole_ticks` | times as integers |
 //! | `lines` | the threads of all ranks |
+//! | `manners` | what a function's name says of waiting |
 //! | `conditions` | what each call needed, from what matching finds |
 //! | `progress` | messages that moved late |
 //! | `waits` | wait states |
@@ -24,11 +25,12 @@
 //! not.
 
 mod conditions;
-mod contexts;
+pub(crate) mod contexts;
 mod critical_path;
 mod delay;
 mod groups;
 mod lines;
+pub(crate) mod manners;
 mod meetings;
 mod near;
 mod order;
@@ -46,13 +48,14 @@ use trace_format::meaning::{Class, Meaning, Operation, Synchronises};
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
-use conditions::{Finder, Found, Manners};
+use conditions::{Finder, Found};
 pub use contexts::{CallSite, Context, Contexts};
 use contexts::{LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
 pub use lines::{Line, Lines};
+use manners::Manners;
 use meetings::Meeting;
 use order::Order;
 pub use profile::Profile;

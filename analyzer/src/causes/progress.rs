@@ -136,7 +136,7 @@ impl<'a> RankObserver<'a> for EntriesOfRank<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::conditions::CallKind;
+    use super::super::manners::CallKind;
     use super::*;
 
     /// A call from 0 to 1,000 whose partner did its part at `since`.

@@ -6,8 +6,9 @@ use std::cmp::Reverse;
 use rayon::prelude::*;
 
 use super::State;
-use super::conditions::{CallKind, Condition, Found, Gathering, PollRun};
+use super::conditions::{Condition, Found, Gathering, PollRun};
 use super::lines::Lines;
+use super::manners::CallKind;
 
 /// No line: the culprit is not known.
 pub const NOBODY: u32 = u32::MAX;
