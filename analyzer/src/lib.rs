@@ -11,6 +11,7 @@
 //! | [`analysis`] | a run, its timeline | every call, message and collective operation, once, to all observers |
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
 //! | [`causes`] | what `analysis` reads | [`causes::Causes`]: who waited for whom, what made them late |
+//! | [`replay`] | what `analysis` reads | the run's time on another machine |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
@@ -39,6 +40,7 @@ pub mod metrics;
 pub mod models;
 pub mod plain_text;
 pub mod present;
+pub mod replay;
 pub mod shell_word;
 pub mod spill;
 pub mod timeline;

@@ -330,13 +330,14 @@ impl<'a> Causes<'a> {
         rows
     }
 
-    /// The efficiency of all ranks with a file; `None` where the run has no length.
-    pub fn tree(&self, run: &Run) -> Option<Tree> {
+    /// The efficiency of all ranks with a file; `None` where the run has no length. `ideal` is the run's time on
+    /// an ideal network over its own, where a replay told it.
+    pub fn tree(&self, run: &Run, ideal: Option<f64>) -> Option<Tree> {
         let ranks = (0..run.ranks.len()).map(|position| {
             let host = run.ranks[position].file.header.host.as_str();
             (host, self.computing(self.lines.first_of(position)))
         });
-        Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0)
+        Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0, ideal)
     }
 
     /// Ticks outside MPI and the recorder on a line.

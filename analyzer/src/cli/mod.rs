@@ -36,6 +36,7 @@ pub mod table;
 pub mod tables;
 pub mod timeline;
 pub mod view;
+pub mod whatif;
 pub mod why;
 
 mod child_signals;
@@ -73,6 +74,8 @@ enum Command {
     Exec(exec::ExecArguments),
     Report(report::ReportArguments),
     Why(why::WhyArguments),
+    #[command(name = "whatif")]
+    WhatIf(whatif::WhatIfArguments),
     Timeline(timeline::TimelineArguments),
     View(view::ViewArguments),
     Plot(plot::PlotArguments),
@@ -104,6 +107,7 @@ pub fn run_command() -> ExitCode {
             Command::Exec(arguments) => exec::exec(arguments),
             Command::Report(arguments) => report::report(arguments),
             Command::Why(arguments) => why::why(arguments),
+            Command::WhatIf(arguments) => whatif::what_if(arguments),
             Command::Timeline(arguments) => timeline::timeline(arguments),
             Command::View(arguments) => view::view(arguments),
             Command::Plot(arguments) => plot::plot(arguments),

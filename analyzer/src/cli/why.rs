@@ -9,6 +9,7 @@ use super::error::{CommandError, print};
 use crate::analysis::Analysis;
 use crate::causes::Causes;
 use crate::present::causes::{Why, json, screen};
+use crate::replay::ideal_time;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -47,8 +48,10 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
         )));
     }
     let timeline = GlobalTimeline::new(&run);
-    let causes = Causes::new(&Analysis::of(&run, &timeline));
-    let why = Why { run: &run, timeline: &timeline, causes: &causes, rank: arguments.rank };
+    let analysis = Analysis::of(&run, &timeline);
+    let causes = Causes::new(&analysis);
+    let ideal = ideal_time(&analysis);
+    let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank: arguments.rank };
     let text = match arguments.json {
         true => json(&why).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {

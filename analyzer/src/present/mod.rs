@@ -34,6 +34,7 @@ pub mod strip;
 pub mod study;
 mod table;
 mod unfinished;
+pub mod whatif;
 
 pub(crate) use context::{number_list, range_list};
 pub(crate) use report::{counter_sentences, run_note, time_note};
@@ -60,7 +61,7 @@ impl<'a> Report<'a> {
     /// What there is to say of causes.
     pub fn why(&self) -> Option<causes::Why<'a>> {
         let Self { run, timeline, .. } = *self;
-        self.causes.map(|causes| causes::Why { run, timeline, causes, rank: None })
+        self.causes.map(|causes| causes::Why { run, timeline, causes, ideal: None, rank: None })
     }
 
     /// What is wrong with the files, of all stages.

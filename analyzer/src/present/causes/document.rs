@@ -181,15 +181,15 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
         elapsed_ticks: causes.whole.1 - causes.whole.0,
-        tree: causes.tree(run).map(|tree| TreePart {
+        tree: causes.tree(run, why.ideal).map(|tree| TreePart {
             parallel: tree.parallel,
             load_balance: tree.load_balance,
             within_hosts: tree.within_hosts,
             between_hosts: tree.between_hosts,
             communication: tree.communication,
-            serialisation: None,
+            serialisation: tree.serialisation,
             moving_imbalance: None,
-            transfer: None,
+            transfer: tree.transfer,
         }),
         waiting: waiting(causes),
         states: states(causes),

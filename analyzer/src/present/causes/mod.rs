@@ -25,6 +25,8 @@ pub struct Why<'a> {
     pub timeline: &'a GlobalTimeline,
     /// What was found.
     pub causes: &'a Causes<'a>,
+    /// The run's time on an ideal network over its own, where a replay told it.
+    pub ideal: Option<f64>,
     /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it.
     pub rank: Option<u32>,
 }

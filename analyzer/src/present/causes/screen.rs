@@ -56,10 +56,10 @@ pub fn screen(why: &Why, colour: bool) -> String {
 }
 
 fn efficiency(why: &Why) -> Vec<String> {
-    let Some(tree) = why.causes.tree(why.run) else {
+    let Some(tree) = why.causes.tree(why.run, why.ideal) else {
         return vec!["unknown: the run has no length".to_owned()];
     };
-    let Tree { parallel, load_balance, between_hosts, within_hosts, communication } = tree;
+    let Tree { parallel, load_balance, between_hosts, within_hosts, .. } = tree;
     let two = |value: f64| significant(value, 2);
     let balance = match (load_balance, between_hosts, within_hosts) {
         (Some(all), Some(between), Some(within)) if between < 1.0 => format!(
@@ -71,11 +71,16 @@ fn efficiency(why: &Why) -> Vec<String> {
         (Some(all), ..) => format!("load balance {}", two(all)),
         (None, ..) => "load balance unknown".to_owned(),
     };
+    let communication = match tree.serialisation.zip(tree.transfer) {
+        Some((serialisation, transfer)) => {
+            format!("serialisation {} x transfer {}", two(serialisation), two(transfer))
+        }
+        None => format!("communication {}", two(tree.communication)),
+    };
     let elapsed = why.causes.whole.1 - why.causes.whole.0;
     vec![format!(
-        "{} = {balance} x communication {}      elapsed {}",
+        "{} = {balance} x {communication}      elapsed {}",
         two(parallel),
-        two(communication),
         seconds_of(why, elapsed)
     )]
 }

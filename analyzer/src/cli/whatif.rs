@@ -1,0 +1,229 @@
+//! `gammachi whatif`: prints how long a run would take if something were different.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, print};
+use crate::analysis::Analysis;
+use crate::present::whatif::{Asked, Tolerance, json, reason, screen};
+use crate::replay::{Change, Graph, WhatIf};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// Slowdowns whose latency is looked for.
+const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
+
+/// Says how long a run would take if something were different.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi whatif hpl-20260131-120000.gammachi\n  \
+                  gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2\n  \
+                  gammachi whatif hpl-20260131-120000.gammachi --latency 20us --bandwidth x0.5\n\nWithout \
+                  options the standard questions are answered. How a replay works, and how far to trust it: \
+                  docs/whatif.md.")]
+pub struct WhatIfArguments {
+    /// Run directory that `gammachi run` named when it ended
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+
+    /// Latency of a message: a time (20us), or a factor (x2)
+    #[arg(long, value_name = "TIME", value_parser = latency)]
+    latency: Option<Amount>,
+
+    /// Bandwidth of a message: bytes a second (1G), or a factor (x0.5)
+    #[arg(long, value_name = "BYTES", value_parser = bandwidth)]
+    bandwidth: Option<Amount>,
+
+    /// Time of the processor for sends and receives: a factor (x2)
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    overhead: Option<f64>,
+
+    /// Largest message that is sent without waiting for its receiver: bytes (64K)
+    #[arg(long, value_name = "BYTES", value_parser = trace_format::settings::values::bytes)]
+    eager: Option<u64>,
+
+    /// A rank that computes faster or slower, with --speed
+    #[arg(long, value_name = "RANK", requires = "speed")]
+    rank: Vec<u32>,
+
+    /// A host whose ranks do
+    #[arg(long, value_name = "HOST", requires = "speed")]
+    host: Vec<String>,
+
+    /// A region that all ranks compute faster or slower
+    #[arg(long, value_name = "REGION", requires = "speed")]
+    region: Vec<String>,
+
+    /// So many times as fast
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    speed: Option<f64>,
+
+    /// A region that takes all ranks as long as their mean; `all` for all computation
+    #[arg(long, value_name = "REGION")]
+    balance: Vec<String>,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// A value, or a factor on the present one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Amount {
+    Is(f64),
+    Times(f64),
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    let number = text.strip_prefix('x').unwrap_or(text);
+    let factor = number.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
+    factor.ok_or_else(|| "not a factor above 0, as in 1.2 or x2".to_owned())
+}
+
+fn latency(text: &str) -> Result<Amount, String> {
+    if text.starts_with('x') {
+        return factor(text).map(Amount::Times);
+    }
+    let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
+    let unit = match &text[number.len()..] {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => f64::NAN,
+    };
+    let time = number.parse::<f64>().ok().map(|number| number * unit);
+    let time = time.filter(|time| (0.0..1e3).contains(time));
+    time.map(Amount::Is).ok_or_else(|| "neither a time (20us) nor a factor (x2)".to_owned())
+}
+
+fn bandwidth(text: &str) -> Result<Amount, String> {
+    if text.starts_with('x') {
+        return factor(text).map(Amount::Times);
+    }
+    let bytes = trace_format::settings::values::bytes(text).ok().filter(|bytes| *bytes > 0);
+    bytes
+        .map(|bytes| Amount::Is(bytes as f64))
+        .ok_or_else(|| "neither bytes a second (1G) nor a factor (x0.5)".to_owned())
+}
+
+/// Prints how long a run would take.
+///
+/// # Errors
+/// Wrong usage for ranks, hosts and regions that the run does not have; failure when it cannot be replayed.
+pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
+    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let timeline = GlobalTimeline::new(&run);
+    let graph = Graph::new(&Analysis::of(&run, &timeline)).map_err(|why| {
+        let run = arguments.run.display();
+        CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
+    })?;
+    let what_if = WhatIf::new(graph);
+    let changes = changes(arguments, &what_if)?;
+    let questions = match changes.is_empty() {
+        true => what_if.standard(),
+        false => vec![changes],
+    };
+    let is_right = what_if.is_right();
+    let answers: Vec<_> = match is_right {
+        true => questions.iter().map(|question| what_if.ask(question)).collect(),
+        false => Vec::new(),
+    };
+    let is_standard = questions.len() > 1 && is_right;
+    let tolerance = |slowdown: &f64| Tolerance {
+        slowdown: *slowdown,
+        latency_s: what_if.tolerated_latency(*slowdown).0,
+    };
+    let tolerances: Vec<Tolerance> =
+        SLOWDOWNS.iter().filter(|_| is_standard).map(tolerance).collect();
+    let asked = Asked { run: &run, what_if: &what_if, answers: &answers, tolerances: &tolerances };
+    let text = match arguments.json {
+        true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
+        false => {
+            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            screen(&asked, colour)
+        }
+    };
+    print(&text)?;
+    match is_right {
+        true => Ok(()),
+        false => Err(CommandError::failed(format!(
+            "{} cannot be replayed: the replay's time is too far off",
+            arguments.run.display()
+        ))),
+    }
+}
+
+/// What the options ask for.
+fn changes(arguments: &WhatIfArguments, what_if: &WhatIf) -> Result<Vec<Change>, CommandError> {
+    let run = what_if.graph.run;
+    let path = arguments.run.display();
+    let mut changes = Vec::new();
+    let mut network = what_if.calibration.network;
+    let hop = what_if.hop();
+    match arguments.latency {
+        Some(Amount::Times(factor)) => changes.push(Change::Latency(factor)),
+        Some(Amount::Is(time)) => network.latency[hop] = time,
+        None => {}
+    }
+    match arguments.bandwidth {
+        Some(Amount::Times(factor)) => changes.push(Change::Bandwidth(factor)),
+        Some(Amount::Is(bytes)) => network.per_byte[hop] = 1.0 / bytes,
+        None => {}
+    }
+    if let Some(bytes) = arguments.eager {
+        network.eager_bytes = [bytes as f64; 2];
+    }
+    if network != what_if.calibration.network {
+        changes.insert(0, Change::Network(network));
+    }
+    changes.extend(arguments.overhead.map(Change::Overhead));
+    let speed = arguments.speed.unwrap_or(1.0);
+    for rank in &arguments.rank {
+        let position = run.position_of(*rank).ok_or_else(|| {
+            CommandError::usage(format!("--rank {rank}: {path} has no file of that rank"))
+        })?;
+        changes.push(Change::RankSpeed(position, speed));
+    }
+    for host in &arguments.host {
+        let of_host = |position: &usize| run.ranks[*position].file.header.host == *host;
+        let before = changes.len();
+        let ranks = (0..run.ranks.len()).filter(of_host);
+        changes.extend(ranks.map(|position| Change::RankSpeed(position, speed)));
+        if changes.len() == before {
+            return Err(CommandError::usage(format!("--host {host}: {path} has no rank there")));
+        }
+    }
+    let regions = what_if.regions();
+    let known = |option: &str, name: &String| match regions.contains(&name.as_str()) {
+        true => Ok(name.clone()),
+        false if regions.is_empty() => Err(CommandError::usage(format!(
+            "{option} {name}: {path} has no regions (gammachi.h marks them)"
+        ))),
+        false => Err(CommandError::usage(format!(
+            "{option} {name}: {path} has no such region, but {}",
+            regions.join(", ")
+        ))),
+    };
+    for name in &arguments.region {
+        changes.push(Change::RegionSpeed(known("--region", name)?, speed));
+    }
+    for name in &arguments.balance {
+        let region = match name.as_str() {
+            "all" => None,
+            _ => Some(known("--balance", name)?),
+        };
+        changes.push(Change::Balance(region));
+    }
+    if arguments.speed.is_some()
+        && arguments.rank.is_empty()
+        && arguments.host.is_empty()
+        && arguments.region.is_empty()
+    {
+        return Err(CommandError::usage(
+            "--speed: of what? Name a --rank, a --host or a --region".to_owned(),
+        ));
+    }
+    Ok(changes)
+}

@@ -1,0 +1,192 @@
+//! The JSON document of `gammachi whatif`; `docs/whatif.md` explains its keys.
+
+use serde::Serialize;
+
+use crate::present::context;
+use crate::replay::Network;
+
+use super::{Asked, words};
+
+/// Version of the document's keys: a key never changes its meaning within one version.
+const VERSION: u32 = 1;
+
+/// Part of the cases in which an interval holds.
+const COVERAGE: f64 = 0.9;
+
+#[derive(Debug, Serialize)]
+struct Document {
+    version: u32,
+    gammachi: &'static str,
+    run: String,
+    program: String,
+    self_replay: SelfReplay,
+    parameters: Parameters,
+    answers: Vec<AnswerPart>,
+    tolerance: Vec<TolerancePart>,
+    sensitivities: Option<Sensitivities>,
+    fixed_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct SelfReplay {
+    recorded_s: f64,
+    elapsed_s: f64,
+    error: f64,
+    /// By what all costs of transfers were multiplied for that.
+    scale: f64,
+    right: bool,
+    calls: usize,
+    released: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Parameters {
+    overhead_s: f64,
+    overhead_s_per_byte: f64,
+    within: HopPart,
+    between: HopPart,
+    collective_steps: f64,
+    collective_bytes: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct HopPart {
+    latency_s: f64,
+    s_per_byte: f64,
+    /// `null`: no send was seen to wait for its receiver.
+    eager_bytes: Option<f64>,
+    messages: u64,
+    told_apart: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct AnswerPart {
+    question: String,
+    elapsed_s: f64,
+    lo_s: f64,
+    hi_s: f64,
+    coverage: f64,
+    released: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct TolerancePart {
+    slowdown: f64,
+    latency_s: Option<f64>,
+}
+
+/// What the critical path of the self-replay consists of.
+#[derive(Debug, Serialize)]
+struct Sensitivities {
+    /// ∂t/∂x.
+    overhead: f64,
+    overhead_per_byte: f64,
+    latency_within: f64,
+    latency_between: f64,
+    bytes_within: f64,
+    bytes_between: f64,
+    /// Seconds of computation on it.
+    ranks: Vec<RankPart>,
+    regions: Vec<RegionPart>,
+}
+
+#[derive(Debug, Serialize)]
+struct RankPart {
+    rank: u32,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct RegionPart {
+    region: String,
+    seconds: f64,
+}
+
+/// The document.
+///
+/// # Errors
+/// When a value cannot be written.
+pub fn json(asked: &Asked) -> serde_json::Result<String> {
+    let what_if = asked.what_if;
+    let calibration = &what_if.calibration;
+    let right = what_if.is_right();
+    let Network { overhead, overhead_per_byte, latency, per_byte, eager_bytes, .. } =
+        calibration.network;
+    let hop = |hop: usize| HopPart {
+        latency_s: latency[hop],
+        s_per_byte: per_byte[hop],
+        eager_bytes: Some(eager_bytes[hop].max(0.0)).filter(|limit| limit.is_finite()),
+        messages: calibration.samples.transfers[hop],
+        told_apart: calibration.samples.told_apart[hop],
+    };
+    let answers = asked.answers.iter().filter(|_| right).map(|answer| AnswerPart {
+        question: words::keys(&answer.changes),
+        elapsed_s: answer.elapsed_s,
+        lo_s: (answer.elapsed_s - answer.uncertain_s).max(0.0),
+        hi_s: answer.elapsed_s + answer.uncertain_s,
+        coverage: COVERAGE,
+        released: answer.released,
+    });
+    let tolerance = asked.tolerances.iter().filter(|_| right);
+    let document = Document {
+        version: VERSION,
+        gammachi: env!("CARGO_PKG_VERSION"),
+        run: asked.run.directory.display().to_string(),
+        program: context::program_line(asked.run),
+        self_replay: SelfReplay {
+            recorded_s: what_if.graph.elapsed_s,
+            elapsed_s: what_if.replayed.elapsed_s,
+            error: calibration.error,
+            scale: calibration.scale,
+            right,
+            calls: what_if.graph.calls(),
+            released: what_if.replayed.released,
+        },
+        parameters: Parameters {
+            overhead_s: overhead,
+            overhead_s_per_byte: overhead_per_byte,
+            within: hop(0),
+            between: hop(1),
+            collective_steps: calibration.network.collective_steps,
+            collective_bytes: calibration.network.collective_bytes,
+        },
+        answers: answers.collect(),
+        tolerance: tolerance
+            .map(|row| TolerancePart { slowdown: row.slowdown, latency_s: row.latency_s })
+            .collect(),
+        sensitivities: right.then(|| sensitivities(asked)),
+        fixed_s: what_if.graph.fixed_s,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn sensitivities(asked: &Asked) -> Sensitivities {
+    let what_if = asked.what_if;
+    let path = &what_if.path;
+    let [overhead, overhead_per_byte, latency_within, latency_between, within, between, ..] =
+        path.by_parameter;
+    let mut ranks: Vec<RankPart> = Vec::new();
+    for (line, seconds) in what_if.graph.lines.iter().zip(&path.by_line) {
+        let rank = asked.run.ranks[line.position].rank;
+        match ranks.last_mut().filter(|last| last.rank == rank) {
+            Some(last) => last.seconds += seconds,
+            None => ranks.push(RankPart { rank, seconds: *seconds }),
+        }
+    }
+    let regions = what_if
+        .regions()
+        .into_iter()
+        .map(|region| RegionPart { region: region.to_owned(), seconds: what_if.on_path(region) });
+    Sensitivities {
+        overhead,
+        overhead_per_byte,
+        latency_within,
+        latency_between,
+        bytes_within: within,
+        bytes_between: between,
+        ranks,
+        regions: regions.collect(),
+    }
+}

@@ -1,0 +1,49 @@
+//! The screen and the document of `gammachi whatif`, made from [`WhatIf`].
+
+mod document;
+mod screen;
+mod words;
+
+use crate::replay::{Answer, NotReplayable, WhatIf};
+use crate::trace::Run;
+
+pub use document::json;
+pub use screen::screen;
+
+/// What is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its replay.
+    pub what_if: &'a WhatIf<'a>,
+    /// What was asked, and the answers.
+    pub answers: &'a [Answer],
+    /// Slowdowns with the latencies that are tolerated for them.
+    pub tolerances: &'a [Tolerance],
+}
+
+/// How large a latency may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// How much longer the run may take, of one.
+    pub slowdown: f64,
+    /// Seconds; `None` where no latency makes it so long.
+    pub latency_s: Option<f64>,
+}
+
+/// Why a run cannot be replayed, as the end of a sentence.
+pub fn reason(why: NotReplayable) -> &'static str {
+    match why {
+        NotReplayable::NoAttributes => {
+            "it was recorded at level 0, which keeps no peers and communicators (record with --level 1)"
+        }
+        NotReplayable::NotWhole => {
+            "only totals are kept of some of its calls (record without --keep totals and without a \
+             size limit)"
+        }
+        NotReplayable::MissingRanks => "some of its ranks have no file",
+        NotReplayable::TooLong => "it has more than 4 billion calls",
+        NotReplayable::NoTime => "it has no length",
+    }
+}

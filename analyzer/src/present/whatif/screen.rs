@@ -1,0 +1,187 @@
+//! The screen of `gammachi whatif`: lines for the terminal.
+
+use crate::plain_text::printable;
+use crate::present::context::{mpi_library, placement, program_line};
+use crate::present::paragraph::wrapped;
+use crate::present::quantity::{count, percent, seconds, significant};
+use crate::present::table::Table;
+use crate::replay::{Answer, MOST_ERROR, Network};
+
+use super::{Asked, words};
+
+/// Columns before the text of a labelled line.
+const INDENT: usize = 12;
+
+/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
+pub fn screen(asked: &Asked, colour: bool) -> String {
+    let mut text = String::new();
+    let header = [program_line(asked.run), mpi_library(asked.run), placement(asked.run)];
+    text.push_str(&printable(&header.join(" | ")));
+    text.push_str("\n\n");
+    for line in wrapped("  ", &verdict(asked)) {
+        text.push_str(&printable(&line));
+        text.push('\n');
+    }
+    text.push('\n');
+    let mut block = |label: &str, lines: Vec<String>| {
+        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
+        let mut start = match colour {
+            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
+            false => format!("{label}{padding}"),
+        };
+        for line in lines {
+            text.push_str(format!("{start}{}", printable(&line)).trim_end());
+            text.push('\n');
+            start = " ".repeat(INDENT);
+        }
+    };
+    if asked.what_if.is_right() {
+        block("WHAT IF", answers(asked));
+        block("TOLERATES", tolerances(asked));
+    }
+    block("NETWORK", network(asked));
+    for note in notes(asked) {
+        block("NOTE", wrapped("", &note));
+    }
+    text
+}
+
+fn verdict(asked: &Asked) -> String {
+    let what_if = asked.what_if;
+    let error = percent(what_if.calibration.error.abs());
+    let (recorded, calls) = (seconds(what_if.graph.elapsed_s), count(what_if.graph.calls() as u64));
+    match what_if.is_right() {
+        true => format!(
+            "The replay of {calls} calls gives the recorded {recorded} back within {error}{}.",
+            scaled(what_if.calibration.scale)
+        ),
+        false => format!(
+            "This run cannot be replayed: the replay of {calls} calls takes {} where the run took \
+             {recorded}, {error} off; more than {} is not trusted. {}",
+            seconds(what_if.replayed.elapsed_s),
+            percent(MOST_ERROR),
+            "Most often ranks shared cores, or calls waited for what is not recorded."
+        ),
+    }
+}
+
+/// How the costs of transfers were fitted to the run's time.
+fn scaled(scale: f64) -> String {
+    match scale {
+        scale if (scale - 1.0).abs() < 0.005 => String::new(),
+        scale => format!(", with all costs of transfers times {}", significant(scale, 3)),
+    }
+}
+
+/// What each change would do, what wins most first.
+fn answers(asked: &Asked) -> Vec<String> {
+    let mut rows: Vec<&Answer> = asked.answers.iter().collect();
+    rows.sort_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
+    let recorded = asked.what_if.graph.elapsed_s;
+    let changes_nothing =
+        |answer: &&Answer| (answer.elapsed_s / recorded - 1.0).abs() < LEAST_CHANGE;
+    let nothing: Vec<&Answer> = rows.iter().copied().filter(|a| changes_nothing(a)).collect();
+    if rows.len() > 1 {
+        rows.retain(|answer| !changes_nothing(answer));
+    }
+    let saves = |answer: &&Answer| signed(1.0 - answer.elapsed_s / recorded);
+    let give_or_take = |answer: &&Answer| format!("± {}", seconds(answer.uncertain_s));
+    let mut table = Table::default();
+    table.right("saves", rows.iter().map(saves));
+    table.right("would take", rows.iter().map(|answer| seconds(answer.elapsed_s)));
+    table.left("90 %", rows.iter().map(give_or_take));
+    let sentence = |answer: &&Answer| words::sentence(&answer.changes, asked.what_if);
+    table.left("if", rows.iter().map(sentence));
+    let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
+    if asked.answers.len() > 1 && !nothing.is_empty() {
+        let sentences: Vec<String> = nothing.iter().map(sentence).collect();
+        lines.extend(wrapped("", &format!("No effect: {}.", sentences.join("; "))));
+    }
+    lines
+}
+
+/// A change of the time, of one, that nobody would see.
+const LEAST_CHANGE: f64 = 1e-3;
+
+/// A part with its sign; what nobody would see is nothing.
+fn signed(part: f64) -> String {
+    match part {
+        part if part.abs() < 5e-4 => "0 %".to_owned(),
+        part if part < 0.0 => format!("-{}", percent(-part)),
+        part => percent(part),
+    }
+}
+
+fn tolerances(asked: &Asked) -> Vec<String> {
+    let mut table = Table::default();
+    let rows = asked.tolerances;
+    table.right("slowdown", rows.iter().map(|row| percent(row.slowdown)));
+    let latency = |latency: Option<f64>| latency.map_or("any".to_owned(), seconds);
+    table.right("latency", rows.iter().map(|row| latency(row.latency_s)));
+    if rows.is_empty() { Vec::new() } else { table.lines() }
+}
+
+/// The parameters of the replay, and what there was to find them from.
+fn network(asked: &Asked) -> Vec<String> {
+    let calibration = &asked.what_if.calibration;
+    let Network { overhead, latency, per_byte, eager_bytes, .. } = calibration.network;
+    let samples = calibration.samples;
+    let hops: &[usize] = if asked.what_if.placement.is_one_host() { &[0] } else { &[0, 1] };
+    let row = |hop: &usize| {
+        let bandwidth = match per_byte[*hop] {
+            none if none <= 0.0 => "-".to_owned(),
+            per_byte => format!("{} GB/s", significant(1e-9 / per_byte, 3)),
+        };
+        let eager = match eager_bytes[*hop] {
+            limit if limit.is_infinite() => "none seen".to_owned(),
+            limit if limit < 0.0 => "0 B".to_owned(),
+            limit => format!("{} B", count(limit as u64)),
+        };
+        let name = if *hop == 0 { "within hosts" } else { "between hosts" };
+        [name.to_owned(), seconds(latency[*hop]), bandwidth, eager, count(samples.transfers[*hop])]
+    };
+    let rows: Vec<[String; 5]> = hops.iter().map(row).collect();
+    let mut table = Table::default();
+    let cells = |at: usize| rows.iter().map(move |row| row[at].clone()).collect::<Vec<_>>();
+    table.left("", cells(0));
+    table.right("latency", cells(1));
+    table.right("bandwidth", cells(2));
+    table.right("eager limit", cells(3));
+    table.right("from messages", cells(4));
+    let mut lines = table.lines();
+    lines.push(format!("overhead of a call {}", seconds(overhead)));
+    lines
+}
+
+fn notes(asked: &Asked) -> Vec<String> {
+    let what_if = asked.what_if;
+    let mut notes = Vec::new();
+    let ranks = asked.run.ranks.len() as f64;
+    let fixed = what_if.graph.fixed_s / (ranks * what_if.graph.elapsed_s);
+    if fixed > LEAST_FIXED {
+        notes.push(format!(
+            "{} of the ranks' time is in calls whose partners are not known (files, one-sided \
+             communication, the making of communicators): it is replayed as it was recorded.",
+            percent(fixed)
+        ));
+    }
+    if !what_if.calibration.samples.told_apart[what_if.hop()] {
+        notes.push(
+            "Latency and bandwidth cannot be told apart: messages of less than 1 KiB and of 8 KiB or more are \
+             needed for that. Both together count."
+                .to_owned(),
+        );
+    }
+    let released = what_if.replayed.released
+        + asked.answers.iter().map(|answer| answer.released).max().unwrap_or(0);
+    if released > 0 {
+        notes.push(format!(
+            "{} sends would have waited for ever and went on: the run itself did not stop there.",
+            count(released)
+        ));
+    }
+    notes
+}
+
+/// A part of the ranks' time that is worth a note.
+const LEAST_FIXED: f64 = 0.01;

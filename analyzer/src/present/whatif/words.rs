@@ -1,0 +1,65 @@
+//! Puts changes into words, and names them in the document.
+
+use crate::replay::{Change, WhatIf};
+
+/// As documents name a question; several changes with `+` between.
+pub(super) fn keys(changes: &[Change]) -> String {
+    changes.iter().map(key).collect::<Vec<_>>().join("+")
+}
+
+fn key(change: &Change) -> String {
+    match change {
+        Change::IdealNetwork => "ideal_network".to_owned(),
+        Change::Latency(factor) => format!("latency_x{factor}"),
+        Change::Bandwidth(factor) => format!("bandwidth_x{factor}"),
+        Change::Overhead(factor) => format!("overhead_x{factor}"),
+        Change::Network(_) => "network".to_owned(),
+        Change::Placement(_) => "placement".to_owned(),
+        Change::RankSpeed(rank, speed) => format!("rank_{rank}_x{speed}"),
+        Change::RegionSpeed(name, speed) => format!("region_{name}_x{speed}"),
+        Change::Balance(None) => "balance".to_owned(),
+        Change::Balance(Some(region)) => format!("balance_{region}"),
+        Change::MedianRank => "ranks_as_median".to_owned(),
+        Change::NoNoise => "no_noise".to_owned(),
+    }
+}
+
+/// As people read it.
+pub(super) fn sentence(changes: &[Change], what_if: &WhatIf) -> String {
+    let words: Vec<String> = changes.iter().map(|change| words(change, what_if)).collect();
+    words.join(", ")
+}
+
+fn words(change: &Change, what_if: &WhatIf) -> String {
+    match change {
+        Change::IdealNetwork => "no transfer takes time (ideal network)".to_owned(),
+        Change::Latency(factor) => format!("latency {}", times(*factor)),
+        Change::Bandwidth(factor) => format!("bandwidth {}", times(*factor)),
+        Change::Overhead(factor) => format!("overhead of calls {}", times(*factor)),
+        Change::Network(_) => "another network".to_owned(),
+        Change::Placement(hosts) => {
+            let mut hosts = hosts.clone();
+            hosts.sort_unstable();
+            hosts.dedup();
+            format!("on {} hosts", hosts.len())
+        }
+        Change::RankSpeed(position, speed) => {
+            let rank = what_if.graph.run.ranks[*position].rank;
+            format!("rank {rank} computes {} as fast", times(*speed))
+        }
+        Change::RegionSpeed(name, speed) => format!("region {name} is {} as fast", times(*speed)),
+        Change::Balance(None) => "computation divided evenly among the ranks".to_owned(),
+        Change::Balance(Some(region)) => format!("region {region} divided evenly"),
+        Change::MedianRank => "no rank computes longer than the median".to_owned(),
+        Change::NoNoise => "no interruptions of computation".to_owned(),
+    }
+}
+
+fn times(factor: f64) -> String {
+    match factor {
+        factor if factor > 0.0 && factor < 1.0 && (1.0 / factor).fract() < 1e-9 => {
+            format!("/ {}", 1.0 / factor)
+        }
+        factor => format!("x {factor}"),
+    }
+}

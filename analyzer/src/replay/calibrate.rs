@@ -1,0 +1,368 @@
+//! Finds the network of a run from what its calls took, in the few parameters of the model: nothing is corrected
+//! call by call.
+
+use super::branches::gathered;
+use super::forward::{Conditions, replay};
+use super::graph::{Collective, Graph, LinkKind, Message, Mode, Needs, OpNumber};
+use super::network::{Costs, Network, Placement};
+
+/// How a network was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Calibration {
+    /// The network.
+    pub network: Network,
+    /// By what all its times were multiplied in the end, so that the replay takes as long as the run did.
+    pub scale: f64,
+    /// Replayed time over recorded time, less one.
+    pub error: f64,
+    /// What there was to find it from.
+    pub samples: Samples,
+}
+
+/// Numbers of calls that tell a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Samples {
+    /// Calls that began a transfer, or found one complete: overhead.
+    pub overheads: u64,
+    /// Messages that a receiver waited for, within hosts and between: latency and bandwidth.
+    pub transfers: [u64; 2],
+    /// Parts in collective operations.
+    pub collectives: u64,
+    /// Whether these messages, or without any the collective operations, had sizes enough to tell latency and
+    /// bandwidth apart; within hosts and between.
+    pub told_apart: [bool; 2],
+}
+
+/// Classes below 1 KiB, and from 8 KiB on.
+const SMALL: usize = 11;
+const LARGE: usize = 14;
+
+/// Means of a cost by size: classes of a factor of two.
+#[derive(Debug, Clone)]
+struct BySize {
+    classes: Vec<Class>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Class {
+    count: f64,
+    /// Sums of the two explaining terms and of the cost.
+    first: f64,
+    second: f64,
+    cost: f64,
+}
+
+impl Default for BySize {
+    fn default() -> Self {
+        Self { classes: vec![Class::default(); 66] }
+    }
+}
+
+impl BySize {
+    /// Takes the cost of some bytes that should be a·first + b·second.
+    fn take(&mut self, bytes: f64, [first, second]: [f64; 2], cost: f64) {
+        let class = if bytes >= 1.0 { bytes.log2() as usize + 1 } else { 0 };
+        let class = &mut self.classes[class.min(65)];
+        class.count += 1.0;
+        class.first += first;
+        class.second += second;
+        class.cost += cost;
+    }
+
+    fn count(&self) -> f64 {
+        self.classes.iter().map(|class| class.count).sum()
+    }
+
+    /// Whether both terms can be told: the sizes differ enough, and are not all small.
+    fn tells_apart(&self) -> bool {
+        let seen = |from: usize, to: usize| self.classes[from..to].iter().any(|c| c.count > 0.0);
+        seen(0, SMALL) && seen(LARGE, self.classes.len())
+    }
+
+    /// The a and b ≥ 0 that explain the classes' sums best, by relative error, scaled so that the sum of all is
+    /// right.
+    fn fit(&self) -> [f64; 2] {
+        let (mut xx, mut xy, mut yy, mut xc, mut yc) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut first, mut second, mut all) = (0.0, 0.0, 0.0);
+        for class in self.classes.iter().filter(|class| class.cost > 0.0) {
+            let weight = class.count / class.cost.powi(2);
+            xx += weight * class.first * class.first;
+            xy += weight * class.first * class.second;
+            yy += weight * class.second * class.second;
+            xc += weight * class.first * class.cost;
+            yc += weight * class.second * class.cost;
+            (first, second, all) = (first + class.first, second + class.second, all + class.cost);
+        }
+        let determinant = xx * yy - xy * xy;
+        let only_first = [if xx > 0.0 { xc / xx } else { 0.0 }, 0.0];
+        let only_second = [0.0, if yy > 0.0 { yc / yy } else { 0.0 }];
+        let both = [(xc * yy - yc * xy) / determinant, (yc * xx - xc * xy) / determinant];
+        let [a, b] = match () {
+            () if determinant > 1e-9 * xx * yy && both.iter().all(|value| *value >= 0.0) => both,
+            () if determinant > 1e-9 * xx * yy && both[0] < 0.0 => only_second,
+            () => only_first,
+        };
+        let explained = a * first + b * second;
+        let scale = if explained > 0.0 { all / explained } else { 0.0 };
+        [a * scale, b * scale]
+    }
+}
+
+/// Finds the network of a run.
+pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
+    let mut network = Network::ideal(eager_limits(graph, placement));
+    (network.collective_steps, network.collective_bytes) = (1.0, 1.0);
+    let mut samples = Samples::default();
+
+    let overheads = overheads(graph, placement, &network);
+    [network.overhead, network.overhead_per_byte] = overheads.fit();
+    samples.overheads = overheads.count() as u64;
+
+    let transfers = transfers(graph, placement, &network);
+    for (hop, of_hop) in transfers.iter().enumerate() {
+        samples.transfers[hop] = of_hop.count() as u64;
+        samples.told_apart[hop] = of_hop.tells_apart();
+        [network.latency[hop], network.per_byte[hop]] = of_hop.fit();
+    }
+    for (hop, other) in [(0, 1), (1, 0)] {
+        if samples.transfers[hop] == 0 {
+            network.latency[hop] = network.latency[other];
+            network.per_byte[hop] = network.per_byte[other];
+            samples.told_apart[hop] = samples.told_apart[other];
+        }
+    }
+
+    let no_messages = samples.transfers == [0, 0];
+    if no_messages {
+        (network.latency, network.per_byte) = ([1e-6; 2], [1e-10; 2]);
+    }
+    let collectives = collectives(graph, placement, &network);
+    samples.collectives = collectives.count() as u64;
+    let [steps, bytes] = collectives.fit();
+    match no_messages {
+        false if samples.collectives == 0 => {}
+        false => (network.collective_steps, network.collective_bytes) = (steps, bytes),
+        // Then a step is a latency.
+        true => {
+            samples.told_apart = [collectives.tells_apart(); 2];
+            network.latency = network.latency.map(|latency| latency * steps);
+            network.per_byte = network.per_byte.map(|per_byte| per_byte * bytes);
+        }
+    }
+    let (scale, error) = scale(graph, placement, network);
+    Calibration { network: network.times(scale), scale, error, samples }
+}
+
+/// Replays of the fit of all times together.
+const MOST_REPLAYS: usize = 8;
+
+/// An error that nobody sees.
+const ENOUGH: f64 = 1e-4;
+
+/// By how much all times together are changed at most.
+const MOST_FACTOR: f64 = 4.0;
+
+/// The factor on all times with which the replay takes as long as the run did, as far as one factor can do that; and
+/// the error that is left.
+fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
+    let error = |factor: f64| {
+        let network = network.times(factor);
+        let conditions = Conditions {
+            network: &network,
+            placement,
+            pace: |_, op: &super::Op| (op.own_s, f64::from(op.library_s)),
+        };
+        replay(graph, &conditions).elapsed_s / graph.elapsed_s - 1.0
+    };
+    // Factors with the errors there; the time grows with the factor, and nearly as a line.
+    let (mut low, mut high): (Option<[f64; 2]>, Option<[f64; 2]>) = (None, None);
+    let mut best = [1.0, f64::INFINITY];
+    let mut factor = 1.0;
+    for _ in 0..MOST_REPLAYS {
+        let found = [factor, error(factor)];
+        if found[1].abs() < best[1].abs() {
+            best = found;
+        }
+        if best[1].abs() < ENOUGH {
+            break;
+        }
+        *(if found[1] > 0.0 { &mut high } else { &mut low }) = Some(found);
+        factor = match (low, high) {
+            (Some([a, below]), Some([b, above])) => a - below * (b - a) / (above - below),
+            (Some([a, _]), None) => a * 2.0,
+            (None, Some([b, _])) => b / 2.0,
+            (None, None) => break,
+        };
+        if !(1.0 / MOST_FACTOR..=MOST_FACTOR).contains(&factor) {
+            break;
+        }
+    }
+    (best[0], best[1])
+}
+
+fn only<T: Copy>(of: &[T]) -> Option<T> {
+    match of {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// The largest standard send that did not wait for its receiver, by what calls that blocked tell: the limit that
+/// they contradict least.
+fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
+    // By hop: size, and whether the send waited for its receiver.
+    let mut seen: [Vec<(f64, bool)>; 2] = Default::default();
+    for (op, recorded) in graph.recorded.iter().enumerate() {
+        let links = graph.links(op as OpNumber);
+        for link in links.iter().filter(|link| link.kind.completes_send()) {
+            let message = &graph.messages[link.of as usize];
+            let posted = graph.recorded[message.receive as usize].entered_s;
+            let waits = match () {
+                () if message.mode != Mode::Standard => continue,
+                () if recorded.left_s < posted => false,
+                // It lasted until shortly behind the posting, and most of it lay before; and it did nothing else.
+                () if links.len() == 1
+                    && posted - recorded.entered_s > 4.0 * (recorded.left_s - posted) =>
+                {
+                    true
+                }
+                () => continue,
+            };
+            seen[placement.hop(message.lines) as usize].push((message.bytes, waits));
+        }
+    }
+    seen.map(|mut seen| {
+        seen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        // Below the first one all wait: as many contradictions as sends that did not.
+        let mut wrong = seen.iter().filter(|(_, waits)| !waits).count();
+        let (mut best, mut limit) = (wrong, -1.0);
+        for of_size in seen.chunk_by(|a, b| a.0 == b.0) {
+            let waiting = of_size.iter().filter(|(_, waits)| *waits).count();
+            wrong = wrong + waiting - (of_size.len() - waiting);
+            if wrong <= best {
+                (best, limit) = (wrong, of_size[0].0);
+            }
+        }
+        match seen.last() {
+            Some((largest, _)) if limit < *largest => limit,
+            _ => f64::INFINITY,
+        }
+    })
+}
+
+/// So many times a call's length before it its message was sent: it did not wait for it.
+const LONG_THERE: f64 = 3.0;
+
+/// What calls take that need not wait: posts, sends that the library takes, receives of what is there.
+fn overheads(graph: &Graph, placement: &Placement, network: &Network) -> BySize {
+    let costs = Costs { network, placement };
+    let mut by_size = BySize::default();
+    'calls: for (op, recorded) in graph.recorded.iter().enumerate() {
+        let links = graph.links(op as OpNumber);
+        let (mut begins, mut completes, mut bytes) = (false, false, 0.0);
+        for link in links {
+            if link.kind.is_collective() {
+                continue 'calls;
+            }
+            let message = &graph.messages[link.of as usize];
+            let waits = costs.needs_receiver(message);
+            begins |= link.kind.begins();
+            completes |= link.kind.completes();
+            match link.kind {
+                LinkKind::PostReceive => {}
+                LinkKind::PostSend if waits => {}
+                _ if waits => continue 'calls,
+                LinkKind::CompleteSend => {}
+                LinkKind::Receive | LinkKind::CompleteReceive => {
+                    // Long there: it had been on its way for much longer than this call lasts.
+                    let sent = graph.recorded[message.send as usize].entered_s;
+                    let lasts = recorded.left_s - recorded.entered_s;
+                    if sent + LONG_THERE * lasts > recorded.entered_s {
+                        continue 'calls;
+                    }
+                    bytes += message.bytes;
+                }
+                _ => bytes += message.bytes,
+            }
+        }
+        if !links.is_empty() {
+            let terms = [f64::from(u8::from(begins) + u8::from(completes)), bytes];
+            by_size.take(bytes, terms, recorded.left_s - recorded.entered_s);
+        }
+    }
+    by_size
+}
+
+/// What is left of the times from a send's begin to the end of a receive that waited for it, by hop: latency and
+/// bytes. Of a call that completes several the one counts that was sent last.
+fn transfers(graph: &Graph, placement: &Placement, network: &Network) -> [BySize; 2] {
+    let costs = Costs { network, placement };
+    let mut by_hop = [BySize::default(), BySize::default()];
+    let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
+    for (op, recorded) in graph.recorded.iter().enumerate() {
+        let links = graph.links(op as OpNumber);
+        let received = links.iter().filter(|link| link.kind.completes_receive());
+        let messages = received.map(|link| &graph.messages[link.of as usize]);
+        let sent = |message: &&Message| entered(message.send);
+        let last = messages.clone().max_by(|a, b| sent(a).total_cmp(&sent(b)));
+        let Some(message) = last else { continue };
+        let (sent, posted) = (sent(&message), entered(message.receive));
+        let waits = recorded.entered_s <= sent;
+        // Overhead on both sides, copies, and the way: three latencies where the receiver is asked, two where it
+        // asks.
+        let copies = messages.map(|message| costs.copying(message)).sum::<f64>();
+        let known = 2.0 * network.overhead + costs.copying(message) + copies;
+        let (from, latencies) = match costs.needs_receiver(message) {
+            true if waits => (sent, 3.0),
+            true if posted == recorded.entered_s => (posted, 2.0),
+            false if waits => (sent, 1.0),
+            _ => continue,
+        };
+        if recorded.left_s < from {
+            continue;
+        }
+        let time = recorded.left_s - from;
+        let hop = placement.hop(message.lines);
+        let terms = [latencies, message.bytes];
+        by_hop[hop as usize].take(message.bytes, terms, (time - known).max(0.0));
+    }
+    by_hop
+}
+
+/// The times from the last part that is needed to the end, against what steps and bytes cost.
+fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySize {
+    let of = |steps: f64, bytes: f64| Network {
+        collective_steps: steps,
+        collective_bytes: bytes,
+        ..*network
+    };
+    let (steps, bytes) = (of(1.0, 0.0), of(0.0, 1.0));
+    let cost = |network: &Network, of: &Collective| Costs { network, placement }.collective(of);
+    let mut by_size = BySize::default();
+    let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
+    let last_of = |number: usize| gathered(graph, number as u32).map(entered).fold(0.0, f64::max);
+    let gathered_s: Vec<f64> = (0..graph.collectives.len()).map(last_of).collect();
+    for op in 0..graph.recorded.len() {
+        let Some(link) = only(graph.links(op as OpNumber)) else { continue };
+        if link.kind != LinkKind::Collective {
+            continue;
+        }
+        let member = &graph.members[link.of as usize];
+        let collective = &graph.collectives[member.collective as usize];
+        let posted = |member: u32| entered(graph.members[member as usize].posted);
+        let last = match collective.needs {
+            Needs::All if member.receives => gathered_s[member.collective as usize],
+            Needs::AtRoot if link.of == collective.root => gathered_s[member.collective as usize],
+            Needs::Root if member.receives && link.of != collective.root => posted(collective.root),
+            Needs::Lower => (collective.members.start..=link.of).map(posted).fold(0.0, f64::max),
+            _ => continue,
+        };
+        let recorded = graph.recorded[op];
+        let time = recorded.left_s - last.max(recorded.entered_s);
+        if last <= recorded.left_s {
+            let terms = [cost(&steps, collective), cost(&bytes, collective)];
+            by_size.take(collective.bytes, terms, time.max(0.0));
+        }
+    }
+    by_size
+}

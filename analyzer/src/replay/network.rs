@@ -1,0 +1,243 @@
+//! The network of a replay: LogGP with an overhead per byte, once within hosts and once between them, and what
+//! messages and collective operations cost on it.
+
+use std::ops::{Add, Mul};
+
+use super::graph::{Collective, Graph, Message, Mode, Movement};
+
+/// Within a host, or between two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hop {
+    /// Within.
+    Within,
+    /// Between.
+    Between,
+}
+
+impl Hop {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Within, Self::Between];
+}
+
+/// A time, or a time with its derivatives.
+pub(super) trait Amount:
+    Copy + Add<Output = Self> + Mul<f64, Output = Self> + Mul<Output = Self>
+{
+    const ZERO: Self;
+}
+
+impl Amount for f64 {
+    const ZERO: Self = 0.0;
+}
+
+/// Parameters of a network; times in seconds, per byte in seconds a byte. Arrays: within hosts, between.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Network<T = f64> {
+    /// o: time of the processor for a call that sends, receives or completes.
+    pub overhead: T,
+    /// Time of the processor for a byte of a message that the library takes or gives.
+    pub overhead_per_byte: T,
+    /// L.
+    pub latency: [T; 2],
+    /// G: one over the bandwidth.
+    pub per_byte: [T; 2],
+    /// Largest standard send that does not need its receiver, bytes; may be infinite.
+    pub eager_bytes: [f64; 2],
+    /// What a step of a collective operation costs, against a message without bytes.
+    pub collective_steps: T,
+    /// What a byte of one costs, against a byte of a message.
+    pub collective_bytes: T,
+}
+
+impl Network {
+    /// No transfer takes any time; the eager limits stay.
+    pub fn ideal(eager_bytes: [f64; 2]) -> Self {
+        Self {
+            overhead: 0.0,
+            overhead_per_byte: 0.0,
+            latency: [0.0; 2],
+            per_byte: [0.0; 2],
+            eager_bytes,
+            collective_steps: 0.0,
+            collective_bytes: 0.0,
+        }
+    }
+
+    /// All times by the same factor.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            overhead: self.overhead * factor,
+            overhead_per_byte: self.overhead_per_byte * factor,
+            latency: self.latency.map(|latency| latency * factor),
+            per_byte: self.per_byte.map(|per_byte| per_byte * factor),
+            ..self
+        }
+    }
+}
+
+/// Which ranks are on which host, and how the members of communicators are spread.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// By line.
+    hosts: Vec<u32>,
+    /// By group.
+    spread: Vec<Spread>,
+}
+
+/// How many hosts a group is on, and the most members on one.
+#[derive(Debug, Clone, Copy)]
+struct Spread {
+    members: f64,
+    hosts: f64,
+    most_on_one: f64,
+}
+
+impl Placement {
+    /// The host of each line is given.
+    pub fn new(graph: &Graph, hosts: Vec<u32>) -> Self {
+        let spread = graph.groups.iter().map(|lines| {
+            let mut on: Vec<u32> = lines.iter().map(|line| hosts[*line as usize]).collect();
+            on.sort_unstable();
+            let sizes = on.chunk_by(|a, b| a == b).map(<[u32]>::len);
+            let most_on_one = sizes.clone().max().unwrap_or(1) as f64;
+            Spread { members: on.len() as f64, hosts: sizes.count().max(1) as f64, most_on_one }
+        });
+        let spread = spread.collect();
+        Self { hosts, spread }
+    }
+
+    /// As the run was recorded.
+    pub fn recorded(graph: &Graph) -> Self {
+        let ranks = &graph.run.ranks;
+        let mut names: Vec<&str> = Vec::new();
+        let hosts = graph.lines.iter().map(|line| {
+            let name = ranks[line.position].file.header.host.as_str();
+            match names.iter().position(|known| *known == name) {
+                Some(at) => at as u32,
+                None => {
+                    names.push(name);
+                    names.len() as u32 - 1
+                }
+            }
+        });
+        let hosts = hosts.collect();
+        Self::new(graph, hosts)
+    }
+
+    /// Whether all is on one host.
+    pub fn is_one_host(&self) -> bool {
+        self.hosts.iter().all(|host| *host == self.hosts[0])
+    }
+
+    #[inline]
+    pub(super) fn hop(&self, [from, to]: [u32; 2]) -> Hop {
+        match self.hosts[from as usize] == self.hosts[to as usize] {
+            true => Hop::Within,
+            false => Hop::Between,
+        }
+    }
+}
+
+/// Up to so many bytes for each pair MPI libraries take Bruck's way.
+const MOST_BYTES_OF_BRUCK: f64 = 256.0;
+
+/// A network as messages see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Costs<'c, T = f64> {
+    pub network: &'c Network<T>,
+    pub placement: &'c Placement,
+}
+
+impl<T: Amount> Costs<'_, T> {
+    /// Whether a message waits for its receiver.
+    #[inline]
+    pub fn needs_receiver(&self, message: &Message) -> bool {
+        match message.mode {
+            Mode::Synchronous => true,
+            Mode::Never => false,
+            Mode::Standard => message.bytes > self.network.eager_bytes[self.hop(message) as usize],
+        }
+    }
+
+    #[inline]
+    fn hop(&self, message: &Message) -> Hop {
+        self.placement.hop(message.lines)
+    }
+
+    /// Time of the processor on either side for a message's bytes: of those that need their receiver nothing is
+    /// copied.
+    #[inline]
+    pub fn copying(&self, message: &Message) -> T {
+        match self.needs_receiver(message) {
+            true => T::ZERO,
+            false => self.network.overhead_per_byte * message.bytes,
+        }
+    }
+
+    /// From the call that sends to the arrival of a message that needs nobody.
+    #[inline]
+    pub fn eager(&self, message: &Message) -> T {
+        let hop = self.hop(message) as usize;
+        self.network.overhead
+            + self.network.overhead_per_byte * message.bytes
+            + self.network.latency[hop]
+            + self.network.per_byte[hop] * message.bytes
+    }
+
+    /// From the call that sends until the receiver may know of it.
+    #[inline]
+    pub fn announced(&self, message: &Message) -> T {
+        self.network.overhead + self.network.latency[self.hop(message) as usize]
+    }
+
+    /// From where both sides are known until the message has left the sender; the arrival is a latency later.
+    #[inline]
+    pub fn moved(&self, message: &Message) -> T {
+        let hop = self.hop(message) as usize;
+        self.network.latency[hop] + self.network.per_byte[hop] * message.bytes
+    }
+
+    /// The latency of a message.
+    #[inline]
+    pub fn latency(&self, message: &Message) -> T {
+        self.network.latency[self.hop(message) as usize]
+    }
+
+    /// From the last part that a member of a collective operation needs until it is done.
+    #[inline]
+    pub fn collective(&self, of: &Collective) -> T {
+        let (steps, bytes) = self.work(of);
+        let Network { overhead, latency, per_byte, overhead_per_byte, .. } = *self.network;
+        let step = |hop: usize| (overhead * 2.0 + latency[hop]) * steps[hop];
+        let byte = |hop: usize| (overhead_per_byte * 2.0 + per_byte[hop]) * bytes[hop];
+        (step(0) + step(1)) * self.network.collective_steps
+            + (byte(0) + byte(1)) * self.network.collective_bytes
+    }
+
+    /// Steps and bytes on the longest way through a collective operation, within hosts and between.
+    ///
+    /// Steps: binomial trees and recursive doubling, once over the hosts and once within them. Bytes: of data
+    /// that is the same for all the cheaper of a tree (all bytes in every step) and of a scatter with a gather
+    /// behind it (Rabenseifner; van de Geijn); of parts what a member sends or receives. Between pairs small data
+    /// go in the steps of a tree (Bruck), others to one after the other.
+    fn work(&self, of: &Collective) -> ([f64; 2], [f64; 2]) {
+        let Spread { members, hosts, most_on_one } = self.placement.spread[of.group as usize];
+        let tree = [most_on_one.log2().ceil(), hosts.log2().ceil()];
+        let all = tree[0] + tree[1];
+        let others = (members - 1.0) / members;
+        let steps = match of.movement {
+            Movement::Pairs if of.bytes > MOST_BYTES_OF_BRUCK * members => {
+                [most_on_one - 1.0, members - most_on_one]
+            }
+            _ => tree,
+        };
+        let volume = match of.movement {
+            Movement::Nothing => 0.0,
+            Movement::Same => of.bytes * all.min(2.0 * others),
+            Movement::Parts | Movement::Pairs => of.bytes * others,
+        };
+        let bytes = if hosts > 1.0 { [0.0, volume] } else { [volume, 0.0] };
+        (steps, bytes)
+    }
+}

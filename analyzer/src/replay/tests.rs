@@ -1,0 +1,379 @@
+//! Replays of runs made by hand, whose times on a network are known by formula.
+
+use proptest::prelude::*;
+
+use super::backward::critical_path;
+use super::*;
+use crate::analysis::Analysis;
+use crate::synthetic_messages::{completed, on_world};
+use crate::synthetic_trace::{RunDirectory, SyntheticRank};
+use crate::timeline::GlobalTimeline;
+use crate::trace::Run;
+
+/// The ranks' begin and end, ns.
+const BEGIN: u64 = 1_000_000;
+const END: u64 = 3_000_000;
+
+/// o, O, L, G in nanoseconds.
+const O: f64 = 100.0;
+const COPY: f64 = 0.5;
+const L: f64 = 1_000.0;
+const G: f64 = 2.0;
+
+fn network() -> Network {
+    Network {
+        overhead: O * 1e-9,
+        overhead_per_byte: COPY * 1e-9,
+        latency: [L * 1e-9; 2],
+        per_byte: [G * 1e-9; 2],
+        eager_bytes: [1e4; 2],
+        collective_steps: 1.0,
+        collective_bytes: 1.0,
+    }
+}
+
+fn as_it_was(_line: u32, op: &Op) -> (f64, f64) {
+    (op.own_s, f64::from(op.library_s))
+}
+
+/// A program in the making: what each rank does, and when. The recorded calls last [`CALL`] ns; replays do not care.
+struct Program {
+    ranks: Vec<SyntheticRank>,
+    now: Vec<u64>,
+}
+
+const CALL: u64 = 10;
+
+impl Program {
+    fn new(ranks: u32) -> Self {
+        let now = vec![BEGIN; ranks as usize];
+        let ranks = (0..ranks).map(|rank| SyntheticRank::level_1(rank, ranks, END)).collect();
+        Self { ranks, now }
+    }
+
+    fn works(&mut self, rank: usize, ns: u64) {
+        self.now[rank] += ns;
+    }
+
+    fn calls(&mut self, rank: usize, name: &str, said: crate::synthetic_messages::Attributes) {
+        let begin = self.now[rank];
+        self.ranks[rank].says(name, begin, begin + CALL, said);
+        self.now[rank] += CALL;
+    }
+
+    fn sends(&mut self, from: usize, to: usize, bytes: u32) {
+        self.calls(from, "MPI_Send", on_world(to as i32, 5, bytes));
+    }
+
+    fn receives(&mut self, from: usize, to: usize, bytes: u32) {
+        self.calls(to, "MPI_Recv", on_world(from as i32, 5, bytes));
+    }
+
+    /// What the graph of the program is good for.
+    fn with_graph<R>(&self, then: impl FnOnce(Result<Graph, NotReplayable>) -> R) -> R {
+        let mut ranks = self.ranks.clone();
+        for rank in &mut ranks {
+            rank.finalize(END, END + 10);
+        }
+        let directory = RunDirectory::of(&ranks);
+        let run = Run::open(directory.path()).unwrap();
+        let timeline = GlobalTimeline::new(&run);
+        then(Graph::new(&Analysis::of(&run, &timeline)))
+    }
+
+    /// Nanoseconds from the begin to the end of the last call on a network, and calls that were released; the
+    /// critical path must add up to it.
+    fn takes(&self, network: &Network) -> (f64, u64) {
+        self.with_graph(|graph| {
+            let graph = graph.unwrap();
+            let placement = Placement::recorded(&graph);
+            let conditions = Conditions { network, placement: &placement, pace: as_it_was };
+            let replayed = replay(&graph, &conditions);
+            if replayed.released == 0 {
+                assert_adds_up(&graph, &conditions, &replayed);
+            }
+            let last_calls = graph
+                .lines
+                .iter()
+                .zip(&replayed.ends)
+                .map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9);
+            (last_calls.fold(0.0, f64::max), replayed.released)
+        })
+    }
+
+    #[track_caller]
+    fn assert_takes(&self, expected: f64) {
+        let (found, released) = self.takes(&network());
+        assert_eq!(released, 0);
+        assert!((found - expected).abs() < 1e-3, "{found} ns, expected {expected}");
+    }
+}
+
+/// The critical path's parts, each times its price, are the time of the replay.
+fn assert_adds_up<P: Fn(u32, &Op) -> (f64, f64)>(
+    graph: &Graph,
+    conditions: &Conditions<'_, P>,
+    replayed: &Replayed,
+) {
+    let path = critical_path(graph, conditions, replayed);
+    let network = conditions.network;
+    let prices = [
+        network.overhead,
+        network.overhead_per_byte,
+        network.latency[0],
+        network.latency[1],
+        network.per_byte[0],
+        network.per_byte[1],
+    ];
+    let transfers: f64 = prices.iter().zip(path.by_parameter).map(|(price, by)| price * by).sum();
+    let own: f64 = path.by_line.iter().sum();
+    let of_contexts: f64 = path.by_context.iter().sum();
+    assert!((own - of_contexts).abs() < 1e-12);
+    let sum = transfers + own + path.library_s + path.begin_s;
+    let end = replayed.ends.iter().copied().fold(0.0, f64::max);
+    assert!((sum - end).abs() < 1e-9 * end.max(1e-9), "{sum} against {end}");
+}
+
+/// Overhead and copy on one side, and the way between, of an eager message.
+fn side(bytes: f64) -> f64 {
+    O + COPY * bytes
+}
+
+fn way(bytes: f64) -> f64 {
+    L + G * bytes
+}
+
+#[test]
+fn ping_pong_takes_what_logp_says() {
+    let mut program = Program::new(2);
+    for (from, to) in [(0, 1), (1, 0)].repeat(5) {
+        program.sends(from, to, 800);
+        program.receives(from, to, 800);
+    }
+    program.assert_takes(10.0 * (2.0 * side(800.0) + way(800.0)));
+}
+
+#[test]
+fn pipeline_goes_at_the_pace_of_its_slowest_stage() {
+    let (items, work, bytes) = (7, 5_000, 800);
+    let mut program = Program::new(3);
+    for _ in 0..items {
+        for rank in 0..3 {
+            if rank > 0 {
+                program.receives(rank - 1, rank, bytes);
+            }
+            program.works(rank, work);
+            if rank < 2 {
+                program.sends(rank, rank + 1, bytes);
+            }
+        }
+    }
+    let (work, side, way) = (work as f64, side(800.0), way(800.0));
+    let stage = side + work + side;
+    // Up to the last receive; the work behind it is in front of the rank's end.
+    program.assert_takes(work + side + way + f64::from(items) * stage + way + side);
+}
+
+#[test]
+fn messages_down_a_binomial_tree() {
+    let mut program = Program::new(8);
+    for distance in [4, 2, 1] {
+        for from in (0..8).step_by(2 * distance) {
+            program.sends(from, from + distance, 0);
+            program.receives(from, from + distance, 0);
+        }
+    }
+    program.assert_takes(3.0 * (2.0 * side(0.0) + way(0.0)));
+}
+
+#[test]
+fn cannons_product_shifts_both_matrices_between_the_steps() {
+    let (side_of_grid, work, bytes) = (3, 20_000, 4_000);
+    let mut program = Program::new(9);
+    for step in 0..side_of_grid {
+        for rank in 0..9 {
+            program.works(rank, work);
+            if step + 1 < side_of_grid {
+                let (row, column) = (rank / 3, rank % 3);
+                let left = (row * 3 + (column + 2) % 3) as i32;
+                let right = (row * 3 + (column + 1) % 3) as i32;
+                let up = ((row + 2) % 3 * 3 + column) as i32;
+                let down = ((row + 1) % 3 * 3 + column) as i32;
+                for (to, from) in [(left, right), (up, down)] {
+                    program.calls(rank, "MPI_Sendrecv", on_world(to, 5, bytes));
+                    program.ranks[rank].receiving(from, 5, bytes);
+                }
+            }
+        }
+    }
+    let shift = 2.0 * side(4_000.0) + way(4_000.0);
+    let steps = side_of_grid as f64;
+    program.assert_takes((steps - 1.0) * (work as f64 + 2.0 * shift));
+}
+
+#[test]
+fn a_synchronous_send_waits_for_its_receiver() {
+    let mut program = Program::new(2);
+    program.calls(0, "MPI_Ssend", on_world(1, 5, 100));
+    program.works(1, 50_000);
+    program.receives(0, 1, 100);
+    // The receiver asks, the data come: two latencies.
+    program.assert_takes(50_000.0 + O + way(100.0) + L + O);
+    let mut program = Program::new(2);
+    program.works(0, 50_000);
+    program.calls(0, "MPI_Ssend", on_world(1, 5, 100));
+    program.receives(0, 1, 100);
+    // The sender announces, the receiver asks, the data come: three.
+    program.assert_takes(50_000.0 + O + L + way(100.0) + L + O);
+}
+
+#[test]
+fn what_is_hidden_behind_computation_costs_nothing() {
+    for (work, expected) in
+        [(100_000, 100_000.0 + O + O + COPY * 100.0), (0, 2.0 * side(100.0) + way(100.0))]
+    {
+        let mut program = Program::new(2);
+        program.calls(1, "MPI_Irecv", on_world(0, 5, 100).request(3));
+        program.works(1, work);
+        program.sends(0, 1, 100);
+        program.calls(1, "MPI_Wait", completed(3, 0, 5, 100));
+        program.assert_takes(expected);
+    }
+}
+
+#[test]
+fn collective_operations_wait_for_whom_they_need() {
+    let step = 2.0 * O + L;
+    let all = |name: &str, said: [(u32, u32); 4]| {
+        let mut program = Program::new(4);
+        for (rank, (sent, received)) in said.into_iter().enumerate() {
+            program.works(rank, 1_000 * (4 - rank as u64));
+            program.calls(rank, name, on_world(0, received as i32, sent));
+        }
+        program.takes(&network()).0
+    };
+    let near =
+        |found: f64, expected: f64| assert!((found - expected).abs() < 1e-3, "{found} {expected}");
+    near(all("MPI_Barrier", [(0, 0); 4]), 4_000.0 + 2.0 * step);
+    // Two steps of eight bytes; a reduction and its way back would move three quarters twice.
+    near(all("MPI_Allreduce", [(8, 8); 4]), 4_000.0 + 2.0 * step + 1.5 * 8.0 * (2.0 * COPY + G));
+    // The root comes last.
+    let bytes = 1.5 * 8.0 * (2.0 * COPY + G);
+    near(all("MPI_Bcast", [(8, 0), (0, 8), (0, 8), (0, 8)]), 4_000.0 + 2.0 * step + bytes);
+    near(all("MPI_Reduce", [(8, 8), (8, 0), (8, 0), (8, 0)]), 4_000.0 + 2.0 * step + bytes);
+}
+
+#[test]
+fn polls_are_a_wait_and_end_with_the_message() {
+    let mut program = Program::new(2);
+    program.calls(1, "MPI_Irecv", on_world(0, 5, 8).request(3));
+    let begin = program.now[1];
+    program.ranks[1].polls("MPI_Test", begin, begin + 500_000, 5_000, 400_000);
+    program.now[1] += 500_000;
+    program.calls(1, "MPI_Test", completed(3, 0, 5, 8));
+    program.sends(0, 1, 8);
+    program.assert_takes(2.0 * side(8.0) + way(8.0));
+}
+
+#[test]
+fn ranks_that_would_wait_for_each_other_for_ever_go_on() {
+    let mut program = Program::new(2);
+    for (rank, other) in [(0, 1), (1, 0)] {
+        program.sends(rank, other, 100);
+        program.receives(other, rank, 100);
+    }
+    assert_eq!(program.takes(&network()).1, 0);
+    let (time, released) = program.takes(&Network { eager_bytes: [0.0; 2], ..network() });
+    assert!(released > 0 && time.is_finite());
+}
+
+#[test]
+fn an_ideal_network_leaves_the_computation_and_its_order() {
+    let mut program = Program::new(2);
+    program.works(0, 30_000);
+    program.sends(0, 1, 1_000);
+    program.works(0, 1_000);
+    program.works(1, 20_000);
+    program.receives(0, 1, 1_000);
+    program.works(1, 7_000);
+    let begin = program.now[1];
+    program.ranks[1].call(0, "MPI_Type_commit", begin, begin + 100);
+    let (time, _) = program.takes(&Network::ideal([1e9; 2]));
+    // The last call needs nobody: what it takes is the pace's affair.
+    assert!((time - 30_100.0).abs() < 1.0, "{time}");
+}
+
+#[test]
+fn a_run_without_attributes_or_with_missing_ranks_is_refused() {
+    let mut program = Program::new(2);
+    for rank in &mut program.ranks {
+        rank.fixed.level = 0;
+    }
+    program.with_graph(|graph| assert_eq!(graph.err(), Some(NotReplayable::NoAttributes)));
+    let mut program = Program::new(2);
+    program.ranks.pop();
+    program.with_graph(|graph| assert_eq!(graph.err(), Some(NotReplayable::MissingRanks)));
+}
+
+/// What a generated program does next: who works how long, and what happens.
+type Step = (Vec<u64>, usize, usize, u32);
+
+fn steps() -> impl Strategy<Value = (usize, Vec<Step>)> {
+    (2..7_usize).prop_flat_map(|ranks| {
+        let works = prop::collection::vec(0..5_000_u64, ranks);
+        let step = (works, 0..ranks, 1..ranks, prop_oneof![0..50_u32, 5_000..20_000_u32]);
+        (Just(ranks), prop::collection::vec(step, 1..30))
+    })
+}
+
+fn generated((ranks, steps): &(usize, Vec<Step>)) -> Program {
+    let mut program = Program::new(*ranks as u32);
+    for (number, (works, from, distance, bytes)) in steps.iter().enumerate() {
+        let to = (from + distance) % ranks;
+        for (rank, work) in works.iter().enumerate() {
+            program.works(rank, *work);
+        }
+        match number % 4 {
+            0 => {
+                program.sends(*from, to, *bytes);
+                program.receives(*from, to, *bytes);
+            }
+            1 => {
+                let request = number as u32 + 1;
+                program.calls(to, "MPI_Irecv", on_world(*from as i32, 5, *bytes).request(request));
+                program.works(to, works[to]);
+                program.sends(*from, to, *bytes);
+                program.calls(to, "MPI_Wait", completed(request, *from as i32, 5, *bytes));
+            }
+            2 => {
+                program.calls(*from, "MPI_Ssend", on_world(to as i32, 5, *bytes));
+                program.receives(*from, to, *bytes);
+            }
+            _ => {
+                (0..*ranks).for_each(|rank| program.calls(rank, "MPI_Allreduce", on_world(0, 8, 8)))
+            }
+        }
+    }
+    (0..*ranks).for_each(|rank| program.calls(rank, "MPI_Allreduce", on_world(0, 8, 8)));
+    program
+}
+
+proptest! {
+    /// The path adds up (checked by `takes`), slower networks are not faster, and a machine that is so many times as
+    /// slow in all takes so many times as long.
+    #[test]
+    fn replays_of_generated_programs(plan in steps()) {
+        let program = generated(&plan);
+        let (time, released) = program.takes(&network());
+        prop_assert_eq!(released, 0);
+        let slower = Network { latency: [3e-6; 2], ..network() };
+        prop_assert!(program.takes(&slower).0 >= time - 1e-6);
+        let faster = Network { per_byte: [1e-10; 2], overhead: 0.0, ..network() };
+        prop_assert!(program.takes(&faster).0 <= time + 1e-6);
+        let ideal = program.takes(&Network::ideal(network().eager_bytes)).0;
+        let longest = (0..plan.0).map(|rank| {
+            plan.1.iter().map(|(works, ..)| works[rank]).sum::<u64>()
+        });
+        prop_assert!(ideal >= longest.max().unwrap_or(0) as f64 - 1.0);
+    }
+}
