@@ -4,6 +4,7 @@
 use std::ops::{Add, Mul};
 
 use super::branches::{Since, branches, gathered};
+use super::exchange::Rounds;
 use super::forward::{Conditions, Replayed};
 use super::graph::{Graph, Op, OpNumber};
 use super::network::{Amount, Costs, Network};
@@ -56,6 +57,10 @@ impl Mul for Slope {
 
 impl Amount for Slope {
     const ZERO: Self = Self { value: 0.0, by: [0.0; PARAMETERS] };
+
+    fn value(self) -> f64 {
+        self.value
+    }
 }
 
 fn slopes(network: &Network) -> Network<Slope> {
@@ -140,13 +145,21 @@ fn latest(
     }
     branches(graph, costs, op, |since, time: Slope| {
         let candidate = match since {
-            Since::Begin => Some(op),
-            Since::Entered(other) => Some(other),
+            Since::Begin => Some((op, time)),
+            Since::Entered(other) => Some((other, time)),
+            Since::Exchanged(member) => {
+                let collective = graph.members[member as usize].collective;
+                let rounds = Rounds::new(graph, &graph.collectives[collective as usize]);
+                let (origin, in_rounds) = rounds.origin(costs, member, entered);
+                Some((origin, in_rounds + time))
+            }
             Since::Gathered(number) => {
-                gathered(graph, number).max_by(|a, b| entered(*a).total_cmp(&entered(*b)))
+                let last =
+                    gathered(graph, number).max_by(|a, b| entered(*a).total_cmp(&entered(*b)));
+                last.map(|last| (last, time))
             }
         };
-        if let Some(candidate) = candidate
+        if let Some((candidate, time)) = candidate
             && entered(candidate) + time.value > end
         {
             (from, end, slope) = (candidate, entered(candidate) + time.value, time);

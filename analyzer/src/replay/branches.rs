@@ -11,6 +11,8 @@ pub(super) enum Since {
     Begin,
     /// Another call's begin.
     Entered(OpNumber),
+    /// The end of the rounds of a collective operation for this member; what they take is not in the time.
+    Exchanged(u32),
     /// The begin of the last of the parts that a collective operation's members need of each other.
     Gathered(u32),
 }
@@ -72,6 +74,10 @@ pub(super) fn branches<T: Amount>(
             LinkKind::Collective | LinkKind::CompleteCollective => {
                 let member = &graph.members[link.of as usize];
                 let collective = &graph.collectives[member.collective as usize];
+                if collective.needs == Needs::Everybody {
+                    branch(Since::Exchanged(link.of), after);
+                    continue;
+                }
                 let time = costs.collective(collective) + after;
                 needed(graph, (link.of, member), collective, |since| branch(since, time));
             }
@@ -102,7 +108,7 @@ fn needed(
         Needs::AtRoot if number == collective.root => since(Since::Gathered(member.collective)),
         Needs::Lower => (collective.members.start..=number)
             .for_each(|lower| since(Since::Entered(posted(lower)))),
-        Needs::All | Needs::Root | Needs::AtRoot => {}
+        Needs::Everybody | Needs::All | Needs::Root | Needs::AtRoot => {}
     }
 }
 

@@ -11,7 +11,7 @@ use crate::causes::manners::{Manners, Sending};
 use crate::causes::{Lines, WholeTicks};
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
-    Call, CollectiveInstance, MatchSink, Message as Matched, Unmatched, Wants,
+    Call, CollectiveInstance, CollectiveMember, MatchSink, Message as Matched, Unmatched, Wants,
 };
 
 use super::graph::{
@@ -169,12 +169,18 @@ impl MatchSink for Finder<'_, '_> {
         }
         let mut order: Vec<(u32, usize)> =
             instance.members.iter().enumerate().map(|(at, member)| (member.rank, at)).collect();
-        if needs == Needs::Lower {
-            self.sort(instance, &mut order);
+        match needs {
+            Needs::Lower => self.sort(instance, &mut order),
+            // In shares they come in any order.
+            _ => order.sort_unstable(),
         }
         let movement = movement(&instance.function);
         let barrier = movement == Movement::Nothing;
         let group = self.group(instance);
+        let sends = |sent: u64, received: u64| (barrier || sent > 0, barrier || received > 0);
+        let is_all = |m: &CollectiveMember| sends(m.sent_bytes, m.received_bytes) == (true, true);
+        let everybody = needs == Needs::All && instance.members.iter().all(is_all);
+        let needs = if everybody { Needs::Everybody } else { needs };
         let (collective, first) = (self.found.collectives.len(), self.found.members.len() as u32);
         let (mut bytes, mut root_member) = (0, 0);
         for (_, at) in order {
@@ -184,13 +190,16 @@ impl MatchSink for Finder<'_, '_> {
             if Some(at) == root {
                 root_member = number;
             }
+            let line = self.line(member.rank, member.thread);
+            let (sends, receives) = sends(member.sent_bytes, member.received_bytes);
             self.found.members.push(Member {
                 collective: collective as u32,
                 posted: NO_OP,
-                sends: barrier || member.sent_bytes > 0,
-                receives: barrier || member.received_bytes > 0,
+                line: line.unwrap_or(0),
+                sends,
+                receives,
             });
-            let Some(line) = self.line(member.rank, member.thread) else { continue };
+            let Some(line) = line else { continue };
             match member.completed {
                 Some(completed) if completed == member.posted => {
                     self.key(line, &completed, LinkKind::Collective, number);

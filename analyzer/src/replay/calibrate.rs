@@ -1,10 +1,11 @@
 //! Finds the network of a run from what its calls took, in the few parameters of the model: nothing is corrected
 //! call by call.
 
-use super::branches::gathered;
+use super::exchange::Rounds;
 use super::forward::{Conditions, replay};
 use super::graph::{Collective, Graph, LinkKind, Message, Mode, Needs, OpNumber};
 use super::network::{Costs, Network, Placement};
+use crate::trace::RankTrace;
 
 /// How a network was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,14 +29,14 @@ pub struct Samples {
     pub transfers: [u64; 2],
     /// Parts in collective operations.
     pub collectives: u64,
-    /// Whether these messages, or without any the collective operations, had sizes enough to tell latency and
-    /// bandwidth apart; within hosts and between.
+    /// Whether these messages, or those of collective operations, had sizes enough to tell latency and bandwidth
+    /// apart; within hosts and between.
     pub told_apart: [bool; 2],
 }
 
-/// Classes below 1 KiB, and from 8 KiB on.
+/// Classes below 1 KiB, and from 4 KiB on.
 const SMALL: usize = 11;
-const LARGE: usize = 14;
+const LARGE: usize = 13;
 
 /// Means of a cost by size: classes of a factor of two.
 #[derive(Debug, Clone)]
@@ -73,10 +74,22 @@ impl BySize {
         self.classes.iter().map(|class| class.count).sum()
     }
 
+    /// Whether there are small sizes, and large ones.
+    fn sizes(&self) -> [bool; 2] {
+        let seen = |classes: &[Class]| classes.iter().any(|class| class.count > 0.0);
+        [seen(&self.classes[..SMALL]), seen(&self.classes[LARGE..])]
+    }
+
     /// Whether both terms can be told: the sizes differ enough, and are not all small.
     fn tells_apart(&self) -> bool {
-        let seen = |from: usize, to: usize| self.classes[from..to].iter().any(|c| c.count > 0.0);
-        seen(0, SMALL) && seen(LARGE, self.classes.len())
+        self.sizes() == [true, true]
+    }
+
+    /// The b ≥ 0 that explains the sum where a is known.
+    fn second(&self, a: f64) -> f64 {
+        let sum = |of: fn(&Class) -> f64| self.classes.iter().map(of).sum::<f64>();
+        let left = sum(|class| class.cost) - a * sum(|class| class.first);
+        (left / sum(|class| class.second)).max(0.0)
     }
 
     /// The a and b ≥ 0 that explain the classes' sums best, by relative error, scaled so that the sum of all is
@@ -148,6 +161,24 @@ pub fn calibrate(graph: &Graph, placement: &Placement) -> Calibration {
             network.latency = network.latency.map(|latency| latency * steps);
             network.per_byte = network.per_byte.map(|per_byte| per_byte * bytes);
         }
+    }
+    let hop = usize::from(!placement.is_one_host());
+    let steps_are_messages = placement.is_one_host() || placement.is_one_rank_each();
+    // Where all messages are large a step of a small collective operation is one without bytes.
+    if transfers[hop].sizes() == [false, true]
+        && collectives.sizes()[0]
+        && steps_are_messages
+        && samples.transfers[hop] > 0
+    {
+        let overheads = 2.0 * network.overhead;
+        let step = network.collective_steps * (overheads + network.latency[hop]);
+        let latency = (step - overheads).clamp(0.0, network.latency[hop]);
+        network.latency[hop] = latency;
+        network.per_byte[hop] = transfers[hop].second(latency);
+        if overheads + latency > 0.0 {
+            network.collective_steps = step / (overheads + latency);
+        }
+        samples.told_apart[hop] = true;
     }
     let (scale, error) = scale(graph, placement, network);
     Calibration { network: network.times(scale), scale, error, samples }
@@ -231,7 +262,10 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
             seen[placement.hop(message.lines) as usize].push((message.bytes, waits));
         }
     }
+    let known = known_eager_limits(graph);
+    let mut known = known.into_iter();
     seen.map(|mut seen| {
+        let known = known.next().unwrap_or(f64::INFINITY);
         seen.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         // Below the first one all wait: as many contradictions as sends that did not.
         let mut wrong = seen.iter().filter(|(_, waits)| !waits).count();
@@ -245,9 +279,20 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
         }
         match seen.last() {
             Some((largest, _)) if limit < *largest => limit,
-            _ => f64::INFINITY,
+            Some((largest, _)) => known.max(*largest),
+            None => known,
         }
     })
+}
+
+/// Where no send was seen to wait: the limits that Open MPI has unless it is told otherwise (btl_vader_eager_limit,
+/// btl_sm_eager_limit; btl_tcp_eager_limit). Those of others depend on what lies below them.
+fn known_eager_limits(graph: &Graph) -> [f64; 2] {
+    let is_open_mpi = |trace: &RankTrace| trace.file.header.mpi_family == "openmpi";
+    match graph.run.ranks.first().is_some_and(is_open_mpi) {
+        true => [4_096.0, 65_536.0],
+        false => [f64::INFINITY; 2],
+    }
 }
 
 /// So many times a call's length before it its message was sent: it did not wait for it.
@@ -340,8 +385,14 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
     let cost = |network: &Network, of: &Collective| Costs { network, placement }.collective(of);
     let mut by_size = BySize::default();
     let entered = |op: OpNumber| graph.recorded[op as usize].entered_s;
-    let last_of = |number: usize| gathered(graph, number as u32).map(entered).fold(0.0, f64::max);
-    let gathered_s: Vec<f64> = (0..graph.collectives.len()).map(last_of).collect();
+    // When the last member that sends begins, and which it is.
+    let last_of = |collective: &Collective| {
+        let sends = |of: &u32| graph.members[*of as usize].sends;
+        let begins = |of: u32| (entered(graph.members[of as usize].posted), of);
+        let senders = collective.members.clone().filter(sends).map(begins);
+        senders.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, collective.members.start))
+    };
+    let gathered: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
     for op in 0..graph.recorded.len() {
         let Some(link) = only(graph.links(op as OpNumber)) else { continue };
         if link.kind != LinkKind::Collective {
@@ -351,16 +402,27 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
         let collective = &graph.collectives[member.collective as usize];
         let posted = |member: u32| entered(graph.members[member as usize].posted);
         let last = match collective.needs {
-            Needs::All if member.receives => gathered_s[member.collective as usize],
-            Needs::AtRoot if link.of == collective.root => gathered_s[member.collective as usize],
+            Needs::Everybody | Needs::All if member.receives => {
+                gathered[member.collective as usize].0
+            }
+            Needs::AtRoot if link.of == collective.root => gathered[member.collective as usize].0,
             Needs::Root if member.receives && link.of != collective.root => posted(collective.root),
             Needs::Lower => (collective.members.start..=link.of).map(posted).fold(0.0, f64::max),
             _ => continue,
         };
         let recorded = graph.recorded[op];
         let time = recorded.left_s - last.max(recorded.entered_s);
-        if last <= recorded.left_s {
-            let terms = [cost(&steps, collective), cost(&bytes, collective)];
+        // Where all go in rounds the last one has everything soon, the others when its part has come to them.
+        let part = match collective.needs {
+            Needs::Everybody => {
+                let rounds = Rounds::new(graph, collective);
+                let hops = rounds.hops(gathered[member.collective as usize].1, link.of);
+                f64::from(hops) / f64::from(rounds.count().max(1))
+            }
+            _ => 1.0,
+        };
+        if last <= recorded.left_s && part > 0.0 {
+            let terms = [cost(&steps, collective) * part, cost(&bytes, collective) * part];
             by_size.take(collective.bytes, terms, time.max(0.0));
         }
     }

@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::branches::{Since, branches, gathered};
-use super::graph::{Graph, LinkKind, Op, OpNumber};
+use super::exchange::Rounds;
+use super::graph::{Graph, LinkKind, Needs, Op, OpNumber};
 use super::network::{Costs, Network, Placement};
 
 /// What is replayed differently from how it was recorded.
@@ -63,6 +64,8 @@ struct Forward<'f, 'a, P> {
     /// Of each collective operation how many senders have not begun, and when the last one did.
     missing: Vec<u32>,
     last: Vec<f64>,
+    /// When each member of one in which everybody needs everybody has everything.
+    exchanged: Vec<f64>,
     progress: Vec<Progress>,
     /// The lines that wait for a call, by the call; how many wait for one of each line.
     for_ops: FxHashMap<OpNumber, u32>,
@@ -92,6 +95,7 @@ pub fn replay<P: Fn(u32, &Op) -> (f64, f64)>(
         entered: vec![UNKNOWN; graph.ops.len()],
         missing: (0..graph.collectives.len()).map(missing).collect(),
         last: vec![f64::NEG_INFINITY; graph.collectives.len()],
+        exchanged: vec![UNKNOWN; graph.members.len()],
         progress: progress.collect(),
         for_ops: FxHashMap::default(),
         awaited: vec![0; lines],
@@ -165,9 +169,17 @@ impl<P: Fn(u32, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         let at = member.collective as usize;
         self.last[at] = self.last[at].max(now);
         self.missing[at] -= 1;
-        if self.missing[at] == 0
-            && let Some(first) = self.for_gatherings.remove(&member.collective)
-        {
+        if self.missing[at] > 0 {
+            return;
+        }
+        let collective = &self.graph.collectives[at];
+        if collective.needs == Needs::Everybody {
+            let rounds = Rounds::new(self.graph, collective);
+            let ends = rounds.ends(&self.costs, |op| self.entered[op as usize]);
+            let first = collective.members.start as usize;
+            self.exchanged[first..first + ends.len()].copy_from_slice(&ends);
+        }
+        if let Some(first) = self.for_gatherings.remove(&member.collective) {
             self.wake(first);
         }
     }
@@ -211,6 +223,14 @@ impl<P: Fn(u32, &Op) -> (f64, f64)> Forward<'_, '_, P> {
                         need = Some(Need::Op(op));
                     }
                     entered
+                }
+                Since::Exchanged(member) => {
+                    let end = self.exchanged[member as usize];
+                    if end.is_nan() {
+                        let collective = self.graph.members[member as usize].collective;
+                        need = Some(Need::Gathering(collective));
+                    }
+                    end
                 }
                 Since::Gathered(number) => {
                     if self.missing[number as usize] > 0 {

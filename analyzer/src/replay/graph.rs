@@ -113,6 +113,8 @@ pub(super) struct Message {
 /// Which part of a collective operation needs which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
+    /// All, and all send: in rounds.
+    Everybody,
     /// All of those that send.
     All,
     /// The root's.
@@ -155,8 +157,9 @@ pub(super) struct Collective {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member {
     pub collective: u32,
-    /// The call that begins it.
+    /// The call that begins it, and its line.
     pub posted: OpNumber,
+    pub line: u32,
     pub sends: bool,
     pub receives: bool,
 }

@@ -7,6 +7,7 @@
 //! | `build` | a run becomes a graph |
 //! | `network` | what transfers cost |
 //! | `branches` | what the end of a call depends on |
+//! | `exchange` | collective operations in rounds |
 //! | `forward` | times from all that |
 //! | `backward` | the critical path, and what it says of parameters |
 //! | `calibrate` | the network of a run, from what its calls took |
@@ -16,6 +17,7 @@ mod backward;
 mod branches;
 mod build;
 mod calibrate;
+mod exchange;
 mod forward;
 mod graph;
 mod network;

@@ -24,10 +24,18 @@ pub(super) trait Amount:
     Copy + Add<Output = Self> + Mul<f64, Output = Self> + Mul<Output = Self>
 {
     const ZERO: Self;
+
+    /// The time alone.
+    fn value(self) -> f64;
 }
 
 impl Amount for f64 {
     const ZERO: Self = 0.0;
+
+    #[inline]
+    fn value(self) -> f64 {
+        self
+    }
 }
 
 /// Parameters of a network; times in seconds, per byte in seconds a byte. Arrays: within hosts, between.
@@ -130,6 +138,14 @@ impl Placement {
         self.hosts.iter().all(|host| *host == self.hosts[0])
     }
 
+    /// Whether no two lines are on one host.
+    pub fn is_one_rank_each(&self) -> bool {
+        let mut hosts = self.hosts.clone();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.len() == self.hosts.len()
+    }
+
     #[inline]
     pub(super) fn hop(&self, [from, to]: [u32; 2]) -> Hop {
         match self.hosts[from as usize] == self.hosts[to as usize] {
@@ -158,6 +174,26 @@ impl<T: Amount> Costs<'_, T> {
             Mode::Never => false,
             Mode::Standard => message.bytes > self.network.eager_bytes[self.hop(message) as usize],
         }
+    }
+
+    /// A round of a collective operation in which everybody needs everybody, for a member by itself or with what
+    /// comes over a hop: both sides' work, and the way.
+    #[inline]
+    pub fn round(&self, of: &Collective, hop: Option<Hop>) -> T {
+        let (steps, bytes) = self.work(of);
+        let rounds = self.placement.spread[of.group as usize].members.log2().ceil().max(1.0);
+        let (steps, bytes) = ((steps[0] + steps[1]) / rounds, (bytes[0] + bytes[1]) / rounds);
+        let Network { overhead, latency, per_byte, overhead_per_byte, .. } = *self.network;
+        let (mut step, mut byte) = (overhead * 2.0, overhead_per_byte * 2.0);
+        if let Some(hop) = hop {
+            (step, byte) = (step + latency[hop as usize], byte + per_byte[hop as usize]);
+        }
+        step * steps * self.network.collective_steps + byte * bytes * self.network.collective_bytes
+    }
+
+    /// As [`Costs::round`], over both hops.
+    pub fn ways(&self, of: &Collective) -> [T; 2] {
+        Hop::ALL.map(|hop| self.round(of, Some(hop)))
     }
 
     #[inline]

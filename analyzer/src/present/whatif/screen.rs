@@ -167,7 +167,7 @@ fn notes(asked: &Asked) -> Vec<String> {
     }
     if !what_if.calibration.samples.told_apart[what_if.hop()] {
         notes.push(
-            "Latency and bandwidth cannot be told apart: messages of less than 1 KiB and of 8 KiB or more are \
+            "Latency and bandwidth cannot be told apart: messages of less than 1 KiB and of 4 KiB or more are \
              needed for that. Both together count."
                 .to_owned(),
         );
