@@ -92,7 +92,7 @@ pub struct Path {
 }
 
 /// The critical path of a replay.
-pub fn critical_path<P: Fn(u32, &Op) -> (f64, f64)>(
+pub fn critical_path<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
     replayed: &Replayed,
@@ -117,7 +117,7 @@ pub fn critical_path<P: Fn(u32, &Op) -> (f64, f64)>(
             line = graph.line_of(before);
             op = before;
         }
-        let (own_s, library_s) = (conditions.pace)(line, &graph.ops[op as usize]);
+        let (own_s, library_s) = (conditions.pace)(op, &graph.ops[op as usize]);
         path.by_line[line as usize] += own_s;
         path.by_context[graph.ops[op as usize].context as usize] += own_s;
         path.library_s += library_s;

@@ -14,8 +14,8 @@ pub struct Conditions<'c, P> {
     pub network: &'c Network,
     /// Which rank is where.
     pub placement: &'c Placement,
-    /// How long the computation before an operation takes, and the calls that need nobody; given a line and an
-    /// operation, in seconds.
+    /// How long the computation before an operation takes, and the calls that need nobody; given an operation and
+    /// its number, in seconds.
     pub pace: P,
 }
 
@@ -76,7 +76,7 @@ struct Forward<'f, 'a, P> {
 }
 
 /// Replays a run. Times depend on nothing but the graph and the conditions, not on the order of the lines.
-pub fn replay<P: Fn(u32, &Op) -> (f64, f64)>(
+pub fn replay<P: Fn(OpNumber, &Op) -> (f64, f64)>(
     graph: &Graph,
     conditions: &Conditions<'_, P>,
 ) -> Replayed {
@@ -118,7 +118,7 @@ pub fn replay<P: Fn(u32, &Op) -> (f64, f64)>(
     Replayed { entered: forward.entered, ends, elapsed_s, released }
 }
 
-impl<P: Fn(u32, &Op) -> (f64, f64)> Forward<'_, '_, P> {
+impl<P: Fn(OpNumber, &Op) -> (f64, f64)> Forward<'_, '_, P> {
     /// Lets a line go on until it needs something that is not known; what the call that it is in needs is not
     /// waited for if `anyway`.
     fn go_on(&mut self, line: u32, mut anyway: bool) {
@@ -126,7 +126,7 @@ impl<P: Fn(u32, &Op) -> (f64, f64)> Forward<'_, '_, P> {
         let Progress { mut op, mut inside, mut now, .. } = self.progress[line as usize];
         while op < end {
             if !inside {
-                let (own_s, library_s) = (self.conditions.pace)(line, &self.graph.ops[op as usize]);
+                let (own_s, library_s) = (self.conditions.pace)(op, &self.graph.ops[op as usize]);
                 now += own_s + library_s;
                 self.enter(line, op, now);
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::backward::{Path, critical_path};
 use super::calibrate::{Calibration, calibrate};
 use super::forward::{Conditions, Replayed, replay};
-use super::graph::{Graph, Op};
+use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
 use crate::causes::Context;
 
@@ -83,7 +83,7 @@ const MOST_NOISE: f64 = 0.1;
 /// … and there are so many of its kind.
 const LEAST_OF_A_KIND: usize = 20;
 
-fn as_recorded(_line: u32, op: &Op) -> (f64, f64) {
+fn as_recorded(_number: OpNumber, op: &Op) -> (f64, f64) {
     (op.own_s, f64::from(op.library_s))
 }
 
@@ -101,7 +101,7 @@ impl<'a> WhatIf<'a> {
         let conditions = Conditions { network, placement: &placement, pace: as_recorded };
         let replayed = replay(&graph, &conditions);
         let path = critical_path(&graph, &conditions, &replayed);
-        let own = |line: &super::GraphLine| {
+        let own = |line: &GraphLine| {
             graph.ops[line.ops.start as usize..line.ops.end as usize]
                 .iter()
                 .map(|op| op.own_s)
@@ -127,13 +127,8 @@ impl<'a> WhatIf<'a> {
         let mut network = self.calibration.network;
         let mut placement = None;
         let mut library = 1.0;
-        // Factors by line and by context, and ceilings of single stretches by both.
-        let mut by_line = vec![1.0; graph.lines.len()];
-        let contexts = graph.contexts.all.len();
-        // Calls that are replayed as they were are nobody's computation.
-        let computes: Vec<bool> = graph.contexts.all.iter().map(Context::is_computing).collect();
-        let mut by_both: Option<Vec<f64>> = None;
-        let mut ceilings: Option<Vec<(f64, f64)>> = None;
+        // Computation before each operation.
+        let mut own: Vec<f64> = graph.ops.iter().map(|op| op.own_s).collect();
         for change in changes {
             match change {
                 Change::IdealNetwork => {
@@ -153,66 +148,56 @@ impl<'a> WhatIf<'a> {
                 }
                 Change::Network(other) => network = *other,
                 Change::Placement(hosts) => {
-                    let host = |line: &super::GraphLine| hosts[line.position];
+                    let host = |line: &GraphLine| hosts[line.position];
                     let hosts = graph.lines.iter().map(host).collect();
                     placement = Some(Placement::new(graph, hosts));
                 }
                 Change::RankSpeed(position, speed) => {
-                    for (line, factor) in graph.lines.iter().zip(&mut by_line) {
-                        if line.position == *position {
-                            *factor /= speed;
-                        }
+                    for line in graph.lines.iter().filter(|line| line.position == *position) {
+                        self.scale(&mut own, line, 1.0 / speed);
                     }
                 }
                 Change::RegionSpeed(name, speed) => {
-                    let factors =
-                        by_both.get_or_insert_with(|| vec![1.0; graph.lines.len() * contexts]);
-                    for context in (0..contexts).filter(|at| self.is_region(*at, name)) {
-                        let of_lines = factors.iter_mut().skip(context).step_by(contexts);
-                        of_lines.for_each(|factor| *factor /= speed);
-                    }
-                }
-                Change::Balance(region) => {
-                    let factors =
-                        by_both.get_or_insert_with(|| vec![1.0; graph.lines.len() * contexts]);
-                    self.balance(region.as_deref(), factors);
-                }
-                Change::MedianRank => {
-                    let mut own = self.own.clone();
-                    let middle = median(&mut own);
-                    for (factor, own) in by_line.iter_mut().zip(&self.own) {
-                        if *own > middle {
-                            *factor *= middle / own;
+                    for (own, op) in own.iter_mut().zip(&graph.ops) {
+                        if self.is_region(op.context as usize, name) {
+                            *own /= speed;
                         }
                     }
                 }
-                Change::NoNoise => ceilings = Some(self.ceilings()),
+                Change::Balance(region) => self.balance(&mut own, region.as_deref()),
+                Change::MedianRank => {
+                    let mut sums = self.own.clone();
+                    let middle = median(&mut sums);
+                    for (line, sum) in graph.lines.iter().zip(&self.own) {
+                        if *sum > middle {
+                            self.scale(&mut own, line, middle / sum);
+                        }
+                    }
+                }
+                Change::NoNoise => self.quieten(&mut own),
             }
         }
-        let pace = |line: u32, op: &Op| {
-            let library_s = f64::from(op.library_s) * library;
-            if !computes[op.context as usize] {
-                return (op.own_s, library_s);
-            }
-            let both = line as usize * contexts + op.context as usize;
-            let mut own = op.own_s;
-            if let Some(ceilings) = &ceilings
-                && own > ceilings[both].0
-            {
-                own = ceilings[both].1;
-            }
-            own *= by_line[line as usize];
-            if let Some(factors) = &by_both {
-                own *= factors[both];
-            }
-            (own, library_s)
-        };
+        let pace =
+            |number: OpNumber, op: &Op| (own[number as usize], f64::from(op.library_s) * library);
         let placement = placement.as_ref().unwrap_or(&self.placement);
         let replayed = replay(graph, &Conditions { network: &network, placement, pace });
         // What the self-replay is wrong by is taken to be the same then.
         let elapsed_s = replayed.elapsed_s * graph.elapsed_s / self.replayed.elapsed_s;
         let uncertain_s = self.uncertainty(elapsed_s);
         Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
+    }
+
+    /// Multiplies a line's computation; calls that are replayed as they were are nobody's.
+    fn scale(&self, own: &mut [f64], line: &GraphLine, factor: f64) {
+        for number in line.ops.clone() {
+            if self.computes(number) {
+                own[number as usize] *= factor;
+            }
+        }
+    }
+
+    fn computes(&self, op: OpNumber) -> bool {
+        self.graph.contexts.get(self.graph.ops[op as usize].context).is_computing()
     }
 
     /// How far an answer may be off, at 90 %.
@@ -245,53 +230,78 @@ impl<'a> WhatIf<'a> {
         matches!(&self.graph.contexts.all[context], Context::Region(other) if other == name)
     }
 
-    /// Multiplies the factors of a region, or of all computation, by what gives each rank the mean of all.
-    fn balance(&self, region: Option<&str>, factors: &mut [f64]) {
-        let contexts = self.graph.contexts.all.len();
-        let counts = |context: usize| match region {
-            Some(name) => self.is_region(context, name),
-            None => self.graph.contexts.all[context].is_computing(),
+    /// Gives all lines that compute in a context as much: each time their mean, where all are in it equally often, else
+    /// in sum.
+    fn balance(&self, own: &mut [f64], region: Option<&str>) {
+        let counts = |context: &Context| match region {
+            Some(name) => matches!(context, Context::Region(other) if other == name),
+            None => context.is_computing(),
         };
-        let lines = self.graph.lines.iter();
-        let sums: Vec<f64> = lines
-            .map(|line| {
-                let ops = &self.graph.ops[line.ops.start as usize..line.ops.end as usize];
-                ops.iter().filter(|op| counts(op.context as usize)).map(|op| op.own_s).sum()
-            })
-            .collect();
-        let busy: Vec<f64> = sums.iter().copied().filter(|sum| *sum > 0.0).collect();
-        let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
-        for (line, sum) in sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0) {
-            for context in (0..contexts).filter(|context| counts(*context)) {
-                factors[line * contexts + context] *= mean / sum;
+        let counts: Vec<bool> = self.graph.contexts.all.iter().map(counts).collect();
+        // By context the operations of each line that is in it.
+        let mut contexts: BTreeMap<u32, Vec<Vec<usize>>> = BTreeMap::new();
+        for line in &self.graph.lines {
+            for (context, ops) in self.by_context(line, |context| counts[context as usize]) {
+                contexts.entry(context).or_default().push(ops);
+            }
+        }
+        for lines in contexts.values() {
+            let Some(first) = lines.first().map(Vec::len) else { continue };
+            let all = lines.len() as f64;
+            if lines.iter().all(|ops| ops.len() == first) {
+                for time in 0..first {
+                    let mean = lines.iter().map(|ops| own[ops[time]]).sum::<f64>() / all;
+                    lines.iter().for_each(|ops| own[ops[time]] = mean);
+                }
+                continue;
+            }
+            let sums = lines.iter().map(|ops| ops.iter().map(|op| own[*op]).sum::<f64>());
+            let sums: Vec<f64> = sums.collect();
+            let mean = sums.iter().sum::<f64>() / all;
+            for (ops, sum) in lines.iter().zip(&sums).filter(|(_, sum)| **sum > 0.0) {
+                ops.iter().for_each(|op| own[*op] *= mean / sum);
             }
         }
     }
 
-    /// By line and context from when on a stretch is noise, and how long it is without.
-    fn ceilings(&self) -> Vec<(f64, f64)> {
-        let contexts = self.graph.contexts.all.len();
-        let mut ceilings = vec![(f64::INFINITY, 0.0); self.graph.lines.len() * contexts];
-        for (number, line) in self.graph.lines.iter().enumerate() {
-            let ops = &self.graph.ops[line.ops.start as usize..line.ops.end as usize];
-            let mut kinds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-            for op in ops {
-                kinds.entry(op.context).or_default().push(op.own_s);
+    /// The operations of a line by context, of those that count.
+    fn by_context(
+        &self,
+        line: &GraphLine,
+        counts: impl Fn(u32) -> bool,
+    ) -> BTreeMap<u32, Vec<usize>> {
+        let mut contexts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for op in line.ops.clone() {
+            let context = self.graph.ops[op as usize].context;
+            if counts(context) {
+                contexts.entry(context).or_default().push(op as usize);
             }
-            for (context, mut lengths) in kinds {
-                if lengths.len() < LEAST_OF_A_KIND {
-                    continue;
-                }
+        }
+        contexts
+    }
+
+    /// Cuts stretches that are far longer than others of their kind down to the median of these.
+    fn quieten(&self, own: &mut [f64]) {
+        for line in &self.graph.lines {
+            let computes = |context| self.graph.contexts.get(context).is_computing();
+            let kinds = self.by_context(line, computes);
+            for ops in kinds.values().filter(|ops| ops.len() >= LEAST_OF_A_KIND) {
+                let mut lengths: Vec<f64> = ops.iter().map(|op| own[*op]).collect();
                 let middle = median(&mut lengths);
                 lengths.iter_mut().for_each(|length| *length = (*length - middle).abs());
                 let noise = (NOISE_DEVIATIONS * median(&mut lengths)).max(LEAST_NOISE_S);
                 let over = lengths.iter().filter(|deviation| **deviation > noise).sum::<f64>();
-                if over <= MOST_NOISE * middle * lengths.len() as f64 {
-                    ceilings[number * contexts + context as usize] = (middle + noise, middle);
+                if over > MOST_NOISE * middle * lengths.len() as f64 {
+                    continue;
+                }
+                for op in ops {
+                    let length = &mut own[*op];
+                    if *length > middle + noise {
+                        *length = middle;
+                    }
                 }
             }
         }
-        ceilings
     }
 
     /// The network that counts: between hosts where there are several.

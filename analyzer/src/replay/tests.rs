@@ -32,7 +32,7 @@ fn network() -> Network {
     }
 }
 
-fn as_it_was(_line: u32, op: &Op) -> (f64, f64) {
+fn as_it_was(_number: u32, op: &Op) -> (f64, f64) {
     (op.own_s, f64::from(op.library_s))
 }
 
@@ -313,6 +313,24 @@ fn a_run_without_attributes_or_with_missing_ranks_is_refused() {
     let mut program = Program::new(2);
     program.ranks.pop();
     program.with_graph(|graph| assert_eq!(graph.err(), Some(NotReplayable::MissingRanks)));
+}
+
+#[test]
+fn what_a_killed_rank_left_open_is_taken_as_it_stands() {
+    let mut program = Program::new(2);
+    program.sends(0, 1, 8);
+    program.receives(0, 1, 8);
+    program.works(0, 5_000);
+    let begin = program.now[0];
+    program.ranks[0].says_open("MPI_Recv", begin, on_world(1, 5, 8));
+    program.ranks[0].killed();
+    let directory = RunDirectory::of(&program.ranks);
+    let run = Run::open(directory.path()).unwrap();
+    let timeline = GlobalTimeline::new(&run);
+    let graph = Graph::new(&Analysis::of(&run, &timeline)).unwrap();
+    let what_if = WhatIf::new(graph);
+    assert!(what_if.replayed.elapsed_s.is_finite());
+    assert_eq!(what_if.replayed.released, 0);
 }
 
 /// What a generated program does next: who works how long, and what happens.

@@ -1,0 +1,115 @@
+//! `gammachi whatif`: a program whose time is known by its sleeps, replayed with a faster rank or region.
+
+use std::process::{Command, Output, Stdio};
+
+use system_tests::kernels::command;
+use system_tests::{Job, Mpi, Recorded, under_both, victim};
+
+fn asked(recorded: &Recorded, question: &[&str]) -> Output {
+    let mut command = Command::new(command());
+    command.arg("whatif").arg(recorded.directory()).args(question).stdin(Stdio::null());
+    command.output().expect("the command starts")
+}
+
+fn document(recorded: &Recorded, question: &[&str]) -> serde_json::Value {
+    let output = asked(recorded, &[question, &["--json"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success(), "{said}{text}");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn number(value: &serde_json::Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Seconds of the only answer.
+fn answer(recorded: &Recorded, question: &[&str]) -> f64 {
+    let document = document(recorded, question);
+    assert_eq!(document["answers"].as_array().map(Vec::len), Some(1), "{document:#}");
+    let answer = &document["answers"][0];
+    let (elapsed, low, high) =
+        (number(&answer["elapsed_s"]), number(&answer["lo_s"]), number(&answer["hi_s"]));
+    assert!(low < elapsed && elapsed < high, "{answer:#}");
+    elapsed
+}
+
+/// Two ranks, of which rank 0 sleeps in region "late" for so long.
+fn late(mpi: Mpi, milliseconds: u32) -> Recorded {
+    let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(2);
+    let recorded = job.argument(format!("0:7:{milliseconds}:r")).record();
+    recorded.expect_code(0);
+    recorded
+}
+
+under_both! {
+    fn a_region_or_rank_that_is_twice_as_fast_saves_half_of_its_sleep(mpi) {
+        let recorded = late(mpi, 600);
+        let all = document(&recorded, &[]);
+        let took = number(&all["self_replay"]["recorded_s"]);
+        assert!(number(&all["self_replay"]["error"]).abs() <= 0.03, "{all:#}");
+        for question in [["--region", "late"], ["--rank", "0"], ["--balance", "late"]] {
+            let speed: &[&str] = if question[0] == "--balance" { &[] } else { &["--speed", "2"] };
+            let would_take = answer(&recorded, &[&question, speed].concat());
+            let saved = took - would_take;
+            assert!((saved - 0.3).abs() < 0.05, "{question:?} saves {saved} s of {took}: {all:#}");
+        }
+        // Rank 1 waits for rank 0: its own speed saves nothing worth saying.
+        assert!(answer(&recorded, &["--rank", "1", "--speed", "2"]) > took - 0.1);
+    }
+
+    fn without_options_all_standard_questions_are_answered(mpi) {
+        let recorded = late(mpi, 300);
+        let screen = asked(&recorded, &[]);
+        let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        let words = words.join(" ");
+        for part in ["WHAT IF", "region late divided evenly", "ideal network", "TOLERATES", "NETWORK"] {
+            assert!(words.contains(part), "{part}: {screen}");
+        }
+        let document = document(&recorded, &[]);
+        let took = number(&document["self_replay"]["recorded_s"]);
+        let answers = document["answers"].as_array().expect("a list");
+        let of = |question: &str| {
+            let found = answers.iter().find(|answer| answer["question"] == question);
+            number(&found.unwrap_or_else(|| panic!("no {question}: {document:#}"))["elapsed_s"])
+        };
+        // 300 ms in one sleep and 20 of 2 ms are there on any network.
+        assert!((0.34..=took * 1.01).contains(&of("ideal_network")), "{document:#}");
+        assert!(of("balance_late") < took - 0.1);
+        let tolerated = document["tolerance"].as_array().expect("a list");
+        let latencies: Vec<f64> = tolerated.iter().map(|row| number(&row["latency_s"])).collect();
+        assert!(latencies.is_sorted() && latencies[0] > 0.0, "{latencies:?}");
+        let why = Command::new(command()).arg("why").arg(recorded.directory()).arg("--json").output();
+        let why = why.expect("the command starts");
+        let why: serde_json::Value = serde_json::from_slice(&why.stdout).expect("JSON");
+        let tree = &why["tree"];
+        let product = number(&tree["serialisation"]) * number(&tree["transfer"]);
+        assert!((product - number(&tree["communication"])).abs() < 1e-9, "{tree:#}");
+    }
+
+    fn what_cannot_be_asked_is_said(mpi) {
+        let recorded = late(mpi, 10);
+        let wrong: [(&[&str], &str); 6] = [
+            (&["--rank", "9", "--speed", "2"], "no file of that rank"),
+            (&["--region", "none", "--speed", "2"], "no such region, but late"),
+            (&["--host", "elsewhere", "--speed", "2"], "no rank there"),
+            (&["--speed", "2"], "of what?"),
+            (&["--latency", "soon"], "neither a time"),
+            (&["--rank", "0"], "--speed"),
+        ];
+        for (question, sentence) in wrong {
+            let output = asked(&recorded, question);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{question:?}: {said}");
+            assert!(said.contains(sentence), "{question:?}: {said}");
+        }
+        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(2);
+        let bare = job.environment("GAMMACHI_LEVEL", "0").record();
+        bare.expect_code(0);
+        let output = asked(&bare, &[]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("cannot be replayed: it was recorded at level 0"), "{said}");
+    }
+}
