@@ -137,7 +137,13 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.iter().filter(|_| is_standard).map(tolerance).collect();
-    let asked = Asked { run: &run, what_if: &what_if, answers: &answers, tolerances: &tolerances };
+    let asked = Asked {
+        run: &run,
+        timeline: &timeline,
+        what_if: &what_if,
+        answers: &answers,
+        tolerances: &tolerances,
+    };
     let text = match arguments.json {
         true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {

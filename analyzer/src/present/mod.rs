@@ -41,6 +41,7 @@ pub(crate) use report::{counter_sentences, run_note, time_note};
 
 use crate::causes::Causes;
 use crate::metrics::Metrics;
+use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::{FileDiagnosis, Run};
 
@@ -61,7 +62,13 @@ impl<'a> Report<'a> {
     /// What there is to say of causes.
     pub fn why(&self) -> Option<causes::Why<'a>> {
         let Self { run, timeline, .. } = *self;
-        self.causes.map(|causes| causes::Why { run, timeline, causes, ideal: None, rank: None })
+        self.causes.map(|causes| causes::Why {
+            run,
+            timeline,
+            causes,
+            ideal: Err(NoIdeal::NotAsked),
+            rank: None,
+        })
     }
 
     /// What is wrong with the files, of all stages.

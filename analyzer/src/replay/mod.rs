@@ -4,6 +4,7 @@
 //! | file | its idea |
 //! |---|---|
 //! | `graph` | what is replayed |
+//! | `find` | which calls belong together |
 //! | `build` | a run becomes a graph |
 //! | `network` | what transfers cost |
 //! | `branches` | what the end of a call depends on |
@@ -18,6 +19,7 @@ mod branches;
 mod build;
 mod calibrate;
 mod exchange;
+mod find;
 mod forward;
 mod graph;
 mod network;
@@ -33,11 +35,37 @@ pub use questions::{Answer, Change, MOST_ERROR, WhatIf};
 
 use crate::analysis::Analysis;
 
-/// T₀/T of the efficiency tree: the time of a run on an ideal network over its own. `None` where it cannot be
-/// replayed well enough.
-pub fn ideal_time(analysis: &Analysis) -> Option<f64> {
-    let what_if = WhatIf::new(Graph::new(analysis).ok()?);
-    what_if.is_right().then(|| what_if.ideal())
+/// Why T₀ is not known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NoIdeal {
+    /// Nobody asked.
+    NotAsked,
+    /// The run has so many calls that its replay is asked for by itself.
+    TooManyCalls(u64),
+    /// It cannot be replayed.
+    NotReplayable(NotReplayable),
+    /// Its replay is off by so much, of one.
+    Off(f64),
+}
+
+/// Runs of more calls are replayed for `gammachi whatif` only.
+const MOST_CALLS: u64 = 5_000_000;
+
+/// T₀/T of the efficiency tree: the time of a run on an ideal network over its own.
+///
+/// # Errors
+/// Why it is not known.
+pub fn ideal_time(analysis: &Analysis) -> Result<f64, NoIdeal> {
+    let threads = analysis.run.ranks.iter().flat_map(|rank| &rank.threads);
+    let calls = threads.map(|thread| thread.calls).sum();
+    if calls > MOST_CALLS {
+        return Err(NoIdeal::TooManyCalls(calls));
+    }
+    let what_if = WhatIf::new(Graph::new(analysis).map_err(NoIdeal::NotReplayable)?);
+    match what_if.is_right() {
+        true => Ok(what_if.ideal()),
+        false => Err(NoIdeal::Off(what_if.calibration.error)),
+    }
 }
 
 #[cfg(test)]

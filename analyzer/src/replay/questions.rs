@@ -36,6 +36,24 @@ pub enum Change {
     NoNoise,
 }
 
+impl Change {
+    fn is_of_transfers(&self) -> bool {
+        match self {
+            Self::IdealNetwork
+            | Self::Latency(_)
+            | Self::Bandwidth(_)
+            | Self::Overhead(_)
+            | Self::Network(_)
+            | Self::Placement(_) => true,
+            Self::RankSpeed(..)
+            | Self::RegionSpeed(..)
+            | Self::Balance(_)
+            | Self::MedianRank
+            | Self::NoNoise => false,
+        }
+    }
+}
+
 /// What a change would do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
@@ -69,10 +87,11 @@ pub struct WhatIf<'a> {
 /// Error of the self-replay above which nothing is promised.
 pub const MOST_ERROR: f64 = 0.03;
 
-/// How much two runs of the same program differ, and how far a change was wrong, in nine of ten cases
-/// (docs/whatif.md says where this was measured).
-const OF_RUNS: f64 = 0.02;
-const OF_CHANGES: f64 = 0.15;
+/// How much two runs of the same program differ, and how far a change of computation and one of transfers was wrong, in
+/// nine of ten cases (docs/whatif.md says where this was measured).
+const OF_RUNS: f64 = 0.012;
+const OF_COMPUTATION: f64 = 0.1;
+const OF_TRANSFERS: f64 = 0.25;
 
 /// A stretch of computation is noise when it is so many median deviations longer than the median of its kind …
 const NOISE_DEVIATIONS: f64 = 8.0;
@@ -183,7 +202,7 @@ impl<'a> WhatIf<'a> {
         let replayed = replay(graph, &Conditions { network: &network, placement, pace });
         // What the self-replay is wrong by is taken to be the same then.
         let elapsed_s = replayed.elapsed_s * graph.elapsed_s / self.replayed.elapsed_s;
-        let uncertain_s = self.uncertainty(elapsed_s);
+        let uncertain_s = self.uncertainty(elapsed_s, changes);
         Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
     }
 
@@ -201,10 +220,14 @@ impl<'a> WhatIf<'a> {
     }
 
     /// How far an answer may be off, at 90 %.
-    fn uncertainty(&self, elapsed_s: f64) -> f64 {
+    fn uncertainty(&self, elapsed_s: f64, changes: &[Change]) -> f64 {
         let difference = elapsed_s - self.graph.elapsed_s;
+        let of_change = match changes.iter().any(Change::is_of_transfers) {
+            true => OF_TRANSFERS,
+            false => OF_COMPUTATION,
+        };
         let parts =
-            [self.calibration.error * elapsed_s, OF_RUNS * elapsed_s, OF_CHANGES * difference];
+            [self.calibration.error * elapsed_s, OF_RUNS * elapsed_s, of_change * difference];
         parts.iter().map(|part| part * part).sum::<f64>().sqrt()
     }
 

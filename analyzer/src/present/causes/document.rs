@@ -176,12 +176,12 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         run: run.directory.display().to_string(),
         program: context::program(run),
         complete: run.all_finished() && run.missing.is_empty(),
-        missing: missing(causes),
+        missing: why.missing(),
         clock: crate::present::clock::ClockPart::new(timeline),
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
         elapsed_ticks: causes.whole.1 - causes.whole.0,
-        tree: causes.tree(run, why.ideal).map(|tree| TreePart {
+        tree: causes.tree(run, why.ideal.ok()).map(|tree| TreePart {
             parallel: tree.parallel,
             load_balance: tree.load_balance,
             within_hosts: tree.within_hosts,
@@ -219,11 +219,7 @@ pub(crate) struct Summary<'a> {
 pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
     let (dearest, omitted) = dearest(why, most);
     let (waiting, states) = (waiting(why.causes), states(why.causes));
-    Summary { waiting, states, dearest, omitted, missing: missing(why.causes) }
-}
-
-fn missing(causes: &Causes) -> Vec<String> {
-    causes.unknown.iter().map(|what| words::unknown(*what)).collect()
+    Summary { waiting, states, dearest, omitted, missing: why.missing() }
 }
 
 fn waiting(causes: &Causes) -> WaitingPart {

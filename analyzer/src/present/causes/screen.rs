@@ -8,6 +8,7 @@ use crate::present::context::{mpi_library, placement, plural, program_line};
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, seconds, significant};
 use crate::present::table::Table;
+use crate::shell_word::shell_word;
 
 use super::rows::wait_rows;
 use super::words::{self, seconds_of, share};
@@ -48,15 +49,19 @@ pub fn screen(why: &Why, colour: bool) -> String {
     block("CHAIN", chain(why));
     block("PATH", path(why));
     block("RANKS", ranks(why));
-    for what in &why.causes.unknown {
-        let sentence = format!("Cannot be said: {}.", words::unknown(*what));
+    for what in why.missing() {
+        let sentence = format!("Cannot be said: {what}.");
         block("NOTE", wrapped("", &sentence));
+    }
+    if why.ideal.is_ok() {
+        let run = shell_word(&why.run.directory.display().to_string());
+        block("NEXT", vec![format!("gammachi whatif {run}      what a change would save")]);
     }
     text
 }
 
 fn efficiency(why: &Why) -> Vec<String> {
-    let Some(tree) = why.causes.tree(why.run, why.ideal) else {
+    let Some(tree) = why.causes.tree(why.run, why.ideal.ok()) else {
         return vec!["unknown: the run has no length".to_owned()];
     };
     let Tree { parallel, load_balance, between_hosts, within_hosts, .. } = tree;

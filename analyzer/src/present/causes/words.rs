@@ -3,6 +3,7 @@
 use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
+use crate::replay::NoIdeal;
 use crate::trace::symbols::SourcePlace;
 
 use super::Why;
@@ -172,6 +173,23 @@ pub(super) fn unknown(what: Unknown) -> String {
             "waits where communicators, windows or files are made or freed together".to_owned()
         }
     }
+}
+
+/// Why communication is not divided into serialisation and transfer; nothing where nobody asked.
+pub(super) fn no_ideal(why: NoIdeal) -> Option<String> {
+    let because = match why {
+        NoIdeal::NotAsked => return None,
+        NoIdeal::TooManyCalls(calls) => {
+            format!("{} calls are replayed by `gammachi whatif` only", count(calls))
+        }
+        NoIdeal::NotReplayable(why) => {
+            format!("the run cannot be replayed, for {}", crate::present::whatif::reason(why))
+        }
+        NoIdeal::Off(error) => {
+            format!("the replay that tells them is {} off the run's time", percent(error.abs()))
+        }
+    };
+    Some(format!("what of communication is serialisation and what transfer: {because}"))
 }
 
 /// Seconds of ticks.

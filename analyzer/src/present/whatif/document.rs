@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use crate::present::clock::ClockPart;
 use crate::present::context;
 use crate::replay::Network;
 
+use super::screen::notes;
 use super::{Asked, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
@@ -19,6 +21,9 @@ struct Document {
     gammachi: &'static str,
     run: String,
     program: String,
+    complete: bool,
+    missing: Vec<String>,
+    clock: ClockPart,
     self_replay: SelfReplay,
     parameters: Parameters,
     answers: Vec<AnswerPart>,
@@ -133,6 +138,9 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
         gammachi: env!("CARGO_PKG_VERSION"),
         run: asked.run.directory.display().to_string(),
         program: context::program_line(asked.run),
+        complete: asked.run.all_finished() && asked.run.missing.is_empty(),
+        missing: notes(asked),
+        clock: ClockPart::new(asked.timeline),
         self_replay: SelfReplay {
             recorded_s: what_if.graph.elapsed_s,
             elapsed_s: what_if.replayed.elapsed_s,

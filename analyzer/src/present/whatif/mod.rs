@@ -5,6 +5,7 @@ mod screen;
 mod words;
 
 use crate::replay::{Answer, NotReplayable, WhatIf};
+use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
@@ -15,6 +16,8 @@ pub use screen::screen;
 pub struct Asked<'a> {
     /// The run.
     pub run: &'a Run,
+    /// Its timeline.
+    pub timeline: &'a GlobalTimeline,
     /// Its replay.
     pub what_if: &'a WhatIf<'a>,
     /// What was asked, and the answers.

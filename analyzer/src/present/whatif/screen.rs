@@ -153,7 +153,8 @@ fn network(asked: &Asked) -> Vec<String> {
     lines
 }
 
-fn notes(asked: &Asked) -> Vec<String> {
+/// What a reader has to know beside the answers.
+pub(super) fn notes(asked: &Asked) -> Vec<String> {
     let what_if = asked.what_if;
     let mut notes = Vec::new();
     let ranks = asked.run.ranks.len() as f64;

@@ -1,0 +1,251 @@
+//! Finds which calls belong together: messages and collective operations as the graph has them, and for every call
+//! what it does to them.
+
+use rustc_hash::FxHashMap;
+use trace_format::meaning::{Meaning, Synchronises};
+
+use crate::analysis::Analysis;
+use crate::causes::Lines;
+use crate::causes::manners::{Manners, Sending};
+use crate::timeline::communicators::Peer;
+use crate::timeline::matching::{
+    Call, CollectiveInstance, CollectiveMember, MatchSink, Message as Matched, Unmatched, Wants,
+};
+
+use super::graph::{Collective, Link, LinkKind, Member, Message, Mode, Movement, NO_OP, Needs};
+
+/// A call that something belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key {
+    pub line: u32,
+    pub begin_ticks: u64,
+    pub function: u16,
+    pub link: Link,
+}
+
+/// What matching found, of one share of the run.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub keys: Vec<Key>,
+    pub messages: Vec<Message>,
+    pub collectives: Vec<Collective>,
+    pub members: Vec<Member>,
+    /// By number of the communicator's group in `Graph::groups`.
+    communicators: Vec<(u32, Vec<u32>)>,
+}
+
+/// Finds them.
+pub(super) struct Finder<'f, 'a> {
+    analysis: &'f Analysis<'a>,
+    lines: &'f Lines,
+    manners: &'f Manners,
+    /// By communicator its number here.
+    groups: FxHashMap<u32, u32>,
+    found: Found,
+}
+
+impl<'f, 'a> Finder<'f, 'a> {
+    pub fn new(analysis: &'f Analysis<'a>, lines: &'f Lines, manners: &'f Manners) -> Self {
+        let (groups, found) = Default::default();
+        Self { analysis, lines, manners, groups, found }
+    }
+
+    pub fn into_found(self) -> Found {
+        self.found
+    }
+
+    fn line(&self, world_rank: u32, thread: u32) -> Option<u32> {
+        let position = self.analysis.run.position_of(world_rank)?;
+        self.lines.of(position, thread)
+    }
+
+    fn key(&mut self, line: u32, call: &Call, kind: LinkKind, of: u32) {
+        let (begin_ticks, function) = (call.begin_ticks, call.function);
+        self.found.keys.push(Key { line, begin_ticks, function, link: Link { kind, of } });
+    }
+
+    fn group(&mut self, instance: &CollectiveInstance) -> u32 {
+        let next = self.found.communicators.len() as u32;
+        let number = *self.groups.entry(instance.communicator).or_insert(next);
+        if number == next {
+            let lines = instance.members.iter().filter_map(|m| self.line(m.rank, m.thread));
+            let lines = lines.collect();
+            self.found.communicators.push((instance.communicator, lines));
+        }
+        number
+    }
+
+    /// Members by rank in the communicator.
+    fn sort(&self, instance: &CollectiveInstance, members: &mut [(u32, usize)]) {
+        let Some(entry) = self.analysis.communicators().get(instance.communicator) else { return };
+        let mut positions = FxHashMap::default();
+        for group in &entry.groups {
+            for position in 0..group.size() {
+                if let Peer::World(rank) = group.peer(position as i32) {
+                    let next = positions.len();
+                    positions.entry(rank).or_insert(next);
+                }
+            }
+        }
+        members.sort_by_key(|(rank, _)| positions.get(rank).copied());
+    }
+}
+
+fn movement(function: &str) -> Movement {
+    match function {
+        "MPI_Barrier" => Movement::Nothing,
+        "MPI_Bcast" | "MPI_Reduce" | "MPI_Allreduce" | "MPI_Scan" | "MPI_Exscan" => Movement::Same,
+        name if name.contains("lltoall") => Movement::Pairs,
+        _ => Movement::Parts,
+    }
+}
+
+impl MatchSink for Finder<'_, '_> {
+    fn wants(&self) -> Wants {
+        Wants { completions: true, polls: false }
+    }
+
+    fn message(&mut self, message: &Matched) {
+        let (send, receive) = (&message.send, &message.receive);
+        let ends = (self.line(send.rank, send.thread), self.line(receive.rank, receive.thread));
+        let (Some(from), Some(to)) = ends else { return };
+        let position = self.analysis.run.position_of(send.rank).unwrap_or(0);
+        let mode = match self.manners.of(position, send.posted.function).sending {
+            Sending::Synchronous => Mode::Synchronous,
+            Sending::Never => Mode::Never,
+            Sending::Standard => Mode::Standard,
+        };
+        let of = self.found.messages.len() as u32;
+        let bytes = message.bytes as f64;
+        let lines = [from, to];
+        self.found.messages.push(Message { send: NO_OP, receive: NO_OP, lines, mode, bytes });
+        // The thread that completes may be another one than that which posts.
+        let ends = [
+            (send, from, [LinkKind::Send, LinkKind::PostSend, LinkKind::CompleteSend]),
+            (receive, to, [LinkKind::Receive, LinkKind::PostReceive, LinkKind::CompleteReceive]),
+        ];
+        for (end, line, [whole, posts, completes]) in ends {
+            match end.completed {
+                Some(completed) if completed == end.posted => {
+                    self.key(line, &end.posted, whole, of);
+                }
+                completed => {
+                    self.key(line, &end.posted, posts, of);
+                    if let Some(completed) = completed
+                        && let Some(line) = self.line(end.rank, completed.thread)
+                    {
+                        self.key(line, &completed, completes, of);
+                    }
+                }
+            }
+        }
+    }
+
+    fn collective(&mut self, instance: &CollectiveInstance) {
+        let needs = match Meaning::of(&instance.function).synchronises {
+            Synchronises::All | Synchronises::Exchanging => Needs::All,
+            Synchronises::FromRoot => Needs::Root,
+            Synchronises::ToRoot => Needs::AtRoot,
+            Synchronises::Prefix => Needs::Lower,
+            _ => return,
+        };
+        let root = instance.members.iter().position(|m| Some(m.rank) == instance.root);
+        let is_rooted = matches!(needs, Needs::Root | Needs::AtRoot);
+        if instance.missing > 0 || instance.mismatched || is_rooted && root.is_none() {
+            return;
+        }
+        let mut order: Vec<(u32, usize)> =
+            instance.members.iter().enumerate().map(|(at, member)| (member.rank, at)).collect();
+        match needs {
+            Needs::Lower => self.sort(instance, &mut order),
+            // In shares they come in any order.
+            _ => order.sort_unstable(),
+        }
+        let movement = movement(&instance.function);
+        let barrier = movement == Movement::Nothing;
+        let group = self.group(instance);
+        let sends = |sent: u64, received: u64| (barrier || sent > 0, barrier || received > 0);
+        let is_all = |m: &CollectiveMember| sends(m.sent_bytes, m.received_bytes) == (true, true);
+        let everybody = needs == Needs::All && instance.members.iter().all(is_all);
+        let needs = if everybody { Needs::Everybody } else { needs };
+        let (collective, first) = (self.found.collectives.len(), self.found.members.len() as u32);
+        let (mut bytes, mut root_member) = (0, 0);
+        for (_, at) in order {
+            let member = &instance.members[at];
+            let number = self.found.members.len() as u32;
+            bytes = bytes.max(member.sent_bytes).max(member.received_bytes);
+            if Some(at) == root {
+                root_member = number;
+            }
+            let line = self.line(member.rank, member.thread);
+            let (sends, receives) = sends(member.sent_bytes, member.received_bytes);
+            self.found.members.push(Member {
+                collective: collective as u32,
+                posted: NO_OP,
+                line: line.unwrap_or(0),
+                sends,
+                receives,
+            });
+            let Some(line) = line else { continue };
+            match member.completed {
+                Some(completed) if completed == member.posted => {
+                    self.key(line, &completed, LinkKind::Collective, number);
+                }
+                completed => {
+                    self.key(line, &member.posted, LinkKind::PostCollective, number);
+                    if let Some(completed) = completed
+                        && let Some(line) = self.line(member.rank, completed.thread)
+                    {
+                        self.key(line, &completed, LinkKind::CompleteCollective, number);
+                    }
+                }
+            }
+        }
+        let members = first..self.found.members.len() as u32;
+        let (bytes, root) = (bytes as f64, root_member);
+        self.found.collectives.push(Collective { needs, movement, bytes, members, root, group });
+    }
+
+    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+}
+
+impl Found {
+    /// Puts shares together; `groups` has the lines of each communicator.
+    pub fn merge(of_shares: Vec<Self>) -> (Self, Vec<Vec<u32>>) {
+        let mut all = Self::default();
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
+        for found in of_shares {
+            let (messages, members) = (all.messages.len() as u32, all.members.len() as u32);
+            let collectives = all.collectives.len() as u32;
+            let own: Vec<u32> = found
+                .communicators
+                .into_iter()
+                .map(|(communicator, lines)| {
+                    *numbers.entry(communicator).or_insert_with(|| {
+                        groups.push(lines);
+                        groups.len() as u32 - 1
+                    })
+                })
+                .collect();
+            all.keys.extend(found.keys.into_iter().map(|mut key| {
+                let base = if key.link.kind.is_collective() { members } else { messages };
+                key.link.of += base;
+                key
+            }));
+            all.messages.extend(found.messages);
+            all.members.extend(found.members.into_iter().map(|mut member| {
+                member.collective += collectives;
+                member
+            }));
+            all.collectives.extend(found.collectives.into_iter().map(|mut collective| {
+                collective.group = own[collective.group as usize];
+                collective.members =
+                    collective.members.start + members..collective.members.end + members;
+                collective.root += members;
+                collective
+            }));
+        }
+        (all, groups)
+    }
+}
