@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
+use rayon::prelude::*;
 
 use super::error::{CommandError, print};
 use crate::analysis::Analysis;
@@ -127,16 +128,16 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let is_right = what_if.is_right();
     let answers: Vec<_> = match is_right {
-        true => questions.iter().map(|question| what_if.ask(question)).collect(),
+        true => questions.par_iter().map(|question| what_if.ask(question)).collect(),
         false => Vec::new(),
     };
     let is_standard = questions.len() > 1 && is_right;
-    let tolerance = |slowdown: &f64| Tolerance {
-        slowdown: *slowdown,
-        latency_s: what_if.tolerated_latency(*slowdown).0,
+    let tolerance = |slowdown: &f64| {
+        let (latency_s, replays) = what_if.tolerated_latency(*slowdown);
+        Tolerance { slowdown: *slowdown, latency_s, replays }
     };
     let tolerances: Vec<Tolerance> =
-        SLOWDOWNS.iter().filter(|_| is_standard).map(tolerance).collect();
+        SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
     let asked = Asked {
         run: &run,
         timeline: &timeline,

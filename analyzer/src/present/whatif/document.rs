@@ -7,7 +7,7 @@ use crate::present::context;
 use crate::replay::Network;
 
 use super::screen::notes;
-use super::{Asked, words};
+use super::{Asked, Tolerance, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
@@ -78,6 +78,7 @@ struct AnswerPart {
 struct TolerancePart {
     slowdown: f64,
     latency_s: Option<f64>,
+    replays: u32,
 }
 
 /// What the critical path of the self-replay consists of.
@@ -160,7 +161,11 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
         },
         answers: answers.collect(),
         tolerance: tolerance
-            .map(|row| TolerancePart { slowdown: row.slowdown, latency_s: row.latency_s })
+            .map(|Tolerance { slowdown, latency_s, replays }| TolerancePart {
+                slowdown: *slowdown,
+                latency_s: *latency_s,
+                replays: *replays,
+            })
             .collect(),
         sensitivities: right.then(|| sensitivities(asked)),
         fixed_s: what_if.graph.fixed_s,

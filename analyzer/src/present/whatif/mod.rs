@@ -33,6 +33,8 @@ pub struct Tolerance {
     pub slowdown: f64,
     /// Seconds; `None` where no latency makes it so long.
     pub latency_s: Option<f64>,
+    /// Replays that finding it took.
+    pub replays: u32,
 }
 
 /// Why a run cannot be replayed, as the end of a sentence.
