@@ -14,6 +14,7 @@
 //! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
 //! | [`html`], [`picture`], [`figure`], [`strip`] | pages, pictures of a run, plots, the terminal's timeline: of all subjects |
 
+mod blocks;
 pub mod causes;
 pub mod clock;
 mod code_place;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::causes::{Cost, Tree};
-use crate::plain_text::printable;
-use crate::present::context::{mpi_library, placement, plural, program_line};
-use crate::present::paragraph::wrapped;
+use crate::present::blocks::Blocks;
+use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, significant};
 use crate::present::table::Table;
 use crate::shell_word::shell_word;
@@ -16,48 +15,24 @@ use super::{Why, verdict};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 10;
-/// Columns before the text of a labelled line.
-const INDENT: usize = 12;
-
 /// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
 pub fn screen(why: &Why, colour: bool) -> String {
-    let mut text = String::new();
-    let header = [program_line(why.run), mpi_library(why.run), placement(why.run)];
-    text.push_str(&printable(&header.join(" | ")));
-    text.push_str("\n\n");
-    for line in wrapped("  ", &printable(&verdict::sentences(why).join(" "))) {
-        text.push_str(&line);
-        text.push('\n');
-    }
-    text.push('\n');
-    let mut block = |label: &str, lines: Vec<String>| {
-        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
-        let mut start = match colour {
-            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
-            false => format!("{label}{padding}"),
-        };
-        for line in lines {
-            text.push_str(format!("{start}{}", printable(&line)).trim_end());
-            text.push('\n');
-            start = " ".repeat(INDENT);
-        }
-    };
-    block("EFFICIENCY", efficiency(why));
-    block("STATES", states(why));
-    block("WAITS", waits(why));
-    block("CAUSES", causes(why));
-    block("CHAIN", chain(why));
-    block("PATH", path(why));
-    block("RANKS", ranks(why));
+    let mut blocks = Blocks::new(why.run, &verdict::sentences(why).join(" "), colour);
+    blocks.block("EFFICIENCY", efficiency(why));
+    blocks.block("STATES", states(why));
+    blocks.block("WAITS", waits(why));
+    blocks.block("CAUSES", causes(why));
+    blocks.block("CHAIN", chain(why));
+    blocks.block("PATH", path(why));
+    blocks.block("RANKS", ranks(why));
     for what in why.missing() {
-        let sentence = format!("Cannot be said: {what}.");
-        block("NOTE", wrapped("", &sentence));
+        blocks.note(&format!("Cannot be said: {what}."));
     }
     if why.ideal.is_ok() {
         let run = shell_word(&why.run.directory.display().to_string());
-        block("NEXT", vec![format!("gammachi whatif {run}      what a change would save")]);
+        blocks.block("NEXT", vec![format!("gammachi whatif {run}      what a change would save")]);
     }
-    text
+    blocks.finish()
 }
 
 fn efficiency(why: &Why) -> Vec<String> {

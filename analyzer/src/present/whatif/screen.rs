@@ -1,7 +1,6 @@
 //! The screen of `gammachi whatif`: lines for the terminal.
 
-use crate::plain_text::printable;
-use crate::present::context::{mpi_library, placement, program_line};
+use crate::present::blocks::Blocks;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
@@ -9,41 +8,18 @@ use crate::replay::{Answer, MOST_ERROR, Network};
 
 use super::{Asked, words};
 
-/// Columns before the text of a labelled line.
-const INDENT: usize = 12;
-
 /// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
 pub fn screen(asked: &Asked, colour: bool) -> String {
-    let mut text = String::new();
-    let header = [program_line(asked.run), mpi_library(asked.run), placement(asked.run)];
-    text.push_str(&printable(&header.join(" | ")));
-    text.push_str("\n\n");
-    for line in wrapped("  ", &verdict(asked)) {
-        text.push_str(&printable(&line));
-        text.push('\n');
-    }
-    text.push('\n');
-    let mut block = |label: &str, lines: Vec<String>| {
-        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
-        let mut start = match colour {
-            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
-            false => format!("{label}{padding}"),
-        };
-        for line in lines {
-            text.push_str(format!("{start}{}", printable(&line)).trim_end());
-            text.push('\n');
-            start = " ".repeat(INDENT);
-        }
-    };
+    let mut blocks = Blocks::new(asked.run, &verdict(asked), colour);
     if asked.what_if.is_right() {
-        block("WHAT IF", answers(asked));
-        block("TOLERATES", tolerances(asked));
+        blocks.block("WHAT IF", answers(asked));
+        blocks.block("TOLERATES", tolerances(asked));
     }
-    block("NETWORK", network(asked));
+    blocks.block("NETWORK", network(asked));
     for note in notes(asked) {
-        block("NOTE", wrapped("", &note));
+        blocks.note(&note);
     }
-    text
+    blocks.finish()
 }
 
 fn verdict(asked: &Asked) -> String {

@@ -1,0 +1,55 @@
+//! A screen of blocks: a head, a few sentences, then labels with lines beside them.
+
+use crate::plain_text::printable;
+use crate::present::context::{mpi_library, placement, program_line};
+use crate::present::paragraph::wrapped;
+use crate::trace::Run;
+
+/// Columns before the text of a labelled line.
+const INDENT: usize = 12;
+
+/// A screen in the making.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    text: String,
+    colour: bool,
+}
+
+impl Blocks {
+    /// Begins with what ran where, and sentences. With `colour` labels are emphasised; nothing is said by colour
+    /// alone.
+    pub fn new(run: &Run, sentences: &str, colour: bool) -> Self {
+        let head = [program_line(run), mpi_library(run), placement(run)].join(" | ");
+        let mut text = format!("{}\n\n", printable(&head));
+        for line in wrapped("  ", &printable(sentences)) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text.push('\n');
+        Self { text, colour }
+    }
+
+    /// A label before the first of some lines.
+    pub fn block(&mut self, label: &str, lines: Vec<String>) {
+        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
+        let mut start = match self.colour {
+            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
+            false => format!("{label}{padding}"),
+        };
+        for line in lines {
+            self.text.push_str(format!("{start}{}", printable(&line)).trim_end());
+            self.text.push('\n');
+            start = " ".repeat(INDENT);
+        }
+    }
+
+    /// A sentence beside a label.
+    pub fn note(&mut self, sentence: &str) {
+        self.block("NOTE", wrapped("", sentence));
+    }
+
+    /// The screen.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}
