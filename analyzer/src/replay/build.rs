@@ -45,7 +45,7 @@ struct LayerOfRank<'l, 'a> {
     layer: &'l Layer<'l, 'a>,
     position: usize,
     functions: Functions,
-    /// Of each function whether it is of a kind whose partners are looked for, and whether it only probes.
+    /// What becomes of each function's calls that have no partner.
     kinds: Vec<Kind>,
     contexts: LocalContexts,
     /// The lines that have ended, and where their operations end.
