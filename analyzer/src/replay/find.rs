@@ -158,7 +158,7 @@ impl MatchSink for Finder<'_, '_> {
             instance.members.iter().enumerate().map(|(at, member)| (member.rank, at)).collect();
         match needs {
             Needs::Lower => self.sort(instance, &mut order),
-            // In shares they come in any order.
+            // Matching hands them on in any order.
             _ => order.sort_unstable(),
         }
         let movement = movement(&instance.function);

@@ -36,7 +36,7 @@ fn verdict(asked: &Asked) -> String {
              {recorded}, {error} off; more than {} is not trusted. {}",
             seconds(what_if.replayed.elapsed_s),
             percent(MOST_ERROR),
-            "Most often ranks shared cores, or calls waited for what is not recorded."
+            "Ranks may have shared cores, or calls have waited for what is not recorded."
         ),
     }
 }
