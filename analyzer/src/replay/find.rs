@@ -6,13 +6,13 @@ use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
 use crate::causes::Lines;
-use crate::causes::manners::{Manners, Sending};
+use crate::causes::manners::Manners;
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
     Call, CollectiveInstance, CollectiveMember, MatchSink, Message as Matched, Unmatched, Wants,
 };
 
-use super::graph::{Collective, Link, LinkKind, Member, Message, Mode, Movement, NO_OP, Needs};
+use super::graph::{Collective, Link, LinkKind, Member, Message, Movement, NO_OP, Needs};
 
 /// A call that something belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -110,15 +110,11 @@ impl MatchSink for Finder<'_, '_> {
         let ends = (self.line(send.rank, send.thread), self.line(receive.rank, receive.thread));
         let (Some(from), Some(to)) = ends else { return };
         let position = self.analysis.run.position_of(send.rank).unwrap_or(0);
-        let mode = match self.manners.of(position, send.posted.function).sending {
-            Sending::Synchronous => Mode::Synchronous,
-            Sending::Never => Mode::Never,
-            Sending::Standard => Mode::Standard,
-        };
+        let sending = self.manners.of(position, send.posted.function).sending;
         let of = self.found.messages.len() as u32;
         let bytes = message.bytes as f64;
         let lines = [from, to];
-        self.found.messages.push(Message { send: NO_OP, receive: NO_OP, lines, mode, bytes });
+        self.found.messages.push(Message { send: NO_OP, receive: NO_OP, lines, sending, bytes });
         // The thread that completes may be another one than that which posts.
         let ends = [
             (send, from, [LinkKind::Send, LinkKind::PostSend, LinkKind::CompleteSend]),

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::causes::contexts::Contexts;
+use crate::causes::manners::Sending;
 use crate::trace::Run;
 
 /// The number of an operation among all.
@@ -90,14 +91,6 @@ pub(super) struct Link {
     pub of: u32,
 }
 
-/// When a send needs its receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    Synchronous,
-    Never,
-    Standard,
-}
-
 /// A message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
@@ -106,7 +99,7 @@ pub(super) struct Message {
     pub receive: OpNumber,
     /// Their lines.
     pub lines: [u32; 2],
-    pub mode: Mode,
+    pub sending: Sending,
     pub bytes: f64,
 }
 

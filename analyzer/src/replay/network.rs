@@ -3,7 +3,9 @@
 
 use std::ops::{Add, Mul};
 
-use super::graph::{Collective, Graph, Message, Mode, Movement};
+use crate::causes::manners::Sending;
+
+use super::graph::{Collective, Graph, Message, Movement};
 
 /// Within a host, or between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,10 +171,12 @@ impl<T: Amount> Costs<'_, T> {
     /// Whether a message waits for its receiver.
     #[inline]
     pub fn needs_receiver(&self, message: &Message) -> bool {
-        match message.mode {
-            Mode::Synchronous => true,
-            Mode::Never => false,
-            Mode::Standard => message.bytes > self.network.eager_bytes[self.hop(message) as usize],
+        match message.sending {
+            Sending::Synchronous => true,
+            Sending::Never => false,
+            Sending::Standard => {
+                message.bytes > self.network.eager_bytes[self.hop(message) as usize]
+            }
         }
     }
 
