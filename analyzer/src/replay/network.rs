@@ -105,7 +105,7 @@ struct Spread {
 
 impl Placement {
     /// The host of each line is given.
-    pub fn new(graph: &Graph, hosts: Vec<u32>) -> Self {
+    fn new(graph: &Graph, hosts: Vec<u32>) -> Self {
         let spread = graph.groups.iter().map(|lines| {
             let mut on: Vec<u32> = lines.iter().map(|line| hosts[*line as usize]).collect();
             on.sort_unstable();

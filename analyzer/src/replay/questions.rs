@@ -22,8 +22,6 @@ pub enum Change {
     Overhead(f64),
     /// Another network, as it stands.
     Network(Network),
-    /// Ranks on other hosts: that of each rank, by its position in the run.
-    Placement(Vec<u32>),
     /// The rank at a position computes so many times as fast.
     RankSpeed(usize, f64),
     /// A region is computed so many times as fast, on all ranks.
@@ -43,8 +41,7 @@ impl Change {
             | Self::Latency(_)
             | Self::Bandwidth(_)
             | Self::Overhead(_)
-            | Self::Network(_)
-            | Self::Placement(_) => true,
+            | Self::Network(_) => true,
             Self::RankSpeed(..)
             | Self::RegionSpeed(..)
             | Self::Balance(_)
@@ -144,7 +141,6 @@ impl<'a> WhatIf<'a> {
     pub fn ask(&self, changes: &[Change]) -> Answer {
         let graph = &self.graph;
         let mut network = self.calibration.network;
-        let mut placement = None;
         let mut library = 1.0;
         // Computation before each operation.
         let mut own: Vec<f64> = graph.ops.iter().map(|op| op.own_s).collect();
@@ -166,11 +162,6 @@ impl<'a> WhatIf<'a> {
                     network.overhead_per_byte *= factor;
                 }
                 Change::Network(other) => network = *other,
-                Change::Placement(hosts) => {
-                    let host = |line: &GraphLine| hosts[line.position];
-                    let hosts = graph.lines.iter().map(host).collect();
-                    placement = Some(Placement::new(graph, hosts));
-                }
                 Change::RankSpeed(position, speed) => {
                     for line in graph.lines.iter().filter(|line| line.position == *position) {
                         self.scale(&mut own, line, 1.0 / speed);
@@ -198,8 +189,8 @@ impl<'a> WhatIf<'a> {
         }
         let pace =
             |number: OpNumber, op: &Op| (own[number as usize], f64::from(op.library_s) * library);
-        let placement = placement.as_ref().unwrap_or(&self.placement);
-        let replayed = replay(graph, &Conditions { network: &network, placement, pace });
+        let conditions = Conditions { network: &network, placement: &self.placement, pace };
+        let replayed = replay(graph, &conditions);
         // What the self-replay is wrong by is taken to be the same then.
         let elapsed_s = replayed.elapsed_s * graph.elapsed_s / self.replayed.elapsed_s;
         let uncertain_s = self.uncertainty(elapsed_s, changes);

@@ -14,7 +14,6 @@ fn key(change: &Change) -> String {
         Change::Bandwidth(factor) => format!("bandwidth_x{factor}"),
         Change::Overhead(factor) => format!("overhead_x{factor}"),
         Change::Network(_) => "network".to_owned(),
-        Change::Placement(_) => "placement".to_owned(),
         Change::RankSpeed(rank, speed) => format!("rank_{rank}_x{speed}"),
         Change::RegionSpeed(name, speed) => format!("region_{name}_x{speed}"),
         Change::Balance(None) => "balance".to_owned(),
@@ -37,12 +36,6 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::Bandwidth(factor) => format!("bandwidth {}", times(*factor)),
         Change::Overhead(factor) => format!("overhead of calls {}", times(*factor)),
         Change::Network(_) => "another network".to_owned(),
-        Change::Placement(hosts) => {
-            let mut hosts = hosts.clone();
-            hosts.sort_unstable();
-            hosts.dedup();
-            format!("on {} hosts", hosts.len())
-        }
         Change::RankSpeed(position, speed) => {
             let rank = what_if.graph.run.ranks[*position].rank;
             format!("rank {rank} computes {} as fast", times(*speed))
