@@ -125,6 +125,29 @@ under_both! {
         assert_costs(&why, 0, "between MPI_Sendrecv", slept(&said, 0, 's'));
     }
 
+    fn probes_fences_duplicates_and_a_wrong_order_have_their_culprits(mpi) {
+        let recorded = Job::new(mpi, &victim(mpi, "waits_in_other_calls")).ranks(3).record();
+        recorded.expect_code(0);
+        let (_, why) = why(&recorded, &[]);
+        assert_sums(&why);
+        let waits = why["waits"].as_array().expect("a list");
+        for (rank, culprit, state, function) in [
+            (0, 1, "late_sender", "MPI_Probe"),
+            (0, 2, "one_sided", "MPI_Win_fence"),
+            (1, 2, "one_sided", "MPI_Win_fence"),
+            (2, 1, "wait_at_nxn", "MPI_Comm_dup"),
+            (0, 2, "late_sender_wrong_order", "MPI_Recv"),
+        ] {
+            let is_it = |wait: &&serde_json::Value| {
+                wait["rank"] == rank && wait["function"] == function && number(&wait["seconds"]) > 0.15
+            };
+            let found = waits.iter().find(is_it).unwrap_or_else(|| panic!("{function}: {why:#}"));
+            assert_eq!((&found["state"], &found["culprit"]), (&state.into(), &culprit.into()), "{why:#}");
+        }
+        let said = why["missing"].to_string();
+        assert!(!said.contains("one-sided") && !said.contains("probe"), "{said}");
+    }
+
     fn a_report_and_its_page_lead_with_the_cause(mpi) {
         let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
         let recorded = job.record();

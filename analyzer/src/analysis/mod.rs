@@ -265,6 +265,11 @@ impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
         self.1.probed(probed);
     }
 
+    fn together(&mut self, instance: &CollectiveInstance) {
+        self.0.together(instance);
+        self.1.together(instance);
+    }
+
     fn wants(&self) -> Wants {
         self.0.wants().or(self.1.wants())
     }
@@ -311,6 +316,12 @@ impl<A: MatchSink> MatchSink for Option<A> {
     fn probed(&mut self, probed: &Probed) {
         if let Some(sink) = self {
             sink.probed(probed);
+        }
+    }
+
+    fn together(&mut self, instance: &CollectiveInstance) {
+        if let Some(sink) = self {
+            sink.together(instance);
         }
     }
 

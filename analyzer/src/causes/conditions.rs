@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
@@ -17,6 +17,7 @@ use crate::trace::Run;
 use super::State;
 use super::lines::Lines;
 use super::manners::{CallKind, Manners, Sending};
+use super::receipts::Receipts;
 use super::whole_ticks::WholeTicks;
 
 /// A partner's act that a call needed.
@@ -91,10 +92,11 @@ pub(super) struct Found {
     pub gatherings: Vec<Gathering>,
     pub polls: Vec<PollRun>,
     pub unmoved: Vec<Unmoved>,
-    /// Matched probes, each with the call that receives its message.
+    pub receipts: Receipts,
+    /// Probes, each with the call that receives its message.
     probes: Vec<(Side, Entry)>,
-    /// Sends of messages that were received by handle, by that call.
-    by_handle: Vec<(Entry, Side)>,
+    /// Sends of messages that were probed, by the call that receives them.
+    probed: Vec<(Entry, Side)>,
     /// Conditions that were fulfilled after the call had returned, by more than the clocks may be wrong.
     pub violations: u64,
     /// Collective operations of which members are missing.
@@ -112,8 +114,9 @@ impl Found {
         self.gatherings.extend(other.gatherings);
         self.polls.extend(other.polls);
         self.unmoved.extend(other.unmoved);
+        self.receipts.merge(other.receipts);
         self.probes.extend(other.probes);
-        self.by_handle.extend(other.by_handle);
+        self.probed.extend(other.probed);
         self.violations += other.violations;
         self.incomplete += other.incomplete;
         self.neighbourhoods += other.neighbourhoods;
@@ -133,6 +136,8 @@ pub(super) struct Finder<'f, 'a> {
     /// By communicator the lines that met last.
     gathered: FxHashMap<u32, Arc<[u32]>>,
     least_unmoved: i64,
+    /// Calls that receive what was probed, until the message comes.
+    awaited: FxHashSet<Entry>,
     found: Found,
 }
 
@@ -161,6 +166,7 @@ impl<'f, 'a> Finder<'f, 'a> {
             positions: FxHashMap::default(),
             gathered: FxHashMap::default(),
             least_unmoved: least_unmoved(clock),
+            awaited: FxHashSet::default(),
             found: Found::default(),
         }
     }
@@ -169,9 +175,9 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.found
     }
 
-    /// Gives the matched probes that were found the messages that they took.
+    /// Gives the probes the messages that they found.
     pub fn with_probes(mut self, mut found: Found) -> Found {
-        let sent: FxHashMap<Entry, Side> = found.by_handle.drain(..).collect();
+        let sent: FxHashMap<Entry, Side> = found.probed.drain(..).collect();
         let probes = std::mem::take(&mut found.probes);
         self.found = found;
         for (probe, receives) in probes {
@@ -287,29 +293,27 @@ impl<'f, 'a> Finder<'f, 'a> {
         positions.get(&world_rank).copied()
     }
 
-    fn all_wait_for_the_last(&mut self, members: &[Member], of_intercommunicator: bool) {
-        // Who sends nothing cannot be late, who receives nothing does not wait; in a barrier nobody does
-        // either.
-        let barrier = members.iter().all(|member| member.is_barrier);
+    /// Everybody waits for the last that has to do with it.
+    fn all_wait_for_the_last(&mut self, members: &[Member], how: ForAll) {
+        // Who sends nothing cannot be late, who receives nothing does not wait.
+        let ForAll { state, moves_data, inter, .. } = how;
         let mut order: Vec<usize> =
-            (0..members.len()).filter(|at| barrier || members[*at].sent > 0).collect();
+            (0..members.len()).filter(|at| !moves_data || members[*at].sent > 0).collect();
         order.sort_by_key(|at| {
             (std::cmp::Reverse(members[*at].posted.entered), members[*at].posted.line)
         });
         for (at, member) in members.iter().enumerate() {
-            if !barrier && member.received == 0 {
+            if moves_data && member.received == 0 {
                 continue;
             }
             let counts = |other: &&usize| {
-                **other != at && (!of_intercommunicator || members[**other].group != member.group)
+                **other != at && (!inter || members[**other].group != member.group)
             };
             if let Some(last) = order.iter().find(counts) {
-                let state = match member.is_barrier {
-                    true => State::WaitAtBarrier,
-                    false => State::WaitAtNxn,
-                };
                 let found = self.condition(&member.completed, &members[*last].posted, state);
-                self.take(found);
+                // A call that need not wait may have returned before.
+                let waited = |found: &Condition| how.is_certain || found.fulfilled <= found.left;
+                self.take(found.filter(waited));
             }
         }
     }
@@ -320,7 +324,6 @@ impl<'f, 'a> Finder<'f, 'a> {
         let (inter, first_group) = (entry.inter, entry.groups[0].size());
         let synchronises = Meaning::of(&instance.function).synchronises;
         let by_position = inter || synchronises == Synchronises::Prefix;
-        let is_barrier = instance.function == "MPI_Barrier";
         let mut members = Vec::with_capacity(instance.members.len());
         for of_instance in &instance.members {
             let CollectiveMember { rank, posted, completed, sent_bytes, received_bytes, .. } =
@@ -337,10 +340,13 @@ impl<'f, 'a> Finder<'f, 'a> {
                 completed: self.side(rank, completed?)?,
                 sent: sent_bytes,
                 received: received_bytes,
-                is_barrier,
             });
         }
         Some(members)
+    }
+
+    fn is_inter(&self, instance: &CollectiveInstance) -> bool {
+        self.analysis.communicators().get(instance.communicator).is_some_and(|of| of.inter)
     }
 
     /// Where all members were in it at the same time, they met.
@@ -371,12 +377,23 @@ struct Member {
     completed: Side,
     sent: u64,
     received: u64,
-    is_barrier: bool,
+}
+
+/// How all members of an operation wait for each other.
+#[derive(Debug, Clone, Copy)]
+struct ForAll {
+    state: State,
+    /// Who moves no data has nothing to do with it.
+    moves_data: bool,
+    /// Members wait for those of the other group only.
+    inter: bool,
+    /// No member returns before all have entered.
+    is_certain: bool,
 }
 
 impl MatchSink for Finder<'_, '_> {
     fn wants(&self) -> Wants {
-        Wants { completions: true, polls: true }
+        Wants { completions: true, polls: true, waiting: true }
     }
 
     fn message(&mut self, message: &Message) {
@@ -392,10 +409,14 @@ impl MatchSink for Finder<'_, '_> {
             None => None,
         };
         let (sender, receiver) = (side_of(send, &sent), side_of(receive, &posted));
-        if self.manners.of(posted.rank, posted.call.function).by_handle {
-            self.found.by_handle.push(((posted.line, posted.entered), sent));
+        let entry = (posted.line, posted.entered);
+        if !self.awaited.is_empty() && self.awaited.remove(&entry) {
+            self.found.probed.push((entry, sent));
         }
         if let Some(receiver) = receiver {
+            if let Some(left) = receiver.left {
+                self.found.receipts.add(receiver.rank, left, sent.entered);
+            }
             let found = self.condition(&receiver, &sent, State::LateSender);
             self.take(found);
             self.unmoved(&receiver, &sent, State::LateSender);
@@ -416,13 +437,15 @@ impl MatchSink for Finder<'_, '_> {
             return;
         };
         self.gathering(instance, &members);
-        let inter =
-            self.analysis.communicators().get(instance.communicator).is_some_and(|c| c.inter);
+        let inter = self.is_inter(instance);
         let root =
             |members: &[Member]| members.iter().find(|m| Some(m.rank) == instance.root).copied();
         match Meaning::of(&instance.function).synchronises {
             Synchronises::All | Synchronises::Exchanging => {
-                self.all_wait_for_the_last(&members, inter)
+                let is_barrier = instance.function == "MPI_Barrier";
+                let state = if is_barrier { State::WaitAtBarrier } else { State::WaitAtNxn };
+                let how = ForAll { state, moves_data: !is_barrier, inter, is_certain: true };
+                self.all_wait_for_the_last(&members, how)
             }
             Synchronises::FromRoot => {
                 let Some(root) = root(&members).filter(|root| root.sent > 0) else { return };
@@ -462,11 +485,29 @@ impl MatchSink for Finder<'_, '_> {
         }
     }
 
+    fn together(&mut self, instance: &CollectiveInstance) {
+        let members = self.members(instance).filter(|_| instance.missing == 0);
+        let Some(members) = members else {
+            self.found.incomplete += 1;
+            return;
+        };
+        self.gathering(instance, &members);
+        let is_fence = instance.function == "MPI_Win_fence";
+        let state = if is_fence { State::OneSided } else { State::WaitAtNxn };
+        let inter = self.is_inter(instance);
+        self.all_wait_for_the_last(
+            &members,
+            ForAll { state, moves_data: false, inter, is_certain: false },
+        );
+    }
+
     fn probed(&mut self, probed: &Probed) {
         let probe = self.side(probed.rank, probed.probe);
         let posted = self.side(probed.rank, probed.posted);
         if let (Some(probe), Some(posted)) = (probe, posted) {
-            self.found.probes.push((probe, (posted.line, posted.entered)));
+            let entry = (posted.line, posted.entered);
+            self.awaited.insert(entry);
+            self.found.probes.push((probe, entry));
         }
     }
 

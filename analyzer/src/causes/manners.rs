@@ -1,7 +1,7 @@
 //! What a function's name says of waiting.
 
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::meaning::{Meaning, Operation};
+use trace_format::meaning::Meaning;
 
 use crate::trace::Run;
 
@@ -32,8 +32,6 @@ pub(crate) enum CallKind {
 pub(crate) struct Manner {
     pub sending: Sending,
     pub call: CallKind,
-    /// It receives a message that a matched probe took.
-    pub by_handle: bool,
 }
 
 /// Of all functions of all ranks.
@@ -52,7 +50,7 @@ impl Manners {
     pub fn of(&self, rank: usize, function: u16) -> Manner {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
         let found = self.0[rank].get(index);
-        let unknown = Manner { sending: Sending::Standard, call: CallKind::All, by_handle: false };
+        let unknown = Manner { sending: Sending::Standard, call: CallKind::All };
         found.copied().unwrap_or(unknown)
     }
 }
@@ -70,7 +68,5 @@ fn manner(name: &str) -> Manner {
         _ if meaning.polls => CallKind::Poll,
         _ => CallKind::All,
     };
-    let by_handle =
-        matches!(meaning.operation, Operation::MatchedReceive | Operation::MatchedIreceive);
-    Manner { sending, call, by_handle }
+    Manner { sending, call }
 }

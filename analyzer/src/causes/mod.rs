@@ -9,6 +9,7 @@
 //! | `conditions` | what each call needed, from what matching finds |
 //! | `progress` | messages that moved late |
 //! | `waits` | wait states |
+//! | `receipts` | messages received in another order than they were sent |
 //! | `contexts`, `profile` | what the lines did between |
 //! | `meetings` | since when a delay counts |
 //! | `near` | searches that begin where the last one ended |
@@ -36,6 +37,7 @@ mod near;
 mod order;
 mod profile;
 mod progress;
+mod receipts;
 mod tree;
 mod waits;
 mod whole_ticks;
@@ -43,7 +45,7 @@ mod whole_ticks;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_format::meaning::{Class, Meaning, Operation, Synchronises};
+use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::analysis::Analysis;
 use crate::trace::Run;
@@ -70,6 +72,8 @@ pub use whole_ticks::WholeTicks;
 pub enum State {
     /// A receive, for the send's entry.
     LateSender,
+    /// The same, while a message that was sent earlier waited to be received.
+    LateSenderWrongOrder,
     /// A send, for the receive's posting.
     LateReceiver,
     /// A barrier, for the last to enter.
@@ -82,6 +86,8 @@ pub enum State {
     EarlyReduce,
     /// A scan, for lower ranks.
     EarlyScan,
+    /// A fence, for the last to enter.
+    OneSided,
     /// A call whose message moved only when the partner's rank entered MPI again.
     LateProgress,
     /// Behind a rank's end, for the last rank's.
@@ -99,12 +105,14 @@ impl State {
     pub fn key(self) -> &'static str {
         match self {
             Self::LateSender => "late_sender",
+            Self::LateSenderWrongOrder => "late_sender_wrong_order",
             Self::LateReceiver => "late_receiver",
             Self::WaitAtBarrier => "wait_at_barrier",
             Self::WaitAtNxn => "wait_at_nxn",
             Self::LateBroadcast => "late_broadcast",
             Self::EarlyReduce => "early_reduce",
             Self::EarlyScan => "early_scan",
+            Self::OneSided => "one_sided",
             Self::LateProgress => "late_progress",
             Self::WaitAtFinalize => "wait_at_finalize",
             Self::StartSkew => "start_skew",
@@ -117,12 +125,14 @@ impl State {
     pub fn name(self) -> &'static str {
         match self {
             Self::LateSender => "late sender",
+            Self::LateSenderWrongOrder => "late sender, wrong order",
             Self::LateReceiver => "late receiver",
             Self::WaitAtBarrier => "wait at barrier",
             Self::WaitAtNxn => "wait at N x N",
             Self::LateBroadcast => "late broadcast",
             Self::EarlyReduce => "early reduce",
             Self::EarlyScan => "early scan",
+            Self::OneSided => "wait at fence",
             Self::LateProgress => "late progress",
             Self::WaitAtFinalize => "wait at finalize",
             Self::StartSkew => "start skew",
@@ -153,12 +163,10 @@ pub enum Unknown {
     Cut(u64),
     /// Calls of which only totals are kept.
     Totals,
-    /// MPI_Probe and MPI_Iprobe, whose messages other calls receive.
-    Probes,
-    /// Accesses to other ranks' memory, locks and fences.
+    /// Groups of one-sided communication, locks and flushes.
     OneSided,
-    /// Communicators, windows and files that ranks make or free together.
-    MadeTogether,
+    /// What a group of a communicator's members makes.
+    MadeByGroup,
 }
 
 /// Why the ranks of a run waited.
@@ -240,7 +248,9 @@ impl<'a> Causes<'a> {
         let least = conditions::least_unmoved(&clock);
         found.conditions.extend(progress::conditions(analysis, &clock, unmoved, least));
         let open = open_calls(analysis, &clock, &lines);
+        let receipts = std::mem::take(&mut found.receipts);
         let mut waits = Waits::new(found, &lines, &open, whole);
+        receipts.tell_wrong_order(&mut waits.all, &lines);
         let (meetings, order) =
             rayon::join(|| meetings::before(&waits, &lines), || Order::new(&waits, &lines));
         let (contexts, profiles, places) = profiles(analysis, (&clock, &lines), &waits, &meetings);
@@ -371,13 +381,11 @@ fn not_looked_at(contexts: &Contexts) -> Vec<Unknown> {
     });
     let mut unknown = BTreeSet::new();
     for meaning in called {
-        let together = meaning.synchronises == Synchronises::All;
-        match meaning.class {
-            Class::Probe if meaning.operation == Operation::Nothing => {
-                unknown.insert(Unknown::Probes)
+        match (meaning.class, meaning.synchronises) {
+            (Class::OneSided, Synchronises::Group | Synchronises::Target) => {
+                unknown.insert(Unknown::OneSided)
             }
-            Class::OneSided => unknown.insert(Unknown::OneSided),
-            Class::Communicators | Class::Io if together => unknown.insert(Unknown::MadeTogether),
+            (Class::Communicators, Synchronises::Group) => unknown.insert(Unknown::MadeByGroup),
             _ => false,
         };
     }

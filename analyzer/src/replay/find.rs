@@ -102,7 +102,7 @@ fn movement(function: &str) -> Movement {
 
 impl MatchSink for Finder<'_, '_> {
     fn wants(&self) -> Wants {
-        Wants { completions: true, polls: false }
+        Wants { completions: true, ..Wants::default() }
     }
 
     fn message(&mut self, message: &Matched) {

@@ -1,6 +1,7 @@
 //! What a call does to messages, requests and collective operations.
 
 use super::class::{Class, collective_stem, is_access};
+use super::synchronisation::{self, Synchronises};
 use crate::errors::ErrorClasses;
 use crate::procedures::{Direction, Procedure};
 
@@ -29,6 +30,8 @@ pub enum Operation {
     SendReceive,
     /// Sends and posts a receive, one request for both.
     IsendReceive,
+    /// Finds a message that another call receives.
+    Probe,
     /// Takes a message out of the queue, to be received by its handle.
     MatchedProbe,
     /// Receives by a message handle.
@@ -53,6 +56,9 @@ pub enum Operation {
     Icollective,
     /// Makes a persistent collective request.
     CollectiveInit,
+    /// No collective operation by MPI's chapters, but all members make the call: what makes and frees communicators,
+    /// windows and files, fences, collective accesses to files.
+    Together,
     /// Reads or writes another rank's memory.
     Access,
     /// The same, with a request.
@@ -94,6 +100,7 @@ impl Operation {
             "MPI_Precv_init" => Self::PartitionedReceiveInit,
             "MPI_Sendrecv" | "MPI_Sendrecv_replace" => Self::SendReceive,
             "MPI_Isendrecv" | "MPI_Isendrecv_replace" => Self::IsendReceive,
+            "MPI_Probe" | "MPI_Iprobe" => Self::Probe,
             "MPI_Mprobe" | "MPI_Improbe" => Self::MatchedProbe,
             "MPI_Mrecv" => Self::MatchedReceive,
             "MPI_Imrecv" => Self::MatchedIreceive,
@@ -117,6 +124,7 @@ impl Operation {
             _ if is_access(name) && makes_request() => Self::AccessRequest,
             _ if is_access(name) => Self::Access,
             _ if makes_request() => Self::OtherRequest,
+            _ if synchronisation::of(name, class) == Synchronises::All => Self::Together,
             _ => Self::Nothing,
         }
     }
@@ -150,7 +158,11 @@ mod tests {
             ("MPI_Grequest_start", Operation::OtherRequest),
             ("MPI_Request_get_status", Operation::Nothing),
             ("MPI_Comm_rank", Operation::Nothing),
-            ("MPI_Iprobe", Operation::Nothing),
+            ("MPI_Iprobe", Operation::Probe),
+            ("MPI_Win_fence", Operation::Together),
+            ("MPI_Comm_dup", Operation::Together),
+            ("MPI_File_write_all", Operation::Together),
+            ("MPI_Comm_create_group", Operation::Nothing),
         ] {
             assert_eq!(Meaning::of(name).operation, expected, "{name}");
         }

@@ -13,6 +13,8 @@ enum Step {
     /// Messages of several senders to one receiver that waits for all of them at once.
     Several(Vec<usize>, usize),
     Barrier,
+    Fence,
+    Split,
     Allreduce,
     Broadcast(usize),
     Reduce(usize),
@@ -28,6 +30,8 @@ enum Manner {
     Later,
     /// MPI_Send and MPI_Irecv, polls with MPI_Test that find nothing, one that succeeds.
     Polled,
+    /// MPI_Bsend, MPI_Probe, and MPI_Recv behind it.
+    Probed,
     /// Received by the second thread of the rank.
     OnThread,
 }
@@ -41,6 +45,7 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
         Just(Manner::Synchronous),
         Just(Manner::Later),
         Just(Manner::Polled),
+        Just(Manner::Probed),
         Just(Manner::OnThread),
     ];
     let message = (0..ranks, 1..ranks, manner)
@@ -52,6 +57,8 @@ fn step(ranks: usize) -> impl Strategy<Value = Step> {
         6 => message,
         2 => several,
         1 => Just(Step::Barrier),
+        1 => Just(Step::Fence),
+        1 => Just(Step::Split),
         1 => Just(Step::Allreduce),
         1 => (0..ranks).prop_map(Step::Broadcast),
         1 => (0..ranks).prop_map(Step::Reduce),
@@ -79,6 +86,11 @@ struct Play {
     now_on_thread: Vec<u64>,
     request: u32,
     happened: Vec<Happened>,
+    /// Messages as they were received: by whom, when the receive returned, and when they had been sent.
+    received: Vec<(usize, u64, u64)>,
+    /// Waits for late senders, by their place in `happened`: when their receive returned, and when the message was
+    /// sent.
+    late_senders: Vec<(usize, u64, u64)>,
 }
 
 impl Play {
@@ -91,7 +103,9 @@ impl Play {
             })
             .collect();
         let now = vec![T; count];
-        Self { ranks, now: now.clone(), now_on_thread: now, request: 10, happened: Vec::new() }
+        let (happened, received, late_senders) = Default::default();
+        let now_on_thread = now.clone();
+        Self { ranks, now, now_on_thread, request: 10, happened, received, late_senders }
     }
 
     fn note(&mut self, state: State, rank: usize, culprit: usize, (begin, until): (u64, u64)) {
@@ -100,6 +114,34 @@ impl Play {
             let ticks = (until - begin) as i64;
             self.happened.push((state, rank as u32, culprit as u32, begin_ticks, ticks));
         }
+    }
+
+    /// A receive waited for a message that was sent and received then.
+    fn late_sender(
+        &mut self,
+        (to, from): (usize, usize),
+        waited: (u64, u64),
+        (sent, left): (u64, u64),
+    ) {
+        if waited.1 > waited.0 {
+            self.late_senders.push((self.happened.len(), left, sent));
+            self.note(State::LateSender, to, from, waited);
+        }
+    }
+
+    /// All that happened; who received later what had been sent earlier received in the wrong order.
+    fn all(&self) -> Vec<Happened> {
+        let mut all = self.happened.clone();
+        for (number, left, sent) in &self.late_senders {
+            let rank = all[*number].1 as usize;
+            let in_wrong_order = |(by, later, earlier): &(usize, u64, u64)| {
+                *by == rank && later > left && earlier < sent
+            };
+            if self.received.iter().any(in_wrong_order) {
+                all[*number].0 = State::LateSenderWrongOrder;
+            }
+        }
+        all
     }
 
     fn next_request(&mut self) -> u32 {
@@ -112,6 +154,8 @@ impl Play {
             Step::Message(from, to, manner) => self.message((*from, *to), *manner, works),
             Step::Several(from, to) => self.several(from, *to, works),
             Step::Barrier => self.collective("MPI_Barrier", works, 0),
+            Step::Fence => self.collective("MPI_Win_fence", works, 0),
+            Step::Split => self.collective("MPI_Comm_split", works, 0),
             Step::Allreduce => self.collective("MPI_Allreduce", works, 0),
             Step::Broadcast(root) => self.collective("MPI_Bcast", works, *root),
             Step::Reduce(root) => self.collective("MPI_Reduce", works, *root),
@@ -131,18 +175,26 @@ impl Play {
                 let begin = self.now[to] + works[to];
                 let end = begin.max(sent) + CALL;
                 self.ranks[to].says("MPI_Recv", begin, end, source);
-                self.note(State::LateSender, to, from, (begin, sent));
+                self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now[to] = end;
                 if matches!(manner, Manner::Synchronous) {
                     left = sent.max(begin) + CALL;
                     self.note(State::LateReceiver, from, to, (sent, begin));
                 }
             }
+            Manner::Probed => {
+                let begin = self.now[to] + works[to];
+                let end = begin.max(sent) + CALL;
+                self.ranks[to].says("MPI_Probe", begin, end, source);
+                self.late_sender((to, from), (begin, sent), (sent, end + CALL));
+                self.ranks[to].says("MPI_Recv", end, end + CALL, source);
+                self.now[to] = end + CALL;
+            }
             Manner::OnThread => {
                 let begin = self.now_on_thread[to] + works[to];
                 let end = begin.max(sent) + CALL;
                 self.ranks[to].says_on(1, "MPI_Recv", begin, end, source);
-                self.note(State::LateSender, to, from, (begin, sent));
+                self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now_on_thread[to] = end;
             }
             Manner::Later | Manner::Polled => {
@@ -153,25 +205,27 @@ impl Play {
                 let end = begin.max(sent) + CALL;
                 if matches!(manner, Manner::Later) {
                     self.ranks[to].says("MPI_Wait", begin, end, done);
-                    self.note(State::LateSender, to, from, (begin, sent));
+                    self.late_sender((to, from), (begin, sent), (sent, end));
                 } else {
                     // All of the time up to the message in polls, half of it inside them.
                     if sent > begin + 1 {
                         let inside = (sent - begin) / 2;
                         self.ranks[to].polls("MPI_Test", begin, sent, 3, inside);
-                        self.note(State::LateSender, to, from, (begin, begin + inside));
+                        self.late_sender((to, from), (begin, begin + inside), (sent, end));
                     }
                     self.ranks[to].says("MPI_Test", end - CALL, end, done);
                 }
                 self.now[to] = end;
             }
         }
+        let by = if matches!(manner, Manner::OnThread) { &self.now_on_thread } else { &self.now };
+        self.received.push((to, by[to], sent));
         self.ranks[from].says(name, sent, left, send);
         self.now[from] = left;
     }
 
     fn several(&mut self, from: &[usize], to: usize, works: &[u64]) {
-        let mut done = Vec::new();
+        let (mut done, mut sends) = (Vec::new(), Vec::new());
         let mut last: Option<(u64, usize)> = None;
         for sender in from {
             let request = self.next_request();
@@ -184,6 +238,7 @@ impl Play {
             // A standard send might have waited for a receive that was posted while it went on.
             self.ranks[*sender].says("MPI_Bsend", sent, sent + CALL, on_world(to as i32, 6, 8));
             self.now[*sender] = sent + CALL;
+            sends.push(sent);
             if last.is_none_or(|(at, by)| {
                 (sent, std::cmp::Reverse(*sender)) > (at, std::cmp::Reverse(by))
             }) {
@@ -194,7 +249,8 @@ impl Play {
         let Some((sent, sender)) = last else { return };
         let end = begin.max(sent) + CALL;
         self.ranks[to].several("MPI_Waitall", begin, end, &done);
-        self.note(State::LateSender, to, sender, (begin, sent));
+        self.late_sender((to, sender), (begin, sent), (sent, end));
+        self.received.extend(sends.into_iter().map(|sent| (to, end, sent)));
         self.now[to] = end;
     }
 
@@ -213,7 +269,7 @@ impl Play {
             };
             let until = needs.map_or(0, |(at, _)| at).max(entered[rank]);
             let (sends, receives) = match name {
-                "MPI_Barrier" => (0, 0),
+                "MPI_Barrier" | "MPI_Win_fence" | "MPI_Comm_split" => (0, 0),
                 "MPI_Bcast" if rank == root => (8, 0),
                 "MPI_Bcast" => (0, 8),
                 "MPI_Reduce" if rank == root => (8, 8),
@@ -226,6 +282,7 @@ impl Play {
             if let Some((at, std::cmp::Reverse(culprit))) = needs {
                 let state = match name {
                     "MPI_Barrier" => State::WaitAtBarrier,
+                    "MPI_Win_fence" => State::OneSided,
                     "MPI_Bcast" => State::LateBroadcast,
                     "MPI_Reduce" => State::EarlyReduce,
                     _ => State::WaitAtNxn,
@@ -248,7 +305,7 @@ proptest! {
             let found = causes.waits.iter().filter(|wait| wait.has_culprit());
             let mut found: Vec<Happened> =
                 found.map(|w| (w.state, rank(w.line), rank(w.culprit), w.begin, w.ticks)).collect();
-            let mut happened = play.happened.clone();
+            let mut happened = play.all();
             found.sort_unstable();
             happened.sort_unstable();
             assert_eq!(found, happened);

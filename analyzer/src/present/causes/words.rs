@@ -167,10 +167,13 @@ pub(super) fn unknown(what: Unknown) -> String {
             format!("causes of {} waits whose order contradicts the clocks", count(number))
         }
         Unknown::Totals => "waits in calls of which only totals are kept".to_owned(),
-        Unknown::Probes => "for whom MPI_Probe and MPI_Iprobe waited".to_owned(),
-        Unknown::OneSided => "waits in one-sided communication".to_owned(),
-        Unknown::MadeTogether => {
-            "waits where communicators, windows or files are made or freed together".to_owned()
+        Unknown::OneSided => {
+            "waits for locks, and between start, complete, post and wait of one-sided communication: \
+             who holds a lock and who is in a group is not recorded"
+                .to_owned()
+        }
+        Unknown::MadeByGroup => {
+            "waits where a group makes a communicator: who is in it is not recorded".to_owned()
         }
     }
 }

@@ -14,8 +14,16 @@ use crate::timeline::communicators::CommunicatorTable;
 pub(super) struct SequenceKey {
     /// Position of the communicator in the table.
     pub communicator: u32,
-    /// 0, or 1 + the number of the persistent operation by initialisation.
+    /// 0, 1 + the number of the persistent operation by initialisation, or [`SequenceKey::together`]'s.
     pub lane: u32,
+}
+
+impl SequenceKey {
+    /// What ranks do together beside collective operations, by the number of its name: each kind is counted by
+    /// itself, for windows and files of one communicator may take turns.
+    pub fn together(communicator: u32, function: u16) -> Self {
+        Self { communicator, lane: u32::MAX - u32::from(function) }
+    }
 }
 
 /// A member's call on its rank's own counter.

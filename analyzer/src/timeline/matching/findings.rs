@@ -274,6 +274,9 @@ pub struct Wants {
     pub completions: bool,
     /// Runs of polls that found nothing.
     pub polls: bool,
+    /// Calls that wait for others without a message or a collective operation of their own: probes, and what
+    /// ranks do together.
+    pub waiting: bool,
 }
 
 impl Wants {
@@ -282,6 +285,7 @@ impl Wants {
         Self {
             completions: self.completions || other.completions,
             polls: self.polls || other.polls,
+            waiting: self.waiting || other.waiting,
         }
     }
 }
@@ -301,7 +305,7 @@ pub struct Polls {
     pub request: u32,
 }
 
-/// A matched probe, and the call that receives the message that it took.
+/// A probe, and the call that receives the message that it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probed {
     /// Rank in MPI_COMM_WORLD.
@@ -326,12 +330,17 @@ pub trait MatchSink {
     }
     /// A run of polls, where it was asked for.
     fn polls(&mut self, _polls: &Polls) {}
-    /// A matched probe whose message is received.
+    /// A probe whose message is received, before the message itself.
     fn probed(&mut self, _probed: &Probed) {}
     /// A message.
     fn message(&mut self, message: &Message);
     /// A collective operation.
     fn collective(&mut self, _instance: &CollectiveInstance) {}
+    /// What all members of a communicator, window or file did together ([`Operation::Together`]), where it was
+    /// asked for.
+    ///
+    /// [`Operation::Together`]: trace_format::meaning::Operation::Together
+    fn together(&mut self, _instance: &CollectiveInstance) {}
     /// A send or receive without a partner.
     fn unmatched(&mut self, _unmatched: &Unmatched) {}
     /// An access to another rank's memory, or to its own.

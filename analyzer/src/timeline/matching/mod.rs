@@ -192,8 +192,11 @@ impl<'a> Matcher<'a> {
         wants: Wants,
     ) -> Self {
         let mut names = CollectiveNames::default();
-        let operations: Vec<Operations> =
-            run.ranks.iter().map(|trace| Operations::new(&trace.file, &mut names)).collect();
+        let operations: Vec<Operations> = run
+            .ranks
+            .iter()
+            .map(|trace| Operations::new(&trace.file, &mut names, wants.waiting))
+            .collect();
         let operations = Arc::new(operations);
         let mut channels = Channels::default();
         if wants.completions {

@@ -11,8 +11,15 @@ use trace_format::reader::{Head, RankFile};
 #[derive(Debug, Clone, Default)]
 pub(super) struct CollectiveNames {
     numbers: HashMap<String, u16>,
-    /// With whether the operation has a root.
-    names: Vec<(String, bool)>,
+    names: Vec<CollectiveName>,
+}
+
+/// What is known of a collective operation by its name.
+#[derive(Debug, Clone)]
+struct CollectiveName {
+    name: String,
+    rooted: bool,
+    together: bool,
 }
 
 impl CollectiveNames {
@@ -21,19 +28,26 @@ impl CollectiveNames {
         let base = meaning.blocking_form.clone();
         let next = self.names.len() as u16;
         *self.numbers.entry(base).or_insert_with_key(|base| {
-            self.names.push((base.clone(), meaning.fields.peer == Peer::Root));
+            let together = meaning.operation == Operation::Together;
+            let rooted = !together && meaning.fields.peer == Peer::Root;
+            self.names.push(CollectiveName { name: base.clone(), rooted, together });
             next
         })
     }
 
     /// The blocking form's name.
     pub fn name(&self, number: u16) -> &str {
-        self.names.get(usize::from(number)).map_or("?", |(name, _)| name.as_str())
+        self.names.get(usize::from(number)).map_or("?", |of| of.name.as_str())
     }
 
     /// Whether it has a root.
     pub fn is_rooted(&self, number: u16) -> bool {
-        self.names.get(usize::from(number)).is_some_and(|(_, rooted)| *rooted)
+        self.names.get(usize::from(number)).is_some_and(|of| of.rooted)
+    }
+
+    /// Whether it is [`Operation::Together`].
+    pub fn is_together(&self, number: u16) -> bool {
+        self.names.get(usize::from(number)).is_some_and(|of| of.together)
     }
 }
 
@@ -45,14 +59,18 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// Of a file's table of names.
-    pub fn new(file: &RankFile, names: &mut CollectiveNames) -> Self {
+    /// Of a file's table of names; probes and what ranks do together only where they are asked for.
+    pub fn new(file: &RankFile, names: &mut CollectiveNames, waiting: bool) -> Self {
         let table = file.function_names().iter().map(|name| {
-            let operation = Meaning::of(name).operation;
+            let operation = match Meaning::of(name).operation {
+                Operation::Probe | Operation::Together if !waiting => Operation::Nothing,
+                operation => operation,
+            };
             let number = match operation {
-                Operation::Collective | Operation::Icollective | Operation::CollectiveInit => {
-                    names.number(name)
-                }
+                Operation::Collective
+                | Operation::Icollective
+                | Operation::CollectiveInit
+                | Operation::Together => names.number(name),
                 _ => 0,
             };
             (operation, number)

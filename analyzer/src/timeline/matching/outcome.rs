@@ -26,6 +26,7 @@ const MOST_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
 enum Found {
     Message(Message),
     Collective(CollectiveInstance),
+    Together(CollectiveInstance),
     Unmatched(Unmatched),
     Active(ActiveOperation),
     Access(Access),
@@ -72,6 +73,7 @@ impl<'a> Outlet<'a> {
             match found {
                 Found::Message(message) => sink.message(&message),
                 Found::Collective(instance) => sink.collective(&instance),
+                Found::Together(instance) => sink.together(&instance),
                 Found::Unmatched(unmatched) => sink.unmatched(&unmatched),
                 Found::Active(operation) => sink.active(&operation),
                 Found::Polls(polls) => sink.polls(&polls),
@@ -206,14 +208,20 @@ impl<'a> Outlet<'a> {
     pub fn instance(&mut self, open: &OpenInstance) {
         let mut instance = CollectiveInstance::default();
         self.settle_instance(open, &mut instance);
-        self.found.push(Found::Collective(instance));
+        self.found.push(match self.names.is_together(open.function) {
+            true => Found::Together(instance),
+            false => Found::Collective(instance),
+        });
     }
 
     /// As [`Outlet::instance`]; it goes to `sink` at once.
     pub fn hand_on_instance(&mut self, open: &OpenInstance, sink: &mut impl MatchSink) {
         let mut instance = std::mem::take(&mut self.instance);
         self.settle_instance(open, &mut instance);
-        sink.collective(&instance);
+        match self.names.is_together(open.function) {
+            true => sink.together(&instance),
+            false => sink.collective(&instance),
+        }
         self.instance = instance;
     }
 
@@ -245,6 +253,9 @@ impl<'a> Outlet<'a> {
         instance.function.push_str(self.names.name(open.function));
         (instance.communicator, instance.number) = (open.communicator, open.number);
         (instance.missing, instance.mismatched) = (open.missing, open.mismatched);
+        if self.names.is_together(open.function) {
+            return;
+        }
         if instance.missing > 0 {
             self.summary.incomplete_instances += 1;
         } else {

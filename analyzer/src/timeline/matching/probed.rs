@@ -1,5 +1,5 @@
-//! Messages that a matched probe takes out of the queue, to be received by their handle: they are posted at
-//! the probe's place.
+//! Messages that a probe found: which call receives them. A matched probe takes its message out of the queue, to
+//! be received by its handle: it is posted at the probe's place.
 
 use trace_format::reader::StoredEvent;
 
@@ -10,6 +10,27 @@ use super::rank_state::{RankState, Said, Taken};
 use super::requests::{Posted, Work};
 
 impl RankState<'_> {
+    /// A probe found a message: the next receive on that channel takes it.
+    pub(super) fn probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
+        let arguments = self.arguments(event, m);
+        if call.end_ticks().is_some()
+            && let Ok(place) = self.channel(&arguments, false, m)
+        {
+            // Further probes of the same message find it at once.
+            self.probes.entry(self.routes.address(place).0).or_insert(call);
+        }
+    }
+
+    /// A call receives the next message on a channel.
+    #[inline(always)]
+    pub(super) fn receives_probed(&mut self, place: usize, call: Call, m: &mut Matching) {
+        if !self.probes.is_empty()
+            && let Some(probe) = self.probes.remove(&self.routes.address(place).0)
+        {
+            m.outlet.probed(Probed { rank: self.rank, probe, posted: call });
+        }
+    }
+
     /// A matched probe takes its message at once; it is received later.
     pub(super) fn matched_probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
         let handle = event.head.request();

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use rustc_hash::FxHashMap;
 use trace_format::errors::ErrorClasses;
 use trace_format::meaning::Operation;
 use trace_format::reader::{RankFile, StoredEvent};
@@ -33,6 +34,8 @@ pub(super) struct RankState<'a> {
     pub(super) requests: Requests<Work, Template>,
     /// Messages that a matched probe took out, by handle; `None` is MPI_MESSAGE_NO_PROC.
     pub(super) messages: HashMap<u32, VecDeque<Option<Taken>>>,
+    /// The first probe of a message on each channel that nobody has received since.
+    pub(super) probes: FxHashMap<ChannelKey, Call>,
     /// What calls do that never returned.
     pub(super) hanging: Vec<Work>,
     posted: u64,
@@ -40,7 +43,7 @@ pub(super) struct RankState<'a> {
     partitioned: HashMap<ChannelKey, u32>,
     /// Persistent collective requests made so far, by communicator.
     persistent: HashMap<u32, u32>,
-    routes: Routes,
+    pub(super) routes: Routes,
     /// Collective calls so far.
     pub(super) calls: Calls,
 }
@@ -75,6 +78,7 @@ impl<'a> RankState<'a> {
             errors: ErrorClasses::of_family(&trace.file.header.mpi_family),
             requests: Requests::new(trace.file.threads.len() > 1),
             messages: HashMap::new(),
+            probes: FxHashMap::default(),
             hanging: Vec::new(),
             posted: 0,
             partitioned: HashMap::new(),
@@ -163,6 +167,7 @@ impl<'a> RankState<'a> {
                 };
                 self.made(request, work, m);
             }
+            Operation::Probe => self.probe(call, event, m),
             Operation::MatchedProbe => self.matched_probe(call, event, m),
             Operation::MatchedReceive => self.matched_receive(call, event, m),
             Operation::MatchedIreceive => self.matched_ireceive(call, event, m),
@@ -190,6 +195,13 @@ impl<'a> RankState<'a> {
                     }
                 }
             },
+            Operation::Together => {
+                if let Some(standing) = self.standing(event, m) {
+                    let key = SequenceKey::together(standing.communicator, function);
+                    let part = Part { sent_bytes: 0, received_bytes: 0, root: None };
+                    self.collective(call, key, function, false, part, m);
+                }
+            }
             Operation::CollectiveInit => {
                 let template = match self.standing(event, m) {
                     Some(standing) => {
@@ -241,7 +253,7 @@ impl<'a> RankState<'a> {
     /// The channel that arguments name, to or from a rank that is no wildcard, by its place among the
     /// routes.
     #[inline(always)]
-    fn channel(
+    pub(super) fn channel(
         &mut self,
         arguments: &Arguments,
         sends: bool,
@@ -355,6 +367,7 @@ impl<'a> RankState<'a> {
         } else {
             match self.channel(arguments, false, m) {
                 Ok(place) => {
+                    self.receives_probed(place, call, m);
                     let from = self.routes.address(place);
                     m.channels.receive(from, Receive::waiting(sequence, call));
                     return Some(Posted { sequence, begin_ticks, place: Place::Channel(*from) });
@@ -401,6 +414,7 @@ impl<'a> RankState<'a> {
         let sequence = self.next_sequence();
         match self.channel(arguments, false, m) {
             Ok(place) => {
+                self.receives_probed(place, call, m);
                 let receive = Receive::complete(sequence, call, call, bytes);
                 let receive = receive.cut_if(self.is_truncated(error));
                 let from = self.routes.address(place);

@@ -110,6 +110,7 @@ impl<'a> RankOnItsWay<'a> {
 impl Matching<'_> {
     /// Hands on what was found, messages by the shortest way.
     fn hand_on_to(&mut self, sink: &mut impl MatchSink) {
+        self.outlet.drain(sink);
         self.take_ready(|m, pair| {
             if let Some(message) = m.outlet.message(pair) {
                 sink.message(message);

@@ -11,7 +11,7 @@ struct All {
 
 impl MatchSink for All {
     fn wants(&self) -> Wants {
-        Wants { completions: true, polls: true }
+        Wants { completions: true, polls: true, waiting: false }
     }
 
     fn message(&mut self, message: &Message) {

@@ -126,7 +126,7 @@ struct Completions(Vec<Message>);
 
 impl MatchSink for Completions {
     fn wants(&self) -> Wants {
-        Wants { completions: true, polls: false }
+        Wants { completions: true, ..Wants::default() }
     }
 
     fn message(&mut self, message: &Message) {
