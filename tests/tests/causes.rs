@@ -125,6 +125,71 @@ under_both! {
         assert_costs(&why, 0, "between MPI_Sendrecv", slept(&said, 0, 's'));
     }
 
+    fn iterations_and_regions_are_found_and_the_slow_one_is_named(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS);
+        let recorded = job.argument("2:7:400:s").argument("1:12:300:r").record();
+        recorded.expect_code(0);
+        let said = &recorded.output.stdout;
+        let (screen, all) = why(&recorded, &[]);
+        let iterations = &all["iterations"];
+        assert_eq!(iterations["count"], 20, "{iterations:#}");
+        let slow = iterations["slow"].as_array().expect("a list");
+        for (at, index, culprit) in [(0, 7, 2), (1, 12, 1)] {
+            assert_eq!((&slow[at]["index"], &slow[at]["culprit"]), (&index.into(), &culprit.into()));
+        }
+        assert!(screen.contains("ITERATIONS  20 iterations"), "{screen}");
+        assert!(all["phases"][0]["tree"]["moving_imbalance"].is_number(), "{all:#}");
+        let region = &all["regions"][0];
+        assert_eq!((&region["name"], &region["count"]), (&"late".into(), &80.into()));
+        // The part of the run that is asked for has its own waits and causes, which still add up.
+        let (screen, seventh) = why(&recorded, &["--iteration", "7"]);
+        assert_sums(&seventh);
+        assert_costs(&seventh, 2, "between MPI_Sendrecv", slept(said, 2, 's'));
+        let waits = seventh["waits"].as_array().expect("a list");
+        assert!(waits.iter().all(|wait| wait["iteration"] == 7), "{seventh:#}");
+        assert!(!screen.contains("rank 1 computes longer"), "{screen}");
+        let command = |option: &str, value: &str| {
+            let mut command = Command::new(command());
+            command.arg("why").arg(recorded.directory()).args([option, value]).stdin(Stdio::null());
+            command.output().expect("the command starts")
+        };
+        for (option, value, words) in
+            [("--iteration", "20", "has the iterations 0 to 19"), ("--region", "lat", "there are: late")]
+        {
+            let refused = command(option, value);
+            assert_eq!(refused.status.code(), Some(2));
+            assert!(String::from_utf8_lossy(&refused.stderr).contains(words), "{refused:?}");
+        }
+    }
+
+    fn exported_tables_have_waits_causes_iterations_and_the_path(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(RANKS).argument("2:7:400:s");
+        let recorded = job.record();
+        recorded.expect_code(0);
+        let (_, all) = why(&recorded, &[]);
+        let out = recorded.directory().with_extension("tables");
+        let mut export = Command::new(command());
+        export.arg("export").arg(recorded.directory()).args(["--to", "csv", "--out"]).arg(&out);
+        assert!(export.stdin(Stdio::null()).status().expect("the command starts").success());
+        let rows = |table: &str| -> Vec<Vec<String>> {
+            let text = std::fs::read_to_string(out.join(table).with_extension("csv"));
+            let text = text.unwrap_or_else(|error| panic!("{table}: {error}"));
+            let cells = |line: &str| line.split(',').map(str::to_owned).collect();
+            text.lines().skip(1).map(cells).collect()
+        };
+        let of_document = all["waits"].as_array().map_or(0, Vec::len)
+            + all["waits_omitted"]["count"].as_u64().expect("a number") as usize;
+        assert_eq!(rows("waits").len(), of_document);
+        assert_eq!(rows("iterations").len(), 20);
+        assert_eq!(rows("causes").len(), all["causes"].as_array().map_or(0, Vec::len));
+        let path: i64 = rows("critical_path")
+            .iter()
+            .map(|row| row[3].parse::<i64>().expect("an end") - row[2].parse::<i64>().expect("a begin"))
+            .sum();
+        let elapsed = number(&all["elapsed_s"]) * 1e9;
+        assert!((path as f64 - elapsed).abs() < 1e4, "{path} ns of {elapsed}");
+    }
+
     fn probes_fences_duplicates_and_a_wrong_order_have_their_culprits(mpi) {
         let recorded = Job::new(mpi, &victim(mpi, "waits_in_other_calls")).ranks(3).record();
         recorded.expect_code(0);

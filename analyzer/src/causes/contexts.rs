@@ -84,6 +84,13 @@ impl LocalContexts {
     }
 }
 
+impl LocalContexts {
+    /// The number of a context that came up.
+    pub fn known(&self, context: LocalContext) -> Option<u32> {
+        self.numbers.get(&context).copied()
+    }
+}
+
 /// The contexts of a run.
 #[derive(Debug)]
 pub struct Contexts {

@@ -308,8 +308,13 @@ fn is_waiting(context: u32) -> bool {
 }
 
 impl Charges {
-    /// Charges all waits for their reasons.
-    pub(super) fn new(waits: &Waits, order: &Order, reasons: &Reasons) -> Self {
+    /// Charges waits that are asked for, by their number, for their reasons.
+    pub(super) fn new(
+        waits: &Waits,
+        order: &Order,
+        reasons: &Reasons,
+        is_chosen: &(dyn Fn(u32) -> bool + Sync),
+    ) -> Self {
         let mut inherited = vec![0; waits.all.len()];
         let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
         let mut unattributed = 0;
@@ -320,7 +325,8 @@ impl Charges {
             let inner = reasons.waits(*number);
             let found = reasons.explained(*number, waits);
             // What is inherited is handed on by the same fractions as the wait's own length.
-            for (ticks, is_direct) in [(wait.ticks, true), (inherited[*number as usize], false)] {
+            let own = if is_chosen(*number) { wait.ticks } else { 0 };
+            for (ticks, is_direct) in [(own, true), (inherited[*number as usize], false)] {
                 if ticks == 0 {
                     continue;
                 }

@@ -35,12 +35,18 @@ pub enum LateBy {
     WaitFor(u32),
 }
 
-/// Gathers them, the most time first.
-pub(super) fn alike(waits: &Waits, lines: &Lines, places: &[u32], reasons: &Reasons) -> Vec<Group> {
+/// Gathers those that are asked for, by their number, the most time first.
+pub(super) fn alike(
+    waits: &Waits,
+    lines: &Lines,
+    (places, reasons): (&[u32], &Reasons),
+    is_chosen: &(dyn Fn(u32) -> bool + Sync),
+) -> Vec<Group> {
     let mut numbers: FxHashMap<(State, u32, u32), usize> = FxHashMap::default();
     let mut groups: Vec<Group> = Vec::new();
     let mut causes: FxHashMap<(usize, LateBy), f64> = FxHashMap::default();
-    for (number, (wait, place)) in (0u32..).zip(waits.all.iter().zip(places)) {
+    let all = (0u32..).zip(waits.all.iter().zip(places));
+    for (number, (wait, place)) in all.filter(|(number, _)| is_chosen(*number)) {
         let (state, place, culprit) = (wait.state, *place, wait.culprit);
         let at = *numbers.entry((state, place, culprit)).or_insert_with(|| {
             let (count, ticks, ranks, late_by) = Default::default();

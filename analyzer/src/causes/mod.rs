@@ -18,8 +18,11 @@
 //! | `groups` | waits that are alike |
 //! | `critical_path` | the path |
 //! | `tree` | the efficiency tree |
+//! | `iterations` | iterations and phases, found unaided |
+//! | `regions` | what happened inside marked regions |
 //!
-//! The events are read twice: by matching, then by the profile, which needs to know where waits are.
+//! The events are read by matching, twice for iterations, by the profile, which needs to know where waits are, and where
+//! the program marks regions once more.
 //!
 //! # Memory
 //! Waits, conditions and the sums between them: some 100 bytes a call that waited, nothing for one that did
@@ -30,6 +33,7 @@ pub(crate) mod contexts;
 mod critical_path;
 mod delay;
 mod groups;
+mod iterations;
 mod lines;
 pub(crate) mod manners;
 mod meetings;
@@ -38,6 +42,7 @@ mod order;
 mod profile;
 mod progress;
 mod receipts;
+mod regions;
 mod tree;
 mod waits;
 mod whole_ticks;
@@ -45,6 +50,7 @@ mod whole_ticks;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use trace_format::meaning::{Class, Meaning, Synchronises};
 
 use crate::analysis::Analysis;
@@ -52,16 +58,18 @@ use crate::trace::Run;
 
 use conditions::{Finder, Found};
 pub use contexts::{CallSite, Context, Contexts};
-use contexts::{LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
+use contexts::{LocalContext, LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNOWN};
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
+pub use iterations::{Every, Iteration, Phase, Statistics};
 pub use lines::{Line, Lines};
 use manners::Manners;
 use meetings::Meeting;
 use order::Order;
 pub use profile::Profile;
 use profile::{Profiler, ProfilerOfRank};
+pub use regions::{Region, Regions};
 pub use tree::Tree;
 use waits::Waits;
 pub use waits::{NOBODY, Wait};
@@ -169,6 +177,18 @@ pub enum Unknown {
     MadeByGroup,
 }
 
+/// Which waits are asked for; all, unless something is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Those in a region of that name, the innermost that is open.
+    pub region: Option<String>,
+    /// Those that end in that iteration of the longest phase, from 0.
+    pub iteration: Option<usize>,
+}
+
+/// All waits.
+pub static ALL: Choice = Choice { region: None, iteration: None };
+
 /// Why the ranks of a run waited.
 #[derive(Debug)]
 pub struct Causes<'a> {
@@ -180,6 +200,8 @@ pub struct Causes<'a> {
     pub whole: (i64, i64),
     /// By line, on each in order of time.
     pub waits: Vec<Wait>,
+    /// Those that were asked for, where not all were.
+    chosen: Option<Vec<bool>>,
     /// Conditions that were fulfilled behind the end of the call: not waited for.
     pub violations: u64,
     /// Ticks of waits shorter than the clocks may be wrong: not among them.
@@ -188,6 +210,8 @@ pub struct Causes<'a> {
     pub contexts: Contexts,
     /// For each of the waits the context of its call; [`NOWHERE`] outside of calls.
     pub places: Vec<u32>,
+    /// For each of the waits the context of the call by which its culprit ended it; [`NOWHERE`] outside of calls.
+    pub culprit_places: Vec<u32>,
     /// By line.
     pub profiles: Vec<Profile>,
     /// Who caused how much.
@@ -198,6 +222,10 @@ pub struct Causes<'a> {
     pub groups: Vec<Group>,
     /// The critical path.
     pub path: CriticalPath,
+    /// Stretches in which all ranks repeat the same calls, the longest first.
+    pub phases: Vec<Phase>,
+    /// Regions that the program marked.
+    pub regions: Regions,
     /// What cannot be said.
     pub unknown: Vec<Unknown>,
 }
@@ -219,6 +247,11 @@ pub const NOWHERE: u32 = u32::MAX;
 impl<'a> Causes<'a> {
     /// Of a run.
     pub fn new(analysis: &Analysis<'a>) -> Self {
+        Self::of(analysis, &ALL)
+    }
+
+    /// Of a run; states, groups and costs are of the waits that are asked for, with what led to these.
+    pub fn of(analysis: &Analysis<'a>, choice: &Choice) -> Self {
         let (run, timeline) = (analysis.run, analysis.timeline);
         let clock = WholeTicks::new(run, timeline);
         let lines = Lines::new(analysis, &clock);
@@ -253,12 +286,20 @@ impl<'a> Causes<'a> {
         receipts.tell_wrong_order(&mut waits.all, &lines);
         let (meetings, order) =
             rayon::join(|| meetings::before(&waits, &lines), || Order::new(&waits, &lines));
-        let (contexts, profiles, places) = profiles(analysis, (&clock, &lines), &waits, &meetings);
+        let mut phases = Phase::find(analysis, (&clock, &lines), whole);
+        let Profiled { contexts, profiles, places, culprit_places } =
+            profiles(analysis, (&clock, &lines), &waits, (&meetings, &mut phases));
+        for phase in &mut phases {
+            phase.tell(&lines, (&profiles, &contexts), &waits.all);
+        }
+        let regions = Regions::new(analysis, (&clock, &lines), &waits);
+        let chosen = chosen(choice, &waits, (&lines, &phases, &regions));
+        let is_chosen = |number: u32| chosen.as_ref().is_none_or(|all| all[number as usize]);
         let reasons = Reasons::new(&waits, (&meetings, &order), (&profiles, contexts.all.len()));
         let (charges, (groups, path)) = rayon::join(
-            || Charges::new(&waits, &order, &reasons),
+            || Charges::new(&waits, &order, &reasons, &is_chosen),
             || {
-                let groups = groups::alike(&waits, &lines, &places, &reasons);
+                let groups = groups::alike(&waits, &lines, (&places, &reasons), &is_chosen);
                 (groups, CriticalPath::new((&waits, &order), (&lines, &profiles), whole))
             },
         );
@@ -284,20 +325,29 @@ impl<'a> Causes<'a> {
             lines,
             whole,
             waits,
+            chosen,
             violations,
             uncertain,
             contexts,
             places,
+            culprit_places,
             profiles,
             charges,
             reasons,
             groups,
             path,
+            phases,
+            regions,
             unknown,
         }
     }
 
-    /// All waiting, ticks.
+    /// Whether a wait was asked for.
+    pub fn is_chosen(&self, number: u32) -> bool {
+        self.chosen.as_ref().is_none_or(|all| all[number as usize])
+    }
+
+    /// All waiting that was asked for, ticks.
     pub fn waiting(&self) -> i64 {
         self.groups.iter().map(|group| group.ticks).sum()
     }
@@ -312,10 +362,11 @@ impl<'a> Causes<'a> {
         sums.into_iter().map(|(state, (count, ticks))| (state, count, ticks)).collect()
     }
 
-    /// Positions of the longest waits, the longest first; of equal ones the first.
+    /// Positions of the longest waits that were asked for, the longest first; of equal ones the first.
     pub fn longest(&self, most: usize) -> Vec<u32> {
         let key = |number: &u32| (Reverse(self.waits[*number as usize].ticks), *number);
-        let mut order: Vec<u32> = (0..self.waits.len() as u32).collect();
+        let all = 0..self.waits.len() as u32;
+        let mut order: Vec<u32> = all.filter(|number| self.is_chosen(*number)).collect();
         if most < order.len() {
             order.select_nth_unstable_by_key(most, key);
             order.truncate(most);
@@ -347,7 +398,9 @@ impl<'a> Causes<'a> {
             let host = run.ranks[position].file.header.host.as_str();
             (host, self.computing(self.lines.first_of(position)))
         });
-        Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0, ideal)
+        let tree = Tree::new(&ranks.collect::<Vec<_>>(), self.whole.1 - self.whole.0, ideal)?;
+        let moving_imbalance = self.phases.first().and_then(Phase::moving_imbalance);
+        Some(Tree { moving_imbalance, ..tree })
     }
 
     /// Ticks outside MPI and the recorder on a line.
@@ -371,6 +424,28 @@ impl<'a> Causes<'a> {
         }
         sums
     }
+}
+
+/// Which waits are asked for; `None` for all.
+fn chosen(
+    choice: &Choice,
+    waits: &Waits,
+    (lines, phases, regions): (&Lines, &[Phase], &Regions),
+) -> Option<Vec<bool>> {
+    if *choice == ALL {
+        return None;
+    }
+    let in_region = |number: u32| {
+        let region = regions.of_wait(number).map(|region| &region.name);
+        choice.region.as_ref().is_none_or(|asked| Some(asked) == region)
+    };
+    let in_iteration = |wait: &Wait| {
+        let position = lines.all[wait.line as usize].position;
+        let found = phases.first().and_then(|phase| phase.iteration_of(position, wait.until));
+        choice.iteration.is_none_or(|asked| Some(asked) == found)
+    };
+    let all = (0u32..).zip(&waits.all);
+    Some(all.map(|(number, wait)| in_region(number) && in_iteration(wait)).collect())
 }
 
 /// Functions among those that were called of which nothing is known here.
@@ -408,13 +483,21 @@ fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u3
     open
 }
 
+/// What the pass over all calls found.
+struct Profiled {
+    contexts: Contexts,
+    profiles: Vec<Profile>,
+    places: Vec<u32>,
+    culprit_places: Vec<u32>,
+}
+
 /// What every line did between the moments that somebody will ask for, and the context of each wait's call.
 fn profiles(
     analysis: &Analysis,
     (clock, lines): (&WholeTicks, &Lines),
     waits: &Waits,
-    meetings: &[Meeting],
-) -> (Contexts, Vec<Profile>, Vec<u32>) {
+    (meetings, phases): (&[Meeting], &mut [Phase]),
+) -> Profiled {
     let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
     for (wait, meeting) in waits.all.iter().zip(meetings) {
         moments[wait.line as usize].extend([wait.begin, wait.until, meeting.moment]);
@@ -423,23 +506,40 @@ fn profiles(
             moments.extend([wait.fulfilled, wait.until, meeting.of_culprit]);
         }
     }
-    let profiler = Profiler { clock, lines, waits, moments: &moments };
+    for position in 0..analysis.run.ranks.len() {
+        let moments = &mut moments[lines.first_of(position) as usize];
+        phases.iter().for_each(|phase| moments.extend(phase.moments(position)));
+    }
+    let mut ended: Vec<Vec<(i64, u32)>> = vec![Vec::new(); lines.all.len()];
+    for (number, wait) in (0u32..).zip(&waits.all).filter(|(_, wait)| wait.has_culprit()) {
+        ended[wait.culprit as usize].push((wait.fulfilled, number));
+    }
+    ended.par_iter_mut().for_each(|of_line| of_line.sort_unstable());
+    let profiler = Profiler { clock, lines, waits, moments: &moments, ended: &ended };
     let mut of_ranks = analysis.calls(&profiler);
     of_ranks.iter_mut().for_each(ProfilerOfRank::add_silent_line);
     let contexts: Vec<&LocalContexts> = of_ranks.iter().map(|rank| &rank.contexts).collect();
     let (contexts, numbers) = Contexts::merge(analysis.run, &contexts);
     let mut profiles = vec![Profile::default(); lines.all.len()];
     let mut places = vec![NOWHERE; waits.all.len()];
+    let mut culprit_places = places.clone();
+    for phase in phases {
+        let place = of_ranks[0].contexts.known(LocalContext::Transfer(phase.anchor));
+        phase.place = place.map_or(NOWHERE, |place| numbers[0][place as usize]);
+    }
     for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
         for (number, context) in rank.places {
             places[number as usize] = numbers[context as usize];
+        }
+        for (number, context) in rank.culprit_places {
+            culprit_places[number as usize] = numbers[context as usize];
         }
         for (line, mut profile) in rank.profiles {
             profile.renumber(&numbers);
             profiles[line as usize] = profile;
         }
     }
-    (contexts, profiles, places)
+    Profiled { contexts, profiles, places, culprit_places }
 }
 
 #[cfg(test)]

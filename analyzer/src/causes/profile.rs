@@ -68,6 +68,8 @@ pub(super) struct Profiler<'c> {
     pub waits: &'c Waits,
     /// The moments of each line, in any order.
     pub moments: &'c [Vec<i64>],
+    /// For each line when it entered calls that ended waits, with these, ascending.
+    pub ended: &'c [Vec<(i64, u32)>],
 }
 
 impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
@@ -79,11 +81,13 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
             lines: self.lines,
             waits: self.waits,
             moments: self.moments,
+            ended: self.ended,
             position: rank.position,
             functions: Functions::new(rank.trace),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
             places: Vec::new(),
+            culprit_places: Vec::new(),
             line: LineState::default(),
         }
     }
@@ -96,6 +100,7 @@ pub(super) struct ProfilerOfRank<'c> {
     lines: &'c Lines,
     waits: &'c Waits,
     moments: &'c [Vec<i64>],
+    ended: &'c [Vec<(i64, u32)>],
     position: usize,
     functions: Functions,
     pub contexts: LocalContexts,
@@ -103,6 +108,8 @@ pub(super) struct ProfilerOfRank<'c> {
     pub profiles: Vec<(u32, Profile)>,
     /// Where waits were: their positions among all, and the call as a context.
     pub places: Vec<(u32, u32)>,
+    /// Waits that calls ended, and these as contexts.
+    pub culprit_places: Vec<(u32, u32)>,
     line: LineState,
 }
 
@@ -117,6 +124,8 @@ struct LineState {
     /// The program's own stretches since the last call: up to where, and the region that is open.
     own: Vec<(i64, Own)>,
     before: Option<LocalSite>,
+    /// The next of the waits that its calls ended.
+    next_ended: usize,
     regions: Vec<u32>,
     /// Ticks of polls that are still to be laid: waiting with and without a culprit, the rest.
     owed: [i64; 3],
@@ -271,6 +280,14 @@ impl ProfilerOfRank<'_> {
         line.settle(Some(site), &mut self.contexts);
         line.before = Some(site);
         let end = end.max(begin);
+        let ended = &self.ended[line.number as usize];
+        while let Some((moment, wait)) = ended.get(line.next_ended).filter(|of| of.0 <= begin) {
+            if *moment == begin {
+                let context = self.contexts.number(LocalContext::Transfer(site));
+                self.culprit_places.push((*wait, context));
+            }
+            line.next_ended += 1;
+        }
         if let Some((number, wait)) = line.wait_of(begin, end) {
             self.places.push((number, self.contexts.number(LocalContext::Transfer(site))));
             line.add(self.contexts.number(LocalContext::Fixed(fixed_of(&wait))), wait.until);

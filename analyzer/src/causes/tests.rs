@@ -8,6 +8,7 @@ use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use crate::timeline::GlobalTimeline;
 
 mod generated;
+mod stretches;
 
 /// First tick of the synthetic ranks' calls, their begin, and their last.
 const T: u64 = 2_000_000;

@@ -16,6 +16,9 @@ pub struct Tree {
     pub within_hosts: Option<f64>,
     /// max U / T: serialisation × transfer.
     pub communication: f64,
+    /// Of serialisation: what is lost because it is not always the same rank that computes longest in an iteration;
+    /// `None` where no iterations are known.
+    pub moving_imbalance: Option<f64>,
     /// max U / T₀; `None` where T₀, the run's time on an ideal network, is not known.
     pub serialisation: Option<f64>,
     /// T₀ / T.
@@ -51,6 +54,7 @@ impl Tree {
             between_hosts: known(mean / host),
             within_hosts: known(host / largest),
             communication,
+            moving_imbalance: None,
             serialisation: transfer.map(|transfer| communication / transfer),
             transfer,
         })

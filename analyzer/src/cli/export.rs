@@ -15,6 +15,7 @@ use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
 use crate::export::Progress;
 use crate::export::content::{Choice, Content};
+use crate::export::tables;
 use crate::formats::paraver::names as paraver;
 use crate::formats::{self, Format};
 use crate::present::{run_note, time_note};
@@ -177,6 +178,9 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
         )));
     }
     remarks(&run, &content);
+    if let (To::Csv | To::Parquet, Some(why)) = (arguments.to, tables::causes::left_out(&content)) {
+        say(&format!("waits, causes, iterations and the critical path are not in it: {why}"));
+    }
     let bar = Bar::new();
     let scratch = directory_of(&arguments.out);
     let written = formats::write(&content, arguments.to.format(), output.path(), scratch, &bar);

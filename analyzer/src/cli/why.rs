@@ -7,9 +7,10 @@ use clap::Args;
 
 use super::error::{CommandError, print};
 use crate::analysis::Analysis;
-use crate::causes::Causes;
+use crate::causes::{ALL, Causes, Choice};
+use crate::metrics::SelectionError;
 use crate::present::causes::{Why, json, screen};
-use crate::replay::ideal_time;
+use crate::replay::{NoIdeal, ideal_time};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -30,6 +31,14 @@ pub struct WhyArguments {
     /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it
     #[arg(long, value_name = "RANK")]
     pub rank: Option<u32>,
+
+    /// Only waits in this region, and what caused them
+    #[arg(long, value_name = "REGION")]
+    pub region: Option<String>,
+
+    /// Only waits in this iteration, counted from 0, and what caused them
+    #[arg(long, value_name = "NUMBER")]
+    pub iteration: Option<usize>,
 }
 
 /// Prints why the ranks of a run waited.
@@ -49,9 +58,32 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     }
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
-    let causes = Causes::new(&analysis);
-    let ideal = ideal_time(&analysis);
-    let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank: arguments.rank };
+    if let Some(region) = &arguments.region
+        && !run.region_names().contains(region.as_str())
+    {
+        let known = run.region_names().into_iter().map(str::to_owned).collect();
+        let unknown = SelectionError::UnknownRegion { name: region.clone(), known };
+        return Err(CommandError::usage(format!("--region: {unknown}")));
+    }
+    let choice = Choice { region: arguments.region.clone(), iteration: arguments.iteration };
+    let causes = Causes::of(&analysis, &choice);
+    let iterations = causes.phases.first().map_or(0, |phase| phase.iterations.len());
+    if let Some(iteration) = arguments.iteration
+        && iteration >= iterations
+    {
+        let run = arguments.run.display();
+        return Err(CommandError::usage(match iterations {
+            0 => format!("--iteration {iteration}: no iterations were found in {run}"),
+            _ => {
+                format!("--iteration {iteration}: {run} has the iterations 0 to {}", iterations - 1)
+            }
+        }));
+    }
+    // The run's ideal time says nothing of a part of it.
+    let is_whole = choice == ALL;
+    let ideal = if is_whole { ideal_time(&analysis) } else { Err(NoIdeal::NotAsked) };
+    let (rank, choice) = (arguments.rank, &choice);
+    let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank, choice };
     let text = match arguments.json {
         true => json(&why).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {

@@ -1,6 +1,7 @@
 //! A run as tables: the content and traffic of a run come in, rows go out to whatever keeps tables.
 //! The columns are explained in `docs/export.md`.
 
+pub mod causes;
 mod schemas;
 
 use std::collections::HashMap;
@@ -43,6 +44,7 @@ pub fn write(
     progress.stage("messages", Some(traffic.messages.count() + traffic.members.count()));
     messages(content, &traffic, scratch, tables, progress)?;
     let collectives = collectives(content, &traffic, scratch, tables, progress)?;
+    causes::write(content, tables, progress)?;
     tables.finish()?;
     Ok(Written { calls, messages: traffic.messages.count(), collectives })
 }

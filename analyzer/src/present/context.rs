@@ -1,5 +1,6 @@
 //! What ran where, in a line: headers of the rank files come in, short texts go out.
 
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plain_text::printable;
@@ -115,4 +116,13 @@ pub(super) fn shortened(text: &str) -> String {
     }
     let start: String = text.chars().take(MOST_CHARACTERS - 1).collect();
     format!("{start}…")
+}
+
+/// What a list in a document was cut by.
+#[derive(Debug, Serialize)]
+pub(crate) struct Omitted {
+    /// Entries.
+    pub count: usize,
+    /// How long they are together.
+    pub seconds: f64,
 }

@@ -69,6 +69,7 @@ impl<'a> Report<'a> {
             causes,
             ideal: Err(NoIdeal::NotAsked),
             rank: None,
+            choice: &crate::causes::ALL,
         })
     }
 

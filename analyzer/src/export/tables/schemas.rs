@@ -200,3 +200,66 @@ pub const COLLECTIVES: Schema = Schema {
         ("mismatched", Flag, false),
     ],
 };
+/// Waits, each with its culprit.
+pub const WAITS: Schema = Schema {
+    name: "waits",
+    columns: &[
+        ("wait", Long, false),
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("waited_ns", Long, false),
+        ("state", Name, false),
+        ("culprit", Int, true),
+        ("culprit_thread", Int, true),
+        ("function", Name, true),
+        ("caller", Name, true),
+        ("file", Name, true),
+        ("line", Int, true),
+        ("culprit_function", Name, true),
+        ("region", Name, true),
+        ("iteration", Int, true),
+    ],
+};
+/// What made ranks wait, and what that cost the others.
+pub const CAUSES: Schema = Schema {
+    name: "causes",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("kind", Name, false),
+        ("region", Name, true),
+        ("from_function", Name, true),
+        ("from_file", Name, true),
+        ("from_line", Int, true),
+        ("to_function", Name, true),
+        ("to_file", Name, true),
+        ("to_line", Int, true),
+        ("direct_ns", Long, false),
+        ("indirect_ns", Long, false),
+    ],
+};
+/// Iterations of all phases, over all ranks.
+pub const ITERATIONS: Schema = Schema {
+    name: "iterations",
+    columns: &[
+        ("phase", Int, false),
+        ("iteration", Int, false),
+        ("begin_ns", Long, false),
+        ("duration_ns", Long, false),
+        ("computing_ns", Long, false),
+        ("waiting_ns", Long, false),
+        ("slowest", Int, false),
+        ("culprit", Int, true),
+    ],
+};
+/// The critical path in order of time.
+pub const CRITICAL_PATH: Schema = Schema {
+    name: "critical_path",
+    columns: &[
+        ("rank", Int, false),
+        ("thread", Int, false),
+        ("begin_ns", Long, false),
+        ("end_ns", Long, false),
+    ],
+};

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::causes::{Causes, Context, NOBODY, NOWHERE, State};
-use crate::present::context;
+use crate::present::context::{self, Omitted};
 
+use super::stretches_document::{
+    IterationsPart, PhasePart, RegionPart, TreePart, iterations, phases, regions,
+};
 use super::{Why, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
@@ -31,33 +34,14 @@ struct Document<'a> {
     tree: Option<TreePart>,
     waiting: WaitingPart,
     states: Vec<StatePart>,
-    waits: Vec<WaitPart>,
+    waits: Vec<WaitPart<'a>>,
     waits_omitted: Omitted,
     causes: Vec<CausePart<'a>>,
     causes_omitted: Omitted,
     critical_path: PathPart,
-    iterations: Option<()>,
-    regions: [(); 0],
-    phases: [(); 0],
-}
-
-/// What a list was cut by.
-#[derive(Debug, Serialize)]
-struct Omitted {
-    count: usize,
-    seconds: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct TreePart {
-    parallel: f64,
-    load_balance: Option<f64>,
-    within_hosts: Option<f64>,
-    between_hosts: Option<f64>,
-    communication: f64,
-    serialisation: Option<f64>,
-    moving_imbalance: Option<f64>,
-    transfer: Option<f64>,
+    iterations: Option<IterationsPart>,
+    regions: Vec<RegionPart<'a>>,
+    phases: Vec<PhasePart>,
 }
 
 #[derive(Debug, Serialize)]
@@ -82,7 +66,7 @@ struct StatePart {
 }
 
 #[derive(Debug, Serialize)]
-struct WaitPart {
+struct WaitPart<'a> {
     id: u32,
     rank: u32,
     thread: u32,
@@ -94,8 +78,8 @@ struct WaitPart {
     ticks: i64,
     function: Option<String>,
     place: Option<String>,
-    region: Option<String>,
-    iteration: Option<u64>,
+    region: Option<&'a str>,
+    iteration: Option<usize>,
     culprit_place: Option<String>,
     caused_by: Vec<ReasonPart>,
 }
@@ -181,16 +165,7 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         ticks_per_s: causes.clock.ticks_per_s,
         elapsed_s: s(causes.whole.1 - causes.whole.0),
         elapsed_ticks: causes.whole.1 - causes.whole.0,
-        tree: causes.tree(run, why.ideal.ok()).map(|tree| TreePart {
-            parallel: tree.parallel,
-            load_balance: tree.load_balance,
-            within_hosts: tree.within_hosts,
-            between_hosts: tree.between_hosts,
-            communication: tree.communication,
-            serialisation: tree.serialisation,
-            moving_imbalance: None,
-            transfer: tree.transfer,
-        }),
+        tree: why.tree().map(TreePart::from),
         waiting: waiting(causes),
         states: states(causes),
         waits,
@@ -198,9 +173,9 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
         causes: dearest,
         causes_omitted,
         critical_path: path(why),
-        iterations: None,
-        regions: [],
-        phases: [],
+        iterations: iterations(causes),
+        regions: regions(why),
+        phases: phases(why),
     };
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
@@ -212,6 +187,8 @@ pub(crate) struct Summary<'a> {
     states: Vec<StatePart>,
     dearest: Vec<CausePart<'a>>,
     omitted: Omitted,
+    regions: Vec<RegionPart<'a>>,
+    phases: Vec<PhasePart>,
     missing: Vec<String>,
 }
 
@@ -219,7 +196,8 @@ pub(crate) struct Summary<'a> {
 pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
     let (dearest, omitted) = dearest(why, most);
     let (waiting, states) = (waiting(why.causes), states(why.causes));
-    Summary { waiting, states, dearest, omitted, missing: why.missing() }
+    let (regions, phases) = (regions(why), phases(why));
+    Summary { waiting, states, dearest, omitted, regions, phases, missing: why.missing() }
 }
 
 fn waiting(causes: &Causes) -> WaitingPart {
@@ -261,7 +239,7 @@ fn place_of(causes: &Causes, place: u32) -> (Option<String>, Option<String>) {
     }
 }
 
-fn waits(why: &Why) -> (Vec<WaitPart>, Omitted) {
+fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     let causes = why.causes;
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let concerns = |number: &u32| {
@@ -303,9 +281,12 @@ fn waits(why: &Why) -> (Vec<WaitPart>, Omitted) {
             ticks: wait.ticks,
             function,
             place,
-            region: None,
-            iteration: None,
-            culprit_place: None,
+            region: causes.regions.of_wait(number).map(|region| region.name.as_str()),
+            iteration: causes
+                .phases
+                .first()
+                .and_then(|p| p.iteration_of(line.position, wait.until)),
+            culprit_place: place_of(causes, causes.culprit_places[number as usize]).1,
             caused_by,
         }
     };

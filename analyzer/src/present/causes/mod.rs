@@ -3,10 +3,12 @@
 mod document;
 mod rows;
 mod screen;
+mod stretches;
+mod stretches_document;
 mod verdict;
 mod words;
 
-use crate::causes::Causes;
+use crate::causes::{ALL, Causes, Choice, Tree};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -15,6 +17,7 @@ pub use document::json;
 pub(super) use document::{Summary, summary};
 pub(super) use rows::wait_rows;
 pub use screen::screen;
+pub(super) use stretches::{phase_lines, region_lines};
 pub(super) use verdict::sentences;
 
 /// What is shown.
@@ -30,6 +33,8 @@ pub struct Why<'a> {
     pub ideal: Result<f64, NoIdeal>,
     /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it.
     pub rank: Option<u32>,
+    /// Which waits were asked for.
+    pub choice: &'a Choice,
 }
 
 impl Why<'_> {
@@ -37,6 +42,38 @@ impl Why<'_> {
     fn missing(&self) -> Vec<String> {
         let unknown = self.causes.unknown.iter().map(|what| words::unknown(*what));
         unknown.chain(self.ideal.err().and_then(words::no_ideal)).collect()
+    }
+
+    /// The efficiency of what was asked for: an iteration, a region, else the run.
+    fn tree(&self) -> Option<Tree> {
+        let Choice { region, iteration } = self.choice;
+        if let (Some(number), Some(phase)) = (*iteration, self.causes.phases.first()) {
+            return phase.tree_of(number, self.run, self.causes);
+        }
+        match region {
+            Some(name) => {
+                let mut regions = self.causes.regions.all.iter();
+                regions.find(|region| region.name == *name)?.tree(self.run)
+            }
+            None => self.causes.tree(self.run, self.ideal.ok()),
+        }
+    }
+
+    /// Whether all waits were asked for, not those of a region or an iteration.
+    fn is_of_all(&self) -> bool {
+        *self.choice == ALL
+    }
+
+    /// Ticks of what was asked for.
+    fn elapsed(&self) -> i64 {
+        let Choice { region, iteration } = self.choice;
+        let iteration = iteration.and_then(|at| self.causes.phases.first()?.iterations.get(at));
+        let mut regions = self.causes.regions.all.iter();
+        let of_region = |name: &String| regions.find(|of| of.name == *name).map(|of| of.ticks);
+        iteration
+            .map(|of| of.ticks)
+            .or_else(|| region.as_ref().and_then(of_region))
+            .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }
 
     /// Whether a line, or [`crate::causes::NOBODY`], is of the rank that is asked for.

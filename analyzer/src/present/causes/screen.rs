@@ -11,7 +11,7 @@ use crate::shell_word::shell_word;
 
 use super::rows::wait_rows;
 use super::words::{self, seconds_of, share};
-use super::{Why, verdict};
+use super::{Why, stretches, verdict};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 10;
@@ -23,8 +23,13 @@ pub fn screen(why: &Why, colour: bool) -> String {
     blocks.block("WAITS", waits(why));
     blocks.block("CAUSES", causes(why));
     blocks.block("CHAIN", chain(why));
-    blocks.block("PATH", path(why));
-    blocks.block("RANKS", ranks(why));
+    if why.is_of_all() {
+        blocks.block("PATH", path(why));
+        blocks.block("RANKS", ranks(why));
+        blocks.block("REGIONS", stretches::region_lines(why.run, why.causes));
+        blocks.block("PHASES", stretches::phase_lines(why.run, why.causes));
+        blocks.block("ITERATIONS", stretches::iteration_lines(why.causes));
+    }
     for what in why.missing() {
         blocks.note(&format!("Cannot be said: {what}."));
     }
@@ -36,8 +41,8 @@ pub fn screen(why: &Why, colour: bool) -> String {
 }
 
 fn efficiency(why: &Why) -> Vec<String> {
-    let Some(tree) = why.causes.tree(why.run, why.ideal.ok()) else {
-        return vec!["unknown: the run has no length".to_owned()];
+    let Some(tree) = why.tree() else {
+        return vec!["unknown: it has no length".to_owned()];
     };
     let Tree { parallel, load_balance, between_hosts, within_hosts, .. } = tree;
     let two = |value: f64| significant(value, 2);
@@ -57,11 +62,10 @@ fn efficiency(why: &Why) -> Vec<String> {
         }
         None => format!("communication {}", two(tree.communication)),
     };
-    let elapsed = why.causes.whole.1 - why.causes.whole.0;
     vec![format!(
         "{} = {balance} x {communication}      elapsed {}",
         two(parallel),
-        seconds_of(why, elapsed)
+        seconds_of(why, why.elapsed())
     )]
 }
 

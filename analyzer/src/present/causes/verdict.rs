@@ -11,7 +11,7 @@ const WORTH_A_WORD: f64 = 0.05;
 /// Total waiting against p·τ, and the dearest cause.
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;
-    let elapsed = causes.whole.1 - causes.whole.0;
+    let elapsed = why.elapsed();
     let all = elapsed * causes.lines.all.iter().filter(|line| line.thread == 0).count() as i64;
     let waiting = causes.waiting();
     if waiting == 0 {

@@ -5,7 +5,7 @@ use super::trust::{causal_line, trust_parts};
 use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
-use crate::present::causes::wait_rows;
+use crate::present::causes::{phase_lines, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, seconds, with_prefix};
 use crate::present::table::Table;
@@ -42,6 +42,10 @@ pub fn screen(report: &Report, colour: bool) -> String {
     screen.labelled_block("WAITS", &wait_lines(report));
     screen.lines(&job::program_lines(report));
     screen.lines(&rank_table(report));
+    if let Some(causes) = report.causes {
+        screen.labelled_block("REGIONS", &region_lines(report.run, causes));
+        screen.labelled_block("PHASES", &phase_lines(report.run, causes));
+    }
     screen.labelled_block("THREADS", &thread_table(report));
     screen.labelled_block("CALLS", &call_table(report));
     if let Some(sites) = &report.metrics.sites {

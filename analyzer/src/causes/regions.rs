@@ -1,0 +1,274 @@
+//! What happened inside the regions that the program marked: how long, how much of it in MPI and waiting, and in
+//! which region each wait lies.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::segments::Functions;
+use crate::analysis::spans::{Activity, Span, SpanKind};
+use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
+
+use super::lines::Lines;
+use super::tree::Tree;
+use super::waits::Waits;
+use super::whole_ticks::WholeTicks;
+
+/// Occurrences of a region on a rank whose begins and ends are kept.
+const MOST_OCCURRENCES: usize = 100_000;
+
+/// A region of the run. Of each rank its first thread counts.
+#[derive(Debug, Clone, Default)]
+pub struct Region {
+    /// Its name.
+    pub name: String,
+    /// How often, over all ranks.
+    pub count: u64,
+    /// How long it takes: for each occurrence from the earliest begin to the latest end on any rank. Where ranks
+    /// are in it unequally often, what the rank that is in it longest takes.
+    pub ticks: i64,
+    /// Ticks of waiting inside, over all ranks.
+    pub waiting: i64,
+    /// Ticks outside MPI of each rank that was in it, with the rank's position.
+    pub computing: Vec<(usize, i64)>,
+}
+
+impl Region {
+    /// Its efficiency, over the ranks that were in it. T₀ is not known of a part of a run.
+    pub fn tree(&self, run: &crate::trace::Run) -> Option<Tree> {
+        let ranks = self
+            .computing
+            .iter()
+            .map(|(position, ticks)| (run.ranks[*position].file.header.host.as_str(), *ticks));
+        Tree::new(&ranks.collect::<Vec<_>>(), self.ticks, None)
+    }
+}
+
+/// The regions of a run, by name, and the innermost one of each wait.
+#[derive(Debug, Default)]
+pub struct Regions {
+    /// The longest first.
+    pub all: Vec<Region>,
+    /// For each wait its region's place in `all`, where it lies in one.
+    pub of_waits: Vec<Option<u32>>,
+}
+
+/// What a rank did in a region.
+#[derive(Debug, Clone, Default)]
+struct Inside {
+    count: u64,
+    ticks: i64,
+    in_mpi: i64,
+    waiting: i64,
+    /// From when to when.
+    occurrences: Vec<(i64, i64)>,
+    /// How often it is open, and what the line had done when it was opened.
+    depth: u64,
+    opened: Standing,
+}
+
+/// What a line has done so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Standing {
+    at: i64,
+    in_mpi: i64,
+    waiting: i64,
+}
+
+struct Observer<'c> {
+    clock: &'c WholeTicks<'c>,
+    lines: &'c Lines,
+    waits: &'c Waits,
+}
+
+struct OfRank<'c> {
+    clock: &'c WholeTicks<'c>,
+    lines: &'c Lines,
+    waits: &'c Waits,
+    position: usize,
+    functions: Functions,
+    inside: BTreeMap<u32, Inside>,
+    /// Waits that lie in a region.
+    of_waits: Vec<(u32, u32)>,
+    line: Option<u32>,
+    /// Whether that is the rank's first thread.
+    is_first: bool,
+    open: Vec<u32>,
+    standing: Standing,
+    /// The next of the line's waits.
+    next: usize,
+}
+
+impl<'a, 'c> CallObserver<'a> for Observer<'c> {
+    type OfRank = OfRank<'c>;
+
+    fn begin_rank(&self, rank: RankView<'a>) -> OfRank<'c> {
+        OfRank {
+            clock: self.clock,
+            lines: self.lines,
+            waits: self.waits,
+            position: rank.position,
+            functions: Functions::new(rank.trace),
+            inside: BTreeMap::new(),
+            of_waits: Vec::new(),
+            line: None,
+            is_first: false,
+            open: Vec::new(),
+            standing: Standing::default(),
+            next: 0,
+        }
+    }
+}
+
+impl OfRank<'_> {
+    /// Takes the line's waits up to a moment: they lie in the innermost region.
+    fn waits_to(&mut self, moment: i64) {
+        let Some(line) = self.line else { return };
+        let first = self.waits.first[line as usize];
+        let waits = self.waits.of(line);
+        while let Some(wait) = waits.get(self.next).filter(|wait| wait.begin < moment) {
+            self.standing.waiting += wait.ticks;
+            if let Some(region) = self.open.last() {
+                self.of_waits.push(((first + self.next) as u32, *region));
+            }
+            self.next += 1;
+        }
+    }
+
+    fn close(&mut self, region: u32) {
+        let standing = self.standing;
+        let Some(of) = self.inside.get_mut(&region).filter(|of| self.is_first && of.depth > 0)
+        else {
+            return;
+        };
+        of.depth -= 1;
+        if of.depth == 0 {
+            of.ticks += standing.at - of.opened.at;
+            of.in_mpi += standing.in_mpi - of.opened.in_mpi;
+            of.waiting += standing.waiting - of.opened.waiting;
+            if of.occurrences.len() < MOST_OCCURRENCES {
+                of.occurrences.push((of.opened.at, standing.at));
+            }
+        }
+    }
+}
+
+impl<'a> RankObserver<'a> for OfRank<'_> {
+    fn begin_thread(&mut self, thread: ThreadView<'a>) {
+        self.line = self.lines.of(self.position, thread.thread.number);
+        self.is_first = self.line == Some(self.lines.first_of(self.position));
+        (self.next, self.standing) = Default::default();
+    }
+
+    fn span(&mut self, span: &Span) {
+        let at = |ticks| self.clock.at(self.position, ticks);
+        match span.kind {
+            SpanKind::Call(function) => match self.functions.entry(function).1 {
+                Activity::Mpi | Activity::Tool => {
+                    self.standing.in_mpi += at(span.end_ticks) - at(span.begin_ticks);
+                }
+                Activity::Compute | Activity::Own => {}
+            },
+            SpanKind::Polls { inside_ticks, .. } => {
+                self.standing.in_mpi += self.clock.ticks_of(self.position, inside_ticks);
+            }
+            SpanKind::Tool => self.standing.in_mpi += at(span.end_ticks) - at(span.begin_ticks),
+            SpanKind::RegionBegin(region) => {
+                self.standing.at = at(span.begin_ticks);
+                self.waits_to(self.standing.at);
+                self.open.push(region);
+                if !self.is_first {
+                    return;
+                }
+                let of = self.inside.entry(region).or_default();
+                of.count += 1;
+                of.depth += 1;
+                if of.depth == 1 {
+                    of.opened = self.standing;
+                }
+            }
+            SpanKind::RegionEnd(region) => {
+                self.standing.at = at(span.begin_ticks);
+                self.waits_to(self.standing.at);
+                if let Some(at) = self.open.iter().rposition(|open| *open == region) {
+                    for left in self.open.split_off(at) {
+                        self.close(left);
+                    }
+                }
+            }
+            SpanKind::Summed { .. } => {}
+        }
+    }
+
+    fn end_thread(&mut self) {
+        let Some(line) = self.line else { return };
+        let end = self.lines.all[line as usize].end;
+        self.waits_to(end);
+        self.standing.at = self.standing.at.max(end);
+        for open in std::mem::take(&mut self.open) {
+            self.close(open);
+        }
+    }
+}
+
+impl Regions {
+    /// Of a run.
+    pub(super) fn new(
+        analysis: &Analysis,
+        (clock, lines): (&WholeTicks, &Lines),
+        waits: &Waits,
+    ) -> Self {
+        let run = analysis.run;
+        if run.region_names().is_empty() {
+            return Self { of_waits: vec![None; waits.all.len()], ..Self::default() };
+        }
+        let of_ranks = analysis.calls(&Observer { clock, lines, waits });
+        let name_of = |position: usize, id: u32| {
+            let known = run.ranks[position].facts.regions.get(&id);
+            known.cloned().unwrap_or_else(|| format!("region {id}"))
+        };
+        let mut by_name: BTreeMap<String, Vec<(usize, Inside)>> = BTreeMap::new();
+        for of in &of_ranks {
+            for (id, inside) in &of.inside {
+                let name = name_of(of.position, *id);
+                by_name.entry(name).or_default().push((of.position, inside.clone()));
+            }
+        }
+        let mut all: Vec<Region> =
+            by_name.into_iter().map(|(name, of)| region(name, &of)).collect();
+        all.sort_by_key(|region| std::cmp::Reverse(region.ticks));
+        let numbers: BTreeMap<&str, u32> =
+            (0..).zip(&all).map(|(number, of)| (of.name.as_str(), number)).collect();
+        let mut of_waits = vec![None; waits.all.len()];
+        for of in &of_ranks {
+            for (wait, id) in &of.of_waits {
+                let name = name_of(of.position, *id);
+                of_waits[*wait as usize] = numbers.get(name.as_str()).copied();
+            }
+        }
+        Self { all, of_waits }
+    }
+
+    /// The region of a wait.
+    pub fn of_wait(&self, number: u32) -> Option<&Region> {
+        self.of_waits[number as usize].map(|region| &self.all[region as usize])
+    }
+}
+
+fn region(name: String, of_ranks: &[(usize, Inside)]) -> Region {
+    let longest = of_ranks.iter().map(|(_, of)| of.ticks).max().unwrap_or(0);
+    let times = of_ranks[0].1.occurrences.len();
+    let equally_often = of_ranks.iter().all(|(_, of)| {
+        of.occurrences.len() == times && of.count == of_ranks[0].1.count && times < MOST_OCCURRENCES
+    });
+    let over_ranks = |at: usize| {
+        let all = || of_ranks.iter().map(|(_, of)| of.occurrences[at]);
+        let begin = all().map(|(begin, _)| begin).min().unwrap_or(0);
+        all().map(|(_, end)| end).max().unwrap_or(begin) - begin
+    };
+    Region {
+        name,
+        count: of_ranks.iter().map(|(_, of)| of.count).sum(),
+        ticks: if equally_often { (0..times).map(over_ranks).sum() } else { longest },
+        waiting: of_ranks.iter().map(|(_, of)| of.waiting).sum(),
+        computing: of_ranks.iter().map(|(rank, of)| (*rank, of.ticks - of.in_mpi)).collect(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Iterations, phases and regions of runs made by hand.
+
+use super::*;
+
+/// What a rank computes in an iteration, ticks.
+const WORK: u64 = 1_000;
+
+/// Two ranks, `count` iterations of a message each way and a barrier; `more` says what a rank computes beside
+/// [`WORK`].
+fn iterate(
+    [a, b]: &mut [SyntheticRank; 2],
+    from: u64,
+    count: u64,
+    more: impl Fn(usize, u64) -> u64,
+) -> u64 {
+    let mut now = from;
+    for k in 0..count {
+        let entered = [now + WORK + more(0, k), now + WORK + more(1, k)];
+        let met = entered[0].max(entered[1]) + 20;
+        for (rank, own) in [&mut *a, &mut *b].into_iter().zip(entered) {
+            rank.says("MPI_Allreduce", now, now + 5, on_world(0, 8, 8));
+            rank.says("MPI_Barrier", own, met, on_world(0, 0, 0));
+        }
+        now = met + 10;
+    }
+    now
+}
+
+#[test]
+fn iterations_are_found_with_the_slow_one_and_its_culprit() {
+    let mut ranks = world::<2>();
+    iterate(&mut ranks, at(0), 50, |rank, k| if (rank, k) == (1, 17) { 4_000 } else { 0 });
+    with_causes(&ranks, |causes| {
+        let [phase] = causes.phases.as_slice() else { panic!("{:?}", causes.phases) };
+        assert_eq!(phase.iterations.len(), 50);
+        let found = phase.statistics();
+        assert_eq!((found.median, found.mad), (WORK as i64 + 30, 0));
+        assert_eq!(found.slow, [17]);
+        let slow = phase.iterations[17];
+        assert_eq!(slow.ticks, WORK as i64 + 4_030);
+        assert_eq!((slow.slowest, slow.waiting), (1, 4_000));
+        assert_eq!(slow.culprit.map(|line| causes.lines.all[line as usize].rank), Some(1));
+        assert_eq!((found.trend, found.every), (None, None));
+    });
+}
+
+#[test]
+fn moving_imbalance_is_told_from_imbalance_that_stays() {
+    for (moves, expected) in [(false, 1.0), (true, 1_500.0 / 2_000.0)] {
+        let mut ranks = world::<2>();
+        let slow = |rank: usize, k: u64| rank as u64 == if moves { k % 2 } else { 1 };
+        iterate(&mut ranks, at(0), 40, |rank, k| if slow(rank, k) { WORK } else { 0 });
+        with_causes(&ranks, |causes| {
+            let moving = causes.phases[0].moving_imbalance().expect("ranks compute");
+            assert!((moving - expected).abs() < 0.02, "{moving}, not {expected}");
+        });
+    }
+}
+
+#[test]
+fn loops_one_after_the_other_are_phases() {
+    let mut ranks = world::<2>();
+    let behind = iterate(&mut ranks, at(0), 60, |_, _| 0);
+    let mut now = behind + 100;
+    for _ in 0..20 {
+        for rank in &mut ranks {
+            rank.says("MPI_Allgather", now, now + 500, on_world(0, 8, 8));
+        }
+        now += 3_000;
+    }
+    with_causes(&ranks, |causes| {
+        let counts: Vec<usize> = causes.phases.iter().map(|p| p.iterations.len()).collect();
+        assert_eq!(counts, [60, 20]);
+        assert!(causes.phases[0].bounds[60] <= causes.phases[1].bounds[0]);
+    });
+}
+
+#[test]
+fn a_run_without_repetition_has_no_iterations() {
+    let mut ranks = world::<2>();
+    let [a, b] = &mut ranks;
+    for rank in [a, b] {
+        rank.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
+        rank.says("MPI_Allreduce", at(500), at(510), on_world(0, 8, 8));
+    }
+    with_causes(&ranks, |causes| assert!(causes.phases.is_empty()));
+}
+
+#[test]
+fn ranks_that_repeat_unequally_often_have_no_iterations() {
+    let [mut a, mut b] = world();
+    for k in 0..20 {
+        a.says("MPI_Iprobe", at(k * 100), at(k * 100 + 5), on_world(1, 5, 0));
+        if k % 3 == 0 {
+            b.says("MPI_Send", at(k * 100), at(k * 100 + 5), on_world(0, 5, 8));
+        }
+    }
+    with_causes(&[a, b], |causes| assert!(causes.phases.is_empty(), "{:?}", causes.phases));
+}
+
+#[test]
+fn regions_have_their_time_waits_and_efficiency() {
+    let [mut a, mut b] = world();
+    for (rank, works) in [(&mut a, 100), (&mut b, 300)] {
+        rank.region_name(4, "solve");
+        rank.region_begin(0, 4, at(0));
+        rank.says("MPI_Barrier", at(works), at(310), on_world(0, 0, 0));
+        rank.region_end(0, 4, at(400));
+        rank.says("MPI_Barrier", at(500), at(510), on_world(0, 0, 0));
+    }
+    with_causes(&[a, b], |causes| {
+        let [region] = causes.regions.all.as_slice() else { panic!("{:?}", causes.regions) };
+        assert_eq!((region.name.as_str(), region.count), ("solve", 2));
+        assert_eq!((region.ticks, region.waiting), (400, 200));
+        assert_eq!(region.computing, [(0, 190), (1, 390)]);
+        let of = |number: usize| causes.regions.of_wait(number as u32).map(|r| r.name.as_str());
+        let barrier = |(_, wait): &(usize, &Wait)| wait.state == State::WaitAtBarrier;
+        let barriers = causes.waits.iter().enumerate().filter(barrier);
+        assert_eq!(barriers.map(|(number, _)| of(number)).collect::<Vec<_>>(), [Some("solve")]);
+    });
+}

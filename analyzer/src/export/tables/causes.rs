@@ -1,0 +1,182 @@
+//! Tables of why ranks waited: of whole runs that are not too large to be explained.
+
+use super::super::content::Content;
+use super::super::{ExportError, Progress};
+use super::schemas::{CAUSES, CRITICAL_PATH, Cell, ITERATIONS, Tables, WAITS};
+use super::{maybe, whole};
+use crate::analysis::Analysis;
+use crate::causes::{CallSite, Causes, Context, NOWHERE, Phase};
+use crate::timeline::matching;
+
+/// Runs of more events are not explained: what is kept of each wait is in memory.
+pub const MOST_EVENTS: u64 = 50_000_000;
+
+/// Why the tables of causes are left out; `None` where they are written.
+pub fn left_out(content: &Content) -> Option<&'static str> {
+    if content.choice.ranks.is_some() || content.choice.window_s.is_some() {
+        return Some("they are told of whole runs only");
+    }
+    if !matching::is_possible(content.run) {
+        return Some("the run was recorded at level 0");
+    }
+    (content.most_events() > MOST_EVENTS).then_some("the run has more than 50 million events")
+}
+
+struct Rows<'c, 'a> {
+    causes: &'c Causes<'a>,
+    tables: &'c mut dyn Tables,
+}
+
+/// A call in four cells: MPI function, the function that calls it, file, line.
+fn site(site: Option<&CallSite>) -> [Cell<'_>; 4] {
+    let Some(CallSite { function, place, .. }) = site else { return [Cell::Empty; 4] };
+    [
+        Cell::Name(function),
+        place.function.as_deref().map_or(Cell::Empty, Cell::Name),
+        place.file.as_deref().map_or(Cell::Empty, Cell::Name),
+        maybe(place.line),
+    ]
+}
+
+fn call_at<'c>(causes: &'c Causes, place: u32) -> Option<&'c CallSite> {
+    match causes.contexts.all.get(place as usize).filter(|_| place != NOWHERE)? {
+        Context::Transfer(site) => Some(site),
+        _ => None,
+    }
+}
+
+impl Rows<'_, '_> {
+    fn ns(&self, ticks: i64) -> Cell<'static> {
+        Cell::Whole((self.causes.clock.seconds(ticks) * 1e9).round() as i64)
+    }
+
+    /// Rank and thread of a line.
+    fn line(&self, line: u32) -> [Cell<'static>; 2] {
+        match self.causes.lines.all.get(line as usize) {
+            Some(line) => [whole(line.rank), whole(line.thread)],
+            None => [Cell::Empty; 2],
+        }
+    }
+
+    fn waits(&mut self) -> Result<(), ExportError> {
+        self.tables.begin(&WAITS)?;
+        let causes = self.causes;
+        for (number, wait) in (0u32..).zip(&causes.waits) {
+            let at = number as usize;
+            let position = causes.lines.all[wait.line as usize].position;
+            let phase = causes.phases.first();
+            let iteration = phase.and_then(|phase| phase.iteration_of(position, wait.until));
+            let region = causes.regions.of_wait(number).map(|region| region.name.as_str());
+            let [rank, thread] = self.line(wait.line);
+            let [culprit, culprit_thread] = self.line(wait.culprit);
+            let [function, caller, file, line] = site(call_at(causes, causes.places[at]));
+            let [of_culprit, ..] = site(call_at(causes, causes.culprit_places[at]));
+            let row = [
+                whole(number),
+                rank,
+                thread,
+                self.ns(wait.begin),
+                self.ns(wait.ticks),
+                Cell::Name(wait.state.key()),
+                culprit,
+                culprit_thread,
+                function,
+                caller,
+                file,
+                line,
+                of_culprit,
+                region.map_or(Cell::Empty, Cell::Name),
+                maybe(iteration),
+            ];
+            self.tables.row(&row)?;
+        }
+        Ok(())
+    }
+
+    fn causes(&mut self) -> Result<(), ExportError> {
+        self.tables.begin(&CAUSES)?;
+        let causes = self.causes;
+        for ((line, context), cost) in &causes.charges.causes {
+            let (kind, region, from, to) = match causes.contexts.get(*context) {
+                Context::Region(name) => ("computation", Some(name), None, None),
+                Context::Between(from, to) => ("computation", None, from.as_ref(), to.as_ref()),
+                Context::Transfer(site) => ("transfer", None, Some(site), Some(site)),
+                Context::Totals => ("transfer", None, None, None),
+                Context::Recorder => ("recorder", None, None, None),
+                Context::Waiting | Context::WaitingForUnknown => ("waiting", None, None, None),
+            };
+            let [rank, thread] = self.line(*line);
+            let [from, _, from_file, from_line] = site(from);
+            let [to, _, to_file, to_line] = site(to);
+            let row = [
+                rank,
+                thread,
+                Cell::Name(kind),
+                region.map_or(Cell::Empty, |name| Cell::Name(name)),
+                from,
+                from_file,
+                from_line,
+                to,
+                to_file,
+                to_line,
+                self.ns(cost.direct),
+                self.ns(cost.indirect),
+            ];
+            self.tables.row(&row)?;
+        }
+        Ok(())
+    }
+
+    fn iterations(&mut self) -> Result<(), ExportError> {
+        self.tables.begin(&ITERATIONS)?;
+        let causes = self.causes;
+        let mut phases: Vec<&Phase> = causes.phases.iter().collect();
+        phases.sort_by_key(|phase| phase.bounds[0]);
+        for (number, phase) in phases.into_iter().enumerate() {
+            for (index, iteration) in phase.iterations.iter().enumerate() {
+                let slowest = causes.lines.first_of(iteration.slowest);
+                let row = [
+                    whole(number),
+                    whole(index),
+                    self.ns(phase.bounds[index]),
+                    self.ns(iteration.ticks),
+                    self.ns(iteration.computing),
+                    self.ns(iteration.waiting),
+                    self.line(slowest)[0],
+                    iteration.culprit.map_or(Cell::Empty, |line| self.line(line)[0]),
+                ];
+                self.tables.row(&row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn critical_path(&mut self) -> Result<(), ExportError> {
+        self.tables.begin(&CRITICAL_PATH)?;
+        for stretch in &self.causes.path.stretches {
+            let [rank, thread] = self.line(stretch.line);
+            let row = [rank, thread, self.ns(stretch.from), self.ns(stretch.to)];
+            self.tables.row(&row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the tables of causes, where they are not left out.
+pub fn write(
+    content: &Content,
+    tables: &mut dyn Tables,
+    progress: &dyn Progress,
+) -> Result<(), ExportError> {
+    if left_out(content).is_some() {
+        return Ok(());
+    }
+    progress.stage("causes", None);
+    let analysis = Analysis::of(content.run, content.timeline);
+    let causes = Causes::new(&analysis);
+    let mut rows = Rows { causes: &causes, tables };
+    rows.waits()?;
+    rows.causes()?;
+    rows.iterations()?;
+    rows.critical_path()
+}

@@ -1,0 +1,151 @@
+//! Parts of a run in tables: regions that the program marked, phases, and the iterations of the longest.
+
+use crate::causes::{Causes, Context, Every, NOWHERE, Phase, Statistics, Tree};
+use crate::present::context::plural;
+use crate::present::quantity::{count, percent, seconds, significant};
+use crate::present::table::Table;
+use crate::trace::Run;
+
+use super::words;
+
+/// Rows of each table, columns of the strip.
+const MOST_ROWS: usize = 10;
+const MOST_SLOW: usize = 3;
+const STRIP: usize = 60;
+/// Heights of a column of the strip.
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Where the iterations of a phase begin: a call in words.
+pub(super) fn begins_at(causes: &Causes, phase: &Phase) -> String {
+    match causes.contexts.all.get(phase.place as usize).filter(|_| phase.place != NOWHERE) {
+        Some(Context::Transfer(site)) => words::call_site(site),
+        _ => "not known".to_owned(),
+    }
+}
+
+fn two(value: Option<f64>) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| significant(value, 2))
+}
+
+/// Columns that are filled from trees.
+fn efficiencies(table: &mut Table, trees: &[Option<Tree>]) {
+    let of = |part: fn(&Tree) -> Option<f64>| {
+        trees.iter().map(move |tree| two(tree.as_ref().and_then(part)))
+    };
+    table.right("efficiency", of(|tree| Some(tree.parallel)));
+    table.right("load balance", of(|tree| tree.load_balance));
+    table.right("communication", of(|tree| Some(tree.communication)));
+}
+
+/// The regions of a run, the longest first.
+pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
+    let all = &causes.regions.all;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let shown = &all[..all.len().min(MOST_ROWS)];
+    let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
+    let mut table = Table::default();
+    table.left("region", shown.iter().map(|region| region.name.clone()));
+    table.right("times", shown.iter().map(|region| count(region.count)));
+    table.right("time", shown.iter().map(|region| s(region.ticks)));
+    let trees: Vec<Option<Tree>> = shown.iter().map(|region| region.tree(run)).collect();
+    efficiencies(&mut table, &trees);
+    table.right("waiting", shown.iter().map(|region| s(region.waiting)));
+    let mut lines = table.lines();
+    if all.len() > shown.len() {
+        lines.push(format!("{} more (gammachi why --json lists all)", all.len() - shown.len()));
+    }
+    lines
+}
+
+/// The phases of a run, in order of time.
+pub(crate) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
+    let mut phases: Vec<&Phase> = causes.phases.iter().collect();
+    if phases.is_empty() {
+        return Vec::new();
+    }
+    phases.sort_by_key(|phase| phase.bounds[0]);
+    let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
+    let mut table = Table::default();
+    table.right("iterations", phases.iter().map(|phase| count(phase.iterations.len() as u64)));
+    table.right("from", phases.iter().map(|phase| s(phase.bounds[0])));
+    table.right("time", phases.iter().map(|phase| s(phase.ticks())));
+    table.right("each", phases.iter().map(|phase| s(phase.statistics().median)));
+    let trees: Vec<Option<Tree>> = phases.iter().map(|phase| phase.tree(run)).collect();
+    efficiencies(&mut table, &trees);
+    let moving = |phase: &&Phase| two(phase.moving_imbalance());
+    table.right("moving imbalance", phases.iter().map(moving));
+    table.left("begin at", phases.iter().map(|phase| begins_at(causes, phase)));
+    table.lines()
+}
+
+/// The times of the iterations, the slowest of those in a column, from 0 to the slowest of all.
+fn strip(phase: &Phase) -> String {
+    let times: Vec<i64> = phase.iterations.iter().map(|iteration| iteration.ticks).collect();
+    let slowest = times.iter().max().copied().unwrap_or(0).max(1);
+    let columns = times.len().min(STRIP);
+    let column = |at: usize| {
+        let (from, to) = (at * times.len() / columns, (at + 1) * times.len() / columns);
+        let most = times[from..to].iter().max().copied().unwrap_or(0);
+        HEIGHTS[(most * 8 / slowest).clamp(0, 7) as usize]
+    };
+    (0..columns).map(column).collect()
+}
+
+/// The iterations of the longest phase: what stands out.
+pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
+    let Some(phase) = causes.phases.first() else {
+        return vec![
+            "none found: there is no loop in which all ranks make calls equally often".to_owned(),
+        ];
+    };
+    let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
+    let Statistics { median, mad, slow, trend, every, representative } = phase.statistics();
+    let part = phase.ticks() as f64 / (causes.whole.1 - causes.whole.0).max(1) as f64;
+    let mut lines = vec![
+        format!(
+            "{}, {} of the run; {} in the median, half of them within +- {}; begin at {}",
+            plural(phase.iterations.len(), "iteration"),
+            percent(part),
+            s(median),
+            s(mad),
+            begins_at(causes, phase)
+        ),
+        strip(phase),
+    ];
+    if let Some(Every { period, first, longer }) = every {
+        lines.push(format!("every {period}th, from {first} on, takes {} longer", s(longer)));
+    }
+    if let Some(trend) = trend {
+        let (word, by) = if trend > 0 { ("longer", trend) } else { ("shorter", -trend) };
+        lines.push(format!("they become {word}: by {} from the first to the last", s(by)));
+    }
+    let extra: i64 = slow.iter().map(|at| phase.iterations[*at].ticks - median).sum();
+    if !slow.is_empty() {
+        let are = if slow.len() == 1 { "is" } else { "are" };
+        lines.push(format!(
+            "{} {are} slow, by {} together:",
+            plural(slow.len(), "iteration"),
+            s(extra)
+        ));
+        let shown = &slow[..slow.len().min(MOST_SLOW)];
+        let of = |at: &usize| &phase.iterations[*at];
+        let rank =
+            |position: usize| causes.lines.all[causes.lines.first_of(position) as usize].rank;
+        let mut table = Table::default();
+        table.right("iteration", shown.iter().map(|at| at.to_string()));
+        table.right("time", shown.iter().map(|at| s(of(at).ticks)));
+        table.right("waiting", shown.iter().map(|at| s(of(at).waiting)));
+        let culprit = |at: &usize| match of(at).culprit {
+            Some(line) => words::line(causes, line),
+            None => "-".to_owned(),
+        };
+        table.left("mostly for", shown.iter().map(culprit));
+        let busiest = |at: &usize| format!("rank {}", rank(of(at).slowest));
+        table.left("computes longest", shown.iter().map(busiest));
+        lines.extend(table.lines());
+    }
+    lines.push(format!("iteration {representative} is like most"));
+    lines
+}

@@ -1,0 +1,182 @@
+//! Parts of a run in the document of `gammachi why`: iterations, phases, regions.
+
+use serde::Serialize;
+
+use crate::causes::{Causes, Iteration, Phase, Region, Tree};
+use crate::present::context::Omitted;
+
+use super::Why;
+use super::stretches::begins_at;
+
+/// Longest lists.
+const MOST_SLOW: usize = 100;
+const MOST_EACH: usize = 10_000;
+
+#[derive(Debug, Serialize)]
+pub(super) struct TreePart {
+    parallel: f64,
+    load_balance: Option<f64>,
+    within_hosts: Option<f64>,
+    between_hosts: Option<f64>,
+    communication: f64,
+    serialisation: Option<f64>,
+    moving_imbalance: Option<f64>,
+    transfer: Option<f64>,
+}
+
+impl From<Tree> for TreePart {
+    fn from(tree: Tree) -> Self {
+        Self {
+            parallel: tree.parallel,
+            load_balance: tree.load_balance,
+            within_hosts: tree.within_hosts,
+            between_hosts: tree.between_hosts,
+            communication: tree.communication,
+            serialisation: tree.serialisation,
+            moving_imbalance: tree.moving_imbalance,
+            transfer: tree.transfer,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct IterationsPart {
+    count: usize,
+    place: String,
+    median_s: f64,
+    mad_s: f64,
+    trend_s: Option<f64>,
+    every: Option<EveryPart>,
+    representative: usize,
+    slow: Vec<IterationPart>,
+    slow_omitted: Omitted,
+    each: Vec<IterationPart>,
+    each_omitted: Omitted,
+}
+
+#[derive(Debug, Serialize)]
+struct EveryPart {
+    period: usize,
+    first: usize,
+    longer_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct IterationPart {
+    index: usize,
+    begin_s: f64,
+    seconds: f64,
+    ticks: i64,
+    computing_s: f64,
+    waiting_s: f64,
+    /// Rank that computes longest.
+    slowest: u32,
+    culprit: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct PhasePart {
+    iterations: usize,
+    begin_s: f64,
+    seconds: f64,
+    ticks: i64,
+    median_s: f64,
+    mad_s: f64,
+    place: String,
+    tree: Option<TreePart>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct RegionPart<'a> {
+    name: &'a str,
+    count: u64,
+    seconds: f64,
+    ticks: i64,
+    waiting_s: f64,
+    waiting_ticks: i64,
+    tree: Option<TreePart>,
+}
+
+fn iteration(causes: &Causes, phase: &Phase, index: usize) -> IterationPart {
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let rank = |line: u32| causes.lines.all[line as usize].rank;
+    let Iteration { ticks, computing, waiting, slowest, culprit } = phase.iterations[index];
+    IterationPart {
+        index,
+        begin_s: s(phase.bounds[index]),
+        seconds: s(ticks),
+        ticks,
+        computing_s: s(computing),
+        waiting_s: s(waiting),
+        slowest: rank(causes.lines.first_of(slowest)),
+        culprit: culprit.map(rank),
+    }
+}
+
+/// The iterations of the longest phase.
+pub(super) fn iterations(causes: &Causes) -> Option<IterationsPart> {
+    let phase = causes.phases.first()?;
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let found = phase.statistics();
+    let count = phase.iterations.len();
+    let part = |index: usize| iteration(causes, phase, index);
+    let omitted = |left_out: &[usize]| Omitted {
+        count: left_out.len(),
+        seconds: s(left_out.iter().map(|at| phase.iterations[*at].ticks).sum()),
+    };
+    let (slow, slow_left) = found.slow.split_at(found.slow.len().min(MOST_SLOW));
+    let all: Vec<usize> = (0..count).collect();
+    let (each, each_left) = all.split_at(count.min(MOST_EACH));
+    Some(IterationsPart {
+        count,
+        place: begins_at(causes, phase),
+        median_s: s(found.median),
+        mad_s: s(found.mad),
+        trend_s: found.trend.map(s),
+        every: found.every.map(|every| EveryPart {
+            period: every.period,
+            first: every.first,
+            longer_s: s(every.longer),
+        }),
+        representative: found.representative,
+        slow: slow.iter().copied().map(part).collect(),
+        slow_omitted: omitted(slow_left),
+        each: each.iter().copied().map(part).collect(),
+        each_omitted: omitted(each_left),
+    })
+}
+
+/// The phases, the longest first.
+pub(super) fn phases(why: &Why) -> Vec<PhasePart> {
+    let s = |ticks: i64| why.causes.clock.seconds(ticks);
+    let part = |phase: &Phase| {
+        let found = phase.statistics();
+        PhasePart {
+            iterations: phase.iterations.len(),
+            begin_s: s(phase.bounds[0]),
+            seconds: s(phase.ticks()),
+            ticks: phase.ticks(),
+            median_s: s(found.median),
+            mad_s: s(found.mad),
+            place: begins_at(why.causes, phase),
+            tree: phase.tree(why.run).map(TreePart::from),
+        }
+    };
+    why.causes.phases.iter().map(part).collect()
+}
+
+/// The regions, the longest first.
+pub(super) fn regions<'a>(why: &Why<'a>) -> Vec<RegionPart<'a>> {
+    let s = |ticks: i64| why.causes.clock.seconds(ticks);
+    let run = why.run;
+    let part = |region: &'a Region| RegionPart {
+        name: &region.name,
+        count: region.count,
+        seconds: s(region.ticks),
+        ticks: region.ticks,
+        waiting_s: s(region.waiting),
+        waiting_ticks: region.waiting,
+        tree: region.tree(run).map(TreePart::from),
+    };
+    why.causes.regions.all.iter().map(part).collect()
+}
