@@ -10,7 +10,9 @@ use crate::causes::manners::Manners;
 use crate::causes::{Lines, WholeTicks};
 
 use super::find::{Finder, Found, Key};
-use super::graph::{Collective, Graph, GraphLine, Link, LinkKind, Message, NO_OP, Op, Recorded};
+use super::graph::{
+    Collective, Graph, GraphLine, Link, LinkKind, Member, Message, NO_OP, Op, Recorded,
+};
 
 /// Why a run cannot be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +40,9 @@ struct Layer<'l, 'a> {
     /// Sorted by line and begin; where those of each line begin, and one behind the last.
     keys: &'l [Key],
     first: &'l [usize],
+    members: &'l [Member],
+    /// By the operation's number, ascending: when the last member entered.
+    meetings: &'l [(u32, i64)],
 }
 
 /// What a rank's threads did between their calls.
@@ -55,6 +60,22 @@ struct LayerOfRank<'l, 'a> {
     recorded: Vec<Recorded>,
     fixed: i64,
     line: LineState,
+}
+
+/// What was made of a rank.
+struct OpsOfRank {
+    lines: Vec<(u32, usize)>,
+    ops: Vec<Op>,
+    links: Vec<Link>,
+    recorded: Vec<Recorded>,
+    fixed: i64,
+}
+
+impl From<LayerOfRank<'_, '_>> for OpsOfRank {
+    fn from(rank: LayerOfRank) -> Self {
+        let LayerOfRank { lines, ops, links, recorded, fixed, .. } = rank;
+        Self { lines, ops, links, recorded, fixed }
+    }
 }
 
 /// What becomes of a call without a partner.
@@ -110,6 +131,16 @@ impl<'a, 'l> CallObserver<'a> for &'l Layer<'l, 'a> {
             fixed: 0,
             line: LineState::default(),
         }
+    }
+}
+
+impl Layer<'_, '_> {
+    /// When the last member entered, of a call of which all must be in it and nothing moves.
+    fn met(&self, keys: &[Key]) -> Option<i64> {
+        let [Key { link: Link { kind: LinkKind::Collective, of }, .. }] = keys else { return None };
+        let collective = self.members[*of as usize].collective;
+        let found = self.meetings.binary_search_by_key(&collective, |(of, _)| *of).ok()?;
+        Some(self.meetings[found].1)
     }
 }
 
@@ -193,8 +224,13 @@ impl LayerOfRank<'_, '_> {
         let end = end.max(self.line.at);
         if !keys.is_empty() {
             let layer = self.layer;
-            self.lay(Some(site), (self.line.at, end), &layer.keys[keys]);
-            self.line.at = end;
+            let keys = &layer.keys[keys];
+            // What a meeting takes behind its last member's entry is as it was.
+            let met = layer.met(keys).map_or(end, |met| met.clamp(self.line.at, end));
+            self.lay(Some(site), (self.line.at, met), keys);
+            self.fixed += end - met;
+            self.line.at = met;
+            self.line.add(Some(LocalContext::Transfer(site)), end);
             return;
         }
         let index = usize::from(function.wrapping_sub(trace_format::functions::FIRST_FUNCTION));
@@ -297,7 +333,7 @@ impl<'a> Graph<'a> {
             return Err(NotReplayable::NoTime);
         };
         let manners = Manners::new(run);
-        let new_finder = || Finder::new(analysis, &lines, &manners);
+        let new_finder = || Finder::new(analysis, &clock, (&lines, &manners));
         let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
         let (found, groups) = Found::merge(found.into_iter().map(Finder::into_found).collect());
         let mut keys = found.keys;
@@ -306,7 +342,9 @@ impl<'a> Graph<'a> {
         for line in 0..=lines.all.len() as u32 {
             first.push(keys.partition_point(|key| key.line < line));
         }
-        let layer = Layer { clock: &clock, lines: &lines, begin, keys: &keys, first: &first };
+        let (clock, lines, keys, first) = (&clock, &lines, &keys[..], &first[..]);
+        let (members, meetings) = (&found.members[..], &found.meetings[..]);
+        let layer = Layer { clock, lines, begin, keys, first, members, meetings };
         let mut of_ranks = analysis.calls(&&layer);
         of_ranks.iter_mut().for_each(LayerOfRank::add_silent_line);
         if of_ranks.iter().map(|rank| rank.ops.len()).sum::<usize>() >= NO_OP as usize {
@@ -314,6 +352,7 @@ impl<'a> Graph<'a> {
         }
         let contexts: Vec<&LocalContexts> = of_ranks.iter().map(|rank| &rank.contexts).collect();
         let (contexts, numbers) = Contexts::merge(run, &contexts);
+        let of_ranks: Vec<OpsOfRank> = of_ranks.into_iter().map(OpsOfRank::from).collect();
         let graph = Self {
             run,
             lines: Vec::new(),
@@ -328,11 +367,16 @@ impl<'a> Graph<'a> {
             elapsed_s: clock.seconds(end - begin),
             fixed_s: 0.0,
         };
-        Ok(graph.with(of_ranks, &numbers, &layer))
+        Ok(graph.with(of_ranks, &numbers, (clock, lines, begin)))
     }
 
     /// With the operations of all ranks.
-    fn with(mut self, of_ranks: Vec<LayerOfRank>, numbers: &[Vec<u32>], layer: &Layer) -> Self {
+    fn with(
+        mut self,
+        of_ranks: Vec<OpsOfRank>,
+        numbers: &[Vec<u32>],
+        (clock, lines, begin): (&WholeTicks, &Lines, i64),
+    ) -> Self {
         let mut at = 0;
         for rank in &of_ranks {
             for (op, own) in rank.ops.iter().enumerate() {
@@ -365,12 +409,12 @@ impl<'a> Graph<'a> {
                     .extend(rank.links[own.links as usize..to].iter().filter(|l| is_whole(l)));
             }
             self.recorded.append(&mut rank.recorded);
-            self.fixed_s += rank.seconds(rank.fixed);
+            self.fixed_s += clock.seconds(rank.fixed);
             let mut from = first as u32;
             for (number, end) in rank.lines {
-                let line = &layer.lines.all[number as usize];
+                let line = &lines.all[number as usize];
                 let to = (first + end) as u32;
-                let begin_s = layer.clock.seconds(line.begin - layer.begin);
+                let begin_s = clock.seconds(line.begin - begin);
                 let (position, ops) = (line.position, from..to);
                 self.lines.push(GraphLine { position, ops, begin_s });
                 from = to;

@@ -3,7 +3,7 @@
 
 use super::exchange::Rounds;
 use super::forward::{Conditions, replay};
-use super::graph::{Collective, Graph, LinkKind, Message, Needs, OpNumber};
+use super::graph::{Collective, Graph, LinkKind, Message, Movement, Needs, OpNumber};
 use super::network::{Costs, Network, Placement};
 use crate::causes::manners::Sending;
 use crate::trace::RankTrace;
@@ -401,6 +401,9 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
         }
         let member = &graph.members[link.of as usize];
         let collective = &graph.collectives[member.collective as usize];
+        if collective.movement == Movement::Meeting {
+            continue;
+        }
         let posted = |member: u32| entered(graph.members[member as usize].posted);
         let last = match collective.needs {
             Needs::Everybody | Needs::All if member.receives => {

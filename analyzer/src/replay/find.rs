@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
-use crate::causes::Lines;
 use crate::causes::manners::Manners;
+use crate::causes::{Lines, WholeTicks};
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
     Call, CollectiveInstance, CollectiveMember, MatchSink, Message as Matched, Unmatched, Wants,
@@ -30,6 +30,8 @@ pub(super) struct Found {
     pub messages: Vec<Message>,
     pub collectives: Vec<Collective>,
     pub members: Vec<Member>,
+    /// Meetings, by the operation's number, ascending: when the last member entered, in ticks of the axis.
+    pub meetings: Vec<(u32, i64)>,
     /// By number of the communicator's group in `Graph::groups`.
     communicators: Vec<(u32, Vec<u32>)>,
 }
@@ -37,6 +39,7 @@ pub(super) struct Found {
 /// Finds them.
 pub(super) struct Finder<'f, 'a> {
     analysis: &'f Analysis<'a>,
+    clock: &'f WholeTicks<'a>,
     lines: &'f Lines,
     manners: &'f Manners,
     /// By communicator its number here.
@@ -45,9 +48,13 @@ pub(super) struct Finder<'f, 'a> {
 }
 
 impl<'f, 'a> Finder<'f, 'a> {
-    pub fn new(analysis: &'f Analysis<'a>, lines: &'f Lines, manners: &'f Manners) -> Self {
+    pub fn new(
+        analysis: &'f Analysis<'a>,
+        clock: &'f WholeTicks<'a>,
+        (lines, manners): (&'f Lines, &'f Manners),
+    ) -> Self {
         let (groups, found) = Default::default();
-        Self { analysis, lines, manners, groups, found }
+        Self { analysis, clock, lines, manners, groups, found }
     }
 
     pub fn into_found(self) -> Found {
@@ -102,7 +109,7 @@ fn movement(function: &str) -> Movement {
 
 impl MatchSink for Finder<'_, '_> {
     fn wants(&self) -> Wants {
-        Wants { completions: true, ..Wants::default() }
+        Wants { completions: true, waiting: true, ..Wants::default() }
     }
 
     fn message(&mut self, message: &Matched) {
@@ -150,6 +157,37 @@ impl MatchSink for Finder<'_, '_> {
         if instance.missing > 0 || instance.mismatched || is_rooted && root.is_none() {
             return;
         }
+        self.add(instance, (needs, movement(&instance.function)), root);
+    }
+
+    fn together(&mut self, instance: &CollectiveInstance) {
+        let at = |member: &CollectiveMember, ticks: u64| {
+            let position = self.analysis.run.position_of(member.rank)?;
+            Some(self.clock.at(position, ticks))
+        };
+        let members = instance.members.iter();
+        let last = members.clone().filter_map(|member| at(member, member.begin_ticks)).max();
+        let Some(last) = last.filter(|_| instance.missing == 0) else { return };
+        // Calls that need not wait may have returned before.
+        let end = |member: &CollectiveMember| at(member, member.completed?.end_ticks()?);
+        let mut ends = members.map(end);
+        if ends.all(|end| end.is_some_and(|end| end >= last)) {
+            self.found.meetings.push((self.found.collectives.len() as u32, last));
+            self.add(instance, (Needs::All, Movement::Meeting), None);
+        }
+    }
+
+    fn unmatched(&mut self, _unmatched: &Unmatched) {}
+}
+
+impl Finder<'_, '_> {
+    /// Adds an operation; the root is given by its place among the members.
+    fn add(
+        &mut self,
+        instance: &CollectiveInstance,
+        (needs, movement): (Needs, Movement),
+        root: Option<usize>,
+    ) {
         let mut order: Vec<(u32, usize)> =
             instance.members.iter().enumerate().map(|(at, member)| (member.rank, at)).collect();
         match needs {
@@ -157,12 +195,13 @@ impl MatchSink for Finder<'_, '_> {
             // Matching hands them on in any order.
             _ => order.sort_unstable(),
         }
-        let movement = movement(&instance.function);
-        let barrier = movement == Movement::Nothing;
+        let barrier = matches!(movement, Movement::Nothing | Movement::Meeting);
         let group = self.group(instance);
         let sends = |sent: u64, received: u64| (barrier || sent > 0, barrier || received > 0);
         let is_all = |m: &CollectiveMember| sends(m.sent_bytes, m.received_bytes) == (true, true);
-        let everybody = needs == Needs::All && instance.members.iter().all(is_all);
+        let everybody = needs == Needs::All
+            && movement != Movement::Meeting
+            && instance.members.iter().all(is_all);
         let needs = if everybody { Needs::Everybody } else { needs };
         let (collective, first) = (self.found.collectives.len(), self.found.members.len() as u32);
         let (mut bytes, mut root_member) = (0, 0);
@@ -201,8 +240,6 @@ impl MatchSink for Finder<'_, '_> {
         let (bytes, root) = (bytes as f64, root_member);
         self.found.collectives.push(Collective { needs, movement, bytes, members, root, group });
     }
-
-    fn unmatched(&mut self, _unmatched: &Unmatched) {}
 }
 
 impl Found {
@@ -229,6 +266,8 @@ impl Found {
                 key.link.of += base;
                 key
             }));
+            let meetings = found.meetings.into_iter();
+            all.meetings.extend(meetings.map(|(of, last)| (of + collectives, last)));
             all.messages.extend(found.messages);
             all.members.extend(found.members.into_iter().map(|mut member| {
                 member.collective += collectives;

@@ -123,6 +123,9 @@ pub(super) enum Needs {
 pub(super) enum Movement {
     /// None: a barrier.
     Nothing,
+    /// None, and what it takes behind the last member's entry stays as it was: what makes communicators, windows and
+    /// files, fences.
+    Meeting,
     /// The same to or from everybody: broadcast, reduce, allreduce, scan.
     Same,
     /// Other data to each: gather, scatter, allgather, reduce_scatter.

@@ -262,6 +262,9 @@ impl<T: Amount> Costs<'_, T> {
     /// behind it (Rabenseifner; van de Geijn); of parts what a member sends or receives. Between pairs small data
     /// go in the steps of a tree (Bruck), others to one after the other.
     fn work(&self, of: &Collective) -> ([f64; 2], [f64; 2]) {
+        if of.movement == Movement::Meeting {
+            return Default::default();
+        }
         let Spread { members, hosts, most_on_one } = self.placement.spread[of.group as usize];
         let tree = [most_on_one.log2().ceil(), hosts.log2().ceil()];
         let all = tree[0] + tree[1];
@@ -273,7 +276,7 @@ impl<T: Amount> Costs<'_, T> {
             _ => tree,
         };
         let volume = match of.movement {
-            Movement::Nothing => 0.0,
+            Movement::Nothing | Movement::Meeting => 0.0,
             Movement::Same => of.bytes * all.min(2.0 * others),
             Movement::Parts | Movement::Pairs => of.bytes * others,
         };

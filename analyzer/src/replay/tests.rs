@@ -264,6 +264,26 @@ fn collective_operations_wait_for_whom_they_need() {
 }
 
 #[test]
+fn a_fence_waits_for_all_and_takes_what_it_took_behind_the_last() {
+    let mut program = Program::new(2);
+    for (rank, works) in [(0, 1_000), (1, 3_000)] {
+        program.works(rank, works);
+        let end = BEGIN + 3_500;
+        program.ranks[rank].says("MPI_Win_fence", program.now[rank], end, on_world(0, 0, 0));
+        program.now[rank] = end;
+        program.calls(rank, "MPI_Barrier", on_world(0, 0, 0));
+    }
+    program.assert_takes(3_000.0 + 500.0 + 2.0 * O + L);
+    // One that had returned before the other entered waited for nobody.
+    let mut program = Program::new(2);
+    for (rank, works) in [(0, 1_000), (1, 3_000)] {
+        program.works(rank, works);
+        program.calls(rank, "MPI_Comm_free", on_world(0, 0, 0));
+    }
+    program.with_graph(|graph| assert!(graph.unwrap().collectives.is_empty()));
+}
+
+#[test]
 fn polls_are_a_wait_and_end_with_the_message() {
     let mut program = Program::new(2);
     program.calls(1, "MPI_Irecv", on_world(0, 5, 8).request(3));
