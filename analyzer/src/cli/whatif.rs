@@ -7,9 +7,12 @@ use clap::Args;
 use rayon::prelude::*;
 
 use super::error::{CommandError, print};
+use super::remember::{Prediction, remember};
 use crate::analysis::Analysis;
-use crate::present::whatif::{Asked, Tolerance, json, reason, screen};
-use crate::replay::{Change, Graph, WhatIf};
+use crate::ledger::{Predictor, Subject};
+use crate::models::observations::TAU_S;
+use crate::present::whatif::{Asked, Tolerance, json, reason, screen, sentence};
+use crate::replay::{Answer, Change, Graph, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -63,6 +66,10 @@ pub struct WhatIfArguments {
     /// A region that takes all ranks as long as their mean; `all` for all computation
     #[arg(long, value_name = "REGION")]
     balance: Vec<String>,
+
+    /// Note the answer in the ledger beside the run, for `gammachi ledger`
+    #[arg(long)]
+    remember: bool,
 
     /// Print a JSON document
     #[arg(long)]
@@ -122,6 +129,11 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     })?;
     let what_if = WhatIf::new(graph);
     let changes = changes(arguments, &what_if)?;
+    if arguments.remember && changes.is_empty() {
+        return Err(CommandError::usage(
+            "--remember: of which change? The standard questions are not noted; ask one, such as --rank 3 --speed 1.2",
+        ));
+    }
     let questions = match changes.is_empty() {
         true => what_if.standard(),
         false => vec![changes],
@@ -153,12 +165,27 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         }
     };
     print(&text)?;
-    match is_right {
-        true => Ok(()),
-        false => Err(CommandError::failed(format!(
+    match (is_right, answers.first().filter(|_| arguments.remember)) {
+        (true, None) => Ok(()),
+        (true, Some(answer)) => {
+            let promised = prediction(answer, &what_if);
+            remember(Predictor::WhatIf, &arguments.run, vec![promised])
+        }
+        (false, _) => Err(CommandError::failed(format!(
             "{} cannot be replayed: the replay's time is too far off",
             arguments.run.display()
         ))),
+    }
+}
+
+/// An answer as it is remembered.
+fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
+    Prediction {
+        question: sentence(&answer.changes, what_if),
+        subject: Subject::of(what_if.graph.run),
+        quantity: vec![TAU_S.to_owned()],
+        seconds: answer.elapsed_s,
+        interval_s: Some(answer.interval_s()),
     }
 }
 

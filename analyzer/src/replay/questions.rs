@@ -64,6 +64,13 @@ pub struct Answer {
     pub released: u64,
 }
 
+impl Answer {
+    /// In nine of ten cases the time lies in it, seconds.
+    pub fn interval_s(&self) -> (f64, f64) {
+        ((self.elapsed_s - self.uncertain_s).max(0.0), self.elapsed_s + self.uncertain_s)
+    }
+}
+
 /// A run whose replay is known to be right or wrong, ready for questions.
 #[derive(Debug)]
 pub struct WhatIf<'a> {

@@ -158,6 +158,13 @@ impl Run {
         self.missing.is_empty() && self.ranks.iter().all(|rank| rank.facts.finalized())
     }
 
+    /// When it began, nanoseconds since 1970: as `gammachi run` noted, else by the ranks' clocks.
+    pub fn begun_ns(&self) -> Option<u64> {
+        let anchors = self.ranks.iter().flat_map(|rank| &rank.facts.anchors);
+        let described = self.description.as_ref().map(|run| run.start.unix_ns);
+        described.or_else(|| anchors.map(|anchor| anchor.realtime_ns).min())
+    }
+
     /// The user's parameters: as the rank files say, else as `gammachi run` wrote them.
     pub fn parameters(&self) -> Vec<(String, String)> {
         let of_files = self.ranks.iter().map(|rank| &rank.file.header.parameters);

@@ -128,8 +128,8 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
     let answers = asked.answers.iter().filter(|_| right).map(|answer| AnswerPart {
         question: words::keys(&answer.changes),
         elapsed_s: answer.elapsed_s,
-        lo_s: (answer.elapsed_s - answer.uncertain_s).max(0.0),
-        hi_s: answer.elapsed_s + answer.uncertain_s,
+        lo_s: answer.interval_s().0,
+        hi_s: answer.interval_s().1,
         coverage: COVERAGE,
         released: answer.released,
     });

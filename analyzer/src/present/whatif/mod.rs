@@ -10,6 +10,7 @@ use crate::trace::Run;
 
 pub use document::json;
 pub use screen::screen;
+pub use words::sentence;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]

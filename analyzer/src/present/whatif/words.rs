@@ -1,6 +1,7 @@
 //! Puts changes into words, and names them in the document.
 
-use crate::replay::{Change, WhatIf};
+use crate::present::quantity::{count, seconds, with_prefix};
+use crate::replay::{Change, Network, WhatIf};
 
 /// As documents name a question; several changes with `+` between.
 pub(super) fn keys(changes: &[Change]) -> String {
@@ -24,7 +25,7 @@ fn key(change: &Change) -> String {
 }
 
 /// As people read it.
-pub(super) fn sentence(changes: &[Change], what_if: &WhatIf) -> String {
+pub fn sentence(changes: &[Change], what_if: &WhatIf) -> String {
     let words: Vec<String> = changes.iter().map(|change| words(change, what_if)).collect();
     words.join(", ")
 }
@@ -35,7 +36,7 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::Latency(factor) => format!("latency {}", times(*factor)),
         Change::Bandwidth(factor) => format!("bandwidth {}", times(*factor)),
         Change::Overhead(factor) => format!("overhead of calls {}", times(*factor)),
-        Change::Network(_) => "another network".to_owned(),
+        Change::Network(other) => network(other, what_if),
         Change::RankSpeed(position, speed) => {
             let rank = what_if.graph.run.ranks[*position].rank;
             format!("rank {rank} computes {} as fast", times(*speed))
@@ -46,6 +47,28 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::MedianRank => "no rank computes longer than the median".to_owned(),
         Change::NoNoise => "no interruptions of computation".to_owned(),
     }
+}
+
+/// Where another network differs.
+fn network(other: &Network, what_if: &WhatIf) -> String {
+    let own = &what_if.calibration.network;
+    let mut parts = Vec::new();
+    for (hop, name) in ["within", "between"].into_iter().enumerate() {
+        let of = match what_if.placement.is_one_host() {
+            true => String::new(),
+            false => format!(" {name} hosts"),
+        };
+        if other.latency[hop] != own.latency[hop] {
+            parts.push(format!("latency{of} {}", seconds(other.latency[hop])));
+        }
+        if other.per_byte[hop] != own.per_byte[hop] {
+            parts.push(format!("bandwidth{of} {}B/s", with_prefix(1.0 / other.per_byte[hop])));
+        }
+    }
+    if other.eager_bytes != own.eager_bytes {
+        parts.push(format!("eager limit {} B", count(other.eager_bytes[0] as u64)));
+    }
+    parts.join(", ")
 }
 
 fn times(factor: f64) -> String {
