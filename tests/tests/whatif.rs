@@ -2,8 +2,9 @@
 
 use std::process::{Command, Output, Stdio};
 
-use system_tests::kernels::command;
-use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use gammachi_analyzer::models::Machine;
+use system_tests::place::Fresh;
+use system_tests::{Job, Mpi, Recorded, command, kernels, under_both, victim};
 
 fn asked(recorded: &Recorded, question: &[&str]) -> Output {
     let mut command = Command::new(command());
@@ -86,6 +87,55 @@ under_both! {
         let tree = &why["tree"];
         let product = number(&tree["serialisation"]) * number(&tree["transfer"]);
         assert!((product - number(&tree["communication"])).abs() < 1e-9, "{tree:#}");
+    }
+
+    fn a_measured_machine_takes_the_place_of_the_network(mpi) {
+        let fresh = Fresh::new();
+        let launcher = mpi.launcher();
+        let mut calibrate = Command::new(command());
+        calibrate.current_dir(fresh.path()).envs(mpi.environment().iter().copied()).stdin(Stdio::null());
+        calibrate.args(["calibrate", "--quick", "--max-bytes", "16384", "--kernels"]).arg(kernels(mpi));
+        calibrate.arg("--").arg(launcher.get_program()).args(launcher.get_args()).args(["-n", "2"]);
+        let calibrated = calibrate.output().expect("the command starts");
+        assert!(calibrated.status.success(), "{}", String::from_utf8_lossy(&calibrated.stderr));
+        let file = fresh.join("machine.json");
+        let mut machine = Machine::read(&file).expect("a machine");
+        let slow = &mut machine.network.classes[0];
+        slow.sizes.iter_mut().for_each(|size| size.half_rtt_s.median += 1e-3);
+        let word = slow.sizes[0].clone();
+        machine.write(&file).expect("writable");
+        let overheads = word.send_overhead_s.median.max(0.0) + word.receive_overhead_s.median.max(0.0);
+        let latency = (word.half_rtt_s.median - overheads).max(0.0);
+
+        let recorded = late(mpi, 10);
+        let file_name = file.to_str().expect("UTF-8");
+        let asked_for = document(&recorded, &["--machine", file_name]);
+        let within = &asked_for["asked"]["within"];
+        assert!((number(&within["latency_s"]) / latency - 1.0).abs() < 1e-9, "{asked_for:#}");
+        assert_eq!(
+            (&within["latency_from"], &asked_for["asked"]["between"]["latency_from"]),
+            (&"machine".into(), &"run".into())
+        );
+        assert_eq!(asked_for["asked"]["overhead_from"], "machine");
+        // Twenty times round the ring, and a sum: each needs a message at least.
+        let took = number(&asked_for["self_replay"]["recorded_s"]);
+        let slower = number(&asked_for["answers"][0]["elapsed_s"]);
+        assert!(slower > took + 0.01 && slower < took + 1.0, "{took} s, {slower} s");
+        // Options go before the machine.
+        let options = ["--machine", file_name, "--latency", "1us"];
+        let given = document(&recorded, &options);
+        assert_eq!(given["asked"]["within"]["latency_from"], "given");
+        assert!(number(&given["answers"][0]["elapsed_s"]) < slower - 0.01, "{given:#}");
+        let screen = asked(&recorded, &options);
+        let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
+        assert!(screen.contains("ASKED FOR") && screen.contains("1.00 µs (given)"), "{screen}");
+
+        machine.network.classes[0].class = "other-host".into();
+        machine.write(&file).expect("writable");
+        let refused = asked(&recorded, &["--machine", file_name]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("no pairs of the kind same-host"), "{said}");
     }
 
     fn what_cannot_be_asked_is_said(mpi) {

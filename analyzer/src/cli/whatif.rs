@@ -1,5 +1,8 @@
 //! `gammachi whatif`: prints how long a run would take if something were different.
 
+mod amount;
+mod network;
+
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -12,9 +15,11 @@ use crate::analysis::Analysis;
 use crate::ledger::{Predictor, Subject};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Asked, Tolerance, json, reason, screen, sentence};
-use crate::replay::{Answer, Change, Graph, WhatIf};
+use crate::replay::{Answer, Assembled, Change, Graph, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
+use amount::{Amount, bandwidth, factor, latency};
+use network::Network;
 
 /// Slowdowns whose latency is looked for.
 const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
@@ -47,6 +52,10 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "BYTES", value_parser = trace_format::settings::values::bytes)]
     eager: Option<u64>,
 
+    /// Network of a machine that `gammachi calibrate` measured
+    #[arg(long, value_name = "machine.json")]
+    machine: Option<PathBuf>,
+
     /// A rank that computes faster or slower, with --speed
     #[arg(long, value_name = "RANK", requires = "speed")]
     rank: Vec<u32>,
@@ -76,46 +85,6 @@ pub struct WhatIfArguments {
     json: bool,
 }
 
-/// A value, or a factor on the present one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Amount {
-    Is(f64),
-    Times(f64),
-}
-
-fn factor(text: &str) -> Result<f64, String> {
-    let number = text.strip_prefix('x').unwrap_or(text);
-    let factor = number.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
-    factor.ok_or_else(|| "not a factor above 0, as in 1.2 or x2".to_owned())
-}
-
-fn latency(text: &str) -> Result<Amount, String> {
-    if text.starts_with('x') {
-        return factor(text).map(Amount::Times);
-    }
-    let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
-    let unit = match &text[number.len()..] {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        _ => f64::NAN,
-    };
-    let time = number.parse::<f64>().ok().map(|number| number * unit);
-    let time = time.filter(|time| (0.0..1e3).contains(time));
-    time.map(Amount::Is).ok_or_else(|| "neither a time (20us) nor a factor (x2)".to_owned())
-}
-
-fn bandwidth(text: &str) -> Result<Amount, String> {
-    if text.starts_with('x') {
-        return factor(text).map(Amount::Times);
-    }
-    let bytes = trace_format::settings::values::bytes(text).ok().filter(|bytes| *bytes > 0);
-    bytes
-        .map(|bytes| Amount::Is(bytes as f64))
-        .ok_or_else(|| "neither bytes a second (1G) nor a factor (x0.5)".to_owned())
-}
-
 /// Prints how long a run would take.
 ///
 /// # Errors
@@ -128,7 +97,8 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
     let what_if = WhatIf::new(graph);
-    let changes = changes(arguments, &what_if)?;
+    let Network { assembled, notes } = network::assemble(arguments, &what_if)?;
+    let changes = changes(arguments, &what_if, &assembled)?;
     if arguments.remember && changes.is_empty() {
         return Err(CommandError::usage(
             "--remember: of which change? The standard questions are not noted; ask one, such as --rank 3 --speed 1.2",
@@ -156,6 +126,8 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         what_if: &what_if,
         answers: &answers,
         tolerances: &tolerances,
+        network: &assembled,
+        notes: &notes,
     };
     let text = match arguments.json {
         true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
@@ -190,27 +162,22 @@ fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
 }
 
 /// What the options ask for.
-fn changes(arguments: &WhatIfArguments, what_if: &WhatIf) -> Result<Vec<Change>, CommandError> {
+fn changes(
+    arguments: &WhatIfArguments,
+    what_if: &WhatIf,
+    network: &Assembled,
+) -> Result<Vec<Change>, CommandError> {
     let run = what_if.graph.run;
     let path = arguments.run.display();
     let mut changes = Vec::new();
-    let mut network = what_if.calibration.network;
-    let hop = what_if.hop();
-    match arguments.latency {
-        Some(Amount::Times(factor)) => changes.push(Change::Latency(factor)),
-        Some(Amount::Is(time)) => network.latency[hop] = time,
-        None => {}
+    if network.is_changed() {
+        changes.push(Change::Network(Box::new(network.clone())));
     }
-    match arguments.bandwidth {
-        Some(Amount::Times(factor)) => changes.push(Change::Bandwidth(factor)),
-        Some(Amount::Is(bytes)) => network.per_byte[hop] = 1.0 / bytes,
-        None => {}
+    if let Some(Amount::Times(factor)) = arguments.latency {
+        changes.push(Change::Latency(factor));
     }
-    if let Some(bytes) = arguments.eager {
-        network.eager_bytes = [bytes as f64; 2];
-    }
-    if network != what_if.calibration.network {
-        changes.insert(0, Change::Network(network));
+    if let Some(Amount::Times(factor)) = arguments.bandwidth {
+        changes.push(Change::Bandwidth(factor));
     }
     changes.extend(arguments.overhead.map(Change::Overhead));
     let speed = arguments.speed.unwrap_or(1.0);

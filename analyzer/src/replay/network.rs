@@ -148,6 +148,11 @@ impl Placement {
         hosts.len() == self.hosts.len()
     }
 
+    /// Whether there are ranks that share a host, and ranks that do not.
+    pub fn levels(&self) -> [bool; 2] {
+        [!self.is_one_rank_each(), !self.is_one_host()]
+    }
+
     #[inline]
     pub(super) fn hop(&self, [from, to]: [u32; 2]) -> Hop {
         match self.hosts[from as usize] == self.hosts[to as usize] {

@@ -1,55 +1,14 @@
-//! The changes that can be asked for, and what each would win.
+//! What each change would win.
 
 use std::collections::BTreeMap;
 
 use super::backward::{Path, critical_path};
 use super::calibrate::{Calibration, calibrate};
+use super::change::Change;
 use super::forward::{Conditions, Replayed, replay};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
 use crate::causes::Context;
-
-/// Something that is different.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// No transfer, and no call that needs nobody, takes any time.
-    IdealNetwork,
-    /// All latencies times a factor.
-    Latency(f64),
-    /// All bandwidths times a factor.
-    Bandwidth(f64),
-    /// Time of the processor for transfers, times a factor.
-    Overhead(f64),
-    /// Another network, as it stands.
-    Network(Network),
-    /// The rank at a position computes so many times as fast.
-    RankSpeed(usize, f64),
-    /// A region is computed so many times as fast, on all ranks.
-    RegionSpeed(String, f64),
-    /// All ranks take as long for a region as their mean; without a name for all computation.
-    Balance(Option<String>),
-    /// No rank takes longer for its computation than the median of all does.
-    MedianRank,
-    /// Stretches of computation that were far longer than others of their kind were as long as their median.
-    NoNoise,
-}
-
-impl Change {
-    fn is_of_transfers(&self) -> bool {
-        match self {
-            Self::IdealNetwork
-            | Self::Latency(_)
-            | Self::Bandwidth(_)
-            | Self::Overhead(_)
-            | Self::Network(_) => true,
-            Self::RankSpeed(..)
-            | Self::RegionSpeed(..)
-            | Self::Balance(_)
-            | Self::MedianRank
-            | Self::NoNoise => false,
-        }
-    }
-}
 
 /// What a change would do.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +127,7 @@ impl<'a> WhatIf<'a> {
                     network.overhead *= factor;
                     network.overhead_per_byte *= factor;
                 }
-                Change::Network(other) => network = *other,
+                Change::Network(other) => network = other.network,
                 Change::RankSpeed(position, speed) => {
                     for line in graph.lines.iter().filter(|line| line.position == *position) {
                         self.scale(&mut own, line, 1.0 / speed);

@@ -1,7 +1,7 @@
 //! Puts changes into words, and names them in the document.
 
 use crate::present::quantity::{count, seconds, with_prefix};
-use crate::replay::{Change, Network, WhatIf};
+use crate::replay::{Assembled, Change, Origin, WhatIf};
 
 /// As documents name a question; several changes with `+` between.
 pub(super) fn keys(changes: &[Change]) -> String {
@@ -50,23 +50,24 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
 }
 
 /// Where another network differs.
-fn network(other: &Network, what_if: &WhatIf) -> String {
-    let own = &what_if.calibration.network;
-    let mut parts = Vec::new();
+fn network(other: &Assembled, what_if: &WhatIf) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(other.machine.as_ref().map(|name| format!("the network of {name}")));
     for (hop, name) in ["within", "between"].into_iter().enumerate() {
         let of = match what_if.placement.is_one_host() {
             true => String::new(),
             false => format!(" {name} hosts"),
         };
-        if other.latency[hop] != own.latency[hop] {
-            parts.push(format!("latency{of} {}", seconds(other.latency[hop])));
+        if other.latency[hop] == Origin::Given {
+            parts.push(format!("latency{of} {}", seconds(other.network.latency[hop])));
         }
-        if other.per_byte[hop] != own.per_byte[hop] {
-            parts.push(format!("bandwidth{of} {}B/s", with_prefix(1.0 / other.per_byte[hop])));
+        if other.per_byte[hop] == Origin::Given {
+            let bandwidth = with_prefix(1.0 / other.network.per_byte[hop]);
+            parts.push(format!("bandwidth{of} {bandwidth}B/s"));
         }
     }
-    if other.eager_bytes != own.eager_bytes {
-        parts.push(format!("eager limit {} B", count(other.eager_bytes[0] as u64)));
+    if other.eager_bytes[0] == Origin::Given {
+        parts.push(format!("eager limit {} B", count(other.network.eager_bytes[0] as u64)));
     }
     parts.join(", ")
 }
