@@ -2,6 +2,7 @@
 
 mod amount;
 mod network;
+mod placement;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use crate::analysis::Analysis;
 use crate::ledger::{Predictor, Subject};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Asked, Tolerance, json, reason, screen, sentence};
-use crate::replay::{Answer, Assembled, Change, Graph, WhatIf};
+use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 use amount::{Amount, bandwidth, factor, latency};
@@ -55,6 +56,15 @@ pub struct WhatIfArguments {
     /// Network of a machine that `gammachi calibrate` measured
     #[arg(long, value_name = "machine.json")]
     machine: Option<PathBuf>,
+
+    /// Ranks on other hosts: by blocks of neighbours or in turn on --hosts, or as a file says, which names the host of a
+    /// rank in each line
+    #[arg(long, value_name = "block|cyclic|FILE")]
+    map: Option<String>,
+
+    /// So many hosts for --map block and --map cyclic
+    #[arg(long, value_name = "NUMBER", requires = "map", value_parser = clap::value_parser!(u32).range(1..))]
+    hosts: Option<u32>,
 
     /// A rank that computes faster or slower, with --speed
     #[arg(long, value_name = "RANK", requires = "speed")]
@@ -97,8 +107,18 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
     let what_if = WhatIf::new(graph);
-    let Network { assembled, notes } = network::assemble(arguments, &what_if)?;
-    let changes = changes(arguments, &what_if, &assembled)?;
+    let mapping = placement::mapping(arguments, &what_if)?;
+    let mapped = mapping.as_ref().map(|mapping| Placement::mapped(&what_if.graph, mapping));
+    let placement = mapped.as_ref().unwrap_or(&what_if.placement);
+    let Network { assembled, notes } = network::assemble(arguments, &what_if, placement)?;
+    if mapping.is_some() {
+        network::check_known(&assembled, placement, &what_if)?;
+    }
+    let changes: Vec<Change> = mapping
+        .map(Change::Placement)
+        .into_iter()
+        .chain(changes(arguments, &what_if, &assembled)?)
+        .collect();
     if arguments.remember && changes.is_empty() {
         return Err(CommandError::usage(
             "--remember: of which change? The standard questions are not noted; ask one, such as --rank 3 --speed 1.2",
@@ -126,6 +146,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         what_if: &what_if,
         answers: &answers,
         tolerances: &tolerances,
+        placement,
         network: &assembled,
         notes: &notes,
     };

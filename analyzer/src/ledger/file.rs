@@ -204,8 +204,8 @@ pub(super) mod tests {
             subject: Subject { program: Some("app".into()), p: Some(8), ..Subject::default() },
             quantity: vec!["tau_s".into()],
             seconds,
-            lo_s: Some(seconds * 0.9),
-            hi_s: Some(seconds * 1.1),
+            lo_s: Some(seconds * 0.875),
+            hi_s: Some(seconds * 1.125),
             coverage: 0.9,
         }
     }

@@ -7,6 +7,8 @@ use super::network::{Hop, Network};
 pub enum Origin {
     /// The run shows it.
     Run,
+    /// The run has no messages that show it.
+    Assumed,
     /// A machine that was measured.
     Machine,
     /// The user.
@@ -31,14 +33,14 @@ pub struct Assembled {
 }
 
 impl Assembled {
-    /// The run's own network.
-    pub fn of_run(network: Network) -> Self {
-        let run = [Origin::Run; 2];
+    /// The run's own network; whether it shows what messages cost within hosts, and between them.
+    pub fn of_run(network: Network, shows: [bool; 2]) -> Self {
+        let origin = shows.map(|shows| if shows { Origin::Run } else { Origin::Assumed });
         Self {
             network,
-            latency: run,
-            per_byte: run,
-            eager_bytes: run,
+            latency: origin,
+            per_byte: origin,
+            eager_bytes: origin,
             overhead: Origin::Run,
             machine: None,
         }
@@ -46,8 +48,8 @@ impl Assembled {
 
     /// Whether something is not the run's.
     pub fn is_changed(&self) -> bool {
-        let all = [self.latency, self.per_byte, self.eager_bytes].concat();
-        self.overhead != Origin::Run || all.iter().any(|origin| *origin != Origin::Run)
+        let all = [self.latency, self.per_byte, self.eager_bytes, [self.overhead; 2]].concat();
+        all.iter().any(|origin| matches!(origin, Origin::Machine | Origin::Given))
     }
 
     /// With another latency over a hop.

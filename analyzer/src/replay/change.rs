@@ -1,6 +1,7 @@
 //! What can be different in a replay.
 
 use super::assembled::Assembled;
+use super::mapping::Mapping;
 
 /// Something that is different.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub enum Change {
     Overhead(f64),
     /// Another network, as it stands.
     Network(Box<Assembled>),
+    /// Ranks on other hosts.
+    Placement(Mapping),
     /// The rank at a position computes so many times as fast.
     RankSpeed(usize, f64),
     /// A region is computed so many times as fast, on all ranks.
@@ -35,7 +38,8 @@ impl Change {
             | Self::Latency(_)
             | Self::Bandwidth(_)
             | Self::Overhead(_)
-            | Self::Network(_) => true,
+            | Self::Network(_)
+            | Self::Placement(_) => true,
             Self::RankSpeed(..)
             | Self::RegionSpeed(..)
             | Self::Balance(_)

@@ -13,6 +13,7 @@
 //! | `backward` | the critical path, and what it says of parameters |
 //! | `calibrate` | the network of a run, from what its calls took |
 //! | `assembled` | a network from several sources |
+//! | `mapping` | ranks on other hosts |
 //! | `change` | what can be different |
 //! | `questions` | what each change would do |
 
@@ -26,6 +27,7 @@ mod exchange;
 mod find;
 mod forward;
 mod graph;
+mod mapping;
 mod network;
 mod questions;
 
@@ -36,6 +38,7 @@ pub use calibrate::{Calibration, Samples, calibrate};
 pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};
 pub use graph::{Graph, GraphLine, Op};
+pub use mapping::{Layout, Mapping};
 pub use network::{Hop, Network, Placement};
 pub use questions::{Answer, MOST_ERROR, WhatIf};
 

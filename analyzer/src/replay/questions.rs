@@ -106,6 +106,11 @@ impl<'a> WhatIf<'a> {
     /// The time of the run with some changes.
     pub fn ask(&self, changes: &[Change]) -> Answer {
         let graph = &self.graph;
+        let mapped = changes.iter().find_map(|change| match change {
+            Change::Placement(mapping) => Some(Placement::mapped(graph, mapping)),
+            _ => None,
+        });
+        let placement = mapped.as_ref().unwrap_or(&self.placement);
         let mut network = self.calibration.network;
         let mut library = 1.0;
         // Computation before each operation.
@@ -119,7 +124,7 @@ impl<'a> WhatIf<'a> {
                 Change::Bandwidth(factor) => {
                     network.per_byte = network.per_byte.map(|g| g / factor);
                     // Within a host the copies are the transfer.
-                    if self.placement.is_one_host() {
+                    if placement.is_one_host() {
                         network.overhead_per_byte /= factor;
                     }
                 }
@@ -128,6 +133,7 @@ impl<'a> WhatIf<'a> {
                     network.overhead_per_byte *= factor;
                 }
                 Change::Network(other) => network = other.network,
+                Change::Placement(_) => {}
                 Change::RankSpeed(position, speed) => {
                     for line in graph.lines.iter().filter(|line| line.position == *position) {
                         self.scale(&mut own, line, 1.0 / speed);
@@ -155,8 +161,7 @@ impl<'a> WhatIf<'a> {
         }
         let pace =
             |number: OpNumber, op: &Op| (own[number as usize], f64::from(op.library_s) * library);
-        let conditions = Conditions { network: &network, placement: &self.placement, pace };
-        let replayed = replay(graph, &conditions);
+        let replayed = replay(graph, &Conditions { network: &network, placement, pace });
         // What the self-replay is wrong by is taken to be the same then.
         let elapsed_s = replayed.elapsed_s * graph.elapsed_s / self.replayed.elapsed_s;
         let uncertain_s = self.uncertainty(elapsed_s, changes);
@@ -286,7 +291,20 @@ impl<'a> WhatIf<'a> {
 
     /// The network that counts: between hosts where there are several.
     pub fn hop(&self) -> usize {
-        usize::from(!self.placement.is_one_host())
+        self.placement.counts() as usize
+    }
+
+    /// Whether the run shows what messages cost within hosts, and between them.
+    pub fn shows(&self) -> [bool; 2] {
+        let samples = self.calibration.samples;
+        let [within, between] = self.placement.levels();
+        match samples.transfers {
+            // Collective operations tell where all of them go over one level.
+            [0, 0] => {
+                [within && !between, between && !within].map(|is| is && samples.collectives > 0)
+            }
+            messages => messages.map(|count| count > 0),
+        }
     }
 
     /// The questions that every run is asked.

@@ -6,7 +6,7 @@ use crate::cli::CommandError;
 use crate::cli::machine_file;
 use crate::models::machine::{Doubt, Machine};
 use crate::present::machine::doubt_sentence;
-use crate::replay::{Assembled, Hop, Origin, WhatIf};
+use crate::replay::{Assembled, Hop, Origin, Placement, WhatIf};
 
 /// A network, and what a reader has to know of it.
 pub(super) struct Network {
@@ -20,20 +20,23 @@ const CLASSES: [&str; 2] = ["same-host", "other-host"];
 /// Puts the network together.
 ///
 /// # Errors
-/// The machine cannot be read, or says nothing of the pairs that the run has.
+/// The machine cannot be read, or says nothing of the pairs that there are on the hosts of the question.
 pub(super) fn assemble(
     arguments: &WhatIfArguments,
     what_if: &WhatIf,
+    placement: &Placement,
 ) -> Result<Network, CommandError> {
-    let mut network =
-        Network { assembled: Assembled::of_run(what_if.calibration.network), notes: Vec::new() };
-    let hop = Hop::ALL[what_if.hop()];
+    let mut network = Network {
+        assembled: Assembled::of_run(what_if.calibration.network, what_if.shows()),
+        notes: Vec::new(),
+    };
+    let hop = placement.counts();
     if let Some(path) = &arguments.machine {
         let machine = machine_file::read(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !network.take(&machine, &name, what_if, hop) {
+        if !network.take(&machine, &name, what_if, placement) {
             return Err(CommandError::usage(format!(
-                "--machine {}: measured no pairs of the kind {} that the run has: nothing would change",
+                "--machine {}: measured no pairs of the kind {}, which count here: nothing would change",
                 path.display(),
                 CLASSES[hop as usize],
             )));
@@ -54,11 +57,55 @@ pub(super) fn assemble(
     Ok(network)
 }
 
+/// Checks that somebody says what messages cost on every level that they would use.
+///
+/// # Errors
+/// Wrong usage: which level is not known, and which options say it.
+pub(super) fn check_known(
+    assembled: &Assembled,
+    placement: &Placement,
+    what_if: &WhatIf,
+) -> Result<(), CommandError> {
+    let used = placement.used(&what_if.graph);
+    for hop in Hop::ALL.into_iter().filter(|hop| used[*hop as usize]) {
+        let parameters = [
+            ("latency", assembled.latency[hop as usize], "--latency"),
+            ("bandwidth", assembled.per_byte[hop as usize], "--bandwidth"),
+        ];
+        let unknown: Vec<_> =
+            parameters.iter().filter(|(_, from, _)| *from == Origin::Assumed).collect();
+        if unknown.is_empty() {
+            continue;
+        }
+        let joined = |of: Vec<&str>| of.join(" and ");
+        let names = joined(unknown.iter().map(|(name, ..)| *name).collect());
+        let options = joined(unknown.iter().map(|(.., option)| *option).collect());
+        let level = ["within hosts", "between hosts"][hop as usize];
+        // Options speak of the level that counts.
+        let options = match hop == placement.counts() {
+            true => format!(", or {options}"),
+            false => String::new(),
+        };
+        return Err(CommandError::usage(format!(
+            "--map: the run has no messages {level} that would show their {names}: give --machine with pairs of class \
+             {}{options}",
+            CLASSES[hop as usize]
+        )));
+    }
+    Ok(())
+}
+
 impl Network {
     /// Takes what a machine says of the levels that the run has; false where that is nothing. The processor's times are
     /// those of the level that counts.
-    fn take(&mut self, machine: &Machine, name: &str, what_if: &WhatIf, counts: Hop) -> bool {
-        let used = what_if.placement.levels();
+    fn take(
+        &mut self,
+        machine: &Machine,
+        name: &str,
+        what_if: &WhatIf,
+        placement: &Placement,
+    ) -> bool {
+        let used = placement.levels();
         let mut taken = false;
         for hop in Hop::ALL.into_iter().filter(|hop| used[*hop as usize]) {
             let class = CLASSES[hop as usize];
@@ -73,7 +120,7 @@ impl Network {
             self.assembled.set_latency(hop, level.latency_s, Origin::Machine);
             self.assembled.set_per_byte(hop, level.s_per_byte, Origin::Machine);
             self.assembled.set_eager(hop, level.eager_bytes, Origin::Machine);
-            if hop == counts {
+            if hop == placement.counts() {
                 let (overhead, per_byte) = (level.overhead_s, level.overhead_s_per_byte);
                 self.assembled.set_overhead(overhead, per_byte, Origin::Machine);
             }
@@ -95,7 +142,8 @@ impl Network {
         let doubts = machine.doubts_for(&[], mpi);
         let of_mpi = doubts.iter().filter(|doubt| matches!(doubt, Doubt::OtherMpi { .. }));
         self.notes.extend(of_mpi.map(doubt_sentence));
-        self.notes.extend(machine.noise().into_iter().map(|why| format!("{name}: {why}")));
+        let noise = &machine.network.conditions.reasons;
+        self.notes.extend(noise.iter().map(|why| format!("{name}: {why}")));
         true
     }
 }

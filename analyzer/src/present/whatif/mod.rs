@@ -4,7 +4,7 @@ mod document;
 mod screen;
 mod words;
 
-use crate::replay::{Answer, Assembled, NotReplayable, Origin, WhatIf};
+use crate::replay::{Answer, Assembled, NotReplayable, Origin, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -25,6 +25,8 @@ pub struct Asked<'a> {
     pub answers: &'a [Answer],
     /// Slowdowns with the latencies that are tolerated for them.
     pub tolerances: &'a [Tolerance],
+    /// The hosts of the question.
+    pub placement: &'a Placement,
     /// The network of the question.
     pub network: &'a Assembled,
     /// What is to be known of it, in words.
@@ -46,6 +48,7 @@ pub struct Tolerance {
 fn origin(of: Origin) -> &'static str {
     match of {
         Origin::Run => "run",
+        Origin::Assumed => "assumed",
         Origin::Machine => "machine",
         Origin::Given => "given",
     }

@@ -4,7 +4,7 @@ use crate::present::blocks::Blocks;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
-use crate::replay::{Answer, MOST_ERROR, Network};
+use crate::replay::{Answer, Change, MOST_ERROR, Network, Placement};
 
 use super::{Asked, origin, words};
 
@@ -112,7 +112,7 @@ fn network(asked: &Asked) -> Vec<String> {
         ]
     };
     let titles = ["", "latency", "bandwidth", "eager limit", "from messages"];
-    let mut lines = rows(titles, levels(asked).map(row));
+    let mut lines = rows(titles, levels(&asked.what_if.placement).map(row));
     lines.push(format!("overhead of a call {}", seconds(overhead)));
     lines
 }
@@ -120,7 +120,7 @@ fn network(asked: &Asked) -> Vec<String> {
 /// The network of the question, and where each parameter comes from.
 fn asked_network(asked: &Asked) -> Vec<String> {
     let of = asked.network;
-    if !of.is_changed() {
+    if !of.is_changed() && !asked.answers.iter().any(is_placed) {
         return Vec::new();
     }
     let Network { overhead, latency, per_byte, eager_bytes, .. } = of.network;
@@ -134,18 +134,22 @@ fn asked_network(asked: &Asked) -> Vec<String> {
         ]
     };
     let titles = ["", "latency", "bandwidth", "eager limit"];
-    let mut lines = rows(titles, levels(asked).map(row));
+    let mut lines = rows(titles, levels(asked.placement).map(row));
     lines.push(from(format!("overhead of a call {}", seconds(overhead)), of.overhead));
     lines.push("what collective operations cost against messages (run)".to_owned());
     lines
+}
+
+fn is_placed(answer: &Answer) -> bool {
+    answer.changes.iter().any(|change| matches!(change, Change::Placement(_)))
 }
 
 /// Names of the levels, within hosts and between.
 const NAMES: [&str; 2] = ["within hosts", "between hosts"];
 
 /// The levels that count.
-fn levels(asked: &Asked) -> impl Iterator<Item = usize> {
-    0..=usize::from(!asked.what_if.placement.is_one_host())
+fn levels(placement: &Placement) -> impl Iterator<Item = usize> {
+    0..=placement.counts() as usize
 }
 
 fn bandwidth(s_per_byte: f64) -> String {
@@ -194,6 +198,13 @@ pub(super) fn notes(asked: &Asked) -> Vec<String> {
         notes.push(
             "Latency and bandwidth cannot be told apart: messages of less than 1 KiB and of 4 KiB or more are \
              needed for that. Both together count."
+                .to_owned(),
+        );
+    }
+    if asked.answers.iter().any(is_placed) {
+        notes.push(
+            "On their new hosts ranks compute as they did: memory and caches that others share with them there are not \
+             modelled."
                 .to_owned(),
         );
     }
