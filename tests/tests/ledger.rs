@@ -79,6 +79,13 @@ under_both! {
         let larger = late(mpi, 3, 10);
         let larger = larger.directory();
         refused(&folder, &["ledger", "--answer", &id, larger.to_str().expect("UTF-8")], "the run has 3");
+        let fresh = Fresh::new();
+        let imagined = fresh.join("imagined");
+        let imagined = imagined.to_str().expect("UTF-8");
+        done(&slow, &["whatif", ".", "--region", "late", "--speed", "2", "--out", imagined]);
+        let output = gammachi(&folder, &["ledger", "--answer", &id, imagined]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains("only a run that was measured"), "{said}");
         let (_, said) = done(&folder, &["ledger", "--answer", &id, fast]);
         assert!(said.contains("the arguments differ"), "{said}");
 

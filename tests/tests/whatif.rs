@@ -1,5 +1,6 @@
 //! `gammachi whatif`: a program whose time is known by its sleeps, replayed with a faster rank or region.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use gammachi_analyzer::models::Machine;
@@ -180,6 +181,53 @@ under_both! {
         for part in ["ranks on 2 hosts by blocks", "between hosts", "(given)", "On their new hosts"] {
             assert!(screen.contains(part), "{part}: {screen}");
         }
+    }
+
+    fn a_replay_is_a_run_that_says_it_is_imagined(mpi) {
+        let recorded = late(mpi, 600);
+        let fresh = Fresh::new();
+        let out = fresh.join("faster");
+        let out = out.to_str().expect("UTF-8");
+        let question = ["--region", "late", "--speed", "2", "--out", out];
+        let answered = document(&recorded, &question);
+        let promised = number(&answered["answers"][0]["elapsed_s"]);
+        let read = |command_name: &str, run: &Path, words: &[&str]| {
+            let mut gammachi = Command::new(command());
+            let output = gammachi.arg(command_name).arg(run).args(words).output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{command_name}: {said}");
+            String::from_utf8(output.stdout).expect("UTF-8")
+        };
+        let json = |name: &str, run: &Path| -> serde_json::Value {
+            serde_json::from_str(&read(name, run, &["--json"])).expect("JSON")
+        };
+        let imagined = Path::new(out);
+        let (before, after) = (json("why", &recorded.directory()), json("why", imagined));
+        assert!((number(&after["elapsed_s"]) / promised - 1.0).abs() < 1e-4, "{promised}: {after:#}");
+        assert!(number(&after["elapsed_s"]) < number(&before["elapsed_s"]) - 0.2);
+        // Rank 1 still waits for rank 0 in the same place, for half as long.
+        let waited = |why: &serde_json::Value| number(&why["waiting"]["total_s"]);
+        assert!((waited(&before) - waited(&after) - 0.3).abs() < 0.1, "{before:#}{after:#}");
+        // Every event is there, and says what it said.
+        let events = |run: &Path| {
+            let text = read("dump", run, &["--rank", "0", "--json"]);
+            let functions = text.matches("\"function\"").count();
+            (text.lines().count(), functions)
+        };
+        assert_eq!(events(imagined), events(&recorded.directory()));
+        let report = read("report", imagined, &[]);
+        assert!(report.contains("(imagined)") && report.contains("nobody measured its times"), "{report}");
+        assert!(report.contains("region late is x 2 as fast"), "{report}");
+        read("timeline", imagined, &[]);
+        let again = read("whatif", imagined, &["--rank", "0", "--speed", "1", "--json"]);
+        let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");
+        assert!((number(&again["self_replay"]["recorded_s"]) / promised - 1.0).abs() < 1e-4, "{again:#}");
+
+        let refused = asked(&recorded, &question);
+        assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+        let standard = asked(&recorded, &["--out", fresh.join("other").to_str().expect("UTF-8")]);
+        assert_eq!(standard.status.code(), Some(2));
+        assert!(!fresh.join("other").exists());
     }
 
     fn what_cannot_be_asked_is_said(mpi) {

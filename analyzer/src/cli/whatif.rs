@@ -5,14 +5,16 @@ mod network;
 mod placement;
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, print};
+use super::error::{CommandError, print, say};
 use super::remember::{Prediction, remember};
+use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
+use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
 use crate::models::observations::TAU_S;
 use crate::present::whatif::{Asked, Tolerance, json, reason, screen, sentence};
@@ -90,6 +92,10 @@ pub struct WhatIfArguments {
     #[arg(long)]
     remember: bool,
 
+    /// Write the replay as a run directory that every command reads; must not be there yet
+    #[arg(long, value_name = "RUN")]
+    out: Option<PathBuf>,
+
     /// Print a JSON document
     #[arg(long)]
     json: bool,
@@ -100,9 +106,14 @@ pub struct WhatIfArguments {
 /// # Errors
 /// Wrong usage for ranks, hosts and regions that the run does not have; failure when it cannot be replayed.
 pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
+    let output = match &arguments.out {
+        Some(out) => Some((out, UnfinishedOutput::beside("--out", out)?)),
+        None => None,
+    };
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
-    let graph = Graph::new(&Analysis::of(&run, &timeline)).map_err(|why| {
+    let analysis = Analysis::of(&run, &timeline);
+    let graph = Graph::new(&analysis).map_err(|why| {
         let run = arguments.run.display();
         CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
@@ -122,6 +133,11 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     if arguments.remember && changes.is_empty() {
         return Err(CommandError::usage(
             "--remember: of which change? The standard questions are not noted; ask one, such as --rank 3 --speed 1.2",
+        ));
+    }
+    if arguments.out.is_some() && changes.is_empty() {
+        return Err(CommandError::usage(
+            "--out: of which change? Ask one question, such as --rank 3 --speed 1.2",
         ));
     }
     let questions = match changes.is_empty() {
@@ -158,6 +174,11 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         }
     };
     print(&text)?;
+    if let (Some((out, output)), Some(answer)) = (output, answers.first()) {
+        let question = sentence(&answer.changes, &what_if);
+        let imagined = Imagined::new(&what_if, &analysis, &answer.changes, question, out);
+        write(&imagined, output, out)?;
+    }
     match (is_right, answers.first().filter(|_| arguments.remember)) {
         (true, None) => Ok(()),
         (true, Some(answer)) => {
@@ -169,6 +190,17 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
             arguments.run.display()
         ))),
     }
+}
+
+/// Writes an imagined run.
+fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
+    imagined.write(output.path()).map_err(|error| {
+        CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
+    })?;
+    let moves = [(output.path().to_owned(), out.to_owned())];
+    output.finish(&moves)?;
+    say(&format!("wrote {}, an imagined run: nobody measured its times", out.display()));
+    Ok(())
 }
 
 /// An answer as it is remembered.

@@ -15,6 +15,7 @@
 //! | `assembled` | a network from several sources |
 //! | `mapping` | ranks on other hosts |
 //! | `change` | what can be different |
+//! | `moments` | when a thread's calls were, and when they are then |
 //! | `questions` | what each change would do |
 
 mod assembled;
@@ -28,6 +29,7 @@ mod find;
 mod forward;
 mod graph;
 mod mapping;
+mod moments;
 mod network;
 mod questions;
 
@@ -39,6 +41,7 @@ pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};
 pub use graph::{Graph, GraphLine, Op};
 pub use mapping::{Layout, Mapping};
+pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
 pub use questions::{Answer, MOST_ERROR, WhatIf};
 

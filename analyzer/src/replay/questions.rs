@@ -105,6 +105,19 @@ impl<'a> WhatIf<'a> {
 
     /// The time of the run with some changes.
     pub fn ask(&self, changes: &[Change]) -> Answer {
+        let (replayed, _) = self.replayed_with(changes);
+        let elapsed_s = replayed.elapsed_s * self.correction();
+        let uncertain_s = self.uncertainty(elapsed_s, changes);
+        Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
+    }
+
+    /// What all times of a replay are multiplied by: what the self-replay is wrong by is taken to be the same then.
+    pub(super) fn correction(&self) -> f64 {
+        self.graph.elapsed_s / self.replayed.elapsed_s
+    }
+
+    /// The replay with some changes, and what passes before each operation, seconds.
+    pub(super) fn replayed_with(&self, changes: &[Change]) -> (Replayed, Vec<f64>) {
         let graph = &self.graph;
         let mapped = changes.iter().find_map(|change| match change {
             Change::Placement(mapping) => Some(Placement::mapped(graph, mapping)),
@@ -162,10 +175,10 @@ impl<'a> WhatIf<'a> {
         let pace =
             |number: OpNumber, op: &Op| (own[number as usize], f64::from(op.library_s) * library);
         let replayed = replay(graph, &Conditions { network: &network, placement, pace });
-        // What the self-replay is wrong by is taken to be the same then.
-        let elapsed_s = replayed.elapsed_s * graph.elapsed_s / self.replayed.elapsed_s;
-        let uncertain_s = self.uncertainty(elapsed_s, changes);
-        Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
+        for (own, op) in own.iter_mut().zip(&graph.ops) {
+            *own += f64::from(op.library_s) * library;
+        }
+        (replayed, own)
     }
 
     /// Multiplies a line's computation; calls that are replayed as they were are nobody's.

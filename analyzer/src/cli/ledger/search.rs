@@ -38,8 +38,14 @@ pub(super) struct Found {
 /// # Errors
 /// Why that cannot be, as a sentence.
 pub(super) fn measure(run: &Path, promise: &Promise) -> Result<Measured, String> {
-    let ObservedRun { figures, subject, begun_ns } =
+    let ObservedRun { figures, subject, begun_ns, is_imagined } =
         observe_run(run, promise.subject.region.as_deref())?;
+    if is_imagined {
+        return Err(format!(
+            "{}: is imagined; only a run that was measured answers",
+            run.display()
+        ));
+    }
     let p = figures.p;
     let table = Observations::from_runs(run.display().to_string(), &[figures]);
     let table = table.map_err(|error| error.to_string())?;
