@@ -162,7 +162,7 @@ under_both! {
         let by = |map: &[&str]| document(&recorded, &[&["--map"], map, &network].concat());
         let block = by(&["block", "--hosts", "2"]);
         let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
-        assert_eq!(block["answers"][0]["question"], "map_block_2+network");
+        assert_eq!(block["answers"][0]["question"], "network+map_block_2");
         assert_eq!(block["asked"]["between"]["latency_from"], "given");
         // Twenty times round a ring that crosses the hosts; ranks that share cores have some of it to spare.
         let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());

@@ -118,31 +118,10 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
     let what_if = WhatIf::new(graph);
-    let mapping = placement::mapping(arguments, &what_if)?;
-    let mapped = mapping.as_ref().map(|mapping| Placement::mapped(&what_if.graph, mapping));
-    let placement = mapped.as_ref().unwrap_or(&what_if.placement);
-    let Network { assembled, notes } = network::assemble(arguments, &what_if, placement)?;
-    if mapping.is_some() {
-        network::check_known(&assembled, placement, &what_if)?;
-    }
-    let changes: Vec<Change> = mapping
-        .map(Change::Placement)
-        .into_iter()
-        .chain(changes(arguments, &what_if, &assembled)?)
-        .collect();
-    if arguments.remember && changes.is_empty() {
-        return Err(CommandError::usage(
-            "--remember: of which change? The standard questions are not noted; ask one, such as --rank 3 --speed 1.2",
-        ));
-    }
-    if arguments.out.is_some() && changes.is_empty() {
-        return Err(CommandError::usage(
-            "--out: of which change? Ask one question, such as --rank 3 --speed 1.2",
-        ));
-    }
-    let questions = match changes.is_empty() {
+    let question = Question::new(arguments, &what_if)?;
+    let questions = match question.changes.is_empty() {
         true => what_if.standard(),
-        false => vec![changes],
+        false => vec![question.changes],
     };
     let is_right = what_if.is_right();
     let answers: Vec<_> = match is_right {
@@ -162,9 +141,9 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         what_if: &what_if,
         answers: &answers,
         tolerances: &tolerances,
-        placement,
-        network: &assembled,
-        notes: &notes,
+        placement: question.placement.as_ref().unwrap_or(&what_if.placement),
+        network: &question.network.assembled,
+        notes: &question.network.notes,
     };
     let text = match arguments.json {
         true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
@@ -192,6 +171,36 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     }
 }
 
+/// What the options ask for.
+struct Question {
+    /// Nothing: the standard questions.
+    changes: Vec<Change>,
+    network: Network,
+    /// Other hosts than the run's.
+    placement: Option<Placement>,
+}
+
+impl Question {
+    fn new(arguments: &WhatIfArguments, what_if: &WhatIf) -> Result<Self, CommandError> {
+        let mapping = placement::mapping(arguments, what_if)?;
+        let mapped = mapping.as_ref().map(|mapping| Placement::mapped(&what_if.graph, mapping));
+        let placement = mapped.as_ref().unwrap_or(&what_if.placement);
+        let network = network::assemble(arguments, what_if, placement)?;
+        if mapped.is_some() {
+            network::check_known(&network.assembled, placement, what_if)?;
+        }
+        let mut changes = changes(arguments, what_if, &network.assembled)?;
+        changes.extend(mapping.map(Change::Placement));
+        let needs_one = [("--remember", arguments.remember), ("--out", arguments.out.is_some())];
+        match needs_one.iter().find(|(_, is_given)| *is_given && changes.is_empty()) {
+            Some((option, _)) => Err(CommandError::usage(format!(
+                "{option}: of which change? Not of the standard questions; ask one, such as --rank 3 --speed 1.2"
+            ))),
+            None => Ok(Self { changes, network, placement: mapped }),
+        }
+    }
+}
+
 /// Writes an imagined run.
 fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
     imagined.write(output.path()).map_err(|error| {
@@ -214,7 +223,7 @@ fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
     }
 }
 
-/// What the options ask for.
+/// The changes of all options but those of hosts.
 fn changes(
     arguments: &WhatIfArguments,
     what_if: &WhatIf,
