@@ -12,7 +12,9 @@
 //! | [`metrics`] | a run, its timeline, a selection | [`metrics::Metrics`]: γ, χ, efficiency, calls, messages |
 //! | [`causes`] | what `analysis` reads | [`causes::Causes`]: who waited for whom, what made them late |
 //! | [`replay`] | what `analysis` reads | the run's time on another machine |
+//! | [`imagined`] | a run, its replay with a change | a run directory with the replay's times |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
+//! | [`ledger`] | predictions, and runs made since | what was promised beside what was measured |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
 //! | [`export`] | a run, its timeline, its communicators | what all writers of other tools' formats share |
@@ -35,7 +37,9 @@ pub mod causes;
 pub mod cli;
 pub mod export;
 pub mod formats;
+pub mod imagined;
 pub mod import;
+pub mod ledger;
 pub mod metrics;
 pub mod models;
 pub mod plain_text;

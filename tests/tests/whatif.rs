@@ -1,9 +1,11 @@
 //! `gammachi whatif`: a program whose time is known by its sleeps, replayed with a faster rank or region.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use system_tests::kernels::command;
-use system_tests::{Job, Mpi, Recorded, under_both, victim};
+use gammachi_analyzer::models::Machine;
+use system_tests::place::Fresh;
+use system_tests::{Job, Mpi, Recorded, command, kernels, under_both, victim};
 
 fn asked(recorded: &Recorded, question: &[&str]) -> Output {
     let mut command = Command::new(command());
@@ -86,6 +88,146 @@ under_both! {
         let tree = &why["tree"];
         let product = number(&tree["serialisation"]) * number(&tree["transfer"]);
         assert!((product - number(&tree["communication"])).abs() < 1e-9, "{tree:#}");
+    }
+
+    fn a_measured_machine_takes_the_place_of_the_network(mpi) {
+        let fresh = Fresh::new();
+        let launcher = mpi.launcher();
+        let mut calibrate = Command::new(command());
+        calibrate.current_dir(fresh.path()).envs(mpi.environment().iter().copied()).stdin(Stdio::null());
+        calibrate.args(["calibrate", "--quick", "--max-bytes", "16384", "--kernels"]).arg(kernels(mpi));
+        calibrate.arg("--").arg(launcher.get_program()).args(launcher.get_args()).args(["-n", "2"]);
+        let calibrated = calibrate.output().expect("the command starts");
+        assert!(calibrated.status.success(), "{}", String::from_utf8_lossy(&calibrated.stderr));
+        let file = fresh.join("machine.json");
+        let recorded = late(mpi, 10);
+        let file_name = file.to_str().expect("UTF-8");
+        let elapsed = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
+        let fast = elapsed(&document(&recorded, &["--machine", file_name]));
+        let mut machine = Machine::read(&file).expect("a machine");
+        let slow = &mut machine.network.classes[0];
+        slow.sizes.iter_mut().for_each(|size| size.half_rtt_s.median += 1e-3);
+        let word = slow.sizes[0].clone();
+        machine.write(&file).expect("writable");
+        let overheads = word.send_overhead_s.median.max(0.0) + word.receive_overhead_s.median.max(0.0);
+        let latency = (word.half_rtt_s.median - overheads).max(0.0);
+
+        let asked_for = document(&recorded, &["--machine", file_name]);
+        let within = &asked_for["asked"]["within"];
+        assert!((number(&within["latency_s"]) / latency - 1.0).abs() < 1e-9, "{asked_for:#}");
+        assert_eq!(
+            (&within["latency_from"], &asked_for["asked"]["between"]["latency_from"]),
+            (&"machine".into(), &"assumed".into())
+        );
+        assert_eq!(asked_for["asked"]["overhead_from"], "machine");
+        // Twenty times round the ring, and a sum: each needs a message at least.
+        let slow = elapsed(&asked_for);
+        assert!(slow > fast + 0.01 && slow < fast + 1.0, "{fast} s, {slow} s");
+        // Options go before the machine.
+        let options = ["--machine", file_name, "--latency", "1us"];
+        let given = document(&recorded, &options);
+        assert_eq!(given["asked"]["within"]["latency_from"], "given");
+        assert!(elapsed(&given) < slow - 0.01, "{given:#}");
+        let screen = asked(&recorded, &options);
+        let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
+        assert!(screen.contains("ASKED FOR") && screen.contains("1.00 µs (given)"), "{screen}");
+
+        machine.network.classes[0].class = "other-host".into();
+        machine.write(&file).expect("writable");
+        let refused = asked(&recorded, &["--machine", file_name]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("no pairs of the kind same-host, which count"), "{said}");
+    }
+
+    fn ranks_on_other_hosts_need_a_network_that_somebody_knows(mpi) {
+        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(4);
+        let recorded = job.argument("0:7:10:e").record();
+        recorded.expect_code(0);
+        let refused = |question: &[&str], sentence: &str| {
+            let output = asked(&recorded, question);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{question:?}: {said}");
+            assert!(said.contains(sentence), "{question:?}: {said}");
+        };
+        refused(&["--map", "block"], "on how many hosts?");
+        refused(&["--map", "cyclic", "--hosts", "5"], "the run has 4 ranks, fewer than hosts");
+        refused(&["--map", "nowhere"], "neither block nor cyclic nor a file");
+        refused(&["--hosts", "2"], "--map");
+        let two = ["--map", "block", "--hosts", "2"];
+        refused(&two, "no messages between hosts that would show their latency and bandwidth");
+        refused(&[&two[..], &["--latency", "2ms"]].concat(), "show their bandwidth: give --machine");
+
+        let network = ["--latency", "20ms", "--bandwidth", "1G"];
+        let by = |map: &[&str]| document(&recorded, &[&["--map"], map, &network].concat());
+        let block = by(&["block", "--hosts", "2"]);
+        let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
+        assert_eq!(block["answers"][0]["question"], "network+map_block_2");
+        assert_eq!(block["asked"]["between"]["latency_from"], "given");
+        // Twenty times round a ring that crosses the hosts; ranks that share cores have some of it to spare.
+        let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());
+        assert!(seconds(&block) > seconds(&near) + 0.2, "{near:#}{block:#}");
+        let fresh = Fresh::new();
+        let file = |hosts: &str| {
+            std::fs::write(fresh.join("hosts"), hosts).expect("writable");
+            by(&[fresh.join("hosts").to_str().expect("UTF-8")])
+        };
+        assert_eq!(seconds(&file("# racks\nn1\nn1\nn2\nn2\n")), seconds(&block));
+        refused(&["--map", fresh.join("hosts").to_str().expect("UTF-8"), "--hosts", "2"], "leave out --hosts");
+        // On one host nothing is between: the latency is given for what is within.
+        assert_eq!(file("n1\nn1\nn1\nn1\n")["asked"]["within"]["latency_from"], "given");
+        let screen = asked(&recorded, &[&two[..], &network].concat());
+        let screen = String::from_utf8_lossy(&screen.stdout).into_owned();
+        for part in ["ranks on 2 hosts by blocks", "between hosts", "(given)", "On their new hosts"] {
+            assert!(screen.contains(part), "{part}: {screen}");
+        }
+    }
+
+    fn a_replay_is_a_run_that_says_it_is_imagined(mpi) {
+        let recorded = late(mpi, 600);
+        let fresh = Fresh::new();
+        let out = fresh.join("faster");
+        let out = out.to_str().expect("UTF-8");
+        let question = ["--region", "late", "--speed", "2", "--out", out];
+        let answered = document(&recorded, &question);
+        let promised = number(&answered["answers"][0]["elapsed_s"]);
+        let read = |command_name: &str, run: &Path, words: &[&str]| {
+            let mut gammachi = Command::new(command());
+            let output = gammachi.arg(command_name).arg(run).args(words).output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{command_name}: {said}");
+            String::from_utf8(output.stdout).expect("UTF-8")
+        };
+        let json = |name: &str, run: &Path| -> serde_json::Value {
+            serde_json::from_str(&read(name, run, &["--json"])).expect("JSON")
+        };
+        let imagined = Path::new(out);
+        let (before, after) = (json("why", &recorded.directory()), json("why", imagined));
+        assert!((number(&after["elapsed_s"]) / promised - 1.0).abs() < 1e-4, "{promised}: {after:#}");
+        assert!(number(&after["elapsed_s"]) < number(&before["elapsed_s"]) - 0.2);
+        // Rank 1 still waits for rank 0 in the same place, for half as long.
+        let waited = |why: &serde_json::Value| number(&why["waiting"]["total_s"]);
+        assert!((waited(&before) - waited(&after) - 0.3).abs() < 0.1, "{before:#}{after:#}");
+        // Every event is there, and says what it said.
+        let events = |run: &Path| {
+            let text = read("dump", run, &["--rank", "0", "--json"]);
+            let functions = text.matches("\"function\"").count();
+            (text.lines().count(), functions)
+        };
+        assert_eq!(events(imagined), events(&recorded.directory()));
+        let report = read("report", imagined, &[]);
+        assert!(report.contains("(imagined)") && report.contains("nobody measured its times"), "{report}");
+        assert!(report.contains("region late is x 2 as fast"), "{report}");
+        read("timeline", imagined, &[]);
+        let again = read("whatif", imagined, &["--rank", "0", "--speed", "1", "--json"]);
+        let again: serde_json::Value = serde_json::from_str(&again).expect("JSON");
+        assert!((number(&again["self_replay"]["recorded_s"]) / promised - 1.0).abs() < 1e-4, "{again:#}");
+
+        let refused = asked(&recorded, &question);
+        assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+        let standard = asked(&recorded, &["--out", fresh.join("other").to_str().expect("UTF-8")]);
+        assert_eq!(standard.status.code(), Some(2));
+        assert!(!fresh.join("other").exists());
     }
 
     fn what_cannot_be_asked_is_said(mpi) {

@@ -375,13 +375,27 @@ impl RankFile {
     }
 
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
-        let first = event.offset + SLOT_BYTES;
         let unpacked = match event.continuations {
             0 => None,
             _ => self.kept_unpacked(event.offset),
         };
-        (0..event.continuations).filter_map(move |index| {
-            let at = first + index * SLOT_BYTES;
+        self.slots_in(unpacked, event, 1)
+    }
+
+    /// An event's own slot, and those that continue it.
+    pub fn slots<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
+        self.slots_in(self.kept_unpacked(event.offset), event, 0)
+    }
+
+    fn slots_in<'a>(
+        &'a self,
+        unpacked: Option<Unpacked>,
+        event: &Event,
+        first: usize,
+    ) -> impl Iterator<Item = Slot> + use<'a> {
+        let offset = event.offset;
+        (first..=event.continuations).filter_map(move |index| {
+            let at = offset + index * SLOT_BYTES;
             match &unpacked {
                 Some(unpacked) => read_plain(unpacked.get(at, at + SLOT_BYTES)?),
                 None => read_plain(self.map.get(at..)?),

@@ -18,6 +18,7 @@ pub mod exec;
 pub mod export;
 pub mod import;
 pub mod kernel_program;
+pub mod ledger;
 pub mod logpq;
 pub mod model;
 pub mod observed;
@@ -47,6 +48,7 @@ mod open_mpi_forwarding;
 mod output_file;
 mod program_search;
 mod recordability;
+mod remember;
 mod run_directory;
 mod unfinished_output;
 
@@ -76,6 +78,7 @@ enum Command {
     Why(why::WhyArguments),
     #[command(name = "whatif")]
     WhatIf(whatif::WhatIfArguments),
+    Ledger(ledger::LedgerArguments),
     Timeline(timeline::TimelineArguments),
     View(view::ViewArguments),
     Plot(plot::PlotArguments),
@@ -108,6 +111,7 @@ pub fn run_command() -> ExitCode {
             Command::Report(arguments) => report::report(arguments),
             Command::Why(arguments) => why::why(arguments),
             Command::WhatIf(arguments) => whatif::what_if(arguments),
+            Command::Ledger(arguments) => ledger::ledger(arguments),
             Command::Timeline(arguments) => timeline::timeline(arguments),
             Command::View(arguments) => view::view(arguments),
             Command::Plot(arguments) => plot::plot(arguments),

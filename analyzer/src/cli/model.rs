@@ -1,7 +1,8 @@
 //! `gammachi model`: a table of runs comes in, a model of their time and its predictions go out.
 
 mod fitting;
-mod input;
+pub(super) mod input;
+mod promises;
 mod request;
 
 use std::fs;
@@ -11,7 +12,9 @@ use clap::{Args, ValueEnum};
 
 use super::error::{CommandError, print, say};
 use super::observed::Observed;
+use super::remember::remember;
 use crate::formats::extra_p;
+use crate::ledger::Predictor;
 use crate::models::Observations;
 use crate::models::regression::{Findings, Method, RegressionError};
 use crate::present::model::{self, expression};
@@ -93,6 +96,10 @@ pub struct ModelArguments {
     /// CSV of points to predict, with the variables as columns
     #[arg(long, value_name = "CSV")]
     pub predict: Option<PathBuf>,
+
+    /// Note the times of --predict in the ledger beside the data, for `gammachi ledger`
+    #[arg(long, requires = "predict")]
+    pub remember: bool,
 
     /// Points to hold back and predict, such as "p>1024"; several: all must hold
     #[arg(long, value_name = "CONDITION")]
@@ -209,7 +216,7 @@ fn regression_error(error: RegressionError) -> CommandError {
 /// Wrong usage for options that do not fit together or name what the table does not have; failure
 /// for a table that cannot be read or does not support a model.
 pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
-    let Observed { table, notes } = input::read(arguments)?;
+    let Observed { table, notes, subjects } = input::read(arguments)?;
     notes.iter().for_each(|note| say(note));
     let request = Request::new(arguments, &table)?;
     if let Some(path) = &arguments.write_extra_p {
@@ -231,7 +238,14 @@ pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
         None if arguments.json => model::json(&findings),
         None => model::screen(&findings),
     };
-    print(&text)
+    print(&text)?;
+    match arguments.remember {
+        true => {
+            let promised = promises::predictions(&findings, &request, &table, &subjects)?;
+            remember(Predictor::Model, &arguments.inputs[0], promised)
+        }
+        false => Ok(()),
+    }
 }
 
 fn write_extra_p(path: &Path, table: &Observations, request: &Request) -> Result<(), CommandError> {

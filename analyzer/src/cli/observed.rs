@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::CommandError;
 use super::selection_arguments::selection_sentence;
+use crate::ledger::Subject;
 use crate::metrics::{Metrics, Selection, SelectionError};
 use crate::models::Observations;
 use crate::models::observations::{NotARow, RunFigures};
@@ -21,6 +22,21 @@ pub struct Observed {
     pub table: Observations,
     /// Runs that were left out, and why; one sentence each.
     pub notes: Vec<String>,
+    /// What the rows are runs of, in the table's order; empty of a table that was read.
+    pub subjects: Vec<Subject>,
+}
+
+/// One run.
+#[derive(Debug)]
+pub(super) struct ObservedRun {
+    /// Its row.
+    pub figures: RunFigures,
+    /// What it is a run of.
+    pub subject: Subject,
+    /// When it began, nanoseconds since 1970.
+    pub begun_ns: Option<u64>,
+    /// Whether it is a replay.
+    pub is_imagined: bool,
 }
 
 /// A run to read.
@@ -49,7 +65,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             )));
         }
         let table = Observations::read(file).map_err(|e| CommandError::failed(e.to_string()))?;
-        return Ok(Observed { table, notes: Vec::new() });
+        return Ok(Observed { table, notes: Vec::new(), subjects: Vec::new() });
     }
     let mut notes = Vec::new();
     let mut runs = Vec::new();
@@ -70,11 +86,11 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
             }),
         }
     }
-    let read: Vec<Result<RunFigures, NoFigures>> = runs.par_iter().map(figures).collect();
-    let mut figures = Vec::new();
+    let read: Vec<Result<ObservedRun, NoFigures>> = runs.par_iter().map(figures).collect();
+    let (mut figures, mut subjects) = (Vec::new(), Vec::new());
     for (source, read) in runs.iter().zip(read) {
         match read {
-            Ok(run) => {
+            Ok(ObservedRun { figures: run, subject, .. }) => {
                 if let Some((np, _)) = source.planned.filter(|(np, _)| *np != run.p) {
                     notes.push(format!(
                         "{}: {np} ranks were asked for, {} took part; the table has {}",
@@ -82,6 +98,7 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
                     ));
                 }
                 figures.push(run);
+                subjects.push(subject);
             }
             // One run alone: its own error says it best.
             Err(why) if runs.len() == 1 => return Err(CommandError::failed(why.sentence(source))),
@@ -97,7 +114,8 @@ pub fn observe(sources: &[PathBuf], region: Option<&str>) -> Result<Observed, Co
         return Err(CommandError::failed(format!("{source}: no run can be read; {why}")));
     }
     let table = Observations::from_runs(source, &figures);
-    Ok(Observed { table: table.map_err(|e| CommandError::failed(e.to_string()))?, notes })
+    let table = table.map_err(|e| CommandError::failed(e.to_string()))?;
+    Ok(Observed { table, notes, subjects })
 }
 
 fn runs_of_study(
@@ -158,7 +176,21 @@ impl NoFigures {
     }
 }
 
-fn figures(source: &Source) -> Result<RunFigures, NoFigures> {
+/// The figures of one run, in a region where one is named, and what it is a run of.
+///
+/// # Errors
+/// Why it has none, as a sentence.
+pub(super) fn observe_run(directory: &Path, region: Option<&str>) -> Result<ObservedRun, String> {
+    let source = Source {
+        directory: directory.to_owned(),
+        name: directory.display().to_string(),
+        region: region.map(str::to_owned),
+        planned: None,
+    };
+    figures(&source).map_err(|why| why.sentence(&source))
+}
+
+fn figures(source: &Source) -> Result<ObservedRun, NoFigures> {
     let run = Run::open(&source.directory).map_err(NoFigures::Run)?;
     let timeline = GlobalTimeline::new(&run);
     let selection = source.region.clone().map_or(Selection::Whole, Selection::Region);
@@ -167,5 +199,6 @@ fn figures(source: &Source) -> Result<RunFigures, NoFigures> {
         RunFigures::new(source.name.clone(), &run, &metrics).map_err(NoFigures::NotARow)?;
     run.check_readable().map_err(NoFigures::Run)?;
     figures.rep = source.planned.map(|(_, rep)| rep);
-    Ok(figures)
+    let subject = Subject { region: source.region.clone(), ..Subject::of(&run) };
+    Ok(ObservedRun { figures, subject, begun_ns: run.begun_ns(), is_imagined: run.is_imagined() })
 }

@@ -232,7 +232,7 @@ fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
     let failed = |error: String| CommandError::failed(error);
     let json = StudyJson::read(directory).map_err(|error| failed(error.to_string()))?;
     let region = arguments.region.as_deref();
-    let Observed { table, notes } = observe(std::slice::from_ref(directory), region)?;
+    let Observed { table, notes, .. } = observe(std::slice::from_ref(directory), region)?;
     let scaling = Scaling::new(&table, &Options::default());
     let study = Study {
         directory,

@@ -9,8 +9,12 @@ use clap::{Args, ValueEnum};
 use super::error::{CommandError, print};
 use super::figure_files::write_figures;
 use super::observed::{Observed, observe};
+use super::remember::{Prediction, remember};
+use crate::ledger::{Predictor, Subject};
+use crate::models::Observations;
 use crate::models::expression::Expression;
-use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights};
+use crate::models::observations::TAU_S;
+use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights, label};
 use crate::present::scaling::{error_sentence, figures, json, screen};
 
 /// Says how far a program scales, from small runs and without a sequential one.
@@ -78,6 +82,10 @@ pub struct ScalingArguments {
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Residuals::Plain)]
     residuals: Residuals,
 
+    /// Note the predicted times in the ledger beside the data, for `gammachi ledger`
+    #[arg(long, requires = "predict")]
+    remember: bool,
+
     /// Write the figures as SVG files into this directory
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
@@ -139,7 +147,8 @@ fn parse_efficiency(text: &str) -> Result<f64, ValueError> {
 /// # Errors
 /// Nothing can be read, or the table does not allow a fit; a figure cannot be written.
 pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
-    let Observed { table, notes } = observe(&arguments.sources, arguments.region.as_deref())?;
+    let Observed { table, notes, subjects } =
+        observe(&arguments.sources, arguments.region.as_deref())?;
     let options = Options {
         p1: arguments.p1,
         anchor_one: arguments.anchor_one,
@@ -172,5 +181,47 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
         let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         screen(&scaling, &notes, colour)
     };
-    print(&text)
+    print(&text)?;
+    match arguments.remember {
+        true => {
+            let promised = predictions(&scaling, &table, &subjects)?;
+            remember(Predictor::Scaling, &arguments.sources[0], promised)
+        }
+        false => Ok(()),
+    }
+}
+
+/// The times that were predicted and not measured.
+fn predictions(
+    scaling: &Scaling,
+    table: &Observations,
+    subjects: &[Subject],
+) -> Result<Vec<Prediction>, CommandError> {
+    let mut all = Vec::new();
+    for fit in &scaling.fits {
+        let params = &fit.series.params;
+        let open = |name: &&str| params.iter().all(|(known, _)| known != name);
+        let subject = Subject {
+            params: params.clone(),
+            open: table.parameters().into_iter().filter(open).map(str::to_owned).collect(),
+            ..Subject::shared(subjects)
+        };
+        for predicted in fit.predictions.iter().filter(|predicted| predicted.measured_s.is_none()) {
+            let Ok(seconds) = predicted.tau_s else { continue };
+            let p = ("p".to_owned(), predicted.p.to_string());
+            all.push(Prediction {
+                question: label(&[&[p], params.as_slice()].concat()),
+                subject: Subject { p: Some(predicted.p), ..subject.clone() },
+                quantity: vec![TAU_S.to_owned()],
+                seconds,
+                interval_s: predicted.interval_s.map(|interval| (interval.lo, interval.hi)),
+            });
+        }
+    }
+    match all.is_empty() {
+        false => Ok(all),
+        true => Err(CommandError::failed(
+            "--remember: no time was predicted that is not measured already",
+        )),
+    }
 }

@@ -206,7 +206,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
     let failed: Vec<&crate::trace::study_json::StudyRun> =
         study.runs.iter().filter(|run| run.state == StudyRunState::Failed).collect();
     if failed.len() < study.runs.len() {
-        let Observed { table, notes } = observe(&[out.to_owned()], None)?;
+        let Observed { table, notes, .. } = observe(&[out.to_owned()], None)?;
         notes.iter().for_each(|note| say(note));
         let mut keys: Vec<&str> = table.parameters();
         keys.push(P);

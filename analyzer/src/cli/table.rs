@@ -31,7 +31,7 @@ pub struct TableArguments {
 /// # Errors
 /// Nothing can be read; see [`observe`].
 pub fn table(arguments: &TableArguments) -> Result<(), CommandError> {
-    let Observed { table, notes } = observe(&arguments.sources, arguments.region.as_deref())?;
+    let Observed { table, notes, .. } = observe(&arguments.sources, arguments.region.as_deref())?;
     notes.iter().for_each(|note| say(note));
     let mut text = Vec::new();
     table.write_csv(&mut text).map_err(|error| CommandError::failed(error.to_string()))?;

@@ -1,17 +1,28 @@
 //! `gammachi whatif`: prints how long a run would take if something were different.
 
+mod amount;
+mod network;
+mod placement;
+
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, print};
+use super::error::{CommandError, print, say};
+use super::remember::{Prediction, remember};
+use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
-use crate::present::whatif::{Asked, Tolerance, json, reason, screen};
-use crate::replay::{Change, Graph, WhatIf};
+use crate::imagined::Imagined;
+use crate::ledger::{Predictor, Subject};
+use crate::models::observations::TAU_S;
+use crate::present::whatif::{Asked, Tolerance, json, reason, screen, sentence};
+use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
+use amount::{Amount, bandwidth, factor, latency};
+use network::Network;
 
 /// Slowdowns whose latency is looked for.
 const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
@@ -44,6 +55,19 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "BYTES", value_parser = trace_format::settings::values::bytes)]
     eager: Option<u64>,
 
+    /// Network of a machine that `gammachi calibrate` measured
+    #[arg(long, value_name = "machine.json")]
+    machine: Option<PathBuf>,
+
+    /// Ranks on other hosts: by blocks of neighbours or in turn on --hosts, or as a file says, which names the host of a
+    /// rank in each line
+    #[arg(long, value_name = "block|cyclic|FILE")]
+    map: Option<String>,
+
+    /// So many hosts for --map block and --map cyclic
+    #[arg(long, value_name = "NUMBER", requires = "map", value_parser = clap::value_parser!(u32).range(1..))]
+    hosts: Option<u32>,
+
     /// A rank that computes faster or slower, with --speed
     #[arg(long, value_name = "RANK", requires = "speed")]
     rank: Vec<u32>,
@@ -64,49 +88,17 @@ pub struct WhatIfArguments {
     #[arg(long, value_name = "REGION")]
     balance: Vec<String>,
 
+    /// Note the answer in the ledger beside the run, for `gammachi ledger`
+    #[arg(long)]
+    remember: bool,
+
+    /// Write the replay as a run directory that every command reads; must not be there yet
+    #[arg(long, value_name = "RUN")]
+    out: Option<PathBuf>,
+
     /// Print a JSON document
     #[arg(long)]
     json: bool,
-}
-
-/// A value, or a factor on the present one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Amount {
-    Is(f64),
-    Times(f64),
-}
-
-fn factor(text: &str) -> Result<f64, String> {
-    let number = text.strip_prefix('x').unwrap_or(text);
-    let factor = number.parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor > 0.0);
-    factor.ok_or_else(|| "not a factor above 0, as in 1.2 or x2".to_owned())
-}
-
-fn latency(text: &str) -> Result<Amount, String> {
-    if text.starts_with('x') {
-        return factor(text).map(Amount::Times);
-    }
-    let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
-    let unit = match &text[number.len()..] {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        _ => f64::NAN,
-    };
-    let time = number.parse::<f64>().ok().map(|number| number * unit);
-    let time = time.filter(|time| (0.0..1e3).contains(time));
-    time.map(Amount::Is).ok_or_else(|| "neither a time (20us) nor a factor (x2)".to_owned())
-}
-
-fn bandwidth(text: &str) -> Result<Amount, String> {
-    if text.starts_with('x') {
-        return factor(text).map(Amount::Times);
-    }
-    let bytes = trace_format::settings::values::bytes(text).ok().filter(|bytes| *bytes > 0);
-    bytes
-        .map(|bytes| Amount::Is(bytes as f64))
-        .ok_or_else(|| "neither bytes a second (1G) nor a factor (x0.5)".to_owned())
 }
 
 /// Prints how long a run would take.
@@ -114,17 +106,22 @@ fn bandwidth(text: &str) -> Result<Amount, String> {
 /// # Errors
 /// Wrong usage for ranks, hosts and regions that the run does not have; failure when it cannot be replayed.
 pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
+    let output = match &arguments.out {
+        Some(out) => Some((out, UnfinishedOutput::beside("--out", out)?)),
+        None => None,
+    };
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
-    let graph = Graph::new(&Analysis::of(&run, &timeline)).map_err(|why| {
+    let analysis = Analysis::of(&run, &timeline);
+    let graph = Graph::new(&analysis).map_err(|why| {
         let run = arguments.run.display();
         CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
     let what_if = WhatIf::new(graph);
-    let changes = changes(arguments, &what_if)?;
-    let questions = match changes.is_empty() {
+    let question = Question::new(arguments, &what_if)?;
+    let questions = match question.changes.is_empty() {
         true => what_if.standard(),
-        false => vec![changes],
+        false => vec![question.changes],
     };
     let is_right = what_if.is_right();
     let answers: Vec<_> = match is_right {
@@ -144,6 +141,9 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         what_if: &what_if,
         answers: &answers,
         tolerances: &tolerances,
+        placement: question.placement.as_ref().unwrap_or(&what_if.placement),
+        network: &question.network.assembled,
+        notes: &question.network.notes,
     };
     let text = match arguments.json {
         true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
@@ -153,9 +153,18 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         }
     };
     print(&text)?;
-    match is_right {
-        true => Ok(()),
-        false => Err(CommandError::failed(format!(
+    if let (Some((out, output)), Some(answer)) = (output, answers.first()) {
+        let question = sentence(&answer.changes, &what_if);
+        let imagined = Imagined::new(&what_if, &analysis, &answer.changes, question, out);
+        write(&imagined, output, out)?;
+    }
+    match (is_right, answers.first().filter(|_| arguments.remember)) {
+        (true, None) => Ok(()),
+        (true, Some(answer)) => {
+            let promised = prediction(answer, &what_if);
+            remember(Predictor::WhatIf, &arguments.run, vec![promised])
+        }
+        (false, _) => Err(CommandError::failed(format!(
             "{} cannot be replayed: the replay's time is too far off",
             arguments.run.display()
         ))),
@@ -163,27 +172,74 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
 }
 
 /// What the options ask for.
-fn changes(arguments: &WhatIfArguments, what_if: &WhatIf) -> Result<Vec<Change>, CommandError> {
+struct Question {
+    /// Nothing: the standard questions.
+    changes: Vec<Change>,
+    network: Network,
+    /// Other hosts than the run's.
+    placement: Option<Placement>,
+}
+
+impl Question {
+    fn new(arguments: &WhatIfArguments, what_if: &WhatIf) -> Result<Self, CommandError> {
+        let mapping = placement::mapping(arguments, what_if)?;
+        let mapped = mapping.as_ref().map(|mapping| Placement::mapped(&what_if.graph, mapping));
+        let placement = mapped.as_ref().unwrap_or(&what_if.placement);
+        let network = network::assemble(arguments, what_if, placement)?;
+        if mapped.is_some() {
+            network::check_known(&network.assembled, placement, what_if)?;
+        }
+        let mut changes = changes(arguments, what_if, &network.assembled)?;
+        changes.extend(mapping.map(Change::Placement));
+        let needs_one = [("--remember", arguments.remember), ("--out", arguments.out.is_some())];
+        match needs_one.iter().find(|(_, is_given)| *is_given && changes.is_empty()) {
+            Some((option, _)) => Err(CommandError::usage(format!(
+                "{option}: of which change? Not of the standard questions; ask one, such as --rank 3 --speed 1.2"
+            ))),
+            None => Ok(Self { changes, network, placement: mapped }),
+        }
+    }
+}
+
+/// Writes an imagined run.
+fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<(), CommandError> {
+    imagined.write(output.path()).map_err(|error| {
+        CommandError::failed(format!("--out {}: cannot be written: {error}", out.display()))
+    })?;
+    let moves = [(output.path().to_owned(), out.to_owned())];
+    output.finish(&moves)?;
+    say(&format!("wrote {}, an imagined run: nobody measured its times", out.display()));
+    Ok(())
+}
+
+/// An answer as it is remembered.
+fn prediction(answer: &Answer, what_if: &WhatIf) -> Prediction {
+    Prediction {
+        question: sentence(&answer.changes, what_if),
+        subject: Subject::of(what_if.graph.run),
+        quantity: vec![TAU_S.to_owned()],
+        seconds: answer.elapsed_s,
+        interval_s: Some(answer.interval_s()),
+    }
+}
+
+/// The changes of all options but those of hosts.
+fn changes(
+    arguments: &WhatIfArguments,
+    what_if: &WhatIf,
+    network: &Assembled,
+) -> Result<Vec<Change>, CommandError> {
     let run = what_if.graph.run;
     let path = arguments.run.display();
     let mut changes = Vec::new();
-    let mut network = what_if.calibration.network;
-    let hop = what_if.hop();
-    match arguments.latency {
-        Some(Amount::Times(factor)) => changes.push(Change::Latency(factor)),
-        Some(Amount::Is(time)) => network.latency[hop] = time,
-        None => {}
+    if network.is_changed() {
+        changes.push(Change::Network(Box::new(network.clone())));
     }
-    match arguments.bandwidth {
-        Some(Amount::Times(factor)) => changes.push(Change::Bandwidth(factor)),
-        Some(Amount::Is(bytes)) => network.per_byte[hop] = 1.0 / bytes,
-        None => {}
+    if let Some(Amount::Times(factor)) = arguments.latency {
+        changes.push(Change::Latency(factor));
     }
-    if let Some(bytes) = arguments.eager {
-        network.eager_bytes = [bytes as f64; 2];
-    }
-    if network != what_if.calibration.network {
-        changes.insert(0, Change::Network(network));
+    if let Some(Amount::Times(factor)) = arguments.bandwidth {
+        changes.push(Change::Bandwidth(factor));
     }
     changes.extend(arguments.overhead.map(Change::Overhead));
     let speed = arguments.speed.unwrap_or(1.0);

@@ -20,7 +20,12 @@ impl Blocks {
     /// alone.
     pub fn new(run: &Run, sentences: &str, colour: bool) -> Self {
         let head = [program_line(run), mpi_library(run), placement(run)].join(" | ");
-        let mut text = format!("{}\n\n", printable(&head));
+        Self::headed(&head, sentences, colour)
+    }
+
+    /// Begins with a head of its own.
+    pub fn headed(head: &str, sentences: &str, colour: bool) -> Self {
+        let mut text = format!("{}\n\n", printable(head));
         for line in wrapped("  ", &printable(sentences)) {
             text.push_str(&line);
             text.push('\n');

@@ -10,6 +10,7 @@
 //! | `unfinished` | ranks that did not finish, within a report |
 //! | [`dump`] | single events and messages |
 //! | [`clock`] | clocks: their calibration, and their part of a report |
+//! | [`whatif`], [`ledger`] | a run's time under other conditions; predictions, and what came of them |
 //! | [`machine`], [`logpq`], [`roofline`] | a measured machine, and what it says of a run |
 //! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
 //! | [`html`], [`picture`], [`figure`], [`strip`] | pages, pictures of a run, plots, the terminal's timeline: of all subjects |
@@ -22,6 +23,7 @@ mod context;
 pub mod dump;
 pub mod figure;
 pub mod html;
+pub mod ledger;
 pub mod logpq;
 pub mod machine;
 pub mod model;

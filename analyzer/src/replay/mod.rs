@@ -12,26 +12,38 @@
 //! | `forward` | times from all that |
 //! | `backward` | the critical path, and what it says of parameters |
 //! | `calibrate` | the network of a run, from what its calls took |
-//! | `questions` | what can be different, and what each change would do |
+//! | `assembled` | a network from several sources |
+//! | `mapping` | ranks on other hosts |
+//! | `change` | what can be different |
+//! | `moments` | when a thread's calls were, and when they are then |
+//! | `questions` | what each change would do |
 
+mod assembled;
 mod backward;
 mod branches;
 mod build;
 mod calibrate;
+mod change;
 mod exchange;
 mod find;
 mod forward;
 mod graph;
+mod mapping;
+mod moments;
 mod network;
 mod questions;
 
+pub use assembled::{Assembled, Origin};
 pub use backward::{PARAMETERS, Path, critical_path};
 pub use build::NotReplayable;
 pub use calibrate::{Calibration, Samples, calibrate};
+pub use change::Change;
 pub use forward::{Conditions, Replayed, replay};
 pub use graph::{Graph, GraphLine, Op};
+pub use mapping::{Layout, Mapping};
+pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
-pub use questions::{Answer, Change, MOST_ERROR, WhatIf};
+pub use questions::{Answer, MOST_ERROR, WhatIf};
 
 use crate::analysis::Analysis;
 

@@ -6,6 +6,7 @@ use std::ops::{Add, Mul};
 use crate::causes::manners::Sending;
 
 use super::graph::{Collective, Graph, Message, Movement};
+use super::mapping::Mapping;
 
 /// Within a host, or between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +136,24 @@ impl Placement {
         Self::new(graph, hosts)
     }
 
+    /// As somebody asks.
+    pub fn mapped(graph: &Graph, mapping: &Mapping) -> Self {
+        Self::new(graph, graph.lines.iter().map(|line| mapping.host(line.position)).collect())
+    }
+
+    /// Whether messages or collective operations go within hosts, and between them.
+    pub fn used(&self, graph: &Graph) -> [bool; 2] {
+        let mut used = [false; 2];
+        for message in &graph.messages {
+            used[self.hop(message.lines) as usize] = true;
+        }
+        for of in &graph.collectives {
+            let Spread { hosts, most_on_one, .. } = self.spread[of.group as usize];
+            used = [used[0] || most_on_one > 1.0, used[1] || hosts > 1.0];
+        }
+        used
+    }
+
     /// Whether all is on one host.
     pub fn is_one_host(&self) -> bool {
         self.hosts.iter().all(|host| *host == self.hosts[0])
@@ -146,6 +165,19 @@ impl Placement {
         hosts.sort_unstable();
         hosts.dedup();
         hosts.len() == self.hosts.len()
+    }
+
+    /// The level that counts: between hosts where there are several.
+    pub fn counts(&self) -> Hop {
+        match self.is_one_host() {
+            true => Hop::Within,
+            false => Hop::Between,
+        }
+    }
+
+    /// Whether there are ranks that share a host, and ranks that do not.
+    pub fn levels(&self) -> [bool; 2] {
+        [!self.is_one_rank_each(), !self.is_one_host()]
     }
 
     #[inline]

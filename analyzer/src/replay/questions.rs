@@ -1,55 +1,14 @@
-//! The changes that can be asked for, and what each would win.
+//! What each change would win.
 
 use std::collections::BTreeMap;
 
 use super::backward::{Path, critical_path};
 use super::calibrate::{Calibration, calibrate};
+use super::change::Change;
 use super::forward::{Conditions, Replayed, replay};
 use super::graph::{Graph, GraphLine, Op, OpNumber};
 use super::network::{Network, Placement};
 use crate::causes::Context;
-
-/// Something that is different.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// No transfer, and no call that needs nobody, takes any time.
-    IdealNetwork,
-    /// All latencies times a factor.
-    Latency(f64),
-    /// All bandwidths times a factor.
-    Bandwidth(f64),
-    /// Time of the processor for transfers, times a factor.
-    Overhead(f64),
-    /// Another network, as it stands.
-    Network(Network),
-    /// The rank at a position computes so many times as fast.
-    RankSpeed(usize, f64),
-    /// A region is computed so many times as fast, on all ranks.
-    RegionSpeed(String, f64),
-    /// All ranks take as long for a region as their mean; without a name for all computation.
-    Balance(Option<String>),
-    /// No rank takes longer for its computation than the median of all does.
-    MedianRank,
-    /// Stretches of computation that were far longer than others of their kind were as long as their median.
-    NoNoise,
-}
-
-impl Change {
-    fn is_of_transfers(&self) -> bool {
-        match self {
-            Self::IdealNetwork
-            | Self::Latency(_)
-            | Self::Bandwidth(_)
-            | Self::Overhead(_)
-            | Self::Network(_) => true,
-            Self::RankSpeed(..)
-            | Self::RegionSpeed(..)
-            | Self::Balance(_)
-            | Self::MedianRank
-            | Self::NoNoise => false,
-        }
-    }
-}
 
 /// What a change would do.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +21,13 @@ pub struct Answer {
     pub uncertain_s: f64,
     /// Calls that went on although what they needed never came.
     pub released: u64,
+}
+
+impl Answer {
+    /// In nine of ten cases the time lies in it, seconds.
+    pub fn interval_s(&self) -> (f64, f64) {
+        ((self.elapsed_s - self.uncertain_s).max(0.0), self.elapsed_s + self.uncertain_s)
+    }
 }
 
 /// A run whose replay is known to be right or wrong, ready for questions.
@@ -139,7 +105,25 @@ impl<'a> WhatIf<'a> {
 
     /// The time of the run with some changes.
     pub fn ask(&self, changes: &[Change]) -> Answer {
+        let (replayed, _) = self.replayed_with(changes);
+        let elapsed_s = replayed.elapsed_s * self.correction();
+        let uncertain_s = self.uncertainty(elapsed_s, changes);
+        Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
+    }
+
+    /// What all times of a replay are multiplied by: what the self-replay is wrong by is taken to be the same then.
+    pub(super) fn correction(&self) -> f64 {
+        self.graph.elapsed_s / self.replayed.elapsed_s
+    }
+
+    /// The replay with some changes, and what passes before each operation, seconds.
+    pub(super) fn replayed_with(&self, changes: &[Change]) -> (Replayed, Vec<f64>) {
         let graph = &self.graph;
+        let mapped = changes.iter().find_map(|change| match change {
+            Change::Placement(mapping) => Some(Placement::mapped(graph, mapping)),
+            _ => None,
+        });
+        let placement = mapped.as_ref().unwrap_or(&self.placement);
         let mut network = self.calibration.network;
         let mut library = 1.0;
         // Computation before each operation.
@@ -153,7 +137,7 @@ impl<'a> WhatIf<'a> {
                 Change::Bandwidth(factor) => {
                     network.per_byte = network.per_byte.map(|g| g / factor);
                     // Within a host the copies are the transfer.
-                    if self.placement.is_one_host() {
+                    if placement.is_one_host() {
                         network.overhead_per_byte /= factor;
                     }
                 }
@@ -161,7 +145,8 @@ impl<'a> WhatIf<'a> {
                     network.overhead *= factor;
                     network.overhead_per_byte *= factor;
                 }
-                Change::Network(other) => network = *other,
+                Change::Network(other) => network = other.network,
+                Change::Placement(_) => {}
                 Change::RankSpeed(position, speed) => {
                     for line in graph.lines.iter().filter(|line| line.position == *position) {
                         self.scale(&mut own, line, 1.0 / speed);
@@ -189,12 +174,11 @@ impl<'a> WhatIf<'a> {
         }
         let pace =
             |number: OpNumber, op: &Op| (own[number as usize], f64::from(op.library_s) * library);
-        let conditions = Conditions { network: &network, placement: &self.placement, pace };
-        let replayed = replay(graph, &conditions);
-        // What the self-replay is wrong by is taken to be the same then.
-        let elapsed_s = replayed.elapsed_s * graph.elapsed_s / self.replayed.elapsed_s;
-        let uncertain_s = self.uncertainty(elapsed_s, changes);
-        Answer { changes: changes.to_vec(), elapsed_s, uncertain_s, released: replayed.released }
+        let replayed = replay(graph, &Conditions { network: &network, placement, pace });
+        for (own, op) in own.iter_mut().zip(&graph.ops) {
+            *own += f64::from(op.library_s) * library;
+        }
+        (replayed, own)
     }
 
     /// Multiplies a line's computation; calls that are replayed as they were are nobody's.
@@ -320,7 +304,20 @@ impl<'a> WhatIf<'a> {
 
     /// The network that counts: between hosts where there are several.
     pub fn hop(&self) -> usize {
-        usize::from(!self.placement.is_one_host())
+        self.placement.counts() as usize
+    }
+
+    /// Whether the run shows what messages cost within hosts, and between them.
+    pub fn shows(&self) -> [bool; 2] {
+        let samples = self.calibration.samples;
+        let [within, between] = self.placement.levels();
+        match samples.transfers {
+            // Collective operations tell where all of them go over one level.
+            [0, 0] => {
+                [within && !between, between && !within].map(|is| is && samples.collectives > 0)
+            }
+            messages => messages.map(|count| count > 0),
+        }
     }
 
     /// The questions that every run is asked.

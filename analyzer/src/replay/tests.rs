@@ -1,5 +1,7 @@
 //! Replays of runs made by hand, whose times on a network are known by formula.
 
+mod placement;
+
 use proptest::prelude::*;
 
 use super::backward::critical_path;

@@ -133,7 +133,7 @@ impl Run {
         for note in &mut self.notes {
             match note {
                 RunNote::UnknownMpi { library } => *library = scrub(library),
-                RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
+                RunNote::Imagined | RunNote::Spawned { .. } | RunNote::FreedInTotals { .. } => {}
             }
         }
         self.directory = PathBuf::from(DIRECTORY);

@@ -124,6 +124,8 @@ pub enum NotBegun {
 /// What a reader should know about a run that is nothing wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunNote {
+    /// It is a replay: nobody measured it.
+    Imagined,
     /// There are files of spawned processes, which are not analysed.
     Spawned {
         /// How many files.

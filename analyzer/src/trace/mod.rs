@@ -94,6 +94,9 @@ pub enum TraceError {
     },
 }
 
+/// What the recorder's version of a run begins with that was replayed, not recorded.
+pub const IMAGINED: &str = "gammachi whatif";
+
 /// One rank's file and what it says.
 #[derive(Debug)]
 pub struct RankTrace {
@@ -156,6 +159,18 @@ impl Run {
     /// Whether every rank of the world is there and returned from MPI_Finalize.
     pub fn all_finished(&self) -> bool {
         self.missing.is_empty() && self.ranks.iter().all(|rank| rank.facts.finalized())
+    }
+
+    /// Whether it is a replay that `gammachi whatif --out` wrote: nobody measured its times.
+    pub fn is_imagined(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(IMAGINED))
+    }
+
+    /// When it began, nanoseconds since 1970: as `gammachi run` noted, else by the ranks' clocks.
+    pub fn begun_ns(&self) -> Option<u64> {
+        let anchors = self.ranks.iter().flat_map(|rank| &rank.facts.anchors);
+        let described = self.description.as_ref().map(|run| run.start.unix_ns);
+        described.or_else(|| anchors.map(|anchor| anchor.realtime_ns).min())
     }
 
     /// The user's parameters: as the rank files say, else as `gammachi run` wrote them.
@@ -249,6 +264,9 @@ impl Run {
         }
         let missing = gaps(ranks.iter().map(|rank| rank.rank), world_size);
         let mut notes = Vec::new();
+        if ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(IMAGINED)) {
+            notes.push(RunNote::Imagined);
+        }
         if listing.spawned > 0 {
             notes.push(RunNote::Spawned { files: listing.spawned });
         }

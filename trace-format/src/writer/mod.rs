@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 mod call;
+mod moved;
 
 use crate::encoded::{Encoder, Words};
 use crate::encoding::{checksum, encode, framed_bytes};

@@ -36,13 +36,14 @@ pub(super) fn read(arguments: &ModelArguments) -> Result<Observed, CommandError>
                 "jsonl" => read_extra_p(file, extra_p::read::from_json_lines),
                 _ => Observations::read(file),
             };
-            Observed { table: table.map_err(failed)?, notes: Vec::new() }
+            Observed { table: table.map_err(failed)?, notes: Vec::new(), subjects: Vec::new() }
         }
         sources => observe(sources, arguments.region.as_deref())?,
     };
     let mut wanted = arguments.parts.iter().chain(&arguments.response);
-    let table = wanted.try_fold(observed.table, |table, name| with_part(table, name));
-    Ok(Observed { table: table.map_err(failed)?, notes: observed.notes })
+    let Observed { table, notes, subjects } = observed;
+    let table = wanted.try_fold(table, |table, name| with_part(table, name));
+    Ok(Observed { table: table.map_err(failed)?, notes, subjects })
 }
 
 fn read_extra_p(
@@ -58,7 +59,10 @@ fn read_extra_p(
 
 /// Adds the part of this name where the table has its figures and no column that is called so: γ and
 /// χ, means over the ranks, which add to τ.
-fn with_part(table: Observations, name: &str) -> Result<Observations, ObservationsError> {
+pub(in crate::cli) fn with_part(
+    table: Observations,
+    name: &str,
+) -> Result<Observations, ObservationsError> {
     let known = [P, SUM_GAMMA_S, CHI_S].iter().all(|figure| table.has(figure));
     if table.has(name) || !known {
         return Ok(table);

@@ -8,6 +8,7 @@
 mod ceilings;
 pub mod difference;
 mod lattice;
+mod level;
 mod network;
 
 use std::io::{self, Write};
@@ -21,6 +22,7 @@ use crate::trace::run_json::Instant;
 
 pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
 pub use lattice::{Lattice, LatticeError, Split};
+pub use level::Level;
 pub use network::{
     EagerLimit, Fits, Flow, Held, Latency, Network, PairClass, Piece, QueueSize, SizeTimes, Switch,
 };

@@ -9,6 +9,11 @@ use crate::trace::RunNote;
 /// A note on a run as a sentence.
 pub(crate) fn run_note(note: &RunNote) -> String {
     match note {
+        RunNote::Imagined => {
+            "this run is imagined: gammachi whatif --out replayed another one with a change; \
+                              nobody measured its times"
+                .into()
+        }
         RunNote::Spawned { files } => format!(
             "{files} files of spawned processes (world-NNN-…) are there and are not analysed yet"
         ),

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::present::clock::ClockPart;
 use crate::present::context;
-use crate::replay::Network;
+use crate::replay::{Assembled, Network};
 
 use super::screen::notes;
-use super::{Asked, Tolerance, words};
+use super::{Asked, Tolerance, origin, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
@@ -26,6 +26,8 @@ struct Document {
     clock: ClockPart,
     self_replay: SelfReplay,
     parameters: Parameters,
+    /// The network of the question, where it is not the run's.
+    asked: Option<AskedPart>,
     answers: Vec<AnswerPart>,
     tolerance: Vec<TolerancePart>,
     sensitivities: Option<Sensitivities>,
@@ -62,6 +64,27 @@ struct HopPart {
     eager_bytes: Option<f64>,
     messages: u64,
     told_apart: bool,
+}
+
+/// A network, with where each parameter comes from: `run`, `machine` or `given`.
+#[derive(Debug, Serialize)]
+struct AskedPart {
+    machine: Option<String>,
+    overhead_s: f64,
+    overhead_s_per_byte: f64,
+    overhead_from: &'static str,
+    within: AskedHopPart,
+    between: AskedHopPart,
+}
+
+#[derive(Debug, Serialize)]
+struct AskedHopPart {
+    latency_s: f64,
+    latency_from: &'static str,
+    s_per_byte: f64,
+    s_per_byte_from: &'static str,
+    eager_bytes: Option<f64>,
+    eager_from: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,15 +144,15 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
     let hop = |hop: usize| HopPart {
         latency_s: latency[hop],
         s_per_byte: per_byte[hop],
-        eager_bytes: Some(eager_bytes[hop].max(0.0)).filter(|limit| limit.is_finite()),
+        eager_bytes: limit(eager_bytes[hop]),
         messages: calibration.samples.transfers[hop],
         told_apart: calibration.samples.told_apart[hop],
     };
     let answers = asked.answers.iter().filter(|_| right).map(|answer| AnswerPart {
         question: words::keys(&answer.changes),
         elapsed_s: answer.elapsed_s,
-        lo_s: (answer.elapsed_s - answer.uncertain_s).max(0.0),
-        hi_s: answer.elapsed_s + answer.uncertain_s,
+        lo_s: answer.interval_s().0,
+        hi_s: answer.interval_s().1,
         coverage: COVERAGE,
         released: answer.released,
     });
@@ -159,6 +182,7 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
             collective_steps: calibration.network.collective_steps,
             collective_bytes: calibration.network.collective_bytes,
         },
+        asked: asked.network.is_changed().then(|| asked_part(asked.network)),
         answers: answers.collect(),
         tolerance: tolerance
             .map(|Tolerance { slowdown, latency_s, replays }| TolerancePart {
@@ -173,6 +197,31 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');
     Ok(text)
+}
+
+/// As documents have a limit: none where no send was seen to wait.
+fn limit(bytes: f64) -> Option<f64> {
+    Some(bytes.max(0.0)).filter(|limit| limit.is_finite())
+}
+
+fn asked_part(of: &Assembled) -> AskedPart {
+    let Network { overhead, overhead_per_byte, latency, per_byte, eager_bytes, .. } = of.network;
+    let hop = |hop: usize| AskedHopPart {
+        latency_s: latency[hop],
+        latency_from: origin(of.latency[hop]),
+        s_per_byte: per_byte[hop],
+        s_per_byte_from: origin(of.per_byte[hop]),
+        eager_bytes: limit(eager_bytes[hop]),
+        eager_from: origin(of.eager_bytes[hop]),
+    };
+    AskedPart {
+        machine: of.machine.clone(),
+        overhead_s: overhead,
+        overhead_s_per_byte: overhead_per_byte,
+        overhead_from: origin(of.overhead),
+        within: hop(0),
+        between: hop(1),
+    }
 }
 
 fn sensitivities(asked: &Asked) -> Sensitivities {

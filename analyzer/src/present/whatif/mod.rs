@@ -4,12 +4,13 @@ mod document;
 mod screen;
 mod words;
 
-use crate::replay::{Answer, NotReplayable, WhatIf};
+use crate::replay::{Answer, Assembled, NotReplayable, Origin, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
 pub use screen::screen;
+pub use words::sentence;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +25,12 @@ pub struct Asked<'a> {
     pub answers: &'a [Answer],
     /// Slowdowns with the latencies that are tolerated for them.
     pub tolerances: &'a [Tolerance],
+    /// The hosts of the question.
+    pub placement: &'a Placement,
+    /// The network of the question.
+    pub network: &'a Assembled,
+    /// What is to be known of it, in words.
+    pub notes: &'a [String],
 }
 
 /// How large a latency may be.
@@ -35,6 +42,16 @@ pub struct Tolerance {
     pub latency_s: Option<f64>,
     /// Replays that finding it took.
     pub replays: u32,
+}
+
+/// Where a parameter comes from, in a word.
+fn origin(of: Origin) -> &'static str {
+    match of {
+        Origin::Run => "run",
+        Origin::Assumed => "assumed",
+        Origin::Machine => "machine",
+        Origin::Given => "given",
+    }
 }
 
 /// Why a run cannot be replayed, as the end of a sentence.

@@ -4,9 +4,9 @@ use crate::present::blocks::Blocks;
 use crate::present::paragraph::wrapped;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
-use crate::replay::{Answer, MOST_ERROR, Network};
+use crate::replay::{Answer, Change, MOST_ERROR, Network, Placement};
 
-use super::{Asked, words};
+use super::{Asked, origin, words};
 
 /// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
 pub fn screen(asked: &Asked, colour: bool) -> String {
@@ -16,6 +16,7 @@ pub fn screen(asked: &Asked, colour: bool) -> String {
         blocks.block("TOLERATES", tolerances(asked));
     }
     blocks.block("NETWORK", network(asked));
+    blocks.block("ASKED FOR", asked_network(asked));
     for note in notes(asked) {
         blocks.note(&note);
     }
@@ -101,32 +102,83 @@ fn tolerances(asked: &Asked) -> Vec<String> {
 fn network(asked: &Asked) -> Vec<String> {
     let calibration = &asked.what_if.calibration;
     let Network { overhead, latency, per_byte, eager_bytes, .. } = calibration.network;
-    let samples = calibration.samples;
-    let hops: &[usize] = if asked.what_if.placement.is_one_host() { &[0] } else { &[0, 1] };
-    let row = |hop: &usize| {
-        let bandwidth = match per_byte[*hop] {
-            none if none <= 0.0 => "-".to_owned(),
-            per_byte => format!("{} GB/s", significant(1e-9 / per_byte, 3)),
-        };
-        let eager = match eager_bytes[*hop] {
-            limit if limit.is_infinite() => "none seen".to_owned(),
-            limit if limit < 0.0 => "0 B".to_owned(),
-            limit => format!("{} B", count(limit as u64)),
-        };
-        let name = if *hop == 0 { "within hosts" } else { "between hosts" };
-        [name.to_owned(), seconds(latency[*hop]), bandwidth, eager, count(samples.transfers[*hop])]
+    let row = |hop: usize| {
+        [
+            NAMES[hop].to_owned(),
+            seconds(latency[hop]),
+            bandwidth(per_byte[hop]),
+            eager_limit(eager_bytes[hop]),
+            count(calibration.samples.transfers[hop]),
+        ]
     };
-    let rows: Vec<[String; 5]> = hops.iter().map(row).collect();
-    let mut table = Table::default();
-    let cells = |at: usize| rows.iter().map(move |row| row[at].clone()).collect::<Vec<_>>();
-    table.left("", cells(0));
-    table.right("latency", cells(1));
-    table.right("bandwidth", cells(2));
-    table.right("eager limit", cells(3));
-    table.right("from messages", cells(4));
-    let mut lines = table.lines();
+    let titles = ["", "latency", "bandwidth", "eager limit", "from messages"];
+    let mut lines = rows(titles, levels(&asked.what_if.placement).map(row));
     lines.push(format!("overhead of a call {}", seconds(overhead)));
     lines
+}
+
+/// The network of the question, and where each parameter comes from.
+fn asked_network(asked: &Asked) -> Vec<String> {
+    let of = asked.network;
+    if !of.is_changed() && !asked.answers.iter().any(is_placed) {
+        return Vec::new();
+    }
+    let Network { overhead, latency, per_byte, eager_bytes, .. } = of.network;
+    let from = |text: String, from| format!("{text} ({})", origin(from));
+    let row = |hop: usize| {
+        [
+            NAMES[hop].to_owned(),
+            from(seconds(latency[hop]), of.latency[hop]),
+            from(bandwidth(per_byte[hop]), of.per_byte[hop]),
+            from(eager_limit(eager_bytes[hop]), of.eager_bytes[hop]),
+        ]
+    };
+    let titles = ["", "latency", "bandwidth", "eager limit"];
+    let mut lines = rows(titles, levels(asked.placement).map(row));
+    lines.push(from(format!("overhead of a call {}", seconds(overhead)), of.overhead));
+    lines.push("what collective operations cost against messages (run)".to_owned());
+    lines
+}
+
+fn is_placed(answer: &Answer) -> bool {
+    answer.changes.iter().any(|change| matches!(change, Change::Placement(_)))
+}
+
+/// Names of the levels, within hosts and between.
+const NAMES: [&str; 2] = ["within hosts", "between hosts"];
+
+/// The levels that count.
+fn levels(placement: &Placement) -> impl Iterator<Item = usize> {
+    0..=placement.counts() as usize
+}
+
+fn bandwidth(s_per_byte: f64) -> String {
+    match s_per_byte {
+        none if none <= 0.0 => "-".to_owned(),
+        s_per_byte => format!("{} GB/s", significant(1e-9 / s_per_byte, 3)),
+    }
+}
+
+fn eager_limit(bytes: f64) -> String {
+    match bytes {
+        limit if limit.is_infinite() => "none seen".to_owned(),
+        limit if limit < 0.0 => "0 B".to_owned(),
+        limit => format!("{} B", count(limit as u64)),
+    }
+}
+
+/// A table whose first column is names.
+fn rows<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<String> {
+    let rows: Vec<[String; N]> = rows.collect();
+    let mut table = Table::default();
+    for (at, title) in titles.into_iter().enumerate() {
+        let cells = rows.iter().map(|row| row[at].clone());
+        match at {
+            0 => table.left(title, cells),
+            _ => table.right(title, cells),
+        }
+    }
+    table.lines()
 }
 
 /// What a reader has to know beside the answers.
@@ -149,6 +201,14 @@ pub(super) fn notes(asked: &Asked) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if asked.answers.iter().any(is_placed) {
+        notes.push(
+            "On their new hosts ranks compute as they did: memory and caches that others share with them there are not \
+             modelled."
+                .to_owned(),
+        );
+    }
+    notes.extend(asked.notes.iter().cloned());
     let released = what_if.replayed.released
         + asked.answers.iter().map(|answer| answer.released).max().unwrap_or(0);
     if released > 0 {

@@ -1,6 +1,8 @@
 //! Puts changes into words, and names them in the document.
 
-use crate::replay::{Change, WhatIf};
+use crate::present::context::plural;
+use crate::present::quantity::{count, seconds, with_prefix};
+use crate::replay::{Assembled, Change, Layout, Origin, WhatIf};
 
 /// As documents name a question; several changes with `+` between.
 pub(super) fn keys(changes: &[Change]) -> String {
@@ -14,6 +16,11 @@ fn key(change: &Change) -> String {
         Change::Bandwidth(factor) => format!("bandwidth_x{factor}"),
         Change::Overhead(factor) => format!("overhead_x{factor}"),
         Change::Network(_) => "network".to_owned(),
+        Change::Placement(mapping) => match mapping.layout {
+            Layout::Block => format!("map_block_{}", mapping.hosts),
+            Layout::Cyclic => format!("map_cyclic_{}", mapping.hosts),
+            Layout::File(_) => "map_file".to_owned(),
+        },
         Change::RankSpeed(rank, speed) => format!("rank_{rank}_x{speed}"),
         Change::RegionSpeed(name, speed) => format!("region_{name}_x{speed}"),
         Change::Balance(None) => "balance".to_owned(),
@@ -24,7 +31,7 @@ fn key(change: &Change) -> String {
 }
 
 /// As people read it.
-pub(super) fn sentence(changes: &[Change], what_if: &WhatIf) -> String {
+pub fn sentence(changes: &[Change], what_if: &WhatIf) -> String {
     let words: Vec<String> = changes.iter().map(|change| words(change, what_if)).collect();
     words.join(", ")
 }
@@ -35,7 +42,15 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::Latency(factor) => format!("latency {}", times(*factor)),
         Change::Bandwidth(factor) => format!("bandwidth {}", times(*factor)),
         Change::Overhead(factor) => format!("overhead of calls {}", times(*factor)),
-        Change::Network(_) => "another network".to_owned(),
+        Change::Network(other) => network(other),
+        Change::Placement(mapping) => {
+            let hosts = plural(mapping.hosts as usize, "host");
+            match &mapping.layout {
+                Layout::Block => format!("ranks on {hosts} by blocks"),
+                Layout::Cyclic => format!("ranks on {hosts} in turn"),
+                Layout::File(name) => format!("ranks on {hosts} as {name} says"),
+            }
+        }
         Change::RankSpeed(position, speed) => {
             let rank = what_if.graph.run.ranks[*position].rank;
             format!("rank {rank} computes {} as fast", times(*speed))
@@ -46,6 +61,25 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
         Change::MedianRank => "no rank computes longer than the median".to_owned(),
         Change::NoNoise => "no interruptions of computation".to_owned(),
     }
+}
+
+/// Where another network differs.
+fn network(other: &Assembled) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(other.machine.as_ref().map(|name| format!("the network of {name}")));
+    for (hop, of) in ["", " between hosts"].into_iter().enumerate() {
+        if other.latency[hop] == Origin::Given {
+            parts.push(format!("latency{of} {}", seconds(other.network.latency[hop])));
+        }
+        if other.per_byte[hop] == Origin::Given {
+            let bandwidth = with_prefix(1.0 / other.network.per_byte[hop]);
+            parts.push(format!("bandwidth{of} {bandwidth}B/s"));
+        }
+    }
+    if other.eager_bytes[0] == Origin::Given {
+        parts.push(format!("eager limit {} B", count(other.network.eager_bytes[0] as u64)));
+    }
+    parts.join(", ")
 }
 
 fn times(factor: f64) -> String {

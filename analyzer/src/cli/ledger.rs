@@ -1,0 +1,131 @@
+//! `gammachi ledger`: promises come in, with the runs made since; how good they were goes to standard output.
+
+mod search;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::{CommandError, print, say};
+use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
+use crate::present::ledger::{Shown, differences, json, screen};
+use crate::trace::run_json::Instant;
+use search::Measured;
+
+/// Compares predictions that were remembered with the runs made since.
+///
+/// `--remember` of `gammachi whatif`, `scaling --predict` and `model --predict` notes a prediction in the folder that
+/// the run, the study or the table stands in. Runs and studies in that folder that were made since answer predictions
+/// of scaling and model where program, parameters and rank count say so; which run has the change of a whatif you say
+/// with --answer.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+                  gammachi whatif app.gammachi --rank 3 --speed 1.2 --remember\n  \
+                  gammachi scaling study --predict 64 --remember\n  \
+                  gammachi ledger\n  \
+                  gammachi ledger --answer 3fa2c1 app-faster.gammachi\n\nWhat counts as an answer, and the \
+                  file's keys: docs/whatif.md.")]
+pub struct LedgerArguments {
+    /// Folder with the ledger, and with the runs and studies that may answer
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    folder: PathBuf,
+
+    /// Say that a run answers a prediction; as often as wanted
+    #[arg(long, value_names = ["ID", "RUN"], num_args = 2)]
+    answer: Vec<String>,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the ledger.
+///
+/// # Errors
+/// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that cannot be read or
+/// written; a run that cannot be read.
+pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
+    let folder = &arguments.folder;
+    let path = folder.join(LEDGER_FILE);
+    let mut ledger = Ledger::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            CommandError::usage(format!(
+                "{}: no such ledger; --remember of whatif, scaling and model makes one beside the run: name \
+                 its folder",
+                path.display()
+            ))
+        }
+        _ => CommandError::failed(format!("{}: cannot be read: {error}", path.display())),
+    })?;
+    let mut named = Vec::new();
+    for pair in arguments.answer.chunks_exact(2) {
+        named.extend(answer(&ledger, folder, &pair[0], Path::new(&pair[1]))?);
+    }
+    let written = |answers: &[Answer]| match answers {
+        [] => Ok(()),
+        answers => ledger::append(&path, &[], answers)
+            .map_err(|error| format!("{}: cannot be written: {error}", path.display())),
+    };
+    written(&named).map_err(CommandError::failed)?;
+    ledger.answers.extend(named);
+    let mut notes: Vec<String> = ledger.faults.iter().map(ToString::to_string).collect();
+    let found = search::search(folder, &ledger);
+    notes.extend(found.notes);
+    if let Err(why) = written(&found.runs) {
+        notes.push(format!("{why}; runs that were found now are looked for again next time"));
+    }
+    ledger.answers.extend(found.runs);
+    ledger.answers.extend(found.rows);
+    let score = Score::new(&ledger);
+    let shown = Shown { path: &path, score: &score, notes: &notes };
+    let text = match arguments.json {
+        true => json(&shown).map_err(|error| CommandError::failed(error.to_string()))?,
+        false => {
+            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            screen(&shown, colour)
+        }
+    };
+    print(&text)
+}
+
+/// The answer that the user names; none where the ledger has it.
+fn answer(
+    ledger: &Ledger,
+    folder: &Path,
+    id: &str,
+    run: &Path,
+) -> Result<Option<Answer>, CommandError> {
+    let asked = format!("--answer {id} {}", run.display());
+    let promise = ledger.promise(id).ok_or_else(|| {
+        CommandError::usage(format!(
+            "{asked}: no promise has this id; `gammachi ledger` lists them"
+        ))
+    })?;
+    let name = search::name_in(folder, run);
+    if ledger.has_answer(id, &name) {
+        say(&format!("{asked}: is in the ledger already"));
+        return Ok(None);
+    }
+    let failed = |what: String| CommandError::failed(format!("{asked}: {what}"));
+    let Measured { subject, seconds, begun_ns } = search::measure(run, promise).map_err(failed)?;
+    if begun_ns.is_some_and(|begun| begun <= promise.at.unix_ns) {
+        return Err(CommandError::usage(format!(
+            "{asked}: the run was made before the promise of {}: only later ones can answer it",
+            promise.at.utc
+        )));
+    }
+    if let (Some(promised), Some(p)) = (promise.subject.p, subject.p)
+        && promised != p
+    {
+        return Err(CommandError::usage(format!(
+            "{asked}: the promise is about {promised} ranks, the run has {p}"
+        )));
+    }
+    let differing = promise.subject.differences(&subject);
+    if !differing.is_empty() {
+        say(&format!("{asked}: taken as you say, though {}", differences(&differing)));
+    }
+    let at = Instant::now();
+    Ok(Some(Answer { promise: id.to_owned(), at, run: name, seconds, named: true }))
+}

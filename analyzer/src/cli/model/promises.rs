@@ -1,0 +1,85 @@
+//! `--remember` of `gammachi model`: the points that it predicted, as promises.
+
+use super::failed;
+use super::request::Request;
+use crate::cli::CommandError;
+use crate::cli::remember::Prediction;
+use crate::ledger::Subject;
+use crate::models::Observations;
+use crate::models::observations::P;
+use crate::models::regression::Findings;
+use crate::models::scaling::label;
+
+/// The points that were predicted and not measured.
+///
+/// # Errors
+/// There is none.
+pub(super) fn predictions(
+    findings: &Findings,
+    request: &Request,
+    table: &Observations,
+    subjects: &[Subject],
+) -> Result<Vec<Prediction>, CommandError> {
+    let shared = Subject::shared(subjects);
+    let mut all = Vec::new();
+    for predicted in &findings.predictions {
+        let Some(seconds) = predicted.value else { continue };
+        let values = request.variables.iter().zip(&predicted.values);
+        let point: Vec<(String, String)> =
+            values.map(|(name, value)| (name.clone(), value.to_string())).collect();
+        if is_measured(table, &point)? {
+            continue;
+        }
+        let mut subject = shared.clone();
+        for name in table.parameters() {
+            // Columns that are modelled are no parameters here.
+            if request.parts.iter().any(|part| part.response == name) {
+                continue;
+            }
+            match value_of(table, name, &point)? {
+                Some(value) => subject.params.push((name.to_owned(), value)),
+                None => subject.open.push(name.to_owned()),
+            }
+        }
+        if table.has(P) {
+            subject.p = value_of(table, P, &point)?.and_then(|p| p.parse().ok());
+        }
+        all.push(Prediction {
+            question: label(&point),
+            subject,
+            quantity: request.parts.iter().map(|part| part.response.clone()).collect(),
+            seconds,
+            interval_s: predicted.lo.zip(predicted.hi),
+        });
+    }
+    match all.is_empty() {
+        false => Ok(all),
+        true => Err(CommandError::failed(
+            "--remember: no time was predicted that is not measured already",
+        )),
+    }
+}
+
+/// A column's value at a point: the point's own, or that of all rows.
+fn value_of(
+    table: &Observations,
+    name: &str,
+    point: &[(String, String)],
+) -> Result<Option<String>, CommandError> {
+    if let Some((_, value)) = point.iter().find(|(variable, _)| variable == name) {
+        return Ok(Some(value.clone()));
+    }
+    let texts = table.texts(name).map_err(failed)?;
+    let first = texts.first().copied().unwrap_or_default();
+    Ok(texts.iter().all(|text| *text == first).then(|| first.to_owned()))
+}
+
+/// Whether a row of the table is of the point.
+fn is_measured(table: &Observations, point: &[(String, String)]) -> Result<bool, CommandError> {
+    let mut rows: Vec<usize> = (0..table.rows().len()).collect();
+    for (name, value) in point {
+        let numbers = table.known_numbers(name).map_err(failed)?;
+        rows.retain(|row| numbers[*row] == value.parse().ok());
+    }
+    Ok(!rows.is_empty())
+}

@@ -1,0 +1,117 @@
+//! `--remember` of `whatif`, `scaling` and `model`: predictions go into the ledger of the folder that they were made
+//! in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::{CommandError, say};
+use crate::ledger::{self, LEDGER_FILE, Ledger, Predictor, Promise, Subject};
+use crate::shell_word::shell_word;
+use crate::trace::run_json::Instant;
+
+/// The part of the cases in which the intervals of all three commands are to hold.
+const COVERAGE: f64 = 0.9;
+
+/// A prediction to write down.
+#[derive(Debug, Clone)]
+pub(super) struct Prediction {
+    /// What was asked, in words.
+    pub question: String,
+    /// Of which runs it speaks.
+    pub subject: Subject,
+    /// Columns of a table of runs whose sum is predicted.
+    pub quantity: Vec<String>,
+    /// The sum, seconds.
+    pub seconds: f64,
+    /// Its interval, seconds.
+    pub interval_s: Option<(f64, f64)>,
+}
+
+/// Notes predictions that were made from a run, a study or a table, and says where. What stands there already is not
+/// noted again.
+///
+/// # Errors
+/// The ledger cannot be read or written.
+pub(super) fn remember(
+    by: Predictor,
+    source: &Path,
+    predictions: Vec<Prediction>,
+) -> Result<(), CommandError> {
+    let (folder, name) = place_of(source)?;
+    let path = folder.join(LEDGER_FILE);
+    let failed = |what: &str, error: std::io::Error| {
+        CommandError::failed(format!("--remember: {}: cannot be {what}: {error}", path.display()))
+    };
+    let mut ledger = Ledger::read_or_empty(&path).map_err(|error| failed("read", error))?;
+    let mut new = Vec::new();
+    for prediction in predictions {
+        let promise = Promise {
+            id: ledger.new_id(),
+            at: Instant::now(),
+            by,
+            question: prediction.question,
+            source: name.clone(),
+            subject: prediction.subject,
+            quantity: prediction.quantity,
+            seconds: prediction.seconds,
+            lo_s: prediction.interval_s.map(|(lo, _)| lo),
+            hi_s: prediction.interval_s.map(|(_, hi)| hi),
+            coverage: COVERAGE,
+        };
+        if let Some(known) = ledger.promises.iter().find(|other| promise.repeats(other)) {
+            say(&format!("{} stands in {} already", known.id, path.display()));
+            continue;
+        }
+        ledger.promises.push(promise.clone());
+        new.push(promise);
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    ledger::append(&path, &new, &[]).map_err(|error| failed("written", error))?;
+    let ids: Vec<&str> = new.iter().map(|promise| promise.id.as_str()).collect();
+    say(&format!(
+        "remembered in {} as {}; gammachi ledger {} compares with runs made from now on",
+        path.display(),
+        ids.join(", "),
+        shell_word(&folder.display().to_string())
+    ));
+    Ok(())
+}
+
+/// The folder that a run, a study or a table stands in, and its name there.
+fn place_of(source: &Path) -> Result<(PathBuf, String), CommandError> {
+    // `.` and `..` have a name only where they lead.
+    let named = match source.file_name() {
+        Some(_) => Ok(source.to_owned()),
+        None => fs::canonicalize(source),
+    };
+    let named = named.map_err(|error| {
+        CommandError::failed(format!("--remember: {}: {error}", source.display()))
+    })?;
+    let folder = match named.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let name = named.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((folder, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_folder_and_a_name_however_it_is_written() {
+        let place = |text: &str| {
+            let (folder, name) = place_of(Path::new(text)).unwrap();
+            (folder.display().to_string(), name)
+        };
+        assert_eq!(place("a.gammachi"), (".".to_owned(), "a.gammachi".to_owned()));
+        assert_eq!(place("runs/a.gammachi/"), ("runs".to_owned(), "a.gammachi".to_owned()));
+        let here = std::env::current_dir().unwrap();
+        let parent = here.parent().unwrap().display().to_string();
+        let own = here.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(place("."), (parent, own));
+    }
+}

@@ -1,0 +1,286 @@
+//! The file of a ledger. Each line is an object with its `version` and what `record` it is. Lines are added with one
+//! write at the file's end, so that commands that remember at the same time do not mix theirs.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{Answer, Promise};
+
+/// Name of the file in a folder of runs.
+pub const LEDGER_FILE: &str = "gammachi-ledger.jsonl";
+
+/// Version of the lines' keys.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    version: u32,
+    #[serde(flatten)]
+    record: Record,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+enum Record {
+    Promise(Box<Promise>),
+    Answer(Answer),
+}
+
+/// A line that does not count, by its number from 1 on.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LineFault {
+    /// It is no such object.
+    #[error("line {line} is not a line of a ledger and does not count: {what}")]
+    Syntax {
+        /// Its number.
+        line: usize,
+        /// Where and why.
+        what: String,
+    },
+    /// A later gammachi wrote it.
+    #[error(
+        "line {line} has version {version} and does not count: this gammachi reads version {VERSION}; use the one \
+         that wrote it"
+    )]
+    Version {
+        /// Its number.
+        line: usize,
+        /// Its version.
+        version: u64,
+    },
+    /// Two promises have one id.
+    #[error("line {line} promises {id} a second time and does not count")]
+    Repeated {
+        /// Its number.
+        line: usize,
+        /// The id.
+        id: String,
+    },
+    /// An answer is to no promise.
+    #[error("line {line} answers {id}, which nobody promised, and does not count")]
+    NoPromise {
+        /// Its number.
+        line: usize,
+        /// The id.
+        id: String,
+    },
+}
+
+/// What a file says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ledger {
+    /// Promises, oldest first.
+    pub promises: Vec<Promise>,
+    /// Answers, oldest first.
+    pub answers: Vec<Answer>,
+    /// Lines that do not count.
+    pub faults: Vec<LineFault>,
+}
+
+impl Ledger {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What the system said; there may be none.
+    pub fn read(path: &Path) -> io::Result<Self> {
+        Ok(Self::parse(&fs::read(path)?))
+    }
+
+    /// Reads a file; one that is not there is empty.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn read_or_empty(path: &Path) -> io::Result<Self> {
+        match Self::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            read => read,
+        }
+    }
+
+    fn parse(text: &[u8]) -> Self {
+        let mut ledger = Self::default();
+        for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if let Err(fault) = ledger.take(number + 1, line) {
+                ledger.faults.push(fault);
+            }
+        }
+        ledger
+    }
+
+    fn take(&mut self, line: usize, text: &[u8]) -> Result<(), LineFault> {
+        let syntax = |error: serde_json::Error| LineFault::Syntax { line, what: error.to_string() };
+        let value: serde_json::Value = serde_json::from_slice(text).map_err(syntax)?;
+        let version = value.get("version").and_then(serde_json::Value::as_u64);
+        if let Some(version) = version.filter(|version| *version != u64::from(VERSION)) {
+            return Err(LineFault::Version { line, version });
+        }
+        match serde_json::from_value::<Line>(value).map_err(syntax)?.record {
+            Record::Promise(promise) if self.promise(&promise.id).is_some() => {
+                Err(LineFault::Repeated { line, id: promise.id })
+            }
+            Record::Answer(answer) if self.promise(&answer.promise).is_none() => {
+                Err(LineFault::NoPromise { line, id: answer.promise })
+            }
+            Record::Promise(promise) => {
+                self.promises.push(*promise);
+                Ok(())
+            }
+            Record::Answer(answer) => {
+                self.answers.push(answer);
+                Ok(())
+            }
+        }
+    }
+
+    /// The promise of an id.
+    pub fn promise(&self, id: &str) -> Option<&Promise> {
+        self.promises.iter().find(|promise| promise.id == id)
+    }
+
+    /// Whether a run answers a promise already.
+    pub fn has_answer(&self, id: &str, run: &str) -> bool {
+        self.answers.iter().any(|answer| answer.promise == id && answer.run == run)
+    }
+
+    /// An id that no promise of the ledger has.
+    pub fn new_id(&self) -> String {
+        loop {
+            let id = format!("{:06x}", fastrand::u32(..1 << 24));
+            if self.promise(&id).is_none() {
+                return id;
+            }
+        }
+    }
+}
+
+/// Adds lines at the end of a file, all or, where the system fails, as many bytes as it took.
+///
+/// # Errors
+/// What the system said.
+pub fn append(path: &Path, promises: &[Promise], answers: &[Answer]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
+    let mut text = Vec::new();
+    // A line that a full disk has cut off must not swallow the next one.
+    if file.seek(SeekFrom::End(0))? > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            text.push(b'\n');
+        }
+    }
+    let promises = promises.iter().cloned().map(Box::new).map(Record::Promise);
+    for record in promises.chain(answers.iter().cloned().map(Record::Answer)) {
+        serde_json::to_writer(&mut text, &Line { version: VERSION, record })?;
+        text.push(b'\n');
+    }
+    file.write_all(&text)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::ledger::{Predictor, Subject};
+    use crate::trace::run_json::Instant;
+
+    pub fn promise(id: &str, seconds: f64) -> Promise {
+        Promise {
+            id: id.into(),
+            at: Instant::from_unix_ns(1_700_000_000_000_000_000),
+            by: Predictor::Scaling,
+            question: "p = 8".into(),
+            source: "study".into(),
+            subject: Subject { program: Some("app".into()), p: Some(8), ..Subject::default() },
+            quantity: vec!["tau_s".into()],
+            seconds,
+            lo_s: Some(seconds * 0.875),
+            hi_s: Some(seconds * 1.125),
+            coverage: 0.9,
+        }
+    }
+
+    pub fn answer(promise: &str, run: &str, seconds: f64) -> Answer {
+        let at = Instant::from_unix_ns(1_700_000_100_000_000_000);
+        Answer { promise: promise.into(), at, run: run.into(), seconds, named: false }
+    }
+
+    fn fresh(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("ledger-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        path
+    }
+
+    #[test]
+    fn what_is_added_is_read_back_in_order() {
+        let path = fresh("round-trip");
+        assert_eq!(Ledger::read_or_empty(&path).unwrap(), Ledger::default());
+        append(&path, &[promise("00000a", 1.5), promise("00000b", 0.25)], &[]).unwrap();
+        append(&path, &[], &[answer("00000b", "r1", 0.5)]).unwrap();
+        let ledger = Ledger::read(&path).unwrap();
+        assert_eq!(ledger.promises, [promise("00000a", 1.5), promise("00000b", 0.25)]);
+        assert_eq!(ledger.answers, [answer("00000b", "r1", 0.5)]);
+        assert!(ledger.faults.is_empty() && ledger.has_answer("00000b", "r1"));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_spoils_no_other() {
+        let path = fresh("torn");
+        append(&path, &[promise("00000a", 1.5)], &[]).unwrap();
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [&whole[..], &whole[..40]].concat()).unwrap();
+        append(&path, &[promise("00000b", 2.5)], &[]).unwrap();
+        let ledger = Ledger::read(&path).unwrap();
+        assert_eq!(ledger.promises.len(), 2);
+        assert!(matches!(ledger.faults[..], [LineFault::Syntax { line: 2, .. }]), "{ledger:?}");
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn lines_that_do_not_count_are_named() {
+        let path = fresh("faults");
+        append(&path, &[promise("00000a", 1.5), promise("00000a", 3.0)], &[]).unwrap();
+        append(&path, &[], &[answer("0000ff", "r1", 0.5)]).unwrap();
+        let mut text = fs::read(&path).unwrap();
+        text.extend(b"{\"version\":2,\"record\":\"bet\"}\n\xff\n\n");
+        fs::write(&path, text).unwrap();
+        let ledger = Ledger::read(&path).unwrap();
+        assert_eq!(ledger.promises, [promise("00000a", 1.5)]);
+        let [repeated, alone, later, syntax] = &ledger.faults[..] else { panic!("{ledger:?}") };
+        assert_eq!(*repeated, LineFault::Repeated { line: 2, id: "00000a".into() });
+        assert_eq!(*alone, LineFault::NoPromise { line: 3, id: "0000ff".into() });
+        assert_eq!(*later, LineFault::Version { line: 4, version: 2 });
+        assert!(matches!(syntax, LineFault::Syntax { line: 5, .. }));
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn many_who_remember_at_once_lose_no_line() {
+        let path = fresh("together");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        let id = format!("{writer:03x}{number:03x}");
+                        append(path, &[promise(&id, 1.0)], &[]).unwrap();
+                    }
+                });
+            }
+        });
+        let ledger = Ledger::read(&path).unwrap();
+        assert_eq!((ledger.promises.len(), ledger.faults.len()), (400, 0));
+        fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,173 @@
+//! Of which runs a prediction speaks: program, arguments, parameters, rank count.
+
+use serde::{Deserialize, Serialize};
+
+use crate::trace::Run;
+
+/// A run, or the runs that a prediction speaks of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// File name of the program; not known of a table.
+    pub program: Option<String>,
+    /// The program's build id, where it has one.
+    pub build_id: Option<String>,
+    /// The MPI library's own words.
+    pub mpi: Option<String>,
+    /// The program's arguments; not known where the runs that it was predicted from had different ones.
+    pub arguments: Option<Vec<String>>,
+    /// Parameters and their values.
+    pub params: Vec<(String, String)>,
+    /// Parameters whose values the prediction does not say.
+    #[serde(default)]
+    pub open: Vec<String>,
+    /// Rank count.
+    pub p: Option<u32>,
+    /// Region that the time is of; else it is of the whole run.
+    pub region: Option<String>,
+}
+
+/// Where a run is not what a promise speaks of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// The rank count.
+    RankCount,
+    /// The program's name.
+    Program,
+    /// Its build id.
+    Build,
+    /// The MPI library.
+    Mpi,
+    /// The program's arguments.
+    Arguments,
+    /// The parameters.
+    Params,
+}
+
+impl Subject {
+    /// A recorded run.
+    pub fn of(run: &Run) -> Self {
+        let mut subject =
+            Self { params: run.parameters(), p: Some(run.world_size), ..Self::default() };
+        if let Some(rank) = run.ranks.first() {
+            let header = &rank.file.header;
+            let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            subject.program = header.program.rsplit('/').next().and_then(filled);
+            subject.build_id = filled(&header.build_id);
+            subject.mpi = filled(&header.mpi_library);
+            subject.arguments = Some(header.arguments.iter().skip(1).cloned().collect());
+        }
+        subject
+    }
+
+    /// What several runs have in common. Parameters and rank count are left to the prediction.
+    pub fn shared(runs: &[Self]) -> Self {
+        let Some(first) = runs.first() else { return Self::default() };
+        fn agreed<T: Clone + PartialEq>(
+            runs: &[Subject],
+            of: impl Fn(&Subject) -> &Option<T>,
+        ) -> Option<T> {
+            let first = of(runs.first()?);
+            runs.iter().all(|run| of(run) == first).then(|| first.clone()).flatten()
+        }
+        Self {
+            program: agreed(runs, |run| &run.program),
+            build_id: agreed(runs, |run| &run.build_id),
+            mpi: agreed(runs, |run| &run.mpi),
+            arguments: agreed(runs, |run| &run.arguments),
+            region: first.region.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it says enough for a run to be recognised: the program, the rank count, every parameter; and without
+    /// parameters, the arguments.
+    pub fn is_certain(&self) -> bool {
+        let told = self.arguments.is_some() || !self.params.is_empty();
+        self.program.is_some() && self.p.is_some() && self.open.is_empty() && told
+    }
+
+    /// Where a run differs, as far as both are known.
+    pub fn differences(&self, run: &Self) -> Vec<Difference> {
+        fn differ<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
+            matches!((a, b), (Some(a), Some(b)) if a != b)
+        }
+        let value = |name: &String| run.params.iter().find(|(other, _)| other == name);
+        let other = |(name, text): &(String, String)| {
+            value(name).is_none_or(|(_, other)| !is_same_value(text, other))
+        };
+        let unknown = |(name, _): &(String, String)| {
+            !self.open.contains(name) && self.params.iter().all(|(known, _)| known != name)
+        };
+        let params = self.params.iter().any(other)
+            || (self.program.is_some() && run.params.iter().any(unknown));
+        let found = [
+            (Difference::RankCount, differ(&self.p, &run.p)),
+            (Difference::Program, differ(&self.program, &run.program)),
+            (Difference::Build, differ(&self.build_id, &run.build_id)),
+            (Difference::Mpi, differ(&self.mpi, &run.mpi)),
+            (Difference::Arguments, differ(&self.arguments, &run.arguments)),
+            (Difference::Params, params),
+        ];
+        found.iter().filter(|(_, differs)| *differs).map(|(what, _)| *what).collect()
+    }
+}
+
+/// Whether two texts are one value: `1e3` and `1000` are.
+pub fn is_same_value(a: &str, b: &str) -> bool {
+    a == b || matches!((a.parse::<f64>(), b.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(p: u32, arguments: &[&str], params: &[(&str, &str)]) -> Subject {
+        let text = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Subject {
+            program: Some("app".into()),
+            build_id: Some("ab12".into()),
+            mpi: Some("Open MPI 4".into()),
+            arguments: Some(arguments.iter().map(|word| (*word).to_owned()).collect()),
+            params: params.iter().map(text).collect(),
+            p: Some(p),
+            ..Subject::default()
+        }
+    }
+
+    #[test]
+    fn a_run_with_the_same_parameters_suits_whatever_its_arguments() {
+        let runs = [run(1, &["1000"], &[("N", "1000")]), run(2, &["2000"], &[("N", "2000")])];
+        let mut promised = Subject::shared(&runs);
+        assert!(!promised.is_certain(), "neither arguments nor parameters are said");
+        promised.params = vec![("N".into(), "4e3".into())];
+        promised.p = Some(8);
+        assert!(promised.is_certain());
+        assert_eq!(promised.differences(&run(8, &["4000"], &[("N", "4000")])), []);
+        let other = run(4, &["4000"], &[("N", "5000")]);
+        assert_eq!(promised.differences(&other), [Difference::RankCount, Difference::Params]);
+    }
+
+    #[test]
+    fn what_a_promise_does_not_say_makes_it_uncertain() {
+        let mut promised = Subject::shared(&[run(1, &["x"], &[]), run(2, &["x"], &[])]);
+        promised.p = Some(4);
+        assert!(promised.is_certain());
+        assert_eq!(promised.differences(&run(4, &["x"], &[])), []);
+        assert_eq!(promised.differences(&run(4, &["y"], &[])), [Difference::Arguments]);
+        // A parameter that no run had before may change anything.
+        assert_eq!(promised.differences(&run(4, &["x"], &[("T", "2")])), [Difference::Params]);
+        promised.open = vec!["N".into()];
+        assert!(!promised.is_certain());
+    }
+
+    #[test]
+    fn another_build_or_library_is_another_program() {
+        let promised = run(2, &[], &[]);
+        let mut rebuilt = promised.clone();
+        rebuilt.build_id = Some("cd34".into());
+        rebuilt.mpi = Some("MPICH 4".into());
+        assert_eq!(promised.differences(&rebuilt), [Difference::Build, Difference::Mpi]);
+        rebuilt.build_id = None;
+        assert_eq!(promised.differences(&rebuilt), [Difference::Mpi]);
+    }
+}

@@ -1,0 +1,78 @@
+//! The JSON document of `gammachi ledger`; `docs/whatif.md` explains its keys.
+
+use serde::Serialize;
+
+use crate::ledger::Promise;
+
+use super::Shown;
+
+/// Version of the document's keys: a key never changes its meaning within one version.
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    gammachi: &'static str,
+    ledger: String,
+    promises: Vec<PromisePart<'a>>,
+    summary: SummaryPart,
+    notes: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct PromisePart<'a> {
+    #[serde(flatten)]
+    promise: &'a Promise,
+    /// Whether a run that suits answers it without a word of the user.
+    recognised: bool,
+    runs: &'a [&'a str],
+    measured_s: Option<f64>,
+    error: Option<f64>,
+    held: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+struct SummaryPart {
+    promises: usize,
+    answered: usize,
+    median_error: Option<f64>,
+    intervals: usize,
+    held: usize,
+    /// Part of the intervals that held.
+    coverage: Option<f64>,
+}
+
+/// The document.
+///
+/// # Errors
+/// When a value cannot be written.
+pub fn json(shown: &Shown) -> serde_json::Result<String> {
+    let promises = shown.score.standings.iter().map(|standing| PromisePart {
+        promise: standing.promise,
+        recognised: standing.promise.is_recognised(),
+        runs: &standing.runs,
+        measured_s: standing.measured_s,
+        error: standing.error(),
+        held: standing.held(),
+    });
+    let summary = shown.score.summary();
+    let coverage = summary.held as f64 / summary.intervals as f64;
+    let document = Document {
+        version: VERSION,
+        gammachi: env!("CARGO_PKG_VERSION"),
+        ledger: shown.path.display().to_string(),
+        promises: promises.collect(),
+        summary: SummaryPart {
+            promises: summary.promises,
+            answered: summary.answered,
+            median_error: summary.median_error,
+            intervals: summary.intervals,
+            held: summary.held,
+            coverage: coverage.is_finite().then_some(coverage),
+        },
+        notes: shown.notes,
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}

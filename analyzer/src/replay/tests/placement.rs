@@ -1,0 +1,90 @@
+//! Programs on other hosts, whose times are known by formula.
+
+use super::*;
+
+/// L and G between hosts, nanoseconds.
+const FAR: f64 = 20_000.0;
+const FAR_BYTE: f64 = 5.0;
+
+fn two_levels() -> Network {
+    Network { latency: [L * 1e-9, FAR * 1e-9], per_byte: [G * 1e-9, FAR_BYTE * 1e-9], ..network() }
+}
+
+/// Nanoseconds up to the end of the last call on a mapping, and which levels are used.
+fn on(program: &Program, mapping: &Mapping) -> (f64, [bool; 2]) {
+    program.with_graph(|graph| {
+        let graph = graph.unwrap();
+        let placement = Placement::mapped(&graph, mapping);
+        let network = two_levels();
+        let conditions = Conditions { network: &network, placement: &placement, pace: as_it_was };
+        let replayed = replay(&graph, &conditions);
+        assert_adds_up(&graph, &conditions, &replayed);
+        let last_calls = graph
+            .lines
+            .iter()
+            .zip(&replayed.ends)
+            .map(|(line, end)| (end - graph.ops[line.ops.end as usize - 1].own_s) * 1e9);
+        (last_calls.fold(0.0, f64::max), placement.used(&graph))
+    })
+}
+
+#[track_caller]
+fn assert_on(program: &Program, mapping: &Mapping, expected: f64, used: [bool; 2]) {
+    let (found, levels) = on(program, mapping);
+    assert!((found - expected).abs() < 1e-3, "{found} ns, expected {expected}");
+    assert_eq!(levels, used);
+}
+
+fn far(bytes: f64) -> f64 {
+    FAR + FAR_BYTE * bytes
+}
+
+#[test]
+fn a_chain_crosses_hosts_once_by_blocks_and_every_time_in_turn() {
+    let mut program = Program::new(4);
+    for from in 0..3 {
+        program.sends(from, from + 1, 800);
+        program.receives(from, from + 1, 800);
+    }
+    let (sides, near, far) = (6.0 * side(800.0), way(800.0), far(800.0));
+    assert_on(&program, &Mapping::block(4, 1), sides + 3.0 * near, [true, false]);
+    assert_on(&program, &Mapping::block(4, 2), sides + 2.0 * near + far, [true, true]);
+    assert_on(&program, &Mapping::cyclic(4, 2), sides + 3.0 * far, [false, true]);
+    let named = Mapping::named("hosts".into(), &["a", "a", "a", "b"]);
+    assert_on(&program, &named, sides + 2.0 * near + far, [true, true]);
+}
+
+#[test]
+fn a_barrier_meets_once_within_hosts_and_once_between_them() {
+    let mut program = Program::new(4);
+    (0..4).for_each(|rank| program.calls(rank, "MPI_Barrier", on_world(0, 0, 0)));
+    let (near, far) = (2.0 * O + L, 2.0 * O + FAR);
+    assert_on(&program, &Mapping::block(4, 1), 2.0 * near, [true, false]);
+    assert_on(&program, &Mapping::block(4, 2), near + far, [true, true]);
+    assert_on(&program, &Mapping::cyclic(4, 2), near + far, [true, true]);
+    assert_on(&program, &Mapping::block(4, 4), 2.0 * far, [false, true]);
+}
+
+#[test]
+fn the_recorded_hosts_as_a_mapping_change_nothing_and_other_levels_are_not_shown() {
+    let mut program = Program::new(4);
+    for from in 0..3 {
+        program.sends(from, from + 1, 800);
+        program.receives(from, from + 1, 800);
+    }
+    program.with_graph(|graph| {
+        let what_if = WhatIf::new(graph.unwrap());
+        assert_eq!(what_if.shows(), [true, false]);
+        let own = Assembled::of_run(what_if.calibration.network, what_if.shows());
+        assert_eq!((own.latency, own.is_changed()), ([Origin::Run, Origin::Assumed], false));
+        let ask = |changes: &[Change]| what_if.ask(changes).elapsed_s;
+        let same = Change::Placement(Mapping::block(4, 1));
+        assert_eq!(ask(std::slice::from_ref(&same)), ask(&[]));
+        let two = Change::Placement(Mapping::block(4, 2));
+        let mut far = own.clone();
+        far.set_latency(Hop::Between, 1e-3, Origin::Given);
+        assert!(far.is_changed());
+        let apart = ask(&[two, Change::Network(Box::new(far))]);
+        assert!(apart > ask(&[]) + 0.9e-3, "{apart}");
+    });
+}
