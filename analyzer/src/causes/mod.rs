@@ -241,6 +241,9 @@ pub struct OnPath {
     pub imbalance: i64,
 }
 
+/// Runs of more calls are explained only where that alone is asked for, not beside a report or a timeline.
+pub const MOST_CALLS_ASIDE: u64 = 20_000_000;
+
 /// No context.
 pub const NOWHERE: u32 = u32::MAX;
 

@@ -133,7 +133,7 @@ fn draw_figures(
     let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
     let metrics = Metrics::new(run, timeline, &selection)
         .map_err(|error| CommandError::failed(selection_sentence(&error)))?;
-    let report = Report { run, timeline, metrics: &metrics, causes: None };
+    let report = Report { run, timeline, metrics: &metrics, causes: None, savings: &[] };
     let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
     let drawn = |figure: Option<Figure>, what: &str| {
         figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))

@@ -12,14 +12,16 @@ use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::Causes;
+use crate::causes::{Causes, MOST_CALLS_ASIDE};
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
+use crate::present::whatif::{Saving, savings};
 use crate::present::{Report, html};
+use crate::replay::asked_aside;
 use crate::timeline::{GlobalTimeline, KnownRates, Whole};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
@@ -94,9 +96,6 @@ pub struct ReportArguments {
     pub rights: OutputRights,
 }
 
-/// Calls of a run up to which a report says why ranks waited: it takes some seconds and a gigabyte then.
-const MOST_CALLS_FOR_CAUSES: u64 = 20_000_000;
-
 /// Prints the report of a run.
 ///
 /// # Errors
@@ -137,7 +136,9 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = metrics.map_err(empty_selection)?;
     let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
     let causes = causes.as_ref();
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes };
+    let savings = savings_of(&Analysis::of(&run, &timeline), causes);
+    let report =
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes, savings: &savings };
     let text = if arguments.json {
         json(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
@@ -156,8 +157,14 @@ fn causes_of<'a>(
 ) -> Option<Causes<'a>> {
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
-    let asked = is_whole && !arguments.no_messages && calls <= MOST_CALLS_FOR_CAUSES;
+    let asked = is_whole && !arguments.no_messages && calls <= MOST_CALLS_ASIDE;
     asked.then(|| Causes::new(analysis))
+}
+
+/// What changes would save: of a run whose waits are explained and that is small enough.
+fn savings_of(analysis: &Analysis, causes: Option<&Causes>) -> Vec<Saving> {
+    let asked = causes.and_then(|_| asked_aside(analysis));
+    asked.map(|(what_if, answers)| savings(&what_if, &answers)).unwrap_or_default()
 }
 
 fn empty_selection(error: SelectionError) -> CommandError {
@@ -190,7 +197,9 @@ fn page(
         unreachable!("a page was asked for");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
-    let report = Report { run, timeline, metrics: &metrics, causes: causes.as_ref() };
+    let savings = savings_of(&Analysis::of(run, timeline), causes.as_ref());
+    let causes = causes.as_ref();
+    let report = Report { run, timeline, metrics: &metrics, causes, savings: &savings };
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,

@@ -59,6 +59,8 @@ pub struct Report<'a> {
     pub metrics: &'a Metrics,
     /// Why ranks waited, where that was asked: of the whole run.
     pub causes: Option<&'a Causes<'a>>,
+    /// What changes would save, where that was asked.
+    pub savings: &'a [whatif::Saving],
 }
 
 impl<'a> Report<'a> {

@@ -45,6 +45,8 @@ pub use moments::Moment;
 pub use network::{Hop, Network, Placement};
 pub use questions::{Answer, MOST_ERROR, WhatIf};
 
+use rayon::prelude::*;
+
 use crate::analysis::Analysis;
 
 /// Why T₀ is not known.
@@ -63,13 +65,33 @@ pub enum NoIdeal {
 /// Runs of more calls are replayed for `gammachi whatif` only.
 const MOST_CALLS: u64 = 5_000_000;
 
+/// Runs of more calls are not asked beside a report.
+const MOST_CALLS_ASIDE: u64 = 1_000_000;
+
+fn calls(run: &crate::trace::Run) -> u64 {
+    let threads = run.ranks.iter().flat_map(|rank| &rank.threads);
+    threads.map(|thread| thread.calls).sum()
+}
+
+/// The standard questions of a run, where it is not too large to be asked beside a report, and can be replayed.
+pub fn asked_aside<'a>(analysis: &Analysis<'a>) -> Option<(WhatIf<'a>, Vec<Answer>)> {
+    if calls(analysis.run) > MOST_CALLS_ASIDE {
+        return None;
+    }
+    let what_if = WhatIf::new(Graph::new(analysis).ok()?);
+    if !what_if.is_right() {
+        return None;
+    }
+    let answers = what_if.standard().par_iter().map(|changes| what_if.ask(changes)).collect();
+    Some((what_if, answers))
+}
+
 /// T₀/T of the efficiency tree: the time of a run on an ideal network over its own.
 ///
 /// # Errors
 /// Why it is not known.
 pub fn ideal_time(analysis: &Analysis) -> Result<f64, NoIdeal> {
-    let threads = analysis.run.ranks.iter().flat_map(|rank| &rank.threads);
-    let calls = threads.map(|thread| thread.calls).sum();
+    let calls = calls(analysis.run);
     if calls > MOST_CALLS {
         return Err(NoIdeal::TooManyCalls(calls));
     }

@@ -16,6 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, print, say};
+use crate::causes::MOST_CALLS_ASIDE;
 use crate::metrics::activity::index::{ActivityIndex, Look};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
 use crate::present::html::view::{Meetings, View};
@@ -224,6 +225,10 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
                     None => Meetings::default(),
                 })?;
             let body = serde_json::to_vec(&calls).ok()?;
+            Some(Answer { media: "application/json", body, nonce: None })
+        }
+        "causes" => {
+            let body = serde_json::to_vec(view.causes(MOST_CALLS_ASIDE)).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
         _ => None,

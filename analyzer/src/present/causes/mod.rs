@@ -19,6 +19,7 @@ pub(super) use rows::wait_rows;
 pub use screen::screen;
 pub(super) use stretches::{phase_lines, region_lines};
 pub(super) use verdict::sentences;
+pub(super) use words::{state_name, why_late};
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]

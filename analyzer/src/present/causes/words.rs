@@ -1,6 +1,6 @@
 //! Puts contexts, groups of waits and what is not known into words.
 
-use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, Unknown};
+use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, State, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
@@ -118,6 +118,29 @@ pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> Stri
             }
             found => format!("{whose} is longer in {}", brief(found)),
         },
+    }
+}
+
+/// What kind of wait it is.
+pub(crate) fn state_name(state: State) -> &'static str {
+    state.name()
+}
+
+/// What made the culprit of a wait late, in a few words; empty where that is not known.
+pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
+    let wait = &causes.waits[number as usize];
+    let delays = causes.reasons.delays(number).iter();
+    let delay = delays.max_by_key(|(_, ticks)| *ticks);
+    let inner = causes.reasons.waits(number);
+    let inner = inner.max_by_key(|inner| causes.waits[*inner as usize].ticks);
+    let waited = inner.map(|inner| &causes.waits[inner as usize]);
+    match (delay, waited) {
+        (Some((_, ticks)), Some(inner)) if inner.ticks > *ticks => {
+            late_by(causes, wait.culprit, Some(LateBy::WaitFor(inner.culprit)))
+        }
+        (Some((context, _)), _) => late_by(causes, wait.culprit, Some(LateBy::Context(*context))),
+        (None, Some(inner)) => late_by(causes, wait.culprit, Some(LateBy::WaitFor(inner.culprit))),
+        (None, None) => String::new(),
     }
 }
 

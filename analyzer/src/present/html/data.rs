@@ -62,6 +62,7 @@ struct Data {
     regions: Vec<(usize, usize, f64, f64)>,
     region_names: Vec<String>,
     longest: Vec<(usize, usize, usize, f64, f64)>,
+    causes: Option<super::causes::Causes>,
 }
 
 /// Single calls as columns. Begins are nanoseconds since the one before in the row, durations
@@ -191,6 +192,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         regions,
         region_names: region_names.names,
         longest,
+        causes: report.why().map(|why| super::causes::data(&why, &row_of)),
     }
 }
 

@@ -3,10 +3,11 @@
 //!
 //! `page.html` is the template (minijinja, which escapes all that it fills in), `head.html` and
 //! `cells.html` what a study's page ([`study`]) has too, `timeline.html` the part of it that the served
-//! timeline ([`view`]) has too, `style.css` its looks; `source.js`, `painter.js`, `timeline.js`,
-//! `tables.js` and `page.js` are its script, in that order. Everything that a reader needs stands in the document without the script. A content
+//! timeline ([`view`]) has too, `style.css` its looks; `source.js`, `painter.js`, `waits.js`, `timeline.js`,
+//! `iterations.js`, `tables.js` and `page.js` are its script, in that order. Everything that a reader needs stands in the document without the script. A content
 //! security policy forbids every request.
 
+mod causes;
 mod data;
 mod packed;
 mod sections;
@@ -28,10 +29,12 @@ use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
 
-const SCRIPT: [&str; 5] = [
+const SCRIPT: [&str; 7] = [
     include_str!("source.js"),
     include_str!("painter.js"),
+    include_str!("waits.js"),
     include_str!("timeline.js"),
+    include_str!("iterations.js"),
     include_str!("tables.js"),
     include_str!("page.js"),
 ];
@@ -160,6 +163,12 @@ pub fn page(
         trust => super::report::trust_parts(report),
         missing => report.run.missing_count(),
         waits => report.why().map(|why| sections::waits(&why)),
+        savings => report.savings.iter().map(|saving| context! {
+            part => saving.part,
+            uncertain_s => saving.uncertain_s,
+            sentence => printable(&saving.sentence),
+        }).collect::<Vec<Value>>(),
+        parts_of_run => report.why().map(|why| causes::tables(report.run, &why)),
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
         sites => sites,
         sites_left_out => sites_left_out,

@@ -16,6 +16,8 @@ if (root && embedded) {
   try {
     window.gammachi = new Timeline(root, new EmbeddedSource(JSON.parse(embedded.textContent)));
     root.hidden = false;
+    const strip = document.getElementById("iterations");
+    if (strip && window.gammachi.source.iterations.length) window.gammachi.iterations = new Iterations(strip, window.gammachi);
   } catch (error) {
     root.hidden = false;
     root.querySelector("[data-detail]").textContent = `the timeline cannot be drawn here: ${error.message}`;

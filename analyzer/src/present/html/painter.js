@@ -20,6 +20,7 @@ class Painter {
     this.canvas = canvas;
     this.source = source;
     this.context = canvas.getContext("2d", { alpha: false });
+    this.waits = new WaitPainter(this);
     this.readColours();
   }
 
@@ -77,11 +78,14 @@ class Painter {
     this.shares(view, first, last);
     c.font = "12px system-ui, sans-serif";
     c.textBaseline = "middle";
+    const waits = this.waits.draw(view, first, last);
     if (this.source.covers(view.from, view.to)) {
       this.bands(view);
       this.names(view, first, last);
       this.arrows(view);
     }
+    this.waits.path(view);
+    this.waits.arrows(view, waits);
     this.selection(view);
     this.labels(view, first, last);
     this.ruler(view);

@@ -8,6 +8,8 @@
 //                                             in each column; true when these are final
 //   events(row, from_s, to_s)                 single calls, or null where they are not known
 //   messages(from_s, to_s), collectives(from_s, to_s)
+//   waits[{row, culprit, begin, until, ended, state, reason}], path[{row, from, to}],
+//   iterations[{index, begin, length, waiting, culprit}]   rows, or -1 where nobody is known
 //   hint                                      what to say where no single calls are
 //   onchange                                  called when data have come that were not there before
 
@@ -30,6 +32,7 @@ class EmbeddedSource {
       ({ row, name: data.region_names[name], from, to }));
     this.longest = data.longest.map(([row, kind, fn, begin, duration]) =>
       ({ row, kind, fn, begin, duration }));
+    readCauses(this, data.causes);
     this.unpack(data.packed);
     this.readEvents(data.events);
     const m = data.messages;

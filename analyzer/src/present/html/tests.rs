@@ -24,7 +24,8 @@ fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) 
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
+    let report =
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
     let activity = Activity::new(&run, &timeline, bins);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
     let json = serde_json::from_str(&present::report::json(&report).unwrap()).unwrap();
@@ -166,7 +167,8 @@ fn the_roofline_is_that_of_its_own_document() {
     };
     let activity = Activity::new(&run, &timeline, 64);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
+    let report =
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
     let page = page(&report, &activity, &detail, Some(&findings)).unwrap();
     let document: serde_json::Value =
         serde_json::from_str(&roofline::json(&findings).unwrap()).unwrap();

@@ -14,6 +14,7 @@ class TileSource {
     this.regions = data.regions.map(([row, name, from, to]) => ({ row, name: data.region_names[name], from, to }));
     this.longest = data.longest.map(([row, kind, fn, begin, duration]) => ({ row, kind, fn, begin, duration }));
     this.windows = [];
+    readCauses(this, data.causes);
     this.hint = "shares of time a column; zoom in for single calls";
     this.onchange = () => {};
     this.tiles = new Map();

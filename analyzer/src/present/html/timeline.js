@@ -120,6 +120,13 @@ class Timeline {
     on("next", "click", () => this.step(1));
     on("previous", "click", () => this.step(-1));
     on("window", "click", () => this.nextWindow());
+    on("waits", "click", () => this.nextWait());
+    on("culprit", "click", () => this.toCulprit());
+    on("path", "click", el => {
+      this.view.path = !this.view.path;
+      el.setAttribute("aria-pressed", String(this.view.path));
+      this.redraw();
+    });
     on("kind", "click", el => {
       const kind = Number(el.dataset.kind), { hidden } = this.view;
       hidden.has(kind) ? hidden.delete(kind) : hidden.add(kind);
@@ -157,6 +164,50 @@ class Timeline {
     this.choose(known ?? { ...call, end: call.begin + call.duration });
   }
 
+  // The wait of a row around a moment; of several the shortest.
+  waitAt(row, from, to) {
+    const found = (this.source.waitsByRow.get(row) ?? []).filter(wait => wait.begin <= to && wait.until >= from);
+    return found.sort((a, b) => (a.until - a.begin) - (b.until - b.begin))[0] ?? null;
+  }
+
+  nextWait() {
+    const { waits } = this.source;
+    if (!waits.length) return this.say("no wait is known");
+    this.waitNumber = ((this.waitNumber ?? -1) + 1) % waits.length;
+    const wait = waits[this.waitNumber], length = wait.until - wait.begin;
+    this.reveal(wait.row);
+    this.move(wait.begin - length * 0.3, wait.until + length * 0.3);
+    this.chooseWait(wait);
+  }
+
+  chooseWait(wait) {
+    Object.assign(this.view, { wait, selected: null });
+    this.say(this.waitWords(wait));
+    this.redraw();
+  }
+
+  waitWords(wait) {
+    const { rows } = this.source, length = seconds(wait.until - wait.begin);
+    const whom = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
+    const parts = [`${rowName(rows[wait.row])} waits ${length}${whom} (${wait.state})`];
+    if (wait.reason) parts.push(wait.reason);
+    if (wait.culprit >= 0) parts.push("C goes there");
+    return parts.join(" · ");
+  }
+
+  // What the culprit of the chosen wait did while it was waited for.
+  toCulprit() {
+    const { wait } = this.view;
+    if (!wait || wait.culprit < 0) return this.say("no wait with a culprit is chosen");
+    const length = wait.until - wait.begin;
+    this.reveal(wait.culprit);
+    this.move(wait.ended - length * 1.3, wait.ended + length * 0.3);
+    const inner = this.waitAt(wait.culprit, wait.ended - length, wait.ended);
+    this.say([this.waitWords(wait), inner ? this.waitWords(inner) : ""].filter(Boolean).join(" · before that "));
+    if (inner) this.view.wait = inner;
+    this.redraw();
+  }
+
   reveal(index) {
     const place = this.view.rows.findIndex(row => row.index === index);
     if (place < 0) return;
@@ -188,6 +239,7 @@ class Timeline {
 
   choose(event) {
     this.view.selected = event;
+    this.view.wait = this.waitAt(event.row, event.begin, event.end);
     this.describe(event);
     this.redraw();
   }
@@ -208,6 +260,7 @@ class Timeline {
     if (event.site !== undefined) parts.push(event.site);
     if (event.polls !== undefined) parts.push(`${event.polls} polls, ${seconds(event.inside)} inside`);
     parts.push(`host ${row.host}`);
+    if (this.view.wait) parts.push(this.waitWords(this.view.wait));
     for (const m of this.source.messages(event.begin - 1e-9, event.end + 1e-9).filter(m => this.painter.belongs(m, event)).slice(0, 4)) {
       const [a, b] = [rowName(this.source.rows[m.fromRow]), rowName(this.source.rows[m.toRow])];
       parts.push(`message ${a} → ${b}, ${m.bytes} bytes, tag ${m.tag}, sent ${m.sendEnd.toFixed(9)} s, complete ${m.end.toFixed(9)} s`);
@@ -228,7 +281,9 @@ class Timeline {
       near.sort((a, b) => distance(a) - distance(b) || a.duration - b.duration);
       if (near.length) return this.choose(near[0]);
     }
-    this.view.selected = null;
+    const wait = row.fold ? null : this.waitAt(row.index, at - pixel, at + pixel);
+    if (wait) return this.chooseWait(wait);
+    this.view.selected = this.view.wait = null;
     const shares = new Float32Array(this.source.kinds.length);
     this.painter.rowShares(row, { from: at - pixel / 2, to: at + pixel / 2 }, 1, shares);
     const words = [...shares].map((share, kind) => [share, this.source.kinds[kind]]).filter(([share]) => share > 0)
@@ -285,9 +340,10 @@ class Timeline {
       "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
       Home: () => this.move(0, this.source.length_s), "0": () => this.move(0, this.source.length_s),
       n: () => this.step(1), p: () => this.step(-1), l: () => this.longest(), w: () => this.nextWindow(),
+      a: () => this.nextWait(), c: () => this.toCulprit(),
       PageDown: () => this.scrollBy(this.painter.height / 2), PageUp: () => this.scrollBy(-this.painter.height / 2),
       Enter: () => view.selected && this.move(view.selected.begin - view.selected.duration, view.selected.end + view.selected.duration),
-      Escape: () => { view.selected = null; this.say(""); this.redraw(); },
+      Escape: () => { view.selected = view.wait = null; this.say(""); this.redraw(); },
     };
     const action = !event.ctrlKey && !event.metaKey && !event.altKey && actions[event.key];
     if (!action) return;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use minijinja::context;
 use minijinja::value::Value as Template;
@@ -11,19 +12,25 @@ use serde_json::{Value, json};
 
 use super::data::{Numbers, TOOL_NAME};
 use super::{environment, safe};
+use crate::analysis::Analysis;
+use crate::causes::{ALL, Causes};
 use crate::metrics::activity::index::Look;
 use crate::metrics::activity::{self, Kind};
 use crate::plain_text::printable;
+use crate::present::causes::Why;
 use crate::present::context::{mpi_library, placement, program_line};
 use crate::present::dump::Dump;
 use crate::present::strip;
+use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
 
-const SCRIPT: [&str; 4] = [
+const SCRIPT: [&str; 6] = [
     include_str!("tiles.js"),
     include_str!("painter.js"),
+    include_str!("waits.js"),
     include_str!("timeline.js"),
+    include_str!("iterations.js"),
     include_str!("view.js"),
 ];
 
@@ -56,6 +63,8 @@ pub struct View<'a> {
     dump: Dump<'a>,
     functions: Numbers,
     row_of: HashMap<(u32, u32), usize>,
+    /// Why ranks waited, once somebody has asked.
+    causes: OnceLock<Value>,
 }
 
 impl<'a> View<'a> {
@@ -77,6 +86,7 @@ impl<'a> View<'a> {
             dump: Dump::new(look.run, look.timeline, communicators),
             functions,
             row_of: row_of.collect(),
+            causes: OnceLock::new(),
         }
     }
 
@@ -121,6 +131,7 @@ impl<'a> View<'a> {
             kinds_used => used,
             detail_note => self.detail_note(),
             note => self.note(),
+            waits => context! { rows => [0] },
             timeline_data => safe(super::data::for_script(&self.data())),
             script => safe(SCRIPT.join("\n")),
         };
@@ -276,6 +287,22 @@ impl<'a> View<'a> {
             "messages_note": met.note,
             "communicators": communicators.names(),
         }))
+    }
+
+    /// Why ranks waited, as the page embeds it, found when it is asked for first; null of runs with more
+    /// than so many calls.
+    pub fn causes(&self, most_calls: u64) -> &Value {
+        self.causes.get_or_init(|| {
+            let (run, timeline) = (self.look.run, self.look.timeline);
+            let threads = run.ranks.iter().flat_map(|rank| &rank.threads);
+            if threads.map(|thread| thread.calls).sum::<u64>() > most_calls {
+                return Value::Null;
+            }
+            let causes = &Causes::new(&Analysis::of(run, timeline));
+            let (ideal, rank, choice) = (Err(NoIdeal::NotAsked), None, &ALL);
+            let why = Why { run, timeline, causes, ideal, rank, choice };
+            json!(super::causes::data(&why, &self.row_of))
+        })
     }
 
     fn row(&self, rank: u32, thread: u32) -> Option<usize> {

@@ -17,12 +17,28 @@ use super::verdict;
 use crate::present::causes::{Summary, summary};
 use crate::present::clock::{ClockPart, ExchangeDocument, exchanges};
 use crate::present::unfinished::UnfinishedPart;
+use crate::present::whatif::Saving;
 use crate::present::{Report, context};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;
 /// Causes of waiting; `gammachi why --json` has all.
 const MOST_CAUSES: usize = 3;
+
+/// What a change would save.
+#[derive(Debug, Serialize)]
+struct SavingPart<'a> {
+    question: &'a str,
+    saves_s: f64,
+    uncertain_s: f64,
+}
+
+impl<'a> From<&'a Saving> for SavingPart<'a> {
+    fn from(saving: &'a Saving) -> Self {
+        let Saving { question, seconds, uncertain_s, .. } = saving;
+        Self { question, saves_s: *seconds, uncertain_s: *uncertain_s }
+    }
+}
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -60,6 +76,7 @@ struct Document<'a> {
     trust: Trust,
     verdict: Vec<String>,
     causes: Option<Summary<'a>>,
+    what_if: Vec<SavingPart<'a>>,
     diagnoses: Vec<DiagnosisDocument>,
     notes: Vec<String>,
 }
@@ -245,6 +262,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         },
         verdict: verdict::sentences(report),
         causes: report.why().map(|why| summary(&why, MOST_CAUSES)),
+        what_if: report.savings.iter().map(SavingPart::from).collect(),
         diagnoses: diagnoses
             .into_iter()
             .map(|d| DiagnosisDocument { file: d.file.display().to_string(), what: d.what })

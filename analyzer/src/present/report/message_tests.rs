@@ -92,7 +92,8 @@ fn report_texts(path: &std::path::Path) -> [String; 2] {
     let run = Run::open(path).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
+    let report =
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
     [screen(&report, false), json(&report).unwrap()]
 }
 

@@ -7,8 +7,9 @@ use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
 use crate::present::causes::{phase_lines, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
-use crate::present::quantity::{count, seconds, with_prefix};
+use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
+use crate::present::whatif::Saving;
 use crate::present::{Report, unfinished};
 use crate::shell_word::shell_word;
 use crate::timeline::Ending;
@@ -71,6 +72,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     for note in report.notes() {
         screen.labelled(Some(("NOTE", printable(&note))));
     }
+    screen.labelled_block("WHAT IF", &saving_lines(report));
     screen.labelled(Some(("NEXT", next_command(report))));
     screen.text
 }
@@ -221,6 +223,21 @@ fn wait_lines(report: &Report) -> Vec<String> {
         lines.push(format!("{kinds} more of less time: gammachi why {directory}"));
     }
     lines
+}
+
+/// What changes would save, the most first.
+fn saving_lines(report: &Report) -> Vec<String> {
+    if report.savings.is_empty() {
+        return Vec::new();
+    }
+    let rows = report.savings.iter();
+    let give_or_take = |row: &Saving| format!("± {}", seconds(row.uncertain_s));
+    let mut table = Table::default();
+    table.right("saves", rows.clone().map(|row| percent(row.part)));
+    table.right("time", rows.clone().map(|row| seconds(row.seconds)));
+    table.left("90 %", rows.clone().map(give_or_take));
+    table.left("if", rows.map(|row| row.sentence.clone()));
+    table.lines().iter().map(|line| printable(line)).collect()
 }
 
 fn flops_line(report: &Report) -> Option<(&'static str, String)> {

@@ -47,7 +47,8 @@ pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[St
     let run = Run::open(path).map_err(|error| error.to_string())?;
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, selection).map_err(|error| error.to_string())?;
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
+    let report =
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
     Ok([screen(&report, false), json(&report).map_err(|e| e.to_string())?])
 }
 
@@ -377,7 +378,8 @@ fn colour_only_emphasises() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None };
+    let report =
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
     let coloured = screen(&report, true);
     assert!(coloured.contains("\x1b[1mVERDICT\x1b[0m"));
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[0m", "");

@@ -1,6 +1,7 @@
 //! The screen and the document of `gammachi whatif`, made from [`WhatIf`].
 
 mod document;
+mod savings;
 mod screen;
 mod words;
 
@@ -9,6 +10,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
+pub use savings::{Saving, savings};
 pub use screen::screen;
 pub use words::sentence;
 

@@ -1,0 +1,152 @@
+//! What the page draws of why ranks waited: waits with their culprits, the critical path, iterations.
+
+use std::collections::HashMap;
+
+use minijinja::context;
+use minijinja::value::Value;
+use serde::Serialize;
+
+use super::super::causes::{Why, state_name, why_late};
+use crate::causes::{NOBODY, Phase, Tree};
+use crate::plain_text::printable;
+use crate::trace::Run;
+
+/// Longest waits, stretches of the critical path, and iterations that are embedded.
+const MOST_WAITS: usize = 3_000;
+const MOST_STRETCHES: usize = 5_000;
+const MOST_ITERATIONS: usize = 5_000;
+/// Rows of the tables.
+const MOST_REGIONS: usize = 50;
+const MOST_SLOW: usize = 20;
+
+/// Row, culprit's row or null, begin, end of the waiting, when the culprit's call began, state, reason.
+type Wait = (usize, Option<usize>, i64, i64, i64, usize, usize);
+
+/// Times are nanoseconds, rows those of the timeline.
+#[derive(Debug, Serialize)]
+pub(super) struct Causes {
+    states: Vec<&'static str>,
+    reasons: Vec<String>,
+    waits: Vec<Wait>,
+    waits_left_out: usize,
+    /// Row, from, to; where there are very many, short ones are drawn with the one before.
+    path: Vec<(usize, i64, i64)>,
+    /// Begin, length, waiting of all ranks, culprit's row or null.
+    iterations: Vec<(i64, i64, i64, Option<usize>)>,
+}
+
+/// The number of a name among those that were met, given to it now if it has none.
+fn number<T: PartialEq>(all: &mut Vec<T>, name: T) -> usize {
+    all.iter().position(|known| *known == name).unwrap_or_else(|| {
+        all.push(name);
+        all.len() - 1
+    })
+}
+
+/// What is embedded; `rows` tells the row of a rank's thread.
+pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
+    let causes = why.causes;
+    let ns = |ticks: i64| (causes.clock.seconds(ticks) * 1e9).round() as i64;
+    let row = |line: u32| {
+        let line = causes.lines.all.get(line as usize)?;
+        rows.get(&(line.rank, line.thread)).copied()
+    };
+    let (mut states, mut reasons) = (Vec::new(), Vec::new());
+    let mut waits = Vec::new();
+    for found in causes.longest(MOST_WAITS) {
+        let wait = &causes.waits[found as usize];
+        let Some(own) = row(wait.line) else { continue };
+        let culprit = if wait.culprit == NOBODY { None } else { row(wait.culprit) };
+        let state = number(&mut states, state_name(wait.state));
+        let reason = number(&mut reasons, printable(&why_late(causes, found)));
+        let (begin, until, ended) = (ns(wait.begin), ns(wait.until), ns(wait.fulfilled));
+        waits.push((own, culprit, begin, until, ended, state, reason));
+    }
+    let stretches = &causes.path.stretches;
+    let least = match stretches.len() <= MOST_STRETCHES {
+        true => 0,
+        false => causes.path.ticks() / MOST_STRETCHES as i64,
+    };
+    let mut path: Vec<(usize, i64, i64)> = Vec::new();
+    for of in stretches {
+        match path.last_mut() {
+            Some((.., to)) if of.to - of.from < least => *to = ns(of.to),
+            _ => path.extend(row(of.line).map(|row| (row, ns(of.from), ns(of.to)))),
+        }
+    }
+    let phase = causes.phases.first().filter(|phase| phase.iterations.len() <= MOST_ITERATIONS);
+    let iterations = phase.into_iter().flat_map(|phase| {
+        phase.iterations.iter().zip(&phase.bounds).map(|(iteration, begin)| {
+            let culprit = iteration.culprit.and_then(row);
+            (ns(*begin), ns(iteration.ticks), ns(iteration.waiting), culprit)
+        })
+    });
+    Causes {
+        states,
+        reasons,
+        waits_left_out: causes.waits.len().saturating_sub(MOST_WAITS),
+        waits,
+        path,
+        iterations: iterations.collect(),
+    }
+}
+
+fn tree(tree: Option<Tree>) -> Value {
+    match tree {
+        Some(tree) => context! {
+            parallel => tree.parallel,
+            load_balance => tree.load_balance,
+            communication => tree.communication,
+            moving => tree.moving_imbalance,
+        },
+        None => Value::UNDEFINED,
+    }
+}
+
+/// Regions, phases and slow iterations in tables.
+pub(super) fn tables(run: &Run, why: &Why) -> Value {
+    let causes = why.causes;
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let regions = causes.regions.all.iter().take(MOST_REGIONS).map(|region| {
+        context! {
+            name => printable(&region.name),
+            count => region.count,
+            time_s => s(region.ticks),
+            waiting_s => s(region.waiting),
+            tree => tree(region.tree(run)),
+        }
+    });
+    let phases = causes.phases.iter().map(|phase| {
+        context! {
+            count => phase.iterations.len(),
+            begin_s => s(phase.bounds[0]),
+            time_s => s(phase.ticks()),
+            median_s => s(phase.statistics().median),
+            tree => tree(phase.tree(run)),
+        }
+    });
+    let slow = causes.phases.first().map(|phase| slow(why, phase)).unwrap_or_default();
+    context! {
+        regions => regions.collect::<Vec<Value>>(),
+        phases => phases.collect::<Vec<Value>>(),
+        slow => slow,
+    }
+}
+
+fn slow(why: &Why, phase: &Phase) -> Vec<Value> {
+    let causes = why.causes;
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let rank = |line: u32| causes.lines.all[line as usize].rank;
+    let rows = phase.statistics().slow.into_iter().take(MOST_SLOW).map(|index| {
+        let iteration = &phase.iterations[index];
+        context! {
+            index => index,
+            begin_s => s(phase.bounds[index]),
+            time_s => s(iteration.ticks),
+            waiting_s => s(iteration.waiting),
+            culprit => iteration.culprit.map(rank),
+            slowest => rank(causes.lines.first_of(iteration.slowest)),
+        }
+    });
+    rows.collect()
+}

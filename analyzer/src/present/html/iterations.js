@@ -1,0 +1,72 @@
+"use strict";
+// The times of the iterations as a strip of bars that leads to the timeline.
+
+class Iterations {
+  constructor(root, timeline) {
+    this.root = root;
+    this.timeline = timeline;
+    this.all = timeline.source.iterations;
+    this.at = -1;
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const width = 1000, height = 64, step = width / this.all.length;
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("aria-hidden", "true");
+    const most = Math.max(...this.all.map(one => one.length));
+    const colours = this.culprits();
+    for (const one of this.all) {
+      const bar = document.createElementNS(svg.namespaceURI, "rect");
+      const high = Math.max(1, one.length / most * height);
+      for (const [name, value] of Object.entries({ x: one.index * step, y: height - high, width: Math.max(step * 0.85, 0.5),
+        height: high, class: colours.get(one.culprit) ?? "i-other" })) bar.setAttribute(name, value);
+      const title = document.createElementNS(svg.namespaceURI, "title");
+      title.textContent = this.words(one);
+      bar.append(title);
+      bar.addEventListener("click", () => this.show(one.index));
+      svg.append(bar);
+    }
+    root.querySelector("[data-strip]").replaceChildren(svg);
+    root.tabIndex = 0;
+    root.addEventListener("keydown", event => this.key(event));
+    root.hidden = false;
+  }
+
+  // The ranks for which others waited longest in most iterations have colours of their own.
+  culprits() {
+    const counts = new Map();
+    for (const { culprit } of this.all) if (culprit >= 0) counts.set(culprit, (counts.get(culprit) ?? 0) + 1);
+    const most = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 4).map(([row]) => row);
+    const colours = new Map(most.map((row, number) => [row, `i-${number}`]));
+    const item = (name, text) => {
+      const span = document.createElement("span"), mark = document.createElement("i");
+      span.className = "item";
+      mark.className = name;
+      span.append(mark, text);
+      return span;
+    };
+    const items = most.map(row => item(colours.get(row), `others waited for ${rowName(this.timeline.source.rows[row])}`));
+    this.root.querySelector("[data-legend]").replaceChildren(...items, item("i-other", "for another, or for nobody"));
+    return colours;
+  }
+
+  words(one) {
+    const { rows } = this.timeline.source;
+    const whom = one.culprit < 0 ? "" : ` · mostly for ${rowName(rows[one.culprit])}`;
+    return `iteration ${one.index} · ${seconds(one.length)} · all ranks waited ${seconds(one.waiting)}${whom}`;
+  }
+
+  show(index) {
+    const one = this.all[index];
+    if (!one) return;
+    this.at = index;
+    this.timeline.move(one.begin, one.begin + one.length);
+    this.timeline.say(this.words(one));
+  }
+
+  key(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.show(Math.max(0, Math.min(this.all.length - 1, this.at + step)));
+  }
+}
