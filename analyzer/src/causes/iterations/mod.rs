@@ -45,6 +45,8 @@ const AS_MUCH: f64 = 0.95;
 const MOST_LOOPS: usize = 8;
 /// Turns times ranks of a loop that is looked at.
 const MOST_TURNS: u64 = 1 << 21;
+/// Iterations times ranks of which each one's computation is kept.
+const MOST_EACH: usize = 1 << 17;
 /// So many of a loop's turns are of usual kinds, and so much of its time lies in these.
 const ALIKE: f64 = 0.7;
 const TIME_ALIKE: f64 = 0.5;
@@ -66,6 +68,8 @@ pub struct Phase {
     pub iterations: Vec<Iteration>,
     /// Ticks outside MPI by rank, over all iterations.
     computing: Vec<i64>,
+    /// Ticks outside MPI of each rank in each iteration, rank by rank; empty where there are very many.
+    pub computing_of_each: Vec<i64>,
     /// The sum over the iterations of what the busiest rank computes.
     busiest: i64,
 }
@@ -147,8 +151,17 @@ impl Phase {
         let latest = |at: usize| begins.iter().map(|of_rank| of_rank[at]).max().unwrap_or(0);
         let bounds = (0..=candidate.turns as usize).map(latest).collect();
         let anchor = candidate.of_ranks[0].anchor.of_site();
-        let (iterations, computing) = Default::default();
-        Self { anchor, place: NOWHERE, begins, bounds, iterations, computing, busiest: 0 }
+        let (iterations, computing, computing_of_each) = Default::default();
+        Self {
+            anchor,
+            place: NOWHERE,
+            begins,
+            bounds,
+            iterations,
+            computing,
+            computing_of_each,
+            busiest: 0,
+        }
     }
 
     /// Whether the time is not that of a few turns among many short ones: a function that is called here and there is
@@ -178,6 +191,7 @@ impl Phase {
         let count = self.bounds.len() - 1;
         let mut iterations = vec![Iteration::default(); count];
         let mut most = vec![0; count];
+        let keeps_each = count * self.begins.len() <= MOST_EACH;
         for (position, begins) in self.begins.iter().enumerate() {
             let profile = &profiles[lines.first_of(position) as usize];
             let mut hint = Hint::default();
@@ -193,6 +207,9 @@ impl Phase {
                 let waiting = sums.filter(|(context, _)| *context == WAITING);
                 iteration.waiting += waiting.map(|(_, ticks)| ticks).sum::<i64>();
                 iteration.computing += of_rank;
+                if keeps_each {
+                    self.computing_of_each.push(of_rank);
+                }
                 computing += of_rank;
                 if of_rank > most[at] {
                     (most[at], iteration.slowest) = (of_rank, position);

@@ -15,6 +15,8 @@ use crate::trace::Run;
 const MOST_WAITS: usize = 3_000;
 const MOST_STRETCHES: usize = 5_000;
 const MOST_ITERATIONS: usize = 5_000;
+/// Ranks times iterations in the map of both.
+const MOST_HEAT: usize = 60_000;
 /// Rows of the tables.
 const MOST_REGIONS: usize = 50;
 const MOST_SLOW: usize = 20;
@@ -33,6 +35,10 @@ pub(super) struct Causes {
     path: Vec<(usize, i64, i64)>,
     /// Begin, length, waiting of all ranks, culprit's row or null.
     iterations: Vec<(i64, i64, i64, Option<usize>)>,
+    /// Rows of the ranks' first threads, and in hundredths of the longest computation of a rank in an iteration what
+    /// each computes in each, row by row; empty where there are very many.
+    heat_rows: Vec<usize>,
+    heat: Vec<u8>,
 }
 
 /// The number of a name among those that were met, given to it now if it has none.
@@ -81,6 +87,7 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
             (ns(*begin), ns(iteration.ticks), ns(iteration.waiting), culprit)
         })
     });
+    let (heat_rows, heat) = phase_heat(why, row);
     Causes {
         states,
         reasons,
@@ -88,7 +95,28 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         waits,
         path,
         iterations: iterations.collect(),
+        heat_rows,
+        heat,
     }
+}
+
+/// What each rank computes in each iteration of the longest phase.
+fn phase_heat(why: &Why, row: impl Fn(u32) -> Option<usize>) -> (Vec<usize>, Vec<u8>) {
+    let causes = why.causes;
+    let Some(phase) = causes.phases.first() else { return Default::default() };
+    let of_each = &phase.computing_of_each;
+    if of_each.len() > MOST_HEAT || phase.iterations.len() > MOST_ITERATIONS {
+        return Default::default();
+    }
+    let ranks = of_each.len() / phase.iterations.len().max(1);
+    let rows = (0..ranks).filter_map(|position| row(causes.lines.first_of(position)));
+    let rows: Vec<usize> = rows.collect();
+    if rows.len() < ranks {
+        return Default::default();
+    }
+    let most = of_each.iter().max().copied().unwrap_or(0).max(1);
+    let part = |ticks: &i64| (ticks * 100 / most).clamp(0, 100) as u8;
+    (rows, of_each.iter().map(part).collect())
 }
 
 fn tree(tree: Option<Tree>) -> Value {

@@ -1,6 +1,12 @@
 "use strict";
 // The times of the iterations as a strip of bars that leads to the timeline.
 
+// From a light ground to dark blue.
+function shade(part) {
+  const [from, to] = [[247, 251, 255], [8, 48, 107]];
+  return [...from.map((value, i) => Math.round(value + (to[i] - value) * part)), 255];
+}
+
 class Iterations {
   constructor(root, timeline) {
     this.root = root;
@@ -26,6 +32,7 @@ class Iterations {
       svg.append(bar);
     }
     root.querySelector("[data-strip]").replaceChildren(svg);
+    if (timeline.source.heat.length) this.heat();
     root.tabIndex = 0;
     root.addEventListener("keydown", event => this.key(event));
     root.hidden = false;
@@ -47,6 +54,35 @@ class Iterations {
     const items = most.map(row => item(colours.get(row), `others waited for ${rowName(this.timeline.source.rows[row])}`));
     this.root.querySelector("[data-legend]").replaceChildren(...items, item("i-other", "for another, or for nobody"));
     return colours;
+  }
+
+  // A row for each rank, a column for each iteration: the darker, the longer the rank computes in it.
+  heat() {
+    const { heat, heatRows } = this.timeline.source, columns = this.all.length, rows = heatRows.length;
+    const canvas = this.root.querySelector("[data-heat]"), c = canvas.getContext("2d");
+    canvas.width = columns;
+    canvas.height = rows;
+    canvas.style.height = `${Math.max(24, Math.min(240, rows * 12))}px`;
+    const image = c.createImageData(columns, rows);
+    for (let i = 0; i < heat.length; i++) image.data.set(shade(heat[i] / 100), i * 4);
+    c.putImageData(image, 0, 0);
+    const at = event => {
+      const box = canvas.getBoundingClientRect();
+      const column = Math.min(columns - 1, Math.floor((event.clientX - box.left) / box.width * columns));
+      const row = Math.min(rows - 1, Math.floor((event.clientY - box.top) / box.height * rows));
+      return [Math.max(0, column), Math.max(0, row)];
+    };
+    canvas.addEventListener("mousemove", event => {
+      const [column, row] = at(event), share = heat[row * columns + column];
+      canvas.title = `${rowName(this.timeline.source.rows[heatRows[row]])}, iteration ${column}: ${share} % of the longest computation`;
+    });
+    canvas.addEventListener("click", event => {
+      const [column, row] = at(event);
+      this.show(column);
+      this.timeline.reveal(heatRows[row]);
+      this.timeline.redraw();
+    });
+    this.root.querySelector("[data-heat-part]").hidden = false;
   }
 
   words(one) {

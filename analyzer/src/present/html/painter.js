@@ -3,6 +3,8 @@
 // there is room. Knows nothing of keys, pointers or the page around it.
 
 const GUTTER = 92, RULER = 22, BAND = 16;
+// Pixels across for each arrow of a message.
+const ARROW_ROOM = 9;
 
 function seconds(value) {
   const size = Math.abs(value);
@@ -79,6 +81,7 @@ class Painter {
     c.font = "12px system-ui, sans-serif";
     c.textBaseline = "middle";
     const waits = this.waits.draw(view, first, last);
+    this.arrowStep = 1;
     if (this.source.covers(view.from, view.to)) {
       this.bands(view);
       this.names(view, first, last);
@@ -188,14 +191,17 @@ class Painter {
     const places = this.places(view), c = this.context;
     const shown = this.source.messages(view.from, view.to)
       .filter(m => places.has(m.fromRow) && places.has(m.toRow));
-    this.arrowCount = shown.length;
-    if (shown.length > 3000) return;
-    for (const m of shown) {
+    // So many that they can be told apart, picked as if by chance: every other one would show one direction only. Those of the
+    // chosen call always.
+    const step = Math.ceil(shown.length / ((this.width - GUTTER) / ARROW_ROOM));
+    this.arrowStep = step;
+    for (const [number, m] of shown.entries()) {
+      const chosen = view.selected && this.belongs(m, view.selected);
+      if ((Math.imul(number, 0x9e3779b1) >>> 8) % step && !chosen) continue;
       const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, places.get(m.fromRow));
       const x1 = this.x(view, m.end), y1 = this.middle(view, places.get(m.toRow));
-      const chosen = view.selected && this.belongs(m, view.selected);
       c.strokeStyle = c.fillStyle = chosen ? this.accent : this.ink;
-      c.globalAlpha = chosen ? 1 : shown.length > 300 ? 0.35 : 0.75;
+      c.globalAlpha = chosen ? 1 : 0.75;
       c.lineWidth = chosen ? 2 : 1;
       this.clippedLine([[x0, y0], [x1, y1]]);
       const angle = Math.atan2(y1 - y0, x1 - x0);

@@ -16,6 +16,8 @@ function readCauses(source, data) {
   source.waitsByRow = new Map();
   for (const wait of source.waits) source.waitsByRow.set(wait.row, [...(source.waitsByRow.get(wait.row) ?? []), wait]);
   source.path = (data?.path ?? []).map(([own, from, to]) => ({ row: own, from: from * ns, to: to * ns }));
+  source.heatRows = data?.heat_rows ?? [];
+  source.heat = data?.heat ?? [];
   source.iterations = (data?.iterations ?? []).map(([begin, length, waiting, culprit], index) => ({
     index, begin: begin * ns, length: length * ns, waiting: waiting * ns, culprit: row(culprit) }));
 }
@@ -90,7 +92,6 @@ class WaitPainter {
       }
       c.globalAlpha = 1;
     }
-    this.arrowCount = all.length;
   }
 
   path(view) {
