@@ -158,7 +158,7 @@ under_both! {
         refused(&two, "no messages between hosts that would show their latency and bandwidth");
         refused(&[&two[..], &["--latency", "2ms"]].concat(), "show their bandwidth: give --machine");
 
-        let network = ["--latency", "20ms", "--bandwidth", "1G"];
+        let network = ["--latency", "200ms", "--bandwidth", "1G"];
         let by = |map: &[&str]| document(&recorded, &[&["--map"], map, &network].concat());
         let block = by(&["block", "--hosts", "2"]);
         let seconds = |document: &serde_json::Value| number(&document["answers"][0]["elapsed_s"]);
@@ -166,7 +166,7 @@ under_both! {
         assert_eq!(block["asked"]["between"]["latency_from"], "given");
         // Twenty times round a ring that crosses the hosts; ranks that share cores have some of it to spare.
         let near = document(&recorded, &[&two[..], &["--latency", "1us", "--bandwidth", "1G"]].concat());
-        assert!(seconds(&block) > seconds(&near) + 0.2, "{near:#}{block:#}");
+        assert!(seconds(&block) > seconds(&near) + 1.0, "{near:#}{block:#}");
         let fresh = Fresh::new();
         let file = |hosts: &str| {
             std::fs::write(fresh.join("hosts"), hosts).expect("writable");
