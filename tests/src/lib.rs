@@ -32,6 +32,7 @@ pub mod exit_codes;
 pub mod job;
 pub mod kernels;
 pub mod languages;
+pub mod late;
 pub mod library;
 pub mod mpi;
 pub mod place;

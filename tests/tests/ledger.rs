@@ -8,7 +8,7 @@ use serde_json::Value;
 use system_tests::library::library;
 use system_tests::place::Fresh;
 use system_tests::victim::{Build, built};
-use system_tests::{Job, Mpi, Recorded, command, under_both, victim};
+use system_tests::{Mpi, Recorded, command, under_both};
 
 fn gammachi(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(command());
@@ -43,10 +43,7 @@ fn number(value: &Value) -> f64 {
 
 /// Ranks of which rank 0 sleeps in region "late" for so long.
 fn late(mpi: Mpi, ranks: u32, milliseconds: u32) -> Recorded {
-    let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(ranks);
-    let recorded = job.argument(format!("0:7:{milliseconds}:r")).record();
-    recorded.expect_code(0);
-    recorded
+    system_tests::late::late(mpi, ranks, &format!("0:7:{milliseconds}:r"))
 }
 
 fn elapsed(run: &Path) -> f64 {

@@ -38,10 +38,7 @@ fn answer(recorded: &Recorded, question: &[&str]) -> f64 {
 
 /// Two ranks, of which rank 0 sleeps in region "late" for so long.
 fn late(mpi: Mpi, milliseconds: u32) -> Recorded {
-    let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(2);
-    let recorded = job.argument(format!("0:7:{milliseconds}:r")).record();
-    recorded.expect_code(0);
-    recorded
+    system_tests::late::late(mpi, 2, &format!("0:7:{milliseconds}:r"))
 }
 
 under_both! {
@@ -141,9 +138,7 @@ under_both! {
     }
 
     fn ranks_on_other_hosts_need_a_network_that_somebody_knows(mpi) {
-        let job = Job::new(mpi, &victim(mpi, "comes_late")).ranks(4);
-        let recorded = job.argument("0:7:10:e").record();
-        recorded.expect_code(0);
+        let recorded = system_tests::late::late(mpi, 4, "0:7:10:e");
         let refused = |question: &[&str], sentence: &str| {
             let output = asked(&recorded, question);
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
