@@ -134,8 +134,11 @@ under_both! {
         let iterations = &all["iterations"];
         assert_eq!(iterations["count"], 20, "{iterations:#}");
         let slow = iterations["slow"].as_array().expect("a list");
-        for (at, index, culprit) in [(0, 7, 2), (1, 12, 1)] {
-            assert_eq!((&slow[at]["index"], &slow[at]["culprit"]), (&index.into(), &culprit.into()));
+        // A machine that is busy may stretch either.
+        for (index, culprit) in [(7, 2), (12, 1)] {
+            let is_it = |one: &&serde_json::Value| one["index"] == index;
+            let found = slow.iter().take(2).find(is_it).map(|one| &one["culprit"]);
+            assert_eq!(found, Some(&culprit.into()), "iteration {index}: {iterations:#}");
         }
         assert!(screen.contains("ITERATIONS  20 iterations"), "{screen}");
         assert!(all["phases"][0]["tree"]["moving_imbalance"].is_number(), "{all:#}");
