@@ -51,7 +51,7 @@ const MOST_EACH: usize = 1 << 17;
 const ALIKE: f64 = 0.7;
 const TIME_ALIKE: f64 = 0.5;
 /// Turns that are so many times as long as the median are of another kind.
-const MUCH_LONGER: i64 = 10;
+const MUCH_LONGER: i64 = 50;
 
 /// A stretch of the run in which all ranks repeat the same calls.
 #[derive(Debug, Clone)]
