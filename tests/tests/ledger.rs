@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use system_tests::library::library;
 use system_tests::place::Fresh;
-use system_tests::victim::{Build, built};
+use system_tests::victim::victim;
 use system_tests::{Mpi, Recorded, command, under_both};
 
 fn gammachi(folder: &Path, words: &[&str]) -> Output {
@@ -106,10 +106,10 @@ under_both! {
             let launcher = mpi.launcher();
             let mut command = Command::new(command());
             command.current_dir(folder).env("GAMMACHI_LIBRARY", library()).stdin(Stdio::null());
-            command.env("OPENBLAS_NUM_THREADS", "1").envs(mpi.environment().iter().copied());
-            command.args("sweep --compute blas --region solve --repeat 2 --out study --np".split(' '));
+            command.envs(mpi.environment().iter().copied());
+            command.args("sweep --region solve --repeat 2 --out study --np".split(' '));
             command.args([np, "--"]).arg(launcher.get_program()).args(launcher.get_args());
-            command.args(["-n", "{np}"]).arg(built(mpi, "multiplies", Build::Blas)).args(["160", "0"]);
+            command.args(["-n", "{np}"]).arg(victim(mpi, "shares_sleeps")).arg("20");
             let output = command.output().expect("the command starts");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         };
