@@ -53,7 +53,7 @@ fn elapsed(run: &Path) -> f64 {
 
 under_both! {
     fn a_what_if_is_answered_by_the_run_that_the_user_names(mpi) {
-        let before = late(mpi, 2, 600);
+        let before = late(mpi, 2, 1600);
         let slow = before.directory();
         let folder = slow.parent().expect("a folder").to_owned();
         let (_, said) = done(&slow, &["whatif", ".", "--region", "late", "--speed", "2", "--remember"]);
@@ -68,7 +68,7 @@ under_both! {
         let screen = done(&folder, &["ledger"]).0;
         assert!(screen.contains("not answered yet") && screen.contains(&format!("--answer {id}")), "{screen}");
 
-        let after = late(mpi, 2, 300);
+        let after = late(mpi, 2, 800);
         let fast = after.directory();
         let fast = fast.to_str().expect("UTF-8");
         refused(&folder, &["ledger", "--answer", &id, slow.to_str().expect("UTF-8")], "before the promise");
@@ -95,8 +95,8 @@ under_both! {
         let held = (number(&promise["lo_s"])..=number(&promise["hi_s"])).contains(&took);
         assert_eq!(promise["held"], held, "{answered:#}");
         assert_eq!(number(&answered["summary"]["coverage"]), f64::from(u8::from(held)));
-        // 300 of 600 ms in one sleep: wherever it ran, the answer is nearer than the change.
-        assert!(error.abs() < 0.2, "{answered:#}");
+        // 800 of 1,600 ms in one sleep: on any machine, the answer is nearer than no change.
+        assert!(error.abs() < 0.4, "{answered:#}");
     }
 
     fn a_study_that_goes_on_answers_what_was_predicted_from_it(mpi) {
