@@ -4,6 +4,8 @@ use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
+use super::signals::without_signals;
+
 /// How many objects the process has loaded and unloaded so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changes {
@@ -33,9 +35,21 @@ impl Changes {
         }
         let mut changes = Self { loaded: 0, unloaded: 0 };
         // SAFETY: the callback and its argument fit each other.
-        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut changes).cast()) };
+        unsafe { for_each_object(first, (&raw mut changes).cast()) };
         changes
     }
+}
+
+/// Shows `callback` each loaded object, until it returns another number than 0.
+///
+/// # Safety
+/// As for `dl_iterate_phdr`: `callback` takes `data` for what it is.
+pub unsafe fn for_each_object(
+    callback: unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int,
+    data: *mut c_void,
+) {
+    // SAFETY: the caller's promise.
+    without_signals(|| unsafe { libc::dl_iterate_phdr(Some(callback), data) });
 }
 
 /// The function of that name behind ours in load order or in any loaded object.
@@ -46,14 +60,14 @@ pub fn find(name: &CStr) -> Option<*const c_void> {
 /// The function of that name behind ours in load order, as far as the global scope goes.
 pub fn next_in_load_order(name: &CStr) -> Option<*const c_void> {
     // SAFETY: a C string; RTLD_NEXT means behind the object that this code lies in.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let next = without_signals(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
     (!next.is_null()).then_some(next.cast_const())
 }
 
 /// A data symbol such as `ompi_mpi_comm_world`: first where the executable has a copy of it.
 pub fn find_data(name: &CStr) -> Option<*const c_void> {
     // SAFETY: a C string.
-    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let global = without_signals(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
     if global.is_null() { find_in_loaded_objects(name) } else { Some(global) }
 }
 
@@ -80,7 +94,7 @@ fn loaded_objects() -> Vec<CString> {
     }
     let names = UnsafeCell::new(Vec::new());
     // SAFETY: the callback and its argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(keep), (&raw const names).cast_mut().cast()) };
+    unsafe { for_each_object(keep, (&raw const names).cast_mut().cast()) };
     names.into_inner()
 }
 
@@ -92,15 +106,15 @@ fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
 pub fn find_in_object(object: &CStr, name: &CStr) -> Option<*const c_void> {
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
     // SAFETY: C strings; NOLOAD only takes a reference to what is loaded, given back at once.
-    let address = unsafe {
+    let address = without_signals(|| unsafe {
         let handle = libc::dlopen(object.as_ptr(), flags);
         if handle.is_null() {
-            return None;
+            return null_mut();
         }
         let address = libc::dlsym(handle, name.as_ptr());
         libc::dlclose(handle);
         address
-    };
+    });
     let ours = base_of(find_in_object as *const c_void);
     (!address.is_null() && base_of(address) != ours).then_some(address.cast_const())
 }
@@ -124,7 +138,8 @@ fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
         dli_saddr: null_mut(),
     };
     // SAFETY: `info` is ours to be written; any address may be asked.
-    (unsafe { libc::dladdr(address, &mut info) } != 0).then_some(info)
+    let found = without_signals(|| unsafe { libc::dladdr(address, &mut info) });
+    (found != 0).then_some(info)
 }
 
 fn base_of(address: *const c_void) -> *const c_void {

@@ -9,6 +9,7 @@ use trace_format::environment::is_kept;
 use trace_format::header::{Phase, ProcessLife, ProcessUsage, ThreadUsage};
 
 use crate::host::counter;
+use crate::host::loader::for_each_object;
 use crate::host::settings;
 
 /// Longest argument list that a header keeps, bytes.
@@ -130,7 +131,7 @@ pub fn build_id() -> String {
     }
     let mut id = String::new();
     // SAFETY: callback and argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut id).cast()) };
+    unsafe { for_each_object(first, (&raw mut id).cast()) };
     id
 }
 

@@ -15,6 +15,7 @@
 //! | `memory` | what the recorder allocates, apart from the program's |
 //! | `own_stack` | where a thread's own stack lies |
 //! | `own_work` | `errno` and cancellation stay the program's |
+//! | `signals` | signals held off while this thread is inside the loader |
 //! | `unwind` | return addresses on a thread's stack |
 //! | `warn` | one line on standard error |
 
@@ -31,5 +32,6 @@ pub mod perf_counters;
 pub mod presence;
 pub mod run_id;
 pub mod settings;
+pub mod signals;
 pub mod unwind;
 pub mod warn;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trace_format::header::Module;
 
 use crate::host::counter;
-use crate::host::loader::Changes;
+use crate::host::loader::{Changes, for_each_object};
 use crate::host::machine;
 
 /// What is known so far.
@@ -83,6 +83,6 @@ fn loaded() -> Vec<Module> {
     }
     let mut modules: Vec<Module> = Vec::new();
     // SAFETY: callback and argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut modules).cast()) };
+    unsafe { for_each_object(add, (&raw mut modules).cast()) };
     modules
 }

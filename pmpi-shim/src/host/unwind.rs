@@ -12,7 +12,7 @@ use framehop::{
     UnwindRegsNative, Unwinder, UnwinderNative,
 };
 
-use crate::host::loader::Changes;
+use crate::host::loader::{Changes, for_each_object};
 
 /// Frames of a walk at most, the recorder's own included.
 const MOST_FRAMES: usize = 200;
@@ -142,7 +142,7 @@ fn modules() -> UnwinderNative<Section, MayAllocateDuringUnwind> {
     }
     let mut unwinder = UnwinderNative::new();
     // SAFETY: callback and argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut unwinder).cast()) };
+    unsafe { for_each_object(add, (&raw mut unwinder).cast()) };
     unwinder
 }
 

@@ -8,7 +8,7 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use crate::host::loader::Changes;
+use crate::host::loader::{Changes, next_in_load_order};
 use crate::mpi::real_entry;
 use crate::mpi::weak_references;
 
@@ -21,11 +21,8 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     let mut real = REAL.load(Relaxed);
     if real.is_null() {
-        // SAFETY: a C string.
-        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlclose".as_ptr()) };
-        if real.is_null() {
-            return -1;
-        }
+        let Some(found) = next_in_load_order(c"dlclose") else { return -1 };
+        real = found.cast_mut();
         REAL.store(real, Relaxed);
     }
     type Close = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;

@@ -15,7 +15,7 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use crate::host::loader::{Changes, find};
+use crate::host::loader::{Changes, find, for_each_object};
 
 /// Elf64_Rela.
 #[repr(C)]
@@ -103,7 +103,7 @@ pub fn repair() {
     let Changes { loaded, .. } = Changes::now();
     let mut search = Search { ours: own_range(), seen: &mut seen, references: Vec::new() };
     // SAFETY: the callback and its argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(gather), (&raw mut search).cast()) };
+    unsafe { for_each_object(gather, (&raw mut search).cast()) };
     let mut absent: HashMap<CString, bool> = HashMap::new();
     for Reference { name, place, protected } in search.references {
         let is_absent = *absent.entry(name).or_insert_with_key(|name| find(name).is_none());
@@ -140,7 +140,7 @@ fn own_range() -> std::ops::Range<usize> {
     }
     let mut range = 0..0usize;
     // SAFETY: the callback and its argument fit each other.
-    unsafe { libc::dl_iterate_phdr(Some(ours), (&raw mut range).cast()) };
+    unsafe { for_each_object(ours, (&raw mut range).cast()) };
     range
 }
 
