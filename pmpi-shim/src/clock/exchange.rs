@@ -235,7 +235,7 @@ impl Exchanger {
             set.call([self.world, self.errors_return]);
         }
         let measured = measure(self);
-        // SAFETY: as above.
+        // SAFETY: the arguments that the standard defines; `handler` came from MPI.
         unsafe {
             set.call([self.world, handler]);
             Entry::of(c"PMPI_Errhandler_free")?.call([&raw mut handler as usize]);

@@ -188,7 +188,7 @@ where
 /// Forwards a call that is never recorded. Calls inside it are not recorded either.
 ///
 /// # Safety
-/// As [`recorded`].
+/// As for [`recorded`].
 #[inline(always)]
 pub unsafe fn forwarded<A: Invoke>(entry: &'static RealEntry, arguments: A) -> usize {
     let block = thread_block();

@@ -39,7 +39,7 @@ pub unsafe fn note(block: *mut ThreadBlock, slot: *mut Slot) {
 /// The site of a call whose return address belongs to a language binding or was not seen before.
 ///
 /// # Safety
-/// As [`note`].
+/// As for [`note`].
 #[inline(never)]
 unsafe fn behind_binding(block: *mut ThreadBlock, address: usize) -> u64 {
     // SAFETY: the caller's promise. The word above the entry lies in the frame of the binding,

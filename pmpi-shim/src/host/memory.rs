@@ -150,7 +150,8 @@ unsafe impl GlobalAlloc for Memory {
         if shift == shift_of(new) && shift <= LARGEST_SHIFT {
             return block;
         }
-        // SAFETY: as above; the two blocks do not overlap.
+        // SAFETY: the caller promises that `block` came from `alloc` with this layout; the two blocks
+        // do not overlap.
         unsafe {
             let moved = self.alloc(new);
             if !moved.is_null() {
@@ -187,7 +188,7 @@ mod tests {
                 memory.dealloc(second, layout);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the layout has a size.
         assert!(unsafe { memory.alloc(layout(8, 2 * PAGE_BYTES)) }.is_null());
     }
 
@@ -215,7 +216,8 @@ mod tests {
             let mut held: Vec<(*mut u8, Layout)> = Vec::new();
             for round in 0..20_000_usize {
                 let layout = layout(1 + (round * 37) % 300, 8);
-                // SAFETY: as above; each block is written within its size.
+                // SAFETY: the layout has a size; each block is written and freed within its size, with the
+                // layout of its allocation.
                 unsafe {
                     let block = MEMORY.alloc(layout);
                     block.write_bytes(mark, layout.size());

@@ -32,7 +32,7 @@ impl OwnWork {
 
 impl Drop for OwnWork {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: both addresses are the calling thread's own, because the guard never leaves it.
         unsafe {
             *libc::__errno_location() = self.errno;
             pthread_setcancelstate(self.cancel_state, null_mut());

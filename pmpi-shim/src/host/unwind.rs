@@ -60,7 +60,7 @@ impl Registers {
         #[cfg(target_arch = "aarch64")]
         let link: u64;
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above. Not yet tested on AArch64.
+        // SAFETY: reads four registers. Not yet run on AArch64.
         unsafe {
             std::arch::asm!(
                 "adr {at}, .",
@@ -185,7 +185,7 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     let distance = i64::from(i32::from_le_bytes(*distance));
     let frames = index.start.wrapping_add(4).wrapping_add_signed(distance);
     let frames = frames..loads().find(|load| load.contains(&frames))?.end;
-    // SAFETY: as above. The frames end before their segment does, with a terminator.
+    // SAFETY: inside a mapped segment, by the caller's promise. The frames end before their segment does, with a terminator.
     let frame_bytes = unsafe {
         std::slice::from_raw_parts(frames.start as *const u8, (frames.end - frames.start) as usize)
     };

@@ -106,13 +106,13 @@ entry_stub!(PMPI_Finalize, pmpi_finalize);
 
 unsafe extern "C-unwind" fn mpi_finalize() -> usize {
     static REAL: RealEntry = RealEntry::new(c"MPI_Finalize");
-    // SAFETY: the entry of this name takes nothing.
+    // SAFETY: the entry of this name takes no arguments.
     unsafe { finalise(&REAL) }
 }
 
 unsafe extern "C-unwind" fn pmpi_finalize() -> usize {
     static REAL: RealEntry = RealEntry::new(c"PMPI_Finalize");
-    // SAFETY: as above.
+    // SAFETY: the entry of this name takes no arguments.
     unsafe { finalise(&REAL) }
 }
 

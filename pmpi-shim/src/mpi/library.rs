@@ -67,7 +67,8 @@ pub struct Entry(*const c_void);
 
 // SAFETY: the address of a function; any thread may call it if MPI's thread level allows.
 unsafe impl Send for Entry {}
-// SAFETY: as above; it is never written.
+// SAFETY: the address is never written, and the function may be called from any thread if MPI's
+// thread level allows.
 unsafe impl Sync for Entry {}
 
 impl Entry {

@@ -93,7 +93,7 @@ impl Messages {
         end
     }
 
-    /// Receives at most so many bytes, from any rank if none is given.
+    /// Receives at most `bytes` bytes, from any rank if none is given.
     ///
     /// # Safety
     /// The buffer has room for that many bytes and nobody else uses it. If the receive is late, the

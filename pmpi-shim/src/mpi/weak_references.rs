@@ -60,7 +60,7 @@ const STB_WEAK: u8 = 2;
 /// Absolute address, entry of the global offset table, entry of the procedure linkage table.
 #[cfg(target_arch = "x86_64")]
 const ADDRESS_TYPES: [u32; 3] = [1, 6, 7];
-/// As above. Not yet tested on AArch64.
+/// As above. Not yet run on AArch64.
 #[cfg(target_arch = "aarch64")]
 const ADDRESS_TYPES: [u32; 3] = [257, 1025, 1026];
 

@@ -126,7 +126,8 @@ pub fn thread_block() -> *mut ThreadBlock {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above. Not yet tested on AArch64.
+    // SAFETY: reads the thread pointer and a constant of the global offset table, as on x86-64. Not
+    // yet run on AArch64.
     unsafe {
         asm!(
             "mrs {block}, tpidr_el0",

@@ -147,7 +147,7 @@ pub fn populate(mapping: *mut c_void, bytes: usize) -> Result<(), String> {
     }
     let error = std::io::Error::last_os_error();
     if error.raw_os_error() != Some(libc::EINVAL) {
-        // SAFETY: as above.
+        // SAFETY: our own new mapping, which nobody uses yet.
         unsafe { libc::munmap(mapping, bytes) };
         return Err(format!("cannot write to the trace file: {error}"));
     }
