@@ -128,7 +128,8 @@ pub fn flops((m, n, k): (usize, usize, usize)) -> f64 {
 }
 
 fn open(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: guaranteed here: the name ends with a zero; the library's initialisers run as for any of its users.
+    // SAFETY: guaranteed here: the name ends with a zero; the library's initialisers run as for any
+    // of its users.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     (!handle.is_null()).then_some(handle)
 }
@@ -147,7 +148,8 @@ fn loader_error() -> String {
 
 fn file_of(function: *mut c_void) -> String {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: guaranteed by the loader: it fills the structure or returns 0; the name is valid as long as the library.
+    // SAFETY: guaranteed by the loader: it fills the structure or returns 0; the name is valid
+    // as long as the library.
     unsafe {
         if libc::dladdr(function, info.as_mut_ptr()) == 0 {
             return "unknown".into();

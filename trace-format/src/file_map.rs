@@ -269,7 +269,8 @@ extern "C" fn on_bus_error(
 /// Must be called from the handler with its arguments.
 unsafe fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let Some(before) = BEFORE.get() else { return };
-    // SAFETY: the action was installed before ours, so its handler takes the arguments that its flags specify.
+    // SAFETY: the action was installed before ours, so its handler takes the arguments
+    // that its flags specify.
     unsafe {
         match before.sa_sigaction {
             // Ends the process when the load is repeated or the signal is sent again.

@@ -185,7 +185,8 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     let distance = i64::from(i32::from_le_bytes(*distance));
     let frames = index.start.wrapping_add(4).wrapping_add_signed(distance);
     let frames = frames..loads().find(|load| load.contains(&frames))?.end;
-    // SAFETY: inside a mapped segment, by the caller's promise. The frames end before their segment does, with a terminator.
+    // SAFETY: inside a mapped segment, by the caller's promise. The frames end before
+    // their segment does, with a terminator.
     let frame_bytes = unsafe {
         std::slice::from_raw_parts(frames.start as *const u8, (frames.end - frames.start) as usize)
     };

@@ -82,8 +82,8 @@ impl Window {
 }
 
 /// Keeps cleared memory for the next caller of `acquire`.
-pub fn recycle(clear: impl IntoIterator<Item = Memory>) {
-    recycled().extend(clear);
+pub fn recycle(cleared: impl IntoIterator<Item = Memory>) {
+    recycled().extend(cleared);
 }
 
 fn recycled() -> MutexGuard<'static, Vec<Memory>> {

@@ -131,21 +131,21 @@ impl Recorder {
     fn archive_windows(&mut self, used: usize, ticks: u64) -> Vec<Memory> {
         self.current.used = used;
         let next_opened = self.current.header.opened_ticks;
-        let mut clear = Vec::new();
+        let mut cleared = Vec::new();
         if let Some(older) = self.older.take() {
             if self.archive.keep(&older.header, older.slots(), 0, next_opened).is_err() {
-                return clear;
+                return cleared;
             }
-            clear.push(older.clear());
+            cleared.push(older.clear());
         }
         let current = &self.current;
         if self.archive.keep(&current.header, current.slots(), 0, ticks).is_ok() {
             let Memory { mapping, bytes, offset } = current.memory;
             let window =
                 Window { memory: Memory { mapping, bytes, offset }, header: current.header, used };
-            clear.push(window.clear());
+            cleared.push(window.clear());
         }
-        clear
+        cleared
     }
 }
 
@@ -402,8 +402,8 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
             machine::thread_ends();
             let mut recorder = Box::from_raw(recorder);
             let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
-            let clear = recorder.archive_windows(used, counter::now());
-            recycle(clear);
+            let cleared = recorder.archive_windows(used, counter::now());
+            recycle(cleared);
             // Resource usage is queried for threads that did much; for the others it costs too
             // much.
             if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
@@ -443,12 +443,12 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
         let alone = thread_os_ids().len() == 1;
         let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
             let windows = recorder.windows().count();
-            let clear = recorder.archive_windows(used, counter::now());
-            for memory in clear.iter().filter(|memory| memory.offset.is_some()) {
+            let cleared = recorder.archive_windows(used, counter::now());
+            for memory in cleared.iter().filter(|memory| memory.offset.is_some()) {
                 libc::munmap(memory.mapping.cast(), memory.bytes);
             }
             let totals = recorder.archive.compact();
-            let only_totals = keeping::only_totals() && alone && clear.len() == windows;
+            let only_totals = keeping::only_totals() && alone && cleared.len() == windows;
             totals.filter(|_| only_totals).map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
         } else {
             let Memory { mapping, bytes, offset } = recorder.current.memory;
