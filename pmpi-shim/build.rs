@@ -1,9 +1,12 @@
-//! Generates the interposed entries from the table of MPI procedures.
+//! Generates the wrappers of the interposed functions at build time.
 //!
-//! In: `trace_format::procedures`. Out: `$OUT_DIR/entries.rs`: for every procedure and its `_c`
-//! twin the exported wrappers `MPI_X` and `PMPI_X`; `numbers.rs`: the numbers of functions that
-//! hand-written code knows; `invoke.rs`: `Invoke` for every number of arguments.
-//! `$OUT_DIR/compute_entries.rs`: the interposed compute functions of `trace_format::compute`.
+//! From the table of MPI procedures (`trace_format::procedures`) it writes to `$OUT_DIR`:
+//! - `entries.rs`: the exported wrappers `MPI_X` and `PMPI_X` of every procedure and of its `_c`
+//!   variant;
+//! - `numbers.rs`: the numbers of the functions that hand-written code refers to;
+//! - `invoke.rs`: an implementation of `Invoke` for every number of arguments.
+//!
+//! From `trace_format::compute` it writes `compute_entries.rs`, the interposed compute functions.
 
 mod build_compute;
 
@@ -15,8 +18,8 @@ use trace_format::meaning::Meaning;
 use trace_format::meaning::plan::Plan;
 use trace_format::procedures::{Parameter, Procedure, all};
 
-/// PyPI's mpi4py looks for these with dlopen(NULL) before any MPI is loaded and aborts when it
-/// finds them (DESIGN section 3): the library must not export them.
+/// PyPI's mpi4py looks these up with dlopen(NULL) before any MPI is loaded, and aborts if it finds
+/// them. The library must therefore not export them.
 const NOT_EXPORTED: &[&str] =
     &["MPI_Get_version", "MPI_Get_library_version", "MPI_Abi_get_version"];
 
@@ -24,7 +27,7 @@ const NOT_EXPORTED: &[&str] =
 const BY_HAND: &[&str] =
     &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Pcontrol", "MPI_Wtime", "MPI_Wtick"];
 
-/// Known to hand-written code by their numbers.
+/// Functions whose numbers hand-written code refers to.
 const NUMBERED: &[&str] = &[
     "MPI_Init",
     "MPI_Init_thread",
@@ -68,14 +71,15 @@ fn entry(out: &mut String, symbol: &str, parameters: &[Parameter], how: &str) {
         "entry_stub!({symbol}, {inner});\n\
          unsafe extern \"C-unwind\" fn {inner}({typed}) -> usize {{\n\
          \x20   static REAL: RealEntry = RealEntry::new(c\"{symbol}\");\n\
-         \x20   // SAFETY: the words go on unchanged to the entry of this name.\n\
+         \x20   // SAFETY: the words are passed on unchanged to the entry of this name.\n\
          \x20   unsafe {{ {how}[{names}]) }}\n\
          }}"
     )
     .expect("writing to a string");
 }
 
-/// How a procedure's wrapper records; defines the plan's type where it has one.
+/// The head of the call that records a procedure. Also defines the type of the plan if there is
+/// one.
 fn recording(
     out: &mut String,
     name: &str,
@@ -91,7 +95,7 @@ fn recording(
     match plan.is_empty() {
         true => format!("recorded_plain(&REAL, {function}, "),
         false => {
-            // Its debug text is Rust, but for the paths of the two enumerations.
+            // The plan's debug output is valid Rust, except for the paths of the two enumerations.
             let expression = format!("{plan:?}").replace("shape: ", "shape: Shape::");
             let expression = expression.replace("per: ", "per: Per::");
             let kind = format!("Plan{}", symbol.trim_start_matches("MPI_").replace('_', ""));
@@ -125,12 +129,12 @@ fn entries(procedures: &[Procedure]) -> String {
     out
 }
 
-/// Numbers that hand-written code knows.
+/// Constants for the numbers that hand-written code refers to.
 fn numbers(procedures: &[Procedure], most_arguments: usize, work: u16) -> String {
     let mut out = format!(
-        "/// Arguments of the interposed function that has most.\n\
-         pub const MOST_ARGUMENTS: usize = {most_arguments};\n\
-         /// Number of the last procedure; compute functions follow it.\n\
+        "/// Number of arguments of the interposed function with the most arguments.\n\
+         pub const MAX_ARGUMENTS: usize = {most_arguments};\n\
+         /// Number of the last procedure. The compute functions follow.\n\
          pub const LAST_PROCEDURE: u16 = {};\n\
          /// Number of declared work in a trace.\n\
          pub const WORK: u16 = {work};\n",
@@ -161,7 +165,7 @@ fn invoke(most: usize) -> String {
              \x20   #[inline(always)]\n\
              \x20   unsafe fn invoke(self, entry: *const c_void) -> usize {{\n\
              \x20       let [{names}] = self;\n\
-             \x20       // SAFETY: the caller answers for the entry taking {count} machine words.\n\
+             \x20       // SAFETY: the caller vouches for the entry taking {count} machine words.\n\
              \x20       unsafe {{\n\
              \x20           transmute::<*const c_void, unsafe extern \"C-unwind\" fn({types}) -> usize>(entry)({names})\n\
              \x20       }}\n\
@@ -182,7 +186,7 @@ fn main() {
         .flat_map(|p| [p.parameters.len(), p.large.as_ref().map_or(0, Vec::len)])
         .max()
         .unwrap_or(0)
-        .max(build_compute::MOST_PLANNER_ARGUMENTS);
+        .max(build_compute::MAX_PLANNER_ARGUMENTS);
     let most_of_all = most.max(build_compute::most_arguments());
     let first_compute = FIRST_FUNCTION + procedures.len() as u16;
     let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");

@@ -7,15 +7,16 @@ use trace_format::compute::{
 };
 use trace_format::functions::{DECLARED_WORK, compute_names};
 
-/// Arguments that a planner's wrapper hands on: `plans::MOST_ARGUMENTS`.
-pub const MOST_PLANNER_ARGUMENTS: usize = 14;
+/// Number of arguments that a planner's wrapper passes on: `plans::MAX_ARGUMENTS`.
+pub const MAX_PLANNER_ARGUMENTS: usize = 14;
 
-/// Wrappers of all functions, with their numbers from `first` on.
+/// Wrappers of all functions, numbered from `first`.
 pub fn entries(first: u16) -> String {
     let mut out = String::new();
     let names = compute_names();
     let number = |name: &str| {
-        let at = names.iter().position(|other| other == name).expect("named by the same table");
+        let at =
+            names.iter().position(|other| other == name).expect("both come from the same table");
         first + at as u16
     };
     for function in all() {
@@ -27,7 +28,7 @@ pub fn entries(first: u16) -> String {
             "entry_stub!({symbol}, transform_{symbol});\n\
              unsafe extern \"C-unwind\" fn transform_{symbol}(a: usize, b: usize, c: usize, d: usize, e: usize) -> usize {{\n\
              \x20   static REAL: RealEntry = RealEntry::new(c\"{symbol}\");\n\
-             \x20   // SAFETY: the words go on as they came; a plan, or where it stands, is the first.\n\
+             \x20   // SAFETY: the words are passed on unchanged; the first is a plan or its address.\n\
              \x20   unsafe {{ transformed(&REAL, ({}, {by_reference}), [a, b, c, d, e]) }}\n\
              }}",
             number(&name)
@@ -36,8 +37,9 @@ pub fn entries(first: u16) -> String {
     }
     for planner in planners() {
         let Planner { name, lengths, factor, communicator, by_reference } = planner;
-        let names: Vec<String> = (0..MOST_PLANNER_ARGUMENTS).map(|at| format!("a{at}")).collect();
-        let typed: Vec<String> = names.iter().map(|name| format!("{name}: usize")).collect();
+        let names: Vec<String> = (0..MAX_PLANNER_ARGUMENTS).map(|at| format!("a{at}")).collect();
+        let parameters_text: Vec<String> =
+            names.iter().map(|name| format!("{name}: usize")).collect();
         writeln!(
             out,
             "entry_stub!({name}, plan_{name});\n\
@@ -46,10 +48,10 @@ pub fn entries(first: u16) -> String {
              \x20   static REAL: RealEntry = RealEntry::new(c\"{name}\");\n\
              \x20   let form = Form {{ lengths: Lengths::{lengths:?}, factor: {factor:?}, \
                  communicator: {communicator:?}, by_reference: {by_reference} }};\n\
-             \x20   // SAFETY: the words go on as they came; the form is this planner's.\n\
+             \x20   // SAFETY: the words are passed on unchanged; the form is this planner's.\n\
              \x20   unsafe {{ planned(&REAL, form, [{}]) }}\n\
              }}",
-            typed.join(", "),
+            parameters_text.join(", "),
             names.join(", ")
         )
         .expect("writing to a string");
@@ -57,7 +59,8 @@ pub fn entries(first: u16) -> String {
     out
 }
 
-/// Arguments of the function that has most, with the lengths of Fortran's characters.
+/// Number of arguments of the function with the most, including the lengths of Fortran's
+/// characters.
 pub fn most_arguments() -> usize {
     let options = |f: &Function| f.parameters.iter().filter(|p| p.kind == Kind::Option).count();
     all().iter().map(|f| f.parameters.len() + options(f)).max().unwrap_or(0)
@@ -77,7 +80,7 @@ fn type_of(parameter: &Parameter) -> &'static str {
     }
 }
 
-/// Whether an expression has that variable.
+/// Whether an expression contains a variable.
 fn names(expression: &str, variable: &str) -> bool {
     expression.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == variable)
 }
@@ -85,11 +88,11 @@ fn names(expression: &str, variable: &str) -> bool {
 fn linear_algebra(out: &mut String, function: &Function, number: u16) {
     let Function { name, parameters, interface, work, elements, .. } = function;
     let fortran = *interface == Interface::Fortran;
-    // Lengths of Fortran's characters come behind all arguments.
+    // Fortran passes the lengths of its characters behind all arguments.
     let lengths = parameters.iter().filter(|p| fortran && p.kind == Kind::Option).count();
     let types: Vec<&str> =
         parameters.iter().map(type_of).chain(std::iter::repeat_n("usize", lengths)).collect();
-    let typed: Vec<String> =
+    let parameters_text: Vec<String> =
         types.iter().enumerate().map(|(at, kind)| format!("a{at}: {kind}")).collect();
     let passed: Vec<String> = (0..types.len()).map(|at| format!("a{at}")).collect();
     let mut values = String::new();
@@ -112,14 +115,14 @@ fn linear_algebra(out: &mut String, function: &Function, number: u16) {
             .expect("writing to a string");
         }
     }
-    // A question about the size of the work space does no work.
+    // A query for the size of the work space does no work.
     if let Some(at) = parameters.iter().position(|parameter| parameter.name == "lwork") {
         values = format!(
-            "        // SAFETY: the program passes an integer there.\n\
+            "        // SAFETY: the program passes a pointer to an integer.\n\
              \x20       if unsafe {{ is_query(a{at}) }} {{ return Work::NONE; }}\n{values}"
         );
     }
-    // A float comes back in the low half of the same register.
+    // A float is returned in the low half of the same register.
     let result = if function.returns_real { "f64" } else { "usize" };
     let from = if function.group == Group::Light { "ALL" } else { "LARGER" };
     writeln!(
@@ -132,13 +135,13 @@ fn linear_algebra(out: &mut String, function: &Function, number: u16) {
          \x20       Work::new({}, {}, {}.0 * ({}))\n\
          \x20   }};\n\
          \x20   let invoke = |real: *const c_void| {{\n\
-         \x20       // SAFETY: the arguments go on as they came, to the entry of this name.\n\
+         \x20       // SAFETY: the arguments are passed on unchanged to the function of this name.\n\
          \x20       unsafe {{ transmute::<*const c_void, unsafe extern \"C-unwind\" fn({}) -> {result}>(real)({}) }}\n\
          \x20   }};\n\
          \x20   // SAFETY: as above.\n\
          \x20   unsafe {{ computed(&REAL, ({number}, {from}), work, invoke) }}\n\
          }}",
-        typed.join(", "),
+        parameters_text.join(", "),
         floats(work),
         function.complex,
         function.element_bytes,
@@ -149,7 +152,7 @@ fn linear_algebra(out: &mut String, function: &Function, number: u16) {
     .expect("writing to a string");
 }
 
-/// Whole numbers of an expression as floating-point literals.
+/// Writes the integers of an expression as floating-point literals.
 fn floats(expression: &str) -> String {
     let mut text = String::new();
     let mut rest = expression;

@@ -44,8 +44,8 @@ const WRONG: [(&str, &str, &str); 8] = [
     (
         "GAMMACHI_MAX_BYTES",
         "much",
-        "not a number of bytes; write a whole number, with K, M, G or T behind it if you like, such \
-         as 64M",
+        "not a number of bytes; write a whole number, optionally followed by K, M, G or T, such as \
+         64M",
     ),
     ("GAMMACHI_KEEP", "some", "not a choice of events; write first, last or totals"),
     ("GAMMACHI_PARAMS", "N", "\"N\" has no '='; write NAME=VALUE, such as N=20000"),

@@ -1,15 +1,15 @@
-//! The system's CBLAS: found when a kernel asks for it, called through its dynamic symbol.
+//! The system's CBLAS, loaded when a kernel needs it and called through its dynamic symbol.
 //!
 //! The library is loaded with RTLD_GLOBAL and the function then looked up in the whole process, as
-//! the loader does for a program that was linked with it: what is preloaded in front of it (a
-//! recorder that counts operations) sees the call like a user's.
+//! the loader does for a program linked with it. So a preloaded library in front of it (a recorder
+//! that counts operations) sees the call like a user's.
 
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::mem::transmute;
 
 use crate::failure::Failure;
 
-/// Libraries that export `cblas_dgemm`, the usual names, fastest first.
+/// Usual names of libraries that export `cblas_dgemm`, fastest first.
 const CANDIDATES: [&CStr; 8] = [
     c"libmkl_rt.so.2",
     c"libopenblas.so.0",
@@ -44,16 +44,17 @@ type Dgemm = unsafe extern "C" fn(
 /// A loaded CBLAS.
 pub struct Blas {
     dgemm: Dgemm,
-    /// File that the library's own `cblas_dgemm` lies in.
+    /// File that contains the library's own `cblas_dgemm`.
     pub library: String,
-    /// What the library says of itself, where it does (OpenBLAS: version and kernel).
+    /// The library's description of itself, if it has one (OpenBLAS: version and kernel).
     pub configuration: Option<String>,
-    /// Threads that one call uses; `None` where the library does not say.
+    /// Threads used by one call; `None` if the library does not tell.
     pub threads: Option<i32>,
 }
 
 impl Blas {
-    /// Loads the library named, or the first of the usual ones; sets its threads where it can.
+    /// Loads the named library, or the first of the usual ones, and sets its number of threads if
+    /// possible.
     pub fn load(named: Option<&str>, threads: i32) -> Result<Self, Failure> {
         let absent = |what: String| {
             Failure::Machine(format!(
@@ -63,24 +64,24 @@ impl Blas {
         };
         let handle = match named {
             Some(name) => {
-                let file =
-                    CString::new(name).map_err(|_| Failure::Usage("--blas: a zero byte".into()))?;
+                let file = CString::new(name)
+                    .map_err(|_| Failure::Usage("--blas: the name contains a zero byte".into()))?;
                 open(&file).ok_or_else(|| absent(format!("--blas {name}: {}", loader_error())))?
             }
             None => CANDIDATES.iter().find_map(|name| open(name)).ok_or_else(|| {
                 absent("no library with cblas_dgemm was found (OpenBLAS, MKL, BLIS, CBLAS)".into())
             })?,
         };
-        // SAFETY: ours: the handle is open, the name ends with a zero.
+        // SAFETY: guaranteed here: the handle is open, the name ends with a zero.
         let own = unsafe { libc::dlsym(handle, c"cblas_dgemm".as_ptr()) };
         if own.is_null() {
             return Err(absent("the BLAS library has no cblas_dgemm".into()));
         }
-        // SAFETY: ours: a search of the whole process; what stands first there is what a linked
-        // program would call.
+        // SAFETY: guaranteed here: this searches the whole process; the first symbol found is the
+        // one that a linked program would call.
         let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"cblas_dgemm".as_ptr()) };
         let dgemm = if first.is_null() { own } else { first };
-        // SAFETY: CBLAS's: a function of this name has this signature (LP64).
+        // SAFETY: guaranteed by CBLAS: a function of this name has this signature (LP64).
         let dgemm = unsafe { transmute::<*mut c_void, Dgemm>(dgemm) };
         Ok(Self {
             dgemm,
@@ -90,16 +91,16 @@ impl Blas {
         })
     }
 
-    /// C ← C + A·B, row by row: A is m×k, B k×n, C m×n.
+    /// C ← C + A·B, in row-major order: A is m×k, B k×n, C m×n.
     ///
     /// # Panics
-    /// When a slice is too short.
+    /// If a slice is too short.
     #[inline]
     pub fn dgemm(&self, (m, n, k): (usize, usize, usize), a: &[f64], b: &[f64], c: &mut [f64]) {
         assert!(a.len() >= m * k && b.len() >= k * n && c.len() >= m * n, "a matrix is too short");
         let int = |value: usize| value as c_int;
-        // SAFETY: CBLAS's: it reads A and B and writes C inside the sizes given, checked above; it
-        // keeps no pointer.
+        // SAFETY: guaranteed by CBLAS: it reads A and B and writes C within the given sizes,
+        // checked above, and keeps no pointer.
         unsafe {
             (self.dgemm)(
                 ROW_MAJOR,
@@ -121,19 +122,20 @@ impl Blas {
     }
 }
 
-/// Floating-point operations of a product.
+/// Number of floating-point operations of a product.
 pub fn flops((m, n, k): (usize, usize, usize)) -> f64 {
     2.0 * m as f64 * n as f64 * k as f64
 }
 
 fn open(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: ours: the name ends with a zero; the library's initialisers are what its users get.
+    // SAFETY: guaranteed here: the name ends with a zero; the library's initialisers run as for any
+    // of its users.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     (!handle.is_null()).then_some(handle)
 }
 
 fn loader_error() -> String {
-    // SAFETY: the loader's: NULL or a text that lasts to the next call of this thread.
+    // SAFETY: guaranteed by the loader: NULL or a text that lasts to the next call of this thread.
     unsafe {
         let text = libc::dlerror();
         if text.is_null() {
@@ -146,7 +148,8 @@ fn loader_error() -> String {
 
 fn file_of(function: *mut c_void) -> String {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the loader's: it fills the structure or returns 0; the name lasts as long as the library.
+    // SAFETY: guaranteed by the loader: it fills the structure or returns 0; the name is valid
+    // as long as the library.
     unsafe {
         if libc::dladdr(function, info.as_mut_ptr()) == 0 {
             return "unknown".into();
@@ -158,7 +161,7 @@ fn file_of(function: *mut c_void) -> String {
 }
 
 fn configuration(handle: *mut c_void) -> Option<String> {
-    // SAFETY: OpenBLAS's: a function of this name takes nothing and returns a lasting text.
+    // SAFETY: guaranteed by OpenBLAS: a function of this name takes nothing and returns a lasting text.
     unsafe {
         let function = libc::dlsym(handle, c"openblas_get_config".as_ptr());
         if function.is_null() {
@@ -172,8 +175,8 @@ fn configuration(handle: *mut c_void) -> Option<String> {
 fn set_threads(handle: *mut c_void, threads: i32) -> Option<i32> {
     for name in [c"openblas_set_num_threads", c"MKL_Set_Num_Threads", c"bli_thread_set_num_threads"]
     {
-        // SAFETY: the libraries': functions of these names take one number (BLIS's is 64 bits
-        // wide, for which the register serves as well).
+        // SAFETY: guaranteed by the libraries: functions of these names take one number (BLIS's has
+        // 64 bits, for which the same register is used).
         unsafe {
             let function = libc::dlsym(handle, name.as_ptr());
             if !function.is_null() {

@@ -1,10 +1,11 @@
-//! `kernels blocking`: MPI_Send and MPI_Recv when one of the two is late (SCIENCE B, cases A and B).
+//! `kernels blocking`: MPI_Send and MPI_Recv with one of the two late (cases A and B of Masuguchi
+//! et al.).
 //!
 //! Rank 0 sends to rank 1. In case A the receive is posted late, in case B the send is issued late.
-//! What a recorder sees is told apart by tags: 1000 + the number of the size in case A, 2000 + the
-//! number in case B, sizes numbered from 0 as they are printed. Behind them comes a loop of calls with
-//! nothing in between (tag 3000): from the end of one call to the begin of the next a recorder's own
-//! work is all that takes time.
+//! Tags distinguish the messages in a recording: 1000 + the index of the size in case A, 2000 + the
+//! index in case B, with sizes numbered from 0 in the order in which they are printed. Then follows
+//! a loop of calls with nothing in between (tag 3000): from the end of one call to the begin of the
+//! next, only a recorder's own work takes time.
 
 use clap::Args;
 use serde::Serialize;
@@ -22,20 +23,21 @@ const SIZES: [u64; 5] = [8, 1 << 10, 4 << 10, 1 << 20, 4 << 20];
 const FIRST_TAGS: [i32; 2] = [1000, 2000];
 /// Tag of the loop of calls with nothing in between.
 const LOOP_TAG: i32 = 3000;
-/// Its messages, of one word each.
+/// Number of its messages, of one word each.
 const LOOP_MESSAGES: usize = 1000;
 
 /// Send between two ranks with the receive (A) or the send (B) late
 ///
-/// Record it and let `gammachi tables RUN` print the tables: durations of send and receive, and the
-/// time from the end of the send to the end of the receive, which needs one clock for both ranks.
+/// Record it and run `gammachi tables RUN` to print the tables: durations of send and receive, and
+/// the time from the end of the send to the end of the receive, which requires one clock for both
+/// ranks.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 2 kernels blocking
   gammachi run --out blocking.gammachi -- mpirun -n 2 kernels blocking --delay 0.1
   mpirun -n 2 kernels blocking --sizes 8,1048576 --repetitions 3 --json")]
 pub struct Arguments {
-    /// How late the late one is, seconds
+    /// Delay of the late rank, seconds
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = delay)]
     delay: f64,
     /// Message sizes, bytes [default: 8,1024,4096,1048576,4194304]
@@ -50,21 +52,21 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
-/// Reads a delay of 0 to 60 seconds.
+/// Parses a delay of 0 to 60 seconds.
 pub fn delay(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=60.0).contains(&value) => Ok(value),
-        _ => Err("a delay is a number of seconds from 0 to 60".into()),
+        _ => Err("a delay must be a number of seconds from 0 to 60".into()),
     }
 }
 
-/// Checks sizes given, or takes the default ones.
+/// Checks the given sizes, or returns the default ones.
 pub fn sizes(given: &[u64], default: &[u64]) -> Result<Vec<u64>, Failure> {
     if let Some(bytes) =
         given.iter().find(|bytes| **bytes == 0 || **bytes % 8 != 0 || **bytes > 1 << 28)
     {
         return Err(Failure::Usage(format!(
-            "--sizes {bytes}: sizes are whole words of 8 bytes, from 8 to {} bytes",
+            "--sizes {bytes}: sizes must be whole words of 8 bytes, from 8 to {} bytes",
             1 << 28
         )));
     }
@@ -90,7 +92,7 @@ struct Row {
     receive_s: Figure,
 }
 
-/// Outside MPI until `seconds` from now: asleep, and awake for the last millisecond.
+/// Stays outside MPI for `seconds`: asleep, then awake for the last millisecond.
 pub fn be_late(world: &World, seconds: f64) {
     let begin = world.ticks();
     let length = (seconds / world.seconds_per_tick()) as u64;
@@ -146,7 +148,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if wrong == 0.0 { Ok(()) } else { Err(Failure::WrongResults(wrong as u64)) }
 }
 
-/// One message; durations of send and receive on all ranks, seconds.
+/// Sends one message. Returns the durations of send and receive in seconds, on all ranks.
 fn once(
     world: &World,
     case: char,
@@ -176,7 +178,7 @@ fn once(
     (all[0], all[1])
 }
 
-/// One-word messages from rank 0 to rank 1, one call right behind the other.
+/// Sends one-word messages from rank 0 to rank 1, one call right after the other.
 fn loop_of_calls(world: &World) {
     let mut word = [0_u8; 8];
     world.barrier();

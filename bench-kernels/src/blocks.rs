@@ -1,35 +1,36 @@
-//! Timing in blocks of equal numbers of calls, and what is said about them.
+//! Times calls in blocks of equal size and summarises the blocks.
 //!
-//! In: a closure that makes one call. Out: ticks per block, then [`Summary`]. The *median*
-//! block is the cost of the path: blocks in which a recorder changed its window, or the system
-//! interrupted, are outliers and fall out. The *mean* holds all of them.
+//! The *median* block gives the cost of the path: blocks in which a recorder changed its window, or
+//! the system interrupted, are outliers and do not affect it. The *mean* includes all of them.
 
 use serde::Serialize;
 
 use crate::counter;
 
-/// How a loop is cut into blocks.
+/// How a loop is divided into blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Blocks that are timed.
+    /// Number of timed blocks.
     pub blocks: usize,
-    /// Blocks made before, and not counted: first calls resolve symbols and fill caches.
+    /// Number of blocks made before, which do not count: the first calls resolve symbols and fill
+    /// caches.
     pub warmup_blocks: usize,
-    /// Repetitions of the closure in one block.
+    /// Number of times that a block repeats the closure.
     pub turns: u64,
-    /// MPI calls of this rank in one turn.
+    /// Number of MPI calls that this rank makes in one repetition.
     pub calls_per_turn: u64,
 }
 
 impl Plan {
-    /// At least `calls` calls in blocks of at least `block_calls`, in turns of `calls_per_turn`.
+    /// At least `calls` calls in blocks of at least `block_calls`, with `calls_per_turn` calls per
+    /// repetition.
     pub fn new(calls: u64, block_calls: u64, warmup_blocks: usize, calls_per_turn: u64) -> Self {
         let turns = block_calls.div_ceil(calls_per_turn).max(1);
         let blocks = calls.div_ceil(turns * calls_per_turn).max(1);
         Self { blocks: blocks as usize, warmup_blocks, turns, calls_per_turn }
     }
 
-    /// MPI calls of this rank in one block.
+    /// Number of MPI calls that this rank makes in one block.
     pub fn block_calls(&self) -> u64 {
         self.turns * self.calls_per_turn
     }
@@ -43,18 +44,18 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Room for `capacity` blocks of `calls` calls each, granted now rather than while timing.
+    /// Allocates room for `capacity` blocks of `calls` calls each now, not while timing.
     pub fn with_capacity(capacity: usize, calls: u64) -> Self {
         Self { block_ticks: Vec::with_capacity(capacity), calls }
     }
 
-    /// Times one block: `turns` repetitions of `turn`, which is given their number.
+    /// Times one block: `turns` repetitions of `turn`, which is passed their number.
     #[inline(always)]
     pub fn time(&mut self, turns: u64, turn: impl FnMut(u64)) {
         self.block_ticks.push(ticks_of(turns, turn));
     }
 
-    /// Runs the whole plan: warm-up, then timed blocks.
+    /// Runs the whole plan: first the warm-up, then the timed blocks.
     #[inline(always)]
     pub fn run(plan: &Plan, mut turn: impl FnMut(u64)) -> Self {
         let mut blocks = Self::with_capacity(plan.blocks, plan.block_calls());
@@ -99,21 +100,21 @@ fn ticks_of(turns: u64, mut turn: impl FnMut(u64)) -> u64 {
     counter::read().wrapping_sub(begin)
 }
 
-/// What one loop cost, in ns per call of this rank.
+/// Cost of one loop in ns per call of this rank.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// Calls timed.
+    /// Number of calls timed.
     pub calls: u64,
-    /// Calls in one block.
+    /// Number of calls in one block.
     pub block_calls: u64,
-    /// Blocks timed.
+    /// Number of blocks timed.
     pub blocks: usize,
-    /// 10th percentile over blocks: the path while the machine does nothing else. Far below
-    /// the median, it says that the run was disturbed.
+    /// 10th percentile over blocks: the path when the machine does nothing else. If it is far below
+    /// the median, the run was disturbed.
     pub p10_ns: f64,
-    /// Median over blocks: the path.
+    /// Median over blocks: the cost of the path.
     pub median_ns: f64,
-    /// Mean over all calls, window changes and interruptions included.
+    /// Mean over all calls, including window changes and interruptions.
     pub mean_ns: f64,
     /// 99th percentile over blocks.
     pub p99_ns: f64,
@@ -125,7 +126,7 @@ pub struct Summary {
     pub max_ns: f64,
 }
 
-/// Quantile of sorted values, interpolated linearly; 0 where there are none.
+/// Quantile of sorted values, interpolated linearly; 0 if there are none.
 fn quantile(sorted: &[u64], at: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let position = at * last as f64;
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_never_makes_fewer_calls_than_asked() {
+    fn plan_makes_at_least_requested_calls() {
         let plan = Plan::new(10_001, 4_000, 2, 2);
         assert_eq!((plan.turns, plan.blocks, plan.block_calls()), (2_000, 3, 4_000));
         let plan = Plan::new(1, 3, 0, 2);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outlier_moves_the_mean_and_leaves_the_median() {
+    fn outlier_affects_mean_but_not_median() {
         let blocks = Blocks { block_ticks: vec![100, 900, 100, 100, 100], calls: 10 };
         let summary = blocks.summary(0.5);
         assert_eq!(summary.calls, 50);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_turn_is_made() {
+    fn makes_every_turn() {
         let mut turns = 0;
         let blocks = Blocks::run(&Plan::new(100, 10, 3, 1), |_| turns += 1);
         assert_eq!(turns, 130);

@@ -1,14 +1,15 @@
-//! Message buffers that begin on a page.
+//! Page-aligned message buffers.
 //!
-//! Libraries copy large messages of a host in one go from one process to the other, and processors copy
-//! two to three times slower between buffers that lie differently on their lines. Where an allocator puts a
-//! buffer depends on what was allocated before; a page is what programs with large arrays get.
+//! Libraries copy large messages within a host directly from one process to the other, and
+//! processors copy two to three times slower between buffers with different alignment within a
+//! cache line. Where an allocator places a buffer depends on earlier allocations; page alignment is
+//! what programs with large arrays get.
 
 use std::ops::{Deref, DerefMut};
 
 const PAGE: usize = 4096;
 
-/// Bytes that begin on a page.
+/// Bytes that begin on a page boundary.
 #[derive(Default)]
 pub struct Buffer {
     store: Vec<u8>,
@@ -17,14 +18,14 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// So many bytes of one value.
+    /// `bytes` bytes of one value.
     pub fn filled(bytes: usize, value: u8) -> Self {
         let store = vec![value; bytes + PAGE];
         let begin = store.as_ptr().align_offset(PAGE).min(PAGE);
         Self { store, begin, bytes }
     }
 
-    /// At least so many bytes, all of one value when it grows.
+    /// Grows to at least `bytes` bytes; if it grows, all get the value.
     pub fn grow(&mut self, bytes: usize, value: u8) {
         if bytes > self.bytes {
             *self = Self::filled(bytes, value);
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_begin_on_a_page_and_keep_their_size() {
+    fn buffers_are_page_aligned_and_keep_their_size() {
         for bytes in [0, 1, 4097, 65_537] {
             let mut buffer = Buffer::filled(bytes, 7);
             assert!(buffer.len() == bytes && buffer.iter().all(|byte| *byte == 7));

@@ -1,11 +1,11 @@
 //! `kernels cannon`: the product of two matrices by Cannon's algorithm, with five ways to overlap
-//! communication and computation (SCIENCE D).
+//! communication and computation (after Touyama and Horiguchi).
 //!
-//! P = q² ranks on a torus; rank (i, j) holds blocks of order l = N/q. After the initial skew (row i
-//! of A left by i, column j of B up by j; the paper leaves it out, and its product is then wrong),
-//! q times: multiply, and pass A to the left and B up. Blocks lie in rings of slots: the data of
-//! step t in slot t mod S. How far receives are posted ahead and how many sends may be under way
-//! is all that the strategies differ in.
+//! P = q² ranks form a torus; rank (i, j) holds blocks of order l = N/q. After the initial skew
+//! (row i of A moves left by i, column j of B up by j; Touyama and Horiguchi leave it out, which
+//! makes the product wrong), each of q steps multiplies and passes A to the left and B up. The
+//! blocks are in rings of slots, with the data of step t in slot t mod S. The strategies differ
+//! only in how far ahead receives are posted and how many sends may be under way.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -20,13 +20,14 @@ use crate::world::{Request, World, library_name};
 
 const TAG_A: i32 = 41;
 const TAG_B: i32 = 42;
-/// Multiply-adds that a rank spends on checking its block; larger blocks are checked by rows.
+/// Number of multiply-adds that a rank spends on checking its block. Of larger blocks, only some
+/// rows are checked.
 const CHECK_WORK: usize = 50_000_000;
 
-/// Multiply two matrices by Cannon's algorithm in five communication strategies
+/// Multiply two matrices by Cannon's algorithm with five communication strategies
 ///
-/// The number of ranks must be a square and divide N's square: N must be a multiple of its root.
-/// Each strategy's product is checked against one computed locally from the definition.
+/// The number of ranks must be a square, and N a multiple of its root. Each strategy's product is
+/// compared with one computed locally from the definition.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 4 kernels cannon --n 512
@@ -39,7 +40,7 @@ pub struct Arguments {
     /// Strategies [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     strategies: Vec<Strategy>,
-    /// Blocks of A and of B that the strategies with buffers hold in advance
+    /// Blocks of A and of B that the strategies with buffers hold ahead
     #[arg(long, value_name = "K", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
     buffers: u64,
     /// How a rank multiplies blocks
@@ -77,7 +78,7 @@ enum Strategy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Product {
-    /// Three loops, as in the paper: a time of t_f + t_s l³
+    /// Three loops, as in the model: a time of t_f + t_s l³
     Loops,
     /// The system's dgemm
     Blas,
@@ -88,7 +89,8 @@ impl Strategy {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Blocks that receives are posted ahead, and sends that may be under way.
+    /// Number of blocks for which receives are posted ahead, and number of sends that may be under
+    /// way.
     fn depth(self, buffers: usize) -> (usize, usize) {
         match self {
             Self::Simple | Self::Hidden => (1, 1),
@@ -110,9 +112,9 @@ struct Report {
     block: usize,
     product: Product,
     blas: Option<String>,
-    /// Time of one product of two blocks, nothing else going on: t_M.
+    /// Time of one product of two blocks with nothing else going on: t_M.
     block_product_s: Figure,
-    /// All products of a rank: t_c = q·t_M.
+    /// Time of all products of a rank: t_c = q·t_M.
     computation_s: f64,
     strategies: Vec<StrategyReport>,
     checked: String,
@@ -124,13 +126,13 @@ struct Report {
 #[derive(Serialize)]
 struct StrategyReport {
     strategy: Strategy,
-    /// Blocks of A and B together that a rank holds.
+    /// Number of blocks of A and B together that a rank holds.
     blocks_held: usize,
-    /// From the start after a barrier to the end of the last rank, the skew included.
+    /// From the start after a barrier to the end of the last rank, including the skew.
     elapsed_s: Figure,
     /// The skew alone.
     skew_s: Figure,
-    /// Elapsed minus computation: what was not hidden.
+    /// Elapsed time minus computation: the part that was not hidden.
     not_hidden_s: f64,
 }
 
@@ -148,7 +150,7 @@ impl Torus<'_> {
     }
 }
 
-/// Element of A (salt 1) and B (salt 5): small whole numbers, so that sums are exact.
+/// Element of A (salt 1) and B (salt 5). Small whole numbers, so that sums are exact.
 fn element(i: usize, j: usize, salt: usize) -> f64 {
     ((i * 7 + j * 13 + i * j % 11 + salt) % 17) as f64 - 8.0
 }
@@ -160,7 +162,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let q = ranks.isqrt();
     if q * q != ranks {
         return Err(Failure::Usage(format!(
-            "cannon needs a square number of ranks (1, 4, 9, 16 …) and was started with {ranks}: mpirun -n \
+            "cannon needs a square number of ranks (1, 4, 9, 16 …) but was started with {ranks}: mpirun -n \
              {} kernels cannon",
             q * q
         )));
@@ -270,7 +272,7 @@ fn loops(l: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
     }
 }
 
-/// Time of one block product on all ranks at once: the slowest rank's.
+/// Time of one block product made on all ranks at once: that of the slowest rank.
 fn time_block(
     world: &World,
     l: usize,
@@ -315,7 +317,7 @@ impl Ring {
         Self { l, ahead, under_way, a: slots.clone(), b: slots, c: vec![0.0; l * l] }
     }
 
-    /// Own blocks into the slot before the first, from where the skew takes them.
+    /// Copies the rank's own blocks into the slot before the first, where the skew takes them from.
     fn load(&mut self, a: &[f64], b: &[f64]) {
         let last = self.a.len() - 1;
         self.a[last].copy_from_slice(a);
@@ -323,7 +325,8 @@ impl Ring {
         self.c.fill(0.0);
     }
 
-    /// The product; seconds from the barrier to this rank's end, and of the skew.
+    /// Computes the product. Returns the seconds from the barrier to this rank's end, and those of
+    /// the skew.
     fn multiply(
         &mut self,
         torus: &Torus,
@@ -335,7 +338,7 @@ impl Ring {
         let (i, j) = (torus.i, torus.j);
         world.barrier();
         let begin = world.ticks();
-        // The skew: row i of A left by i, column j of B up by j.
+        // The skew: row i of A moves left by i, column j of B up by j.
         let to = (torus.rank(i, j + q - i % q), torus.rank(i + q - j % q, j));
         let from = (torus.rank(i, j + i), torus.rank(i + j, j));
         let receive = self.receive(world, 0, from);
@@ -350,8 +353,8 @@ impl Ring {
         let mut receives: Vec<Option<[Request; 2]>> = (0..q).map(|_| None).collect();
         let mut posted = 0;
         for step in 0..q {
-            // Receives first, as far ahead as the ring allows; a slot is free when its data were
-            // sent on.
+            // Receives first, as far ahead as the ring allows. A slot is free once its data have
+            // been sent on.
             while posted < (step + self.ahead).min(q - 1) {
                 posted += 1;
                 if let Some(request) = posted.checked_sub(slots).and_then(|old| sends[old].take()) {
@@ -365,8 +368,8 @@ impl Ring {
             if step + 1 < q {
                 sends[step] = Some(self.send(world, step % slots, to));
                 if strategy == Strategy::Simple {
-                    wait(sends[step].take().expect("started right above"));
-                    wait(receives[step + 1].take().expect("posted in this step"));
+                    wait(sends[step].take().expect("the send was started right above"));
+                    wait(receives[step + 1].take().expect("the receive was posted in this step"));
                 }
             }
             multiply(&self.a[step % slots], &self.b[step % slots], &mut self.c);
@@ -389,8 +392,8 @@ impl Ring {
     fn send(&mut self, world: &World, slot: usize, (a, b): (i32, i32)) -> [Request; 2] {
         let bytes = self.bytes();
         let start = |block: &[f64], to, tag| {
-            // SAFETY: ours: the slot is only read until `multiply` has waited for this request: a
-            // receive into it is posted after that, and the ring lives longer.
+            // SAFETY: guaranteed here: the slot is only read until `multiply` has waited for this
+            // request. A receive into it is posted after that, and the ring lives longer.
             unsafe { world.start_send(block.as_ptr().cast(), bytes, to, tag) }
         };
         [start(&self.a[slot], a, TAG_A), start(&self.b[slot], b, TAG_B)]
@@ -399,8 +402,9 @@ impl Ring {
     fn receive(&mut self, world: &World, slot: usize, (a, b): (i32, i32)) -> [Request; 2] {
         let bytes = self.bytes();
         let start = |block: &mut [f64], from, tag| {
-            // SAFETY: ours: nobody reads or writes the slot until `multiply` has waited for this
-            // request: its old data were multiplied and sent on; the ring lives longer.
+            // SAFETY: guaranteed here: nobody reads or writes the slot until `multiply` has waited
+            // for this request. Its old data were multiplied and sent on, and the ring lives
+            // longer.
             unsafe { world.start_receive(block.as_mut_ptr().cast(), bytes, from, tag) }
         };
         [start(&mut self.a[slot], a, TAG_A), start(&mut self.b[slot], b, TAG_B)]
@@ -411,12 +415,12 @@ fn wait(requests: [Request; 2]) {
     requests.into_iter().for_each(Request::wait);
 }
 
-/// Rows of a block that are checked: all of them where that is not too much.
+/// Rows of a block to check: all of them if that is not too much work.
 fn check_rows(l: usize, n: usize) -> impl Iterator<Item = usize> {
     (0..l).step_by((l * l * n).div_ceil(CHECK_WORK).max(1))
 }
 
-/// This rank's block against the definition of the product.
+/// Compares this rank's block with the definition of the product.
 fn check(torus: &Torus, l: usize, n: usize, c: &[f64]) -> Result<(), String> {
     for row in check_rows(l, n) {
         let i = torus.i * l + row;

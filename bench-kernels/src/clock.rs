@@ -1,11 +1,11 @@
-//! `kernels clock`: two-way exchanges between ranks, every stamp kept.
+//! `kernels clock`: two-way exchanges between ranks, with every time stamp printed.
 //!
-//! Pairs are those of a binomial tree over one rank a host and of one over the ranks of each host. Of
-//! each pair first the child asks and the parent answers (forward), then the other way round
-//! (reverse), `--rounds` exchanges a trial, `--trials` times. Both directions use MPI_Send and MPI_Recv:
-//! another mode one way would be taken for an offset. Pairs measure one after the other, the other ranks
-//! sleep. With `--drift` everything is done once more after so many seconds. `gammachi clock` starts
-//! this program and says what the stamps mean.
+//! The pairs are those of a binomial tree over one rank per host and of one over the ranks of each
+//! host. In each pair, first the child asks and the parent answers (forward), then the other way
+//! round (reverse), with `--rounds` exchanges per trial and `--trials` trials. Both directions use
+//! MPI_Send and MPI_Recv: another mode in one direction would look like an offset. Pairs measure
+//! one after the other while the other ranks sleep. With `--drift` everything is repeated after
+//! that many seconds. `gammachi clock` starts this program and interprets the stamps.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::failure::Failure;
 const TAG: libc::c_int = 11;
 const TOKEN_TAG: libc::c_int = 12;
 const RESULT_TAG: libc::c_int = 13;
-/// Exchanges before those that count.
+/// Number of exchanges before those that count.
 const WARM_UP: usize = 4;
-/// Between looks at whether it is this rank's turn.
+/// Time between two checks whether it is this rank's turn.
 const NAP: Duration = Duration::from_micros(500);
-/// Bytes of a host name and of a boot id.
+/// Size of a host name and of a boot id.
 const NAME_BYTES: usize = 64;
 
 /// Exchange clock readings between ranks and print every stamp (one line of JSON)
@@ -39,14 +39,14 @@ pub struct Arguments {
     /// Trials of each pair and direction
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     trials: u64,
-    /// Seconds to wait before all is measured a second time; 0 for once
+    /// Seconds to wait before everything is measured again; 0 to measure once
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     drift: f64,
 }
 
 /// Child's and parent's rank.
 type Pair = (usize, usize);
-/// Asker's counter at sending, answerer's, asker's at receiving.
+/// The asker's counter at sending, the answerer's, and the asker's at receiving.
 type Stamps = [u64; 3];
 
 #[derive(Serialize)]
@@ -80,17 +80,17 @@ struct PairDocument {
 /// Measures on all ranks; rank 0 prints.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !(0.0..1e6).contains(&arguments.drift) {
-        return Err(Failure::Usage("--drift must be a number of seconds from 0 on".into()));
+        return Err(Failure::Usage("--drift must be a number of seconds, at least 0".into()));
     }
     let universe = mpi::initialize().ok_or(Failure::Init)?;
     let world = universe.world();
     let (rank, size) = (world.rank() as usize, world.size() as usize);
     if size < 2 {
-        return Err(Failure::Usage("clock needs 2 ranks or more: start with mpirun -n 2".into()));
+        return Err(Failure::Usage("clock needs at least 2 ranks: start with mpirun -n 2".into()));
     }
     let start = Moment::now();
-    let places = gather_places(size);
-    let pairs = pairs(&places);
+    let hosts = gather_hosts(size);
+    let pairs = pairs(&hosts);
     let measurements = if arguments.drift > 0.0 { 2 } else { 1 };
     let mut stamps: Vec<u64> = Vec::new();
     for measurement in 0..measurements {
@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut all = vec![stamps];
     let mut ranks = Vec::with_capacity(size);
-    for (other, (host, boot_id)) in places.into_iter().enumerate() {
+    for (other, (host, boot_id)) in hosts.into_iter().enumerate() {
         let mut ns_per_tick = ns_per_tick;
         if other > 0 {
             let mut words = receive_words(other);
@@ -134,14 +134,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The pairs of both trees in the order in which they measure. Member i of a binomial tree has the
-/// parent i without its lowest bit.
-fn pairs(places: &[(String, String)]) -> Vec<Pair> {
+/// The pairs of both trees in the order in which they measure. The parent of member i of a binomial
+/// tree is i without its lowest set bit.
+fn pairs(host_of_rank: &[(String, String)]) -> Vec<Pair> {
     let mut hosts: Vec<(&(String, String), Vec<usize>)> = Vec::new();
-    for (rank, place) in places.iter().enumerate() {
-        match hosts.iter_mut().find(|(known, _)| *known == place) {
+    for (rank, host) in host_of_rank.iter().enumerate() {
+        match hosts.iter_mut().find(|(known, _)| *known == host) {
             Some((_, members)) => members.push(rank),
-            None => hosts.push((place, vec![rank])),
+            None => hosts.push((host, vec![rank])),
         }
     }
     let leaders: Vec<usize> = hosts.iter().map(|(_, members)| members[0]).collect();
@@ -154,7 +154,8 @@ fn pairs(places: &[(String, String)]) -> Vec<Pair> {
         .collect()
 }
 
-/// All pairs in turn; a pair's child tells the members of the next that it is their turn.
+/// Measures all pairs in turn. The child of a pair tells the members of the next pair that it is
+/// their turn.
 fn measure(arguments: &Arguments, pairs: &[Pair], rank: usize, stamps: &mut Vec<u64>) {
     for (index, &(child, parent)) in pairs.iter().enumerate() {
         if rank == child || rank == parent {
@@ -204,7 +205,7 @@ fn answer(asker: usize, rounds: usize) {
     }
 }
 
-/// Gives every pair the stamps that its two ranks made, in the order in which they were made.
+/// Assigns the stamps of its two ranks to every pair, in the order in which they were made.
 fn documents(
     arguments: &Arguments,
     measurements: usize,
@@ -237,18 +238,18 @@ fn documents(
 }
 
 /// Host name and boot id of every rank.
-fn gather_places(size: usize) -> Vec<(String, String)> {
+fn gather_hosts(size: usize) -> Vec<(String, String)> {
     let mut own = [0u8; 2 * NAME_BYTES];
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let names = [read("/proc/sys/kernel/hostname"), read("/proc/sys/kernel/random/boot_id")];
-    for (place, name) in own.chunks_exact_mut(NAME_BYTES).zip(&names) {
+    for (host, name) in own.chunks_exact_mut(NAME_BYTES).zip(&names) {
         let name = name.trim().as_bytes();
         let length = name.len().min(NAME_BYTES);
-        place[..length].copy_from_slice(&name[..length]);
+        host[..length].copy_from_slice(&name[..length]);
     }
     let mut all = vec![0u8; size * own.len()];
     let count = own.len() as libc::c_int;
-    // SAFETY: ours: both buffers hold the bytes that the counts say; MPI is initialised.
+    // SAFETY: guaranteed here: both buffers hold the bytes that the counts say; MPI is initialised.
     unsafe {
         let byte = ffi::RSMPI_UINT8_T;
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
@@ -260,11 +261,11 @@ fn gather_places(size: usize) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Sleeps until the word comes, so that the pair that measures has the cores.
+/// Sleeps until the token arrives, so that the measuring pair has the cores.
 fn wait_for_token(from: usize) {
     loop {
         let mut flag = 0;
-        // SAFETY: ours: `flag` outlives the call; MPI is initialised.
+        // SAFETY: guaranteed here: `flag` outlives the call; MPI is initialised.
         unsafe {
             let ignore = ffi::RSMPI_STATUS_IGNORE;
             let world = ffi::RSMPI_COMM_WORLD;
@@ -280,7 +281,7 @@ fn wait_for_token(from: usize) {
 
 #[inline(always)]
 fn send_word(word: u64, to: usize, tag: libc::c_int) {
-    // SAFETY: ours: one 8-byte word that outlives the call; MPI is initialised.
+    // SAFETY: guaranteed here: one 8-byte word that outlives the call; MPI is initialised.
     unsafe {
         let from = (&raw const word).cast();
         ffi::MPI_Send(from, 1, ffi::RSMPI_UINT64_T, to as libc::c_int, tag, ffi::RSMPI_COMM_WORLD);
@@ -290,7 +291,7 @@ fn send_word(word: u64, to: usize, tag: libc::c_int) {
 #[inline(always)]
 fn receive_word(from: usize, tag: libc::c_int) -> u64 {
     let mut word = 0_u64;
-    // SAFETY: ours: room for one 8-byte word that outlives the call; MPI is initialised.
+    // SAFETY: guaranteed here: room for one 8-byte word that outlives the call; MPI is initialised.
     unsafe {
         let (to, world) = ((&raw mut word).cast(), ffi::RSMPI_COMM_WORLD);
         let from = from as libc::c_int;
@@ -301,7 +302,7 @@ fn receive_word(from: usize, tag: libc::c_int) -> u64 {
 
 fn send_words(words: &[u64], to: usize) {
     send_word(words.len() as u64, to, RESULT_TAG);
-    // SAFETY: ours: the buffer holds as many words as the count says; MPI is initialised.
+    // SAFETY: guaranteed here: the buffer holds as many words as the count says; MPI is initialised.
     unsafe {
         let (from, count) = (words.as_ptr().cast(), words.len() as libc::c_int);
         let to = to as libc::c_int;
@@ -311,7 +312,7 @@ fn send_words(words: &[u64], to: usize) {
 
 fn receive_words(from: usize) -> Vec<u64> {
     let mut words = vec![0u64; receive_word(from, RESULT_TAG) as usize];
-    // SAFETY: ours: room for as many words as the sender said before; MPI is initialised.
+    // SAFETY: guaranteed here: room for as many words as the sender announced; MPI is initialised.
     unsafe {
         let (to, count) = (words.as_mut_ptr().cast(), words.len() as libc::c_int);
         let (word, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_COMM_WORLD);
@@ -326,10 +327,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_one_tree_over_hosts_and_one_in_each_host() {
-        let place = |host: &str| (host.to_owned(), "boot".to_owned());
-        let places = [place("a"), place("a"), place("b"), place("c"), place("b")];
-        assert_eq!(pairs(&places), [(2, 0), (3, 0), (1, 0), (4, 2)]);
-        assert_eq!(pairs(&vec![place("a"); 5]), [(1, 0), (2, 0), (3, 2), (4, 0)]);
+    fn pairs_form_one_tree_over_hosts_and_one_in_each_host() {
+        let host = |host: &str| (host.to_owned(), "boot".to_owned());
+        let hosts = [host("a"), host("a"), host("b"), host("c"), host("b")];
+        assert_eq!(pairs(&hosts), [(2, 0), (3, 0), (1, 0), (4, 2)]);
+        assert_eq!(pairs(&vec![host("a"); 5]), [(1, 0), (2, 0), (3, 2), (4, 0)]);
     }
 }

@@ -1,8 +1,8 @@
-//! `kernels collectives`: collective calls that all ranks make at the same time (C) or rank 0 late
-//! (D), SCIENCE B.
+//! `kernels collectives`: collective calls that all ranks make at the same time (case C) or with
+//! rank 0 late (case D), after Masuguchi et al.
 //!
-//! Each case has a communicator of its own, made by MPI_Comm_dup, C first: that is how a recorder
-//! tells them apart from each other and from the barriers between the calls.
+//! Each case has its own communicator, made by MPI_Comm_dup, that of C first. This lets a recorder
+//! distinguish the cases from each other and from the barriers between the calls.
 
 use clap::{Args, ValueEnum};
 use mpi::ffi;
@@ -21,24 +21,24 @@ const BARRIERS: u64 = 11;
 
 /// Call collective operations at the same time (C) or with rank 0 late (D)
 ///
-/// The cost of a collective operation is its longest call. Record it and let `gammachi tables RUN`
-/// print the tables from the trace: the longest call and its rank, loop by loop.
+/// The cost of a collective operation is its longest call. Record it and run `gammachi tables RUN`
+/// to print the tables from the trace: the longest call and its rank, loop by loop.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 4 kernels collectives
   gammachi run --out collectives.gammachi -- mpirun -n 4 kernels collectives --delay 0.1
   mpirun -n 4 kernels collectives --functions barrier,bcast --sizes 8 --json")]
 pub struct Arguments {
-    /// How late rank 0 is in case D, seconds
+    /// Delay of rank 0 in case D, seconds
     #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = delay)]
     delay: f64,
-    /// Bytes of each rank's part [default: 8,1048576,4194304]
+    /// Size of each rank's part in bytes [default: 8,1048576,4194304]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     sizes: Vec<u64>,
     /// Operations [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     functions: Vec<Function>,
-    /// Calls of each case and size (of the barrier eleven)
+    /// Calls of each case and size (eleven for the barrier)
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repetitions: u64,
     #[command(flatten)]
@@ -59,7 +59,7 @@ enum Function {
     Reduce,
     /// MPI_Allreduce
     Allreduce,
-    /// MPI_Alltoall, the size is that for each partner
+    /// MPI_Alltoall, with the size for each partner
     Alltoall,
     /// MPI_Allgather
     Allgather,
@@ -82,12 +82,12 @@ struct Call {
     case: char,
     function: Function,
     bytes: u64,
-    /// Which of the equal calls, from 1.
+    /// Number of the call among equal ones, from 1.
     number: u64,
     /// The longest call, and the rank that made it.
     longest_s: f64,
     longest_rank: usize,
-    /// Rank 0's call.
+    /// Duration of rank 0's call.
     rank0_s: f64,
 }
 
@@ -163,7 +163,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn duplicate() -> ffi::MPI_Comm {
-    // SAFETY: ours: all ranks come here; the handle outlives the call.
+    // SAFETY: guaranteed here: all ranks come here; the handle outlives the call.
     unsafe {
         let mut communicator = ffi::RSMPI_COMM_NULL;
         ffi::MPI_Comm_dup(ffi::RSMPI_COMM_WORLD, &raw mut communicator);
@@ -173,7 +173,7 @@ fn duplicate() -> ffi::MPI_Comm {
 
 fn free(communicator: ffi::MPI_Comm) {
     let mut communicator = communicator;
-    // SAFETY: ours: all ranks come here with a communicator that nothing is pending on.
+    // SAFETY: guaranteed here: all ranks come here with a communicator that nothing is pending on.
     unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
 }
 
@@ -183,7 +183,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// What this rank gives: a word that names rank, place and call.
+    /// The data that this rank contributes: a word that encodes rank, position and call.
     fn word(rank: u64, at: u64, number: u64) -> u64 {
         (rank + 1) * 1_000_003 + at * 17 + number
     }
@@ -203,7 +203,7 @@ impl Buffers {
     fn call(&mut self, communicator: ffi::MPI_Comm, function: Function, words: usize) {
         let (from, into, count) =
             (self.from.as_ptr().cast(), self.into.as_mut_ptr().cast(), words as i32);
-        // SAFETY: ours: both buffers hold `words` words for each rank and outlive the call; all
+        // SAFETY: guaranteed here: both buffers hold `words` words for each rank and outlive the call; all
         // ranks of the communicator make it with the same arguments.
         unsafe {
             let (kind, sum) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM);
@@ -224,7 +224,7 @@ impl Buffers {
         }
     }
 
-    /// Words that are not what the operation must give.
+    /// Number of words that differ from the correct result of the operation.
     fn wrong(&self, world: &World, function: Function, words: usize, number: u64) -> u64 {
         let (me, size) = (world.rank as u64, world.size as u64);
         let own = words as u64;

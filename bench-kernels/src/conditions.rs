@@ -1,5 +1,5 @@
-//! Under what conditions a kernel measured: what the system says before and after comes in, what
-//! goes beside the figures, and whether the machine was too noisy for them, goes out.
+//! The conditions under which a kernel measured, and whether the machine was too noisy for the
+//! figures.
 
 use std::fs;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 use crate::sample::Figure;
 use crate::world::World;
 
-/// Share of a rank's time spent ready but without a core from which on figures are called disturbed.
-const MOST_OFF_CPU: f64 = 0.01;
-/// Typical interquartile range over median from which on figures are called noisy.
-const MOST_SPREAD: f64 = 0.1;
+/// Figures count as disturbed from this share of a rank's time spent ready but without a core.
+const MAX_OFF_CPU: f64 = 0.01;
+/// Figures count as noisy from this typical ratio of interquartile range to median.
+const MAX_SPREAD: f64 = 0.1;
 
-/// What one rank sees of its own host.
+/// One rank's view of its host.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     ticks: u64,
@@ -21,7 +21,7 @@ struct Reading {
     involuntary_switches: u64,
 }
 
-/// Watches from its making on.
+/// Observes the conditions from its creation on.
 pub struct Watch {
     start: Reading,
     load_1min: Option<f64>,
@@ -32,13 +32,13 @@ pub struct Watch {
 pub struct Conditions {
     /// Hosts in the order of their lowest ranks.
     pub hosts: Vec<Host>,
-    /// Of the rank that it happened to most: share of its time ready to run, but without a core.
+    /// Share of time ready to run but without a core, for the rank with the largest share.
     pub off_cpu_share: Option<f64>,
-    /// Context switches forced on all ranks together.
+    /// Number of involuntary context switches on all ranks.
     pub involuntary_switches: f64,
     /// Typical (median) interquartile range over median of the kernel's figures.
     pub typical_spread: Option<f64>,
-    /// Whether the machine was too noisy for the figures to be taken as they stand.
+    /// Whether the machine was too noisy for the figures to be taken at face value.
     pub noisy: bool,
     /// Why, in sentences.
     pub reasons: Vec<String>,
@@ -49,35 +49,35 @@ pub struct Conditions {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Ranks of this job on it.
+    /// Ranks of this job on the host.
     pub ranks: Vec<i32>,
-    /// Processors that are on line.
+    /// Number of processors online.
     pub processors: usize,
-    /// Processors that each of the ranks may run on, lowest first, as the rank's own list.
+    /// Processors that each rank may run on, as a list per rank, lowest first.
     pub affinity: Vec<String>,
-    /// Whether every rank is bound to processors of its own.
+    /// Whether every rank is bound to its own processors.
     pub pinned: bool,
     /// Model name of the processor.
     pub processor: String,
-    /// Frequency that the system states, hertz; `None` where it states none.
+    /// Frequency stated by the system in hertz; `None` if there is none.
     pub stated_hz: Option<f64>,
-    /// Frequency governor; `None` where the system shows none (virtual machines).
+    /// Frequency governor; `None` if the system shows none (virtual machines).
     pub governor: Option<String>,
-    /// Whether a hypervisor is there.
+    /// Whether the host runs under a hypervisor.
     pub virtual_machine: bool,
     /// Load average over a minute when the kernel began.
     pub load_1min: Option<f64>,
 }
 
 impl Watch {
-    /// Begins to watch.
+    /// Begins observing.
     pub fn start() -> Self {
         let load = fs::read_to_string("/proc/loadavg").ok();
         let load = load.and_then(|text| text.split_whitespace().next()?.parse().ok());
         Self { start: Reading::now(), load_1min: load }
     }
 
-    /// Gathers everything; all ranks call it. `figures` are rank 0's.
+    /// Gathers the conditions. Called by all ranks; `figures` are rank 0's.
     pub fn end<'a>(
         &self,
         world: &World,
@@ -139,7 +139,7 @@ impl Watch {
 }
 
 impl Conditions {
-    /// Whether some host has more ranks than processors: times then mean nothing.
+    /// Whether a host has more ranks than processors. If so, times are meaningless.
     pub fn oversubscribed(&self) -> bool {
         self.hosts.iter().any(|host| host.ranks.len() > host.processors)
     }
@@ -171,21 +171,21 @@ fn reasons(hosts: &[Host], off_cpu: Option<f64>, spread: Option<f64>) -> Vec<Str
     let mut reasons = Vec::new();
     for host in hosts.iter().filter(|host| host.ranks.len() > host.processors) {
         reasons.push(format!(
-            "{} ranks share {} processors on {}: times mean nothing, only counts and results do",
+            "{} ranks share {} processors on {}: times are meaningless, only counts and results are valid",
             host.ranks.len(),
             host.processors,
             host.name
         ));
     }
-    if let Some(share) = off_cpu.filter(|share| *share > MOST_OFF_CPU) {
+    if let Some(share) = off_cpu.filter(|share| *share > MAX_OFF_CPU) {
         reasons.push(format!(
             "a rank was kept from its processor for {:.1} % of the time: something else runs here",
             share * 100.0
         ));
     }
-    if let Some(spread) = spread.filter(|spread| *spread > MOST_SPREAD) {
+    if let Some(spread) = spread.filter(|spread| *spread > MAX_SPREAD) {
         reasons.push(format!(
-            "repetitions scatter: the typical figure has an interquartile range of {:.0} % of its median",
+            "repetitions vary: the typical figure has an interquartile range of {:.0} % of its median",
             spread * 100.0
         ));
     }
@@ -194,11 +194,11 @@ fn reasons(hosts: &[Host], off_cpu: Option<f64>, spread: Option<f64>) -> Vec<Str
 
 impl Reading {
     fn now() -> Self {
-        // Of this thread alone: helper threads of the MPI library are none of our business.
+        // Only for this thread: helper threads of the MPI library are not our concern.
         let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let run_queue_ns = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: ours: room for one rusage, which is plain numbers, zeroed before.
+        // SAFETY: guaranteed here: room for one rusage, which is plain numbers, zeroed before.
         let usage = unsafe {
             libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
             usage.assume_init()
@@ -218,20 +218,20 @@ fn are_apart(affinities: &[String]) -> bool {
 }
 
 fn online_processors() -> usize {
-    // SAFETY: ours: no pointers.
+    // SAFETY: guaranteed here: no pointers.
     unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize
 }
 
 /// Processors that this thread may run on: `0,1`.
 fn affinity() -> String {
-    // SAFETY: ours: a set of bits, for which zero is a value, and its true size.
+    // SAFETY: guaranteed here: a bit set, for which zero is a valid value, and its actual size.
     let set = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
         set
     };
     let most = libc::CPU_SETSIZE as usize;
-    // SAFETY: ours: the number is within the set.
+    // SAFETY: guaranteed here: the number is within the set.
     let allowed = (0..most).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) });
     allowed.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
 }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_noisy_machine_is_said_to_be_so_and_why() {
+    fn reports_noisy_machine_with_reasons() {
         assert!(reasons(&[host(2, 2)], Some(0.0), Some(0.02)).is_empty());
         let all = reasons(&[host(16, 2)], Some(0.4), Some(0.5));
         assert_eq!(all.len(), 3);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_means_processors_of_their_own() {
+    fn pinned_ranks_have_their_own_processors() {
         assert!(are_apart(&["0".into(), "1,2".into()]));
         assert!(!are_apart(&["0,1".into(), "0,1".into()]));
     }

@@ -1,29 +1,29 @@
-//! The cheapest counter of the processor, and how long one tick of it is.
+//! The processor's cheapest counter, and the duration of one tick.
 
-/// What [`read`] reads, as reports name it.
+/// Name of the counter in reports.
 #[cfg(target_arch = "x86_64")]
 pub const NAME: &str = "tsc";
-/// What [`read`] reads, as reports name it.
+/// Name of the counter in reports.
 #[cfg(target_arch = "aarch64")]
 pub const NAME: &str = "cntvct_el0";
-/// What [`read`] reads, as reports name it.
+/// Name of the counter in reports.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const NAME: &str = "clock_monotonic_raw";
 
-/// The counter now, in ticks. Not serialising: that is what a recorder's stamp costs too.
+/// The counter now, in ticks. The read is not serialising, because a recorder's is not, either.
 #[inline(always)]
 pub fn read() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: RDTSC exists on every x86-64 processor and touches no memory; the system
-        // may forbid it to user code (PR_SET_TSC), which only this process could have asked for.
+        // SAFETY: RDTSC exists on every x86-64 processor and touches no memory. The system may
+        // forbid it to user code (PR_SET_TSC), but only this process could have requested that.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
     #[cfg(target_arch = "aarch64")]
     {
         let ticks: u64;
-        // SAFETY: Linux lets user code read CNTVCT_EL0; the instruction touches no memory. It
-        // is not marked `pure`, so that two reads stay two reads.
+        // SAFETY: Linux lets user code read CNTVCT_EL0, and the instruction touches no memory. It
+        // is not marked `pure`, so two reads are not merged.
         unsafe {
             core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack));
         }
@@ -35,15 +35,15 @@ pub fn read() -> u64 {
     }
 }
 
-/// CLOCK_MONOTONIC_RAW: the clock that nothing steers, in ns.
+/// CLOCK_MONOTONIC_RAW, the clock that nothing adjusts, in ns.
 fn monotonic_raw_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: ours: `now` is a valid timespec for the whole call.
+    // SAFETY: guaranteed here: `now` is a valid timespec for the whole call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// One moment on both the counter and the clock.
+/// One moment, read from both the counter and the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     ticks: u64,
@@ -51,7 +51,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Now: of several readings the one whose counter reads lie closest around the clock's.
+    /// The present moment: of several readings, the one with the counter reads closest around the
+    /// clock's.
     pub fn now() -> Self {
         (0..32)
             .map(|_| {
@@ -65,7 +66,7 @@ impl Moment {
             .expect("the range is not empty")
     }
 
-    /// Length of one tick in ns, from `self` to now; good to about 100 ns over the time between.
+    /// Duration of one tick in ns, from `self` to now. Accurate to about 100 ns over that time.
     pub fn ns_per_tick(self) -> f64 {
         let now = Self::now();
         let clock_ns = now.clock_ns.wrapping_sub(self.clock_ns);
@@ -78,11 +79,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tick_has_a_plausible_length() {
+    fn tick_has_plausible_duration() {
         let start = Moment::now();
         while monotonic_raw_ns() < start.clock_ns + 2_000_000 {}
         let ns_per_tick = start.ns_per_tick();
-        // 1 MHz (the slowest generic timers) to 10 GHz.
+        // From 1 MHz (the slowest generic timers) to 10 GHz.
         assert!((0.1..=1000.0).contains(&ns_per_tick), "{ns_per_tick} ns");
     }
 }

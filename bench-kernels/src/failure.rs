@@ -1,4 +1,4 @@
-//! Why a kernel ends without a result, and the exit code that says so.
+//! Reasons why a kernel ends without a result, and their exit codes.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use std::process::ExitCode;
 /// Everything that can go wrong in a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The command line asks for what this launch cannot do.
+    /// The command line requests something that this launch cannot do.
     #[error("{0}")]
     Usage(String),
     /// MPI was initialised before this program did so.
     #[error("MPI_Init failed: MPI was already initialised")]
     Init,
-    /// At least one call gave another result than MPI promises.
+    /// At least one call gave a result that MPI does not allow.
     #[error("{0} wrong results: this MPI library, or what is preloaded, changes what MPI calls do")]
     WrongResults(u64),
-    /// A result differs from the same result computed otherwise.
+    /// A result differs from the same result computed another way.
     #[error("wrong result: {0}")]
     WrongResult(String),
-    /// The machine lacks something, or refuses it.
+    /// The machine lacks something or denies it.
     #[error("{0}")]
     Machine(String),
-    /// The file of the floor could not be made, granted or mapped.
+    /// The floor's file could not be made, granted or mapped.
     #[error("floor: {doing} {}: {source}; choose another directory with --floor-dir", path.display())]
     Floor {
         /// The step that failed.
         doing: &'static str,
-        /// The file or directory it failed on.
+        /// The file or directory for which it failed.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Standard output could not be written.
@@ -38,7 +38,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// True where the reader of our output has simply gone away, which needs no message.
+    /// Whether the reader of our output has gone away, which needs no message.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,8 +1,8 @@
-//! The floor: the least that recording one call can cost on this machine.
+//! The floor: the minimum cost of recording one call on this machine.
 //!
-//! Two counter reads and a 32-byte store into a mapped file whose pages were granted and
-//! populated before. The file grows by one window at a time; reserving, mapping and populating
-//! a window lie outside the timed part, so no iteration faults.
+//! It consists of two counter reads and a 32-byte store into a mapped file whose pages were granted
+//! and populated before. The file grows by one window at a time. Reserving, mapping and populating
+//! a window are outside the timed part, so no iteration faults.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
@@ -27,7 +27,7 @@ struct Record {
 
 const RECORD_BYTES: usize = size_of::<Record>();
 
-/// A nameless growing file and the times of the blocks stored into it.
+/// An unlinked, growing file, and the times of the blocks stored into it.
 pub struct Floor {
     file: File,
     path: PathBuf,
@@ -38,8 +38,8 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// A file in `directory`, deleted at once, taken in `windows` windows of at least
-    /// `window_bytes`; blocks of `block_turns` iterations, a whole number of them a window.
+    /// Makes a file in `directory` and unlinks it at once. It is used in `windows` windows of at
+    /// least `window_bytes`, each with a whole number of blocks of `block_turns` iterations.
     pub fn new(
         directory: &Path,
         windows: usize,
@@ -61,13 +61,14 @@ impl Floor {
         })?;
         let block_bytes = block_turns as usize * RECORD_BYTES;
         let blocks_per_window = window_bytes.div_ceil(block_bytes).max(1);
-        // Offsets of mappings are multiples of the page size, 64 KiB at most on Linux's targets.
+        // The offset of a mapping must be a multiple of the page size, at most 64 KiB on Linux's
+        // targets.
         let window_bytes = (blocks_per_window * block_bytes).next_multiple_of(64 << 10);
         let blocks = Blocks::with_capacity(windows * blocks_per_window, block_turns);
         Ok(Self { file, path, file_bytes: 0, window_bytes, block_turns, blocks })
     }
 
-    /// Bytes of one window, rounded up to whole blocks and pages.
+    /// Size of one window in bytes, rounded up to whole blocks and pages.
     pub fn window_bytes(&self) -> usize {
         self.window_bytes
     }
@@ -79,14 +80,15 @@ impl Floor {
             let records = window.records();
             let blocks = window.bytes / (self.block_turns as usize * RECORD_BYTES);
             for block in 0..blocks {
-                // SAFETY: ours: `blocks * block_turns` records fit the window (line above).
+                // SAFETY: guaranteed here: `blocks * block_turns` records fit the window (line above).
                 let first = unsafe { records.add(block * self.block_turns as usize) };
                 self.blocks.time(self.block_turns, |number| {
                     let begin = counter::read();
                     let end = counter::read();
                     let record = Record { begin, end, number, state: 1 };
-                    // SAFETY: ours: `number` is below `block_turns`, so the record lies in the
-                    // window, which is mapped writable, granted by the file system and aligned.
+                    // SAFETY: guaranteed here: `number` is below `block_turns`, so the record lies
+                    // in the window, which is mapped writable, granted by the file system and
+                    // aligned.
                     unsafe { first.add(number as usize).write(record) };
                 });
                 black_box(first);
@@ -105,7 +107,7 @@ impl Floor {
         let failure = |doing, source| Failure::Floor { doing, path: self.path.clone(), source };
         let offset = self.file_bytes as libc::off_t;
         let bytes = self.window_bytes;
-        // SAFETY: ours: the descriptor is open for writing as long as `self.file` lives.
+        // SAFETY: guaranteed here: the descriptor is open for writing as long as `self.file` lives.
         let granted =
             unsafe { libc::posix_fallocate(self.file.as_raw_fd(), offset, bytes as libc::off_t) };
         if granted != 0 {
@@ -118,7 +120,7 @@ impl Floor {
     }
 }
 
-/// One mapped stretch of the file, unmapped when dropped.
+/// One mapped range of the file, unmapped when dropped.
 struct Window {
     start: NonNull<libc::c_void>,
     bytes: usize,
@@ -127,8 +129,8 @@ struct Window {
 impl Window {
     fn map(file: &File, offset: libc::off_t, bytes: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: ours: a new mapping at an address of the kernel's choice harms nobody; nobody
-        // else knows the unlinked file, so it cannot shrink beneath the mapping.
+        // SAFETY: guaranteed here: a new mapping at an address chosen by the kernel affects nobody.
+        // Nobody else knows the unlinked file, so it cannot shrink beneath the mapping.
         let start = unsafe {
             let (fd, flags) = (file.as_raw_fd(), libc::MAP_SHARED);
             libc::mmap(ptr::null_mut(), bytes, protection, flags, fd, offset)
@@ -144,10 +146,11 @@ impl Window {
         self.start.as_ptr().cast()
     }
 
-    /// MADV_POPULATE_WRITE; where the kernel does not know it (before 5.14), touching each page.
+    /// Populates the window by MADV_POPULATE_WRITE or, on kernels before 5.14, by touching each
+    /// page.
     fn populate(&self) -> io::Result<()> {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
-        // SAFETY: ours: the range is exactly this mapping, and populating keeps its contents.
+        // SAFETY: guaranteed here: the range is exactly this mapping, and populating keeps its contents.
         if unsafe { libc::madvise(self.start.as_ptr(), self.bytes, MADV_POPULATE_WRITE) } == 0 {
             return Ok(());
         }
@@ -156,7 +159,7 @@ impl Window {
             return Err(error);
         }
         for offset in (0..self.bytes).step_by(4096) {
-            // SAFETY: ours: the offset lies in the mapping, whose blocks posix_fallocate granted.
+            // SAFETY: guaranteed here: the offset lies in the mapping, whose blocks posix_fallocate granted.
             unsafe { self.start.as_ptr().cast::<u8>().add(offset).write_volatile(0) };
         }
         Ok(())
@@ -165,7 +168,7 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // SAFETY: ours: mapped by `map`, and no pointer into it outlives the window.
+        // SAFETY: guaranteed here: mapped by `map`, and no pointer into it outlives the window.
         unsafe { libc::munmap(self.start.as_ptr(), self.bytes) };
     }
 }
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_hold_whole_blocks_and_leave_no_file() {
+    fn windows_hold_whole_blocks_and_leave_no_file_behind() {
         let directory = std::env::temp_dir();
         let mut floor = Floor::new(&directory, 3, 100_000, 1_000).expect("a writable directory");
         assert!(!floor.path.exists());
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_is_named() {
+    fn names_missing_directory() {
         let failure = Floor::new(Path::new("/nonexistent"), 1, 4096, 10).err().expect("a failure");
         let text = failure.to_string();
         assert!(text.contains("/nonexistent") && text.contains("--floor-dir"), "{text}");

@@ -1,10 +1,10 @@
 //! MPI programs that exercise and calibrate a machine, one subcommand each.
 //!
-//! They are ordinary MPI programs and know nothing of the recorder: whatever measures them is
-//! put around them from outside (`scripts/measure-overhead`). What comes in is a command line,
-//! what goes out is a table, or JSON with `--json`, on the standard output of rank 0.
+//! They are ordinary MPI programs and know nothing about the recorder: tools that measure them are
+//! applied from outside (`scripts/measure-overhead`). Rank 0 prints a table, or JSON with `--json`,
+//! to standard output.
 //!
-//! Exit codes: 0 success, 1 a wrong result or a machine that refuses, 2 wrong usage.
+//! Exit codes: 0 success, 1 wrong result or unsuitable machine, 2 wrong usage.
 
 mod blas;
 mod blocking;
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            if world::speaks() {
+            if world::prints_for_all() {
                 let _ = error.print();
             }
             return ExitCode::from(error.exit_code() as u8);
@@ -74,14 +74,15 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            if world::speaks() {
+            if world::prints_for_all() {
                 if !failure.is_broken_pipe() {
-                    // In one piece: the launcher may end the job at any moment.
+                    // Written at once, because the launcher may end the job at any moment.
                     let line = format!("kernels: {failure}\n");
                     let _ = std::io::stderr().write_all(line.as_bytes());
                 }
             } else {
-                // A launcher ends the job when a rank leaves with an error: who says why goes first.
+                // A launcher ends the job when a rank leaves with an error, so give the rank that
+                // prints the reason time to do so.
                 std::thread::sleep(Duration::from_millis(300));
             }
             failure.exit_code()

@@ -1,5 +1,4 @@
-//! Where results go: a document, rows or a table of rank 0 come in, standard output gets one of
-//! them.
+//! Prints the results of rank 0 to standard output: as a document, rows or a table.
 
 use std::io::{self, Write};
 
@@ -20,7 +19,7 @@ pub struct OutputOptions {
     csv: bool,
 }
 
-/// What a kernel has to say.
+/// The results of a kernel.
 pub trait Results: Serialize {
     /// Rows for `--csv`, titles first.
     fn rows(&self) -> Vec<Vec<String>>;
@@ -48,7 +47,7 @@ impl OutputOptions {
 pub const FIGURE_TITLES: [&str; 9] =
     ["median", "low95", "high95", "min", "p25", "p75", "max", "repetitions", "outliers"];
 
-/// A figure's cells of a row.
+/// The cells for a figure in a row.
 pub fn figure_cells(figure: &Figure) -> Vec<String> {
     let Figure { median, low, high, min, p25, p75, max, repetitions, outliers, .. } = figure;
     let mut cells: Vec<String> =
@@ -70,7 +69,7 @@ fn csv_line(cells: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// Rows with their columns aligned to the right (the first to the left), titles first.
+/// Rows with their columns right-aligned (the first one left-aligned), titles first.
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -119,7 +118,7 @@ pub fn prefixed(value: f64) -> String {
     format!("{value:.decimals$} {prefix}")
 }
 
-/// Seconds as people read them.
+/// Seconds with a unit prefix.
 pub fn seconds(value: f64) -> String {
     prefixed(value) + "s"
 }
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_three_digits_and_cells_are_quoted() {
+    fn formats_numbers_with_three_digits_and_quotes_cells() {
         for (value, text) in
             [(1.2345e10, "12.3 G"), (0.9999, "1.00 "), (4.5e-6, "4.50 µ"), (123.4, "123 ")]
         {

@@ -1,8 +1,9 @@
-//! `kernels overhead`: what MPI's cheapest calls cost, beside the floor of the same process.
+//! `kernels overhead`: the cost of MPI's cheapest calls, compared with the floor of the same
+//! process.
 //!
-//! Run bare and under a recorder in turn, the difference is what the recorder adds a call
-//! (`scripts/measure-overhead` does that). Calls go through [`mpi::ffi`], so each one takes the
-//! dynamic symbol, as a C program's does. Loops on one rank run on rank 0 while the others wait.
+//! Run alternately with and without a recorder, the difference is what the recorder adds per call
+//! (`scripts/measure-overhead` does that). Calls go through [`mpi::ffi`], so each one uses the
+//! dynamic symbol, like a C program's. Loops on one rank run on rank 0 while the others wait.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -23,11 +24,11 @@ use crate::world::library_name;
 
 const TAG: libc::c_int = 7;
 
-/// Time MPI's cheapest calls, beside the least that recording a call can cost
+/// Time MPI's cheapest calls, and the minimum cost of recording a call
 ///
-/// Each loop is timed in blocks. The median block is the cost of the path; the mean holds
-/// everything, changes of a recorder's window and interruptions too. The floor is two counter
-/// reads and a 32-byte store into a populated mapping of a file.
+/// Each loop is timed in blocks. The median block is the cost of the path; the mean includes
+/// everything, even window changes of a recorder and interruptions. The floor consists of two
+/// counter reads and a 32-byte store into a populated mapping of a file.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 1 taskset -c 0 kernels overhead
@@ -40,19 +41,20 @@ pub struct Arguments {
     /// MPI calls in each timed block
     #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     block_calls: u64,
-    /// Blocks made and thrown away at the start of each loop
+    /// Blocks made and discarded at the start of each loop
     #[arg(long, default_value_t = 2)]
     warmup_blocks: usize,
     /// Loops to run [default: all that the number of ranks allows]
     #[arg(long, value_enum, value_delimiter = ',')]
     loops: Vec<Loop>,
-    /// Windows of the floor, one half before the loops and one half after them
+    /// Windows of the floor, half before the loops and half after them
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(2..=1 << 16))]
     floor_windows: u64,
-    /// Bytes of one window of the floor, rounded up to whole blocks
+    /// Size of one window of the floor in bytes, rounded up to whole blocks
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     floor_window_bytes: u64,
-    /// Directory of the floor's file (best where a trace would lie) [default: the temporary one]
+    /// Directory of the floor's file (preferably where a trace would be) [default: the temporary
+    /// one]
     #[arg(long, value_name = "DIR")]
     floor_dir: Option<PathBuf>,
     /// Print JSON
@@ -60,7 +62,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The loops, in the order they run.
+/// The loops, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Loop {
@@ -85,7 +87,7 @@ struct Report {
     floor: FloorReport,
     /// Seconds in MPI's initialisation.
     init_s: f64,
-    /// CLOCK_MONOTONIC in seconds, just before the finalisation.
+    /// CLOCK_MONOTONIC in seconds, just before finalisation.
     finalize_at_s: f64,
     wrong_results: u64,
 }
@@ -111,7 +113,7 @@ struct FloorReport {
     summary: Summary,
 }
 
-/// Runs the loops on all ranks; rank 0 prints. Every rank fails where any result was wrong.
+/// Runs the loops on all ranks; rank 0 prints. Every rank fails if any result was wrong.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let before = Instant::now();
     let universe = mpi::initialize().ok_or(Failure::Init)?;
@@ -128,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         floor = Some(floor_before(arguments));
     }
     for &name in &loops {
-        // SAFETY: ours: MPI is initialised and not yet finalised; all ranks come here.
+        // SAFETY: guaranteed here: MPI is initialised and not yet finalised; all ranks come here.
         unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
         if let Some(blocks) = time_loop(name, arguments, rank, &mut wrong) {
             timed.push((name, blocks));
@@ -136,7 +138,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let wrong = sum_over_ranks(wrong);
 
-    // What only rank 0 can fail at comes after the last call that others wait in.
+    // Operations that can fail on rank 0 only follow the last call in which others wait.
     if let Some(floor) = floor {
         let mut floor = floor?;
         floor.measure(windows_before_and_after(arguments).1)?;
@@ -166,11 +168,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if wrong == 0 { Ok(()) } else { Err(Failure::WrongResults(wrong)) }
 }
 
-/// The loops asked for, or all that this number of ranks allows.
+/// The requested loops, or all that this number of ranks allows.
 fn chosen(asked: &[Loop], ranks: libc::c_int) -> Result<Vec<Loop>, Failure> {
     if ranks < 2 && asked.contains(&Loop::PingPong) {
         return Err(Failure::Usage(
-            "ping-pong needs 2 ranks: start with mpirun -n 2, or leave it out of --loops".into(),
+            "ping-pong needs 2 ranks: start with mpirun -n 2, or omit it from --loops".into(),
         ));
     }
     let wanted = |name: &Loop| match asked {
@@ -185,7 +187,7 @@ fn windows_before_and_after(arguments: &Arguments) -> (usize, usize) {
     (windows / 2, windows - windows / 2)
 }
 
-/// The first half of the floor's windows.
+/// Measures the first half of the floor's windows.
 fn floor_before(arguments: &Arguments) -> Result<Floor, Failure> {
     let directory = arguments.floor_dir.clone().unwrap_or_else(std::env::temp_dir);
     let (windows, bytes) = (arguments.floor_windows, arguments.floor_window_bytes);
@@ -195,7 +197,7 @@ fn floor_before(arguments: &Arguments) -> Result<Floor, Failure> {
     Ok(floor)
 }
 
-/// Times one loop on the ranks that take part in it; counts what came out wrong.
+/// Times one loop on the ranks that take part in it, and counts wrong results.
 fn time_loop(name: Loop, arguments: &Arguments, rank: i32, wrong: &mut u64) -> Option<Blocks> {
     let calls_per_turn = if name == Loop::PingPong { 2 } else { 1 };
     let plan =
@@ -214,23 +216,23 @@ fn time_loop(name: Loop, arguments: &Arguments, rank: i32, wrong: &mut u64) -> O
 }
 
 fn comm_rank(plan: &Plan, expected: libc::c_int, wrong: &mut u64) -> Blocks {
-    // SAFETY: mpi-sys's: a constant that the C side initialises before main.
+    // SAFETY: guaranteed by mpi-sys: a constant that the C side initialises before main.
     let world = unsafe { ffi::RSMPI_COMM_WORLD };
     Blocks::run(plan, |_| {
         let mut rank = -1;
-        // SAFETY: ours: MPI is initialised, the communicator valid, `rank` outlives the call.
+        // SAFETY: guaranteed here: MPI is initialised, the communicator valid, `rank` outlives the call.
         unsafe { ffi::MPI_Comm_rank(world, &raw mut rank) };
         *wrong += u64::from(black_box(rank) != expected);
     })
 }
 
 fn sendrecv_self(plan: &Plan, wrong: &mut u64) -> Blocks {
-    // SAFETY: mpi-sys's: constants that the C side initialises before main.
+    // SAFETY: guaranteed by mpi-sys: constants that the C side initialises before main.
     let (own, word, ignore) =
         unsafe { (ffi::RSMPI_COMM_SELF, ffi::RSMPI_UINT64_T, ffi::RSMPI_STATUS_IGNORE) };
     Blocks::run(plan, |number| {
         let (sent, mut received) = (payload(number), 0_u64);
-        // SAFETY: ours: both buffers hold one 8-byte word each, do not overlap and outlive the
+        // SAFETY: guaranteed here: both buffers hold one 8-byte word each, do not overlap and outlive the
         // call, which completes before it returns; rank 0 is the only rank of MPI_COMM_SELF.
         unsafe {
             let (from, to) = ((&raw const sent).cast(), (&raw mut received).cast());
@@ -241,11 +243,11 @@ fn sendrecv_self(plan: &Plan, wrong: &mut u64) -> Blocks {
 }
 
 fn allreduce_self(plan: &Plan, wrong: &mut u64) -> Blocks {
-    // SAFETY: mpi-sys's: constants that the C side initialises before main.
+    // SAFETY: guaranteed by mpi-sys: constants that the C side initialises before main.
     let (own, double, plus) = unsafe { (ffi::RSMPI_COMM_SELF, ffi::RSMPI_DOUBLE, ffi::RSMPI_SUM) };
     Blocks::run(plan, |number| {
         let (term, mut sum) = (number as f64 + 0.5, f64::NAN);
-        // SAFETY: ours: both buffers hold one double each, do not overlap and outlive the call.
+        // SAFETY: guaranteed here: both buffers hold one double each, do not overlap and outlive the call.
         unsafe {
             let (from, to) = ((&raw const term).cast(), (&raw mut sum).cast());
             ffi::MPI_Allreduce(from, to, 1, double, plus, own);
@@ -254,7 +256,7 @@ fn allreduce_self(plan: &Plan, wrong: &mut u64) -> Blocks {
     })
 }
 
-/// Rank 0: sends a word and takes its complement back.
+/// Rank 0: sends a word and receives its complement.
 fn ping(plan: &Plan, wrong: &mut u64) -> Blocks {
     Blocks::run(plan, |number| {
         send_word(payload(number), 1);
@@ -262,7 +264,7 @@ fn ping(plan: &Plan, wrong: &mut u64) -> Blocks {
     })
 }
 
-/// Rank 1: as many turns as rank 0, warm-up included.
+/// Rank 1: as many turns as rank 0, including the warm-up.
 fn pong(plan: &Plan, wrong: &mut u64) {
     for _ in 0..plan.warmup_blocks + plan.blocks {
         for number in 0..plan.turns {
@@ -275,7 +277,7 @@ fn pong(plan: &Plan, wrong: &mut u64) {
 
 #[inline(always)]
 fn send_word(word: u64, to: libc::c_int) {
-    // SAFETY: ours: one 8-byte word that outlives the call; MPI is initialised.
+    // SAFETY: guaranteed here: one 8-byte word that outlives the call; MPI is initialised.
     unsafe {
         let from = (&raw const word).cast();
         ffi::MPI_Send(from, 1, ffi::RSMPI_UINT64_T, to, TAG, ffi::RSMPI_COMM_WORLD);
@@ -285,7 +287,7 @@ fn send_word(word: u64, to: libc::c_int) {
 #[inline(always)]
 fn receive_word(from: libc::c_int) -> u64 {
     let mut word = 0_u64;
-    // SAFETY: ours: room for one 8-byte word that outlives the call; MPI is initialised.
+    // SAFETY: guaranteed here: room for one 8-byte word that outlives the call; MPI is initialised.
     unsafe {
         let (to, world) = ((&raw mut word).cast(), ffi::RSMPI_COMM_WORLD);
         ffi::MPI_Recv(to, 1, ffi::RSMPI_UINT64_T, from, TAG, world, ffi::RSMPI_STATUS_IGNORE);
@@ -293,16 +295,17 @@ fn receive_word(from: libc::c_int) -> u64 {
     word
 }
 
-/// A word in which a lost or doubled byte shows; never 0.
+/// A word that reveals lost or duplicated bytes; never 0.
 #[inline(always)]
 fn payload(number: u64) -> u64 {
     0x0123_4567_89ab_cdef ^ (number << 8)
 }
 
-/// The sum over ranks, and never less than this rank's own: the reduction may be what is broken.
+/// The sum over ranks, but at least this rank's own value, because the reduction may be what is
+/// broken.
 fn sum_over_ranks(own: u64) -> u64 {
     let mut sum = 0_u64;
-    // SAFETY: ours: one word each way, all ranks come here exactly once, MPI is initialised.
+    // SAFETY: guaranteed here: one word each way, all ranks come here exactly once, MPI is initialised.
     unsafe {
         let (from, to) = ((&raw const own).cast(), (&raw mut sum).cast());
         let (word, plus) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM);
@@ -311,10 +314,10 @@ fn sum_over_ranks(own: u64) -> u64 {
     sum.max(own)
 }
 
-/// CLOCK_MONOTONIC in seconds: what another process can compare with its own reading.
+/// CLOCK_MONOTONIC in seconds, which another process can compare with its own reading.
 fn monotonic_s() -> f64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: ours: `now` outlives the call; the clock exists on every Linux.
+    // SAFETY: guaranteed here: `now` outlives the call; the clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
@@ -351,7 +354,7 @@ fn table(report: &Report) -> String {
 }
 
 impl Loop {
-    /// The name as the command line spells it.
+    /// The name as written on the command line.
     fn label(self) -> &'static str {
         match self {
             Self::CommRank => "comm-rank",
@@ -367,15 +370,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_rank_leaves_ping_pong_out_and_refuses_it_when_asked() {
+    fn one_rank_omits_ping_pong_and_rejects_it_if_requested() {
         let all = chosen(&[], 1).expect("loops");
         assert_eq!(all, [Loop::CommRank, Loop::SendrecvSelf, Loop::AllreduceSelf]);
-        assert_eq!(chosen(&[], 2).expect("loops").len(), 4);
+        assert_eq!(chosen(&[], 2).expect("the loops are valid").len(), 4);
         assert!(matches!(chosen(&[Loop::PingPong], 1), Err(Failure::Usage(_))));
     }
 
     #[test]
-    fn labels_are_what_the_command_line_accepts() {
+    fn labels_match_command_line() {
         for name in Loop::value_variants() {
             let value = name.to_possible_value().expect("no variant is hidden");
             assert_eq!(value.get_name(), name.label());

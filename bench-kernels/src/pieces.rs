@@ -1,20 +1,20 @@
-//! Straight pieces of a time over message sizes: medians and repetitions come in, lines between
-//! protocol switches go out.
+//! Fits linear pieces of a time over message sizes, with breaks at protocol switches.
 //!
-//! One line across a switch of protocol is wrong (SCIENCE D), so breaks are put where the library
-//! is known to switch, and further ones where the data ask for them: all ways to cut the sizes into
-//! at most [`MOST_PIECES`] pieces are compared by least squares of *relative* deviations and the
-//! Bayesian information criterion. Uncertainties are a bootstrap over the repetitions.
+//! A single line across a protocol switch is wrong (compare Touyama and Horiguchi), so breaks are
+//! put where the library is known to switch, and further ones where the data require them: all ways
+//! to divide the sizes into at most [`MAX_PIECES`] pieces are compared by least squares of
+//! *relative* deviations and the Bayesian information criterion. Uncertainties are from a bootstrap
+//! over the repetitions.
 
 use serde::Serialize;
 
-/// Most pieces that are looked for.
-const MOST_PIECES: usize = 5;
-/// Sizes that a piece needs.
-const LEAST_POINTS: usize = 3;
-/// Relative scatter below which medians are not believed: it keeps noise from making pieces.
+/// Maximum number of pieces.
+const MAX_PIECES: usize = 5;
+/// Minimum number of sizes in a piece.
+const MIN_POINTS: usize = 3;
+/// Relative scatter below which medians are not trusted, so that noise does not create pieces.
 const FLOOR: f64 = 0.02;
-/// Bootstrap resamples.
+/// Number of bootstrap resamples.
 const RESAMPLES: usize = 200;
 
 /// All repetitions at one size.
@@ -22,27 +22,27 @@ const RESAMPLES: usize = 200;
 pub struct Point {
     /// Message size.
     pub bytes: u64,
-    /// Seconds, one a repetition.
+    /// Seconds, one value per repetition.
     pub values: Vec<f64>,
 }
 
-/// A line over a range of sizes: seconds = fixed + (bytes − `from_zero`) · per_byte, where
-/// `from_zero` is 1 for gaps (g + (s−1)G) and 0 for times of a message.
+/// A line over a range of sizes: seconds = fixed + (bytes − `from_zero`) · per_byte, with
+/// `from_zero` = 1 for gaps (g + (s−1)G) and 0 for times of a message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Piece {
-    /// Smallest size in it.
+    /// Smallest size in the piece.
     pub from_bytes: u64,
-    /// Largest size in it.
+    /// Largest size in the piece.
     pub to_bytes: u64,
     /// The fixed part, seconds.
     pub fixed_s: f64,
     /// 95 % interval of the fixed part.
     pub fixed_interval_s: (f64, f64),
-    /// Seconds a byte.
+    /// Seconds per byte.
     pub per_byte_s: f64,
-    /// 95 % interval of the seconds a byte.
+    /// 95 % interval of the seconds per byte.
     pub per_byte_interval_s: (f64, f64),
-    /// Largest relative distance of a median from the line.
+    /// Largest relative deviation of a median from the line.
     pub worst_misfit: f64,
 }
 
@@ -97,7 +97,7 @@ fn misfit(points: &[(f64, f64)]) -> f64 {
 
 /// Fits pieces, with a break after each size of `switches` that leaves enough points on both sides.
 ///
-/// Points with a median that is not positive (a difference within the noise) are left out.
+/// Points whose median is not positive (a difference within the noise) are ignored.
 pub fn pieces(points: &[Point], switches: &[u64], from_zero: u64) -> Vec<Piece> {
     let median = |values: &[f64]| {
         let mut values = values.to_vec();
@@ -107,13 +107,13 @@ pub fn pieces(points: &[Point], switches: &[u64], from_zero: u64) -> Vec<Piece> 
     let kept: Vec<&Point> = points.iter().filter(|point| median(&point.values) > 0.0).collect();
     let x = |point: &Point| (point.bytes.saturating_sub(from_zero)) as f64;
     let xy: Vec<(f64, f64)> = kept.iter().map(|point| (x(point), median(&point.values))).collect();
-    if xy.len() < LEAST_POINTS {
+    if xy.len() < MIN_POINTS {
         return Vec::new();
     }
     let mut forced: Vec<usize> = switches
         .iter()
         .map(|&switch| kept.iter().take_while(|point| point.bytes <= switch).count())
-        .filter(|&at| at >= LEAST_POINTS && xy.len() - at >= LEAST_POINTS)
+        .filter(|&at| at >= MIN_POINTS && xy.len() - at >= MIN_POINTS)
         .collect();
     forced.sort_unstable();
     forced.dedup();
@@ -157,17 +157,18 @@ pub fn pieces(points: &[Point], switches: &[u64], from_zero: u64) -> Vec<Piece> 
     pieces
 }
 
-/// Ends (exclusive) of the pieces, the last one included.
+/// Ends (exclusive) of the pieces, including the last one.
 fn best_cuts(xy: &[(f64, f64)], forced: &[usize]) -> Vec<usize> {
     let n = xy.len();
-    // best[k][end]: least misfit of the first `end` points in k + 1 pieces, and where the last begins.
+    // best[k][end]: least misfit of the first `end` points in k + 1 pieces, and the begin of the
+    // last one.
     let crosses = |begin: usize, end: usize| forced.iter().any(|&cut| begin < cut && cut < end);
-    let cost = |begin: usize, end: usize| match end - begin < LEAST_POINTS || crosses(begin, end) {
+    let cost = |begin: usize, end: usize| match end - begin < MIN_POINTS || crosses(begin, end) {
         true => f64::INFINITY,
         false => misfit(&xy[begin..end]),
     };
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|end| (cost(0, end), 0)).collect()];
-    for k in 1..MOST_PIECES.max(forced.len() + 1) {
+    for k in 1..MAX_PIECES.max(forced.len() + 1) {
         let row = (0..=n).map(|end| {
             let options = (0..end).map(|begin| (best[k - 1][begin].0 + cost(begin, end), begin));
             options.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0))
@@ -185,7 +186,7 @@ fn best_cuts(xy: &[(f64, f64)], forced: &[usize]) -> Vec<usize> {
     let Some(mut k) = chosen else { return vec![n] };
     let mut ends = vec![n];
     while k > 0 {
-        ends.push(best[k][*ends.last().expect("one is there")].1);
+        ends.push(best[k][*ends.last().expect("there is at least one end")].1);
         k -= 1;
     }
     ends.reverse();
@@ -200,7 +201,7 @@ fn interval(mut values: Vec<f64>, otherwise: f64) -> (f64, f64) {
     (crate::sample::quantile(&values, 0.025), crate::sample::quantile(&values, 0.975))
 }
 
-/// Xorshift: the same resamples in every run.
+/// Xorshift generator, which gives the same resamples in every run.
 struct Random(u64);
 
 impl Random {
@@ -216,7 +217,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Eager 1 µs + 0.2 ns a byte up to 4096, rendezvous 3 µs + 0.1 ns a byte, ±1 % scatter.
+    /// Eager: 1 µs + 0.2 ns per byte up to 4096; rendezvous: 3 µs + 0.1 ns per byte; ±1 % scatter.
     fn points() -> Vec<Point> {
         let time = |bytes: u64| match bytes <= 4096 {
             true => 1e-6 + 0.2e-9 * bytes as f64,
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_found_without_being_told_and_both_lines_are_right() {
+    fn finds_unannounced_switch_and_both_lines() {
         let found = pieces(&points(), &[], 0);
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!((found[0].to_bytes, found[1].from_bytes), (4096, 8192));
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_switch_is_a_break_even_where_the_data_do_not_show_it() {
+    fn breaks_at_known_switch_even_if_data_do_not_show_it() {
         let straight = |bytes: u64| vec![1e-6 + 1e-9 * bytes as f64; 5];
         let points: Vec<Point> =
             (0..12).map(|k| Point { bytes: 1 << k, values: straight(1 << k) }).collect();
@@ -252,12 +253,12 @@ mod tests {
         let found = pieces(&points, &[64], 0);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].to_bytes, 64);
-        // Too few points on one side: no break there.
+        // Too few points on one side, so no break there.
         assert_eq!(pieces(&points, &[1], 0).len(), 1);
     }
 
     #[test]
-    fn neither_part_of_a_line_is_negative_and_few_points_give_nothing() {
+    fn lines_are_nonnegative_and_need_enough_points() {
         let falling: Vec<Point> = (0..6)
             .map(|k| Point { bytes: 1 << k, values: vec![2e-6 - 1e-9 * k as f64; 3] })
             .collect();

@@ -1,4 +1,4 @@
-//! How far a kernel has come: steps come in, lines on standard error go out.
+//! Reports a kernel's progress on standard error.
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::world;
 
-/// Between two lines on a terminal.
+/// Minimum time between two lines on a terminal.
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Whether to show progress.
@@ -40,17 +40,17 @@ pub struct Progress {
 }
 
 impl ProgressOption {
-    /// Of so many steps.
+    /// Starts showing `steps` steps.
     pub fn start(self, what: &'static str, steps: usize) -> Progress {
-        let quiet =
-            !world::speaks() || (self.progress == When::Auto && !std::io::stderr().is_terminal());
+        let quiet = !world::prints_for_all()
+            || (self.progress == When::Auto && !std::io::stderr().is_terminal());
         let kind = if quiet { When::Never } else { self.progress };
         Progress { kind, what, steps: steps.max(1), done: Cell::new(0), shown: Cell::new(None) }
     }
 }
 
 impl Progress {
-    /// One step is done. Call it between measurements, not inside one.
+    /// Marks one step as done. Must be called between measurements, not inside one.
     pub fn step(&self, detail: &str) {
         let done = self.done.get() + 1;
         self.done.set(done);
@@ -61,7 +61,7 @@ impl Progress {
         self.shown.set(Some(Instant::now()));
         let percent = 100 * done.min(self.steps) / self.steps;
         let mut out = std::io::stderr().lock();
-        // Progress that cannot be shown is no reason to fail.
+        // A failure to show progress is ignored.
         let _ = match self.kind {
             When::Lines => writeln!(out, "progress: {percent} {} {detail}", self.what),
             _ => write!(out, "\r\x1b[K{} {percent:3} % {detail}", self.what),

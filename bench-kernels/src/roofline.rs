@@ -1,13 +1,13 @@
-//! `kernels roofline`: matrix products and unrelated communication at once, operations and bytes set
-//! independently (SCIENCE E).
+//! `kernels roofline`: matrix products and unrelated communication at the same time, with
+//! operations and bytes set independently (after Yasuda et al.).
 //!
-//! Ranks form pairs that share no link where that is possible. For each intensity a rank multiplies
-//! matrices while messages to and from its partner are under way. Beside every point the same work
-//! without communication and the same communication without work are measured in the same round:
-//! those are its roofs. The communication alone runs in both ways a program can wait for it
-//! (MPI_Test in a loop, MPI_Waitall), and the faster way is the roof. The order of the runs changes
-//! from round to round, and a point is set against its roofs round by round, so that a machine whose
-//! speed drifts (turbo, a neighbour on the same core) moves both alike.
+//! Ranks form pairs that share no link if possible. For each intensity, a rank multiplies matrices
+//! while messages to and from its partner are under way. In the same round, the same work without
+//! communication and the same communication without work are measured; these are the point's roofs.
+//! Communication alone runs with both ways in which a program can wait for it (MPI_Test in a loop,
+//! MPI_Waitall), and the faster one is the roof. The order of the runs changes from round to round,
+//! and a point is compared with its roofs round by round, so that a machine whose speed drifts
+//! (turbo, a neighbour on the same core) affects both alike.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -23,29 +23,30 @@ use crate::sample::{Figure, Sample};
 use crate::world::{Request, World, library_name, wait_all};
 
 const TAG: i32 = 61;
-/// Runs of each part to size the points by.
+/// Number of runs of each part for determining the sizes of the points.
 const PROBES: usize = 5;
-/// A point is made about this long.
+/// Approximate duration of a point in seconds.
 const POINT_S: f64 = 0.02;
-/// A point that is surely above this share of its roof was not measured in the roof's conditions.
+/// A point clearly above this share of its roof was not measured under the same conditions as the
+/// roof.
 const ABOVE_ROOF: f64 = 1.05;
-/// Order of the largest matrices multiplied.
-const MOST_ORDER: usize = 256;
+/// Maximum order of the matrices.
+const MAX_ORDER: usize = 256;
 
 /// Sweep the intensity of computation against communication
 ///
-/// Intensity is operations over bytes sent and received by a rank. Each point is a median over
-/// rounds; a round goes through all intensities.
+/// Intensity is operations per byte that a rank sends and receives. Each point is a median over
+/// rounds; each round covers all intensities.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 2 kernels roofline
   mpirun -n 4 kernels roofline --intensities 0.1,1,10,100 --message-bytes 65536
   mpirun -n 2 kernels roofline --progress-calls test --json")]
 pub struct Arguments {
-    /// Operations a byte [default: three a decade from 0.01 to 1000]
+    /// Operations per byte [default: three per decade from 0.01 to 1000]
     #[arg(long, value_name = "I", value_delimiter = ',')]
     intensities: Vec<f64>,
-    /// Bytes of each message, at most
+    /// Maximum size of each message in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 18, value_parser = clap::value_parser!(u64).range(8..=1 << 28))]
     message_bytes: u64,
     /// What a rank does for its messages while it multiplies
@@ -89,35 +90,35 @@ struct Report {
     conditions: Conditions,
 }
 
-/// One intensity; figures are of a rank, the slowest one's time.
+/// One intensity. Figures are per rank, with the time of the slowest one.
 #[derive(Serialize)]
 struct PointReport {
-    /// Operations over bytes sent and received.
+    /// Operations per byte sent and received.
     flops_per_byte: f64,
     flops: f64,
-    /// Sent; as many are received.
+    /// Bytes sent; as many are received.
     sent_bytes: u64,
     messages: u64,
-    /// Order of the matrices, and how many products.
+    /// Order of the matrices. `products` is the number of products.
     order: usize,
     products: u64,
     elapsed_s: Figure,
     flops_per_s: Figure,
-    /// The same products with no communication, operations a second.
+    /// The same products without communication, operations per second.
     computation_alone_flops_per_s: Figure,
-    /// The same communication with no products, bytes sent and received a second.
+    /// The same communication without products, bytes sent and received per second.
     communication_alone_bytes_per_s: Figure,
     /// min(F, B·I): everything overlaps.
     overlap_roof_flops_per_s: f64,
-    /// 1/(1/F + 1/(B·I)): nothing does.
+    /// 1/(1/F + 1/(B·I)): nothing overlaps.
     no_overlap_flops_per_s: f64,
-    /// Attained over the overlap roof, both of one round.
+    /// Attained rate over the overlap roof, both from the same round.
     share_of_roof: Figure,
     /// How the faster communication alone waited.
     communication_alone_waits_by: Waiting,
 }
 
-/// How a rank waits for its messages when it has nothing else to do.
+/// How a rank waits for its messages if it has nothing else to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Waiting {
@@ -137,16 +138,16 @@ struct Work {
 }
 
 impl Work {
-    /// For an intensity: the side that takes longer fills [`POINT_S`].
+    /// Work for an intensity. The part that takes longer fills [`POINT_S`].
     fn new(intensity: f64, flops_per_s: f64, bytes_per_s: f64, most_bytes: usize) -> Self {
         let bytes = (bytes_per_s * POINT_S).min(flops_per_s * POINT_S / intensity);
-        // Both ways: half of the bytes are sent, in whole words.
+        // In both directions: half of the bytes are sent, in whole words.
         let sent = ((bytes / 2.0 / 8.0).round() as usize).max(1) * 8;
         let message_bytes = sent.min(most_bytes / 8 * 8);
         let messages = (sent as f64 / message_bytes as f64).round().max(1.0);
         let flops = 2.0 * messages * message_bytes as f64 * intensity;
-        // The largest order of which at least eight products fit.
-        let order = ((flops / 16.0).cbrt() as usize).clamp(1, MOST_ORDER);
+        // The largest order for which at least eight products fit.
+        let order = ((flops / 16.0).cbrt() as usize).clamp(1, MAX_ORDER);
         let products = (flops / blas::flops((order, order, order))).round().max(1.0);
         Self { order, products: products as u64, message_bytes, messages: messages as u64 }
     }
@@ -160,7 +161,7 @@ impl Work {
     }
 }
 
-/// What runs in one go.
+/// The parts that run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// Products and messages.
@@ -182,7 +183,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         arguments.intensities.iter().find(|i| !(i.is_finite() && (1e-6..=1e9).contains(*i)))
     {
         return Err(Failure::Usage(format!(
-            "--intensities {bad}: operations a byte, from 1e-6 to 1e9"
+            "--intensities {bad}: operations a byte must be from 1e-6 to 1e9"
         )));
     }
     let intensities: Vec<f64> = match arguments.intensities.is_empty() {
@@ -193,14 +194,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     world.need(2, "roofline")?;
     if world.size % 2 != 0 {
         return Err(Failure::Usage(format!(
-            "roofline needs pairs: an even number of ranks, and was started with {}",
+            "roofline needs pairs, that is an even number of ranks, but was started with {}",
             world.size
         )));
     }
     let partners = partner_across(&world.hosts);
     if let Some(alone) = partners.iter().position(Option::is_none) {
         return Err(Failure::Usage(format!(
-            "roofline needs a partner for every rank, and rank {alone} has none: start as many ranks on \
+            "roofline needs a partner for every rank, but rank {alone} has none: start as many ranks on \
              each host, on an even number of hosts"
         )));
     }
@@ -213,11 +214,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut bench = Bench::new(&world, &blas, partner, arguments);
 
-    // What the machine does about, to size the points by.
+    // Approximate rates of the machine, to determine the sizes of the points.
     let most_bytes = arguments.message_bytes as usize;
-    let probe = Work { order: MOST_ORDER, products: 20, message_bytes: most_bytes, messages: 8 };
+    let probe = Work { order: MAX_ORDER, products: 20, message_bytes: most_bytes, messages: 8 };
     bench.run(&probe, Part::Both);
-    // The best of a few: one that was interrupted would make all points too small.
+    // The best of several runs: an interrupted one would make all points too small.
     let mut best =
         |part| (0..PROBES).map(|_| bench.run(&probe, part)).fold(f64::INFINITY, f64::min);
     let flops_per_s = probe.flops() / best(Part::Products);
@@ -323,19 +324,19 @@ struct Bench<'w> {
     wrong: u64,
 }
 
-/// Messages that are under way at once.
+/// Number of messages under way at once.
 const WINDOW: u64 = 8;
 
 impl<'w> Bench<'w> {
     fn new(world: &'w World, blas: &'w Blas, partner: i32, arguments: &Arguments) -> Self {
-        let words = MOST_ORDER * MOST_ORDER;
+        let words = MAX_ORDER * MAX_ORDER;
         let bytes = arguments.message_bytes as usize;
         Self {
             world,
             blas,
             partner,
             calls: arguments.progress_calls,
-            // Every row sums to the order: A times ones, repeated, stays easy to check.
+            // Every row sums to the order, so products of A with ones remain easy to check.
             a: vec![1.0; words],
             c: vec![0.0; words],
             out: Buffer::filled(bytes, 0x3c),
@@ -344,7 +345,7 @@ impl<'w> Bench<'w> {
         }
     }
 
-    /// Seconds of the slowest rank.
+    /// Runs a part and returns the seconds of the slowest rank.
     fn run(&mut self, work: &Work, part: Part) -> f64 {
         let n = work.order;
         self.c[..n * n].fill(0.0);
@@ -360,7 +361,7 @@ impl<'w> Bench<'w> {
         let mut under_way: Vec<Request> = Vec::new();
         let (mut sent, mut done) = (0, 0);
         loop {
-            // A new window when the last one is through.
+            // Starts a new window when the last one is complete.
             let through = match calls {
                 Calls::Test => under_way.iter_mut().all(Request::is_complete),
                 Calls::None => under_way.is_empty() || done == products,
@@ -390,14 +391,14 @@ impl<'w> Bench<'w> {
     fn start(&mut self, count: u64, bytes: usize, under_way: &mut Vec<Request>) {
         let pieces = self.into.chunks_mut(bytes).take(count as usize);
         for piece in pieces {
-            // SAFETY: ours: `run` waits for every request before it returns or starts another on
-            // the same piece, and nobody reads the pieces before that.
+            // SAFETY: guaranteed here: `run` waits for every request before it returns or starts
+            // another on the same piece, and nobody reads the pieces before that.
             under_way.push(unsafe {
                 self.world.start_receive(piece.as_mut_ptr(), bytes, self.partner, TAG)
             });
         }
         for _ in 0..count {
-            // SAFETY: ours: the buffer is never written after its making.
+            // SAFETY: guaranteed here: the buffer is never written after its creation.
             under_way.push(unsafe {
                 self.world.start_send(self.out.as_ptr(), bytes, self.partner, TAG)
             });
@@ -469,13 +470,13 @@ impl Results for Report {
         let doubt = match above.is_empty() {
             true => String::new(),
             false => format!(
-                "ABOVE THE ROOF by more than 5 %: at {} flop/B; the machine did not do the same in all runs of \
-                 a round, so these points say nothing\n",
+                "ABOVE THE ROOF by more than 5 %: at {} flop/B; the machine's speed changed during the runs of \
+                 a round, so these points are meaningless\n",
                 above.join(", ")
             ),
         };
         text + &aligned(&rows)
-            + "a rank's operations over bytes sent and received; the slowest rank's time\n"
+            + "operations per byte sent and received by a rank; time of the slowest rank\n"
             + &doubt
     }
 }
@@ -485,7 +486,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_and_bytes_give_the_intensity_asked_for() {
+    fn operations_and_bytes_give_requested_intensity() {
         for third in -6..=9 {
             let wanted = 10_f64.powf(f64::from(third) / 3.0);
             let work = Work::new(wanted, 20e9, 4e9, 1 << 18);

@@ -1,13 +1,14 @@
-//! What is said about repeated measurements: values come in, a [`Figure`] goes out.
+//! Summarises repeated measurements as a [`Figure`].
 //!
-//! The figure is the median; its uncertainty is the interval between two order statistics that
-//! holds the true median with at least 95 % (exact for independent repetitions, whatever their
-//! distribution). Outliers are named, never removed: the median does not feel them.
+//! The figure is the median. Its uncertainty is the interval between two order statistics that
+//! contains the true median with a probability of at least 95 % (exact for independent repetitions,
+//! whatever their distribution). Outliers are listed but never removed: they do not affect the
+//! median.
 
 use serde::Serialize;
 
-/// Outliers that are listed with their repetition; the rest is only counted.
-const MOST_OUTLIERS_LISTED: usize = 5;
+/// Maximum number of outliers listed with their repetition; further ones are only counted.
+const MAX_OUTLIERS_LISTED: usize = 5;
 
 /// Values of one quantity, in the order in which they were measured.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +31,11 @@ pub struct Figure {
     pub p75: f64,
     /// Largest value.
     pub max: f64,
-    /// Repetitions that were timed.
+    /// Number of timed repetitions.
     pub repetitions: usize,
-    /// Values more than three times the interquartile range beyond a quartile.
+    /// Number of values more than three times the interquartile range beyond a quartile.
     pub outliers: usize,
-    /// The worst of them.
+    /// The most extreme of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outliers_listed: Vec<Outlier>,
 }
@@ -42,7 +43,7 @@ pub struct Figure {
 /// A value far from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outlier {
-    /// Which repetition, from 0.
+    /// Index of the repetition, from 0.
     pub repetition: usize,
     /// Its value.
     pub value: f64,
@@ -59,12 +60,12 @@ impl Sample {
         &self.0
     }
 
-    /// Its median; NaN when nothing was measured.
+    /// The median; NaN if nothing was measured.
     pub fn median(&self) -> f64 {
         quantile(&sorted(&self.0), 0.5)
     }
 
-    /// The figure; `None` when nothing was measured.
+    /// The figure; `None` if nothing was measured.
     pub fn figure(&self) -> Option<Figure> {
         let sorted = sorted(&self.0);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
@@ -78,7 +79,7 @@ impl Sample {
         let median = quantile(&sorted, 0.5);
         let count = outliers.len();
         outliers.sort_by(|a, b| (b.value - median).abs().total_cmp(&(a.value - median).abs()));
-        outliers.truncate(MOST_OUTLIERS_LISTED);
+        outliers.truncate(MAX_OUTLIERS_LISTED);
         Some(Figure {
             median,
             low: sorted[low],
@@ -101,7 +102,7 @@ impl FromIterator<f64> for Sample {
 }
 
 impl Figure {
-    /// Interquartile range over median: how much single repetitions scatter.
+    /// Interquartile range over median: how much single repetitions vary.
     pub fn spread(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (self.p75 - self.p25) / self.median.abs() }
     }
@@ -113,7 +114,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Quantile of sorted values, interpolated linearly; NaN where there are none.
+/// Quantile of sorted values, interpolated linearly; NaN if there are none.
 pub fn quantile(sorted: &[f64], at: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let position = at * last as f64;
@@ -122,7 +123,7 @@ pub fn quantile(sorted: &[f64], at: f64) -> f64 {
 }
 
 /// Positions of the two order statistics of `count` values that enclose the true median with a
-/// probability of at least 0.95; the outermost ones where `count` < 6 cannot give that.
+/// probability of at least 0.95; the outermost ones if `count` < 6, which cannot give that.
 fn median_interval(count: usize) -> (usize, usize) {
     // The number of values below the median is binomial(count, 1/2): the largest k with
     // P(X ≤ k − 1) ≤ 0.025.
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_of_the_median_is_the_tabulated_one() {
+    fn median_interval_matches_published_table() {
         // Order statistics (from 1) for 95 %: n = 6: 1 and 6; 10: 2 and 9; 20: 6 and 15; 30: 10 and 21.
         for (count, low, high) in
             [(1, 1, 1), (5, 1, 5), (6, 1, 6), (10, 2, 9), (20, 6, 15), (30, 10, 21)]
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn outliers_are_named_and_do_not_move_the_figure() {
+    fn lists_outliers_which_do_not_affect_figure() {
         let mut sample: Sample = (0..20).map(|i| 10.0 + f64::from(i % 4)).collect();
         sample.add(900.0);
         let figure = sample.figure().expect("values");

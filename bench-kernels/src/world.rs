@@ -1,6 +1,7 @@
-//! The job: MPI started, its ranks and the hosts they run on, and the MPI calls that kernels make.
+//! The job: starts MPI, knows the ranks and the hosts they run on, and makes the kernels' MPI
+//! calls.
 //!
-//! Calls go through [`mpi::ffi`], so each one takes the dynamic symbol, as a C program's does.
+//! Calls go through [`mpi::ffi`], so each one uses the dynamic symbol, like a C program's.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -13,17 +14,17 @@ use mpi::traits::Communicator as _;
 use crate::counter::{self, Moment};
 use crate::failure::Failure;
 
-/// Bytes of a host's name as ranks exchange it.
+/// Maximum size of a host's name exchanged between ranks.
 const HOST_BYTES: usize = 192;
-/// What a rank that waits for the others sleeps between two looks.
+/// How long a waiting rank sleeps between two tests.
 const REST: Duration = Duration::from_micros(300);
 
 /// This process's rank, −1 before MPI_Init.
 static RANK: AtomicI32 = AtomicI32::new(-1);
 
-/// Whether this process speaks for all: rank 0, before MPI_Init as far as the launcher says who that
-/// is.
-pub fn speaks() -> bool {
+/// Whether this process prints messages for all: it is rank 0, according to the launcher before
+/// MPI_Init.
+pub fn prints_for_all() -> bool {
     match RANK.load(Relaxed) {
         rank @ 0.. => rank == 0,
         _ => ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"]
@@ -33,13 +34,13 @@ pub fn speaks() -> bool {
     }
 }
 
-/// All ranks, from MPI_Init on; MPI_Finalize when dropped.
+/// All ranks, from MPI_Init on. Calls MPI_Finalize when dropped.
 pub struct World {
     /// This process's rank.
     pub rank: i32,
     /// Number of ranks.
     pub size: i32,
-    /// For each rank the position of its host in [`World::host_names`].
+    /// For each rank, the index of its host in [`World::host_names`].
     pub hosts: Vec<usize>,
     /// The hosts in the order of their lowest ranks.
     pub host_names: Vec<String>,
@@ -48,7 +49,7 @@ pub struct World {
 }
 
 impl World {
-    /// Starts MPI and learns who runs where.
+    /// Starts MPI and determines where the ranks run.
     pub fn start() -> Result<Self, Failure> {
         let universe = mpi::initialize().ok_or(Failure::Init)?;
         let world = universe.world();
@@ -75,7 +76,7 @@ impl World {
         Ok(started)
     }
 
-    /// Length of a counter tick in seconds, measured since the start.
+    /// Duration of a counter tick in seconds, measured since the start.
     pub fn seconds_per_tick(&self) -> f64 {
         self.start.ns_per_tick() * 1e-9
     }
@@ -86,7 +87,7 @@ impl World {
         counter::read()
     }
 
-    /// Ranks on the same host as `rank`, itself included.
+    /// Number of ranks on the same host as `rank`, including itself.
     pub fn ranks_on_host_of(&self, rank: i32) -> usize {
         let host = self.hosts[rank as usize];
         self.hosts.iter().filter(|other| **other == host).count()
@@ -94,14 +95,14 @@ impl World {
 
     /// MPI_Barrier.
     pub fn barrier(&self) {
-        // SAFETY: ours: MPI is initialised until `self` is dropped; all ranks come here.
+        // SAFETY: guaranteed here: MPI is initialised until `self` is dropped; all ranks come here.
         unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
     }
 
-    /// A barrier in which those who wait sleep: they leave core and memory to those who measure.
+    /// A barrier in which waiting ranks sleep, leaving core and memory to those that measure.
     pub fn rest(&self) {
         let mut done = 0;
-        // SAFETY: ours: request and flag outlive the calls; the request is tested to its end.
+        // SAFETY: guaranteed here: request and flag outlive the calls; the request is tested to its end.
         unsafe {
             let mut request = ffi::RSMPI_REQUEST_NULL;
             ffi::MPI_Ibarrier(ffi::RSMPI_COMM_WORLD, &raw mut request);
@@ -118,7 +119,7 @@ impl World {
     /// MPI_Send of bytes.
     #[inline(always)]
     pub fn send(&self, data: &[u8], to: i32, tag: i32) {
-        // SAFETY: ours: the buffer outlives the blocking call; MPI is initialised.
+        // SAFETY: guaranteed here: the buffer outlives the blocking call; MPI is initialised.
         unsafe {
             let (from, count) = (data.as_ptr().cast(), data.len() as i32);
             ffi::MPI_Send(from, count, ffi::RSMPI_UINT8_T, to, tag, ffi::RSMPI_COMM_WORLD);
@@ -128,7 +129,7 @@ impl World {
     /// MPI_Recv of bytes.
     #[inline(always)]
     pub fn receive(&self, data: &mut [u8], from: i32, tag: i32) {
-        // SAFETY: ours: the buffer outlives the blocking call; MPI is initialised.
+        // SAFETY: guaranteed here: the buffer outlives the blocking call; MPI is initialised.
         unsafe {
             let (to, count) = (data.as_mut_ptr().cast(), data.len() as i32);
             let (world, ignore) = (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_STATUS_IGNORE);
@@ -172,10 +173,10 @@ impl World {
         }
     }
 
-    /// One MPI_Iprobe for a tag that nobody uses: the library makes progress, nothing is received.
+    /// One MPI_Iprobe for an unused tag: the library makes progress, and nothing is received.
     pub fn poke(&self) {
         let mut flag = 0;
-        // SAFETY: ours: the flag outlives the call; the status is ignored.
+        // SAFETY: guaranteed here: the flag outlives the call; the status is ignored.
         unsafe {
             let (any, world) = (ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_COMM_WORLD);
             let ignore = ffi::RSMPI_STATUS_IGNORE;
@@ -183,10 +184,10 @@ impl World {
         }
     }
 
-    /// Whether a message with this tag from that rank has come.
+    /// Whether a message with this tag has arrived from that rank.
     pub fn has_come(&self, from: i32, tag: i32) -> bool {
         let mut flag = 0;
-        // SAFETY: ours: the flag outlives the call; the status is ignored.
+        // SAFETY: guaranteed here: the flag outlives the call; the status is ignored.
         unsafe {
             let (world, ignore) = (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_STATUS_IGNORE);
             ffi::MPI_Iprobe(from, tag, world, &raw mut flag, ignore);
@@ -202,7 +203,7 @@ impl World {
     /// All ranks' values, on all ranks.
     pub fn share(&self, own: f64) -> Vec<f64> {
         let mut all = vec![0.0; self.size as usize];
-        // SAFETY: ours: room for one double a rank; all ranks come here.
+        // SAFETY: guaranteed here: room for one double a rank; all ranks come here.
         unsafe {
             let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
             let double = ffi::RSMPI_DOUBLE;
@@ -211,13 +212,13 @@ impl World {
         all
     }
 
-    /// All ranks' texts, on all ranks; longer ones than [`HOST_BYTES`] are cut.
+    /// All ranks' texts, on all ranks; texts longer than [`HOST_BYTES`] are truncated.
     pub fn share_text(&self, own: &str) -> Vec<String> {
         let mut mine = [0_u8; HOST_BYTES];
         let bytes = own.len().min(HOST_BYTES);
         mine[..bytes].copy_from_slice(&own.as_bytes()[..bytes]);
         let mut all = vec![0_u8; HOST_BYTES * self.size as usize];
-        // SAFETY: ours: room for HOST_BYTES a rank; all ranks come here.
+        // SAFETY: guaranteed here: room for HOST_BYTES a rank; all ranks come here.
         unsafe {
             let (from, to, count) =
                 (mine.as_ptr().cast(), all.as_mut_ptr().cast(), HOST_BYTES as i32);
@@ -231,7 +232,7 @@ impl World {
         all.chunks(HOST_BYTES).map(text).collect()
     }
 
-    /// Fails on every rank where it fails on any; the lowest failing rank's words are kept.
+    /// Fails on every rank if it fails on any, with the message of the lowest failing rank.
     pub fn agree(&self, own: Result<(), Failure>) -> Result<(), Failure> {
         let text = own.as_ref().err().map(Failure::to_string).unwrap_or_default();
         let texts = self.share_text(&text);
@@ -244,54 +245,54 @@ impl World {
         }
     }
 
-    /// Ends with wrong usage where there are fewer ranks than `least`.
+    /// Fails with wrong usage if there are fewer ranks than `least`.
     pub fn need(&self, least: i32, kernel: &str) -> Result<(), Failure> {
         if self.size >= least {
             return Ok(());
         }
         Err(Failure::Usage(format!(
-            "{kernel} needs at least {least} ranks and was started with {}: mpirun -n {least} kernels {kernel}",
+            "{kernel} needs at least {least} ranks but was started with {}: mpirun -n {least} kernels {kernel}",
             self.size
         )))
     }
 }
 
-/// A tag on which nothing is ever sent.
+/// A tag that no message has.
 const UNUSED_TAG: i32 = 32_000;
 
-/// An operation on its way.
+/// An operation under way.
 #[derive(Debug)]
-#[must_use = "an operation that nobody waits for may never happen"]
+#[must_use = "an operation that is never waited for may never complete"]
 pub struct Request(ffi::MPI_Request);
 
 impl Request {
-    /// Waits for its end.
+    /// Waits for its completion.
     #[inline(always)]
     pub fn wait(mut self) {
-        // SAFETY: ours: the request is one that MPI gave, and is used up here.
+        // SAFETY: guaranteed here: the request came from MPI and is consumed here.
         unsafe { ffi::MPI_Wait(&raw mut self.0, ffi::RSMPI_STATUS_IGNORE) };
     }
 
-    /// Whether it is complete; may be asked again.
+    /// Whether it is complete. May be called again.
     #[inline(always)]
     pub fn is_complete(&mut self) -> bool {
         let mut done = 0;
-        // SAFETY: ours: the request is one that MPI gave, or MPI_REQUEST_NULL after its completion.
+        // SAFETY: guaranteed here: the request came from MPI, or is MPI_REQUEST_NULL after its completion.
         unsafe { ffi::MPI_Test(&raw mut self.0, &raw mut done, ffi::RSMPI_STATUS_IGNORE) };
         done != 0
     }
 }
 
-/// Waits for all of them, by one MPI_Waitall.
+/// Waits for all requests with one MPI_Waitall.
 pub fn wait_all(requests: Vec<Request>) {
     let mut raw: Vec<ffi::MPI_Request> = requests.into_iter().map(|request| request.0).collect();
-    // SAFETY: ours: requests that MPI gave, used up here.
+    // SAFETY: guaranteed here: the requests came from MPI and are consumed here.
     unsafe {
         ffi::MPI_Waitall(raw.len() as i32, raw.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE);
     }
 }
 
-/// Operations on borrowed buffers; dropping waits for them.
+/// Operations on borrowed buffers. Dropping it waits for them.
 pub struct Pending<'buffers, 'world> {
     world: &'world World,
     requests: Vec<Request>,
@@ -299,7 +300,7 @@ pub struct Pending<'buffers, 'world> {
 }
 
 impl<'buffers, 'world> Pending<'buffers, 'world> {
-    /// None yet, with room for `capacity`.
+    /// No operations yet, with room for `capacity`.
     pub fn with_capacity(world: &'world World, capacity: usize) -> Self {
         Self { world, requests: Vec::with_capacity(capacity), buffers: PhantomData }
     }
@@ -307,7 +308,7 @@ impl<'buffers, 'world> Pending<'buffers, 'world> {
     /// MPI_Isend.
     #[inline(always)]
     pub fn send(&mut self, data: &'buffers [u8], to: i32, tag: i32) {
-        // SAFETY: ours: the buffer is borrowed until `self` is gone, and that waits.
+        // SAFETY: guaranteed here: the buffer is borrowed until `self` is gone, and that waits.
         self.requests.push(unsafe { self.world.start_send(data.as_ptr(), data.len(), to, tag) });
     }
 
@@ -315,11 +316,11 @@ impl<'buffers, 'world> Pending<'buffers, 'world> {
     #[inline(always)]
     pub fn receive(&mut self, data: &'buffers mut [u8], from: i32, tag: i32) {
         let (at, bytes) = (data.as_mut_ptr(), data.len());
-        // SAFETY: ours: the buffer is borrowed until `self` is gone, and that waits.
+        // SAFETY: guaranteed here: the buffer is borrowed until `self` is gone, and that waits.
         self.requests.push(unsafe { self.world.start_receive(at, bytes, from, tag) });
     }
 
-    /// Waits for all of them.
+    /// Waits for all operations.
     pub fn wait(self) {}
 }
 
@@ -329,11 +330,11 @@ impl Drop for Pending<'_, '_> {
     }
 }
 
-/// Name and boot of this host: two hosts differ in one of them.
+/// Name and boot id of this host. Two hosts differ in at least one of them.
 fn host_identity() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let mut name = [0_u8; 65];
-    // SAFETY: ours: room for 64 bytes and an ending zero.
+    // SAFETY: guaranteed here: room for 64 bytes and an ending zero.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), 64) } != 0;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(64);
     let name =
@@ -343,17 +344,17 @@ fn host_identity() -> String {
 
 /// The bytes of a slice of numbers.
 pub fn bytes_of<T: Number>(values: &[T]) -> &[u8] {
-    // SAFETY: ours: numbers have no padding; the length is theirs in bytes.
+    // SAFETY: guaranteed here: numbers have no padding, and the length is their size in bytes.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The bytes of a slice of numbers, to be written.
+/// The bytes of a slice of numbers, for writing.
 pub fn bytes_of_mut<T: Number>(values: &mut [T]) -> &mut [u8] {
-    // SAFETY: ours: every bit pattern is a number; the length is theirs in bytes.
+    // SAFETY: guaranteed here: every bit pattern is a number, and the length is their size in bytes.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }
 
-/// Types of which every bit pattern is a value, without padding.
+/// Types without padding for which every bit pattern is a valid value.
 pub trait Number: Copy {}
 impl Number for f64 {}
 impl Number for u64 {}

@@ -1,4 +1,4 @@
-//! Seeds from real traces: rank files come in, inputs of every target go out, one folder a target.
+//! Makes seeds for every target from the rank files of real runs, one folder per target.
 //!
 //! Usage: `seeds FOLDER RUN-DIRECTORY…`
 
@@ -14,11 +14,11 @@ use trace_format::layout::*;
 use trace_format::reader::RankFile;
 use trace_format::totals::TotalsEntry;
 
-/// Events of a seed.
-const MOST_EVENTS: usize = 40;
+/// Number of events in a seed.
+const MAX_EVENTS: usize = 40;
 
-/// Entries of totals in a seed.
-const MOST_TOTALS: usize = 7;
+/// Number of entries of totals in a seed.
+const MAX_TOTALS: usize = 7;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -56,7 +56,8 @@ fn main() -> Result<()> {
                 push_counted(&mut events, slots);
                 push_counted(&mut events, slots);
                 write(folder, "events", &format!("{name}-{part}"), &events)?;
-                for (kind, bytes) in [(0, encoded(slots)), (1, slots.clone()), (2, encoded(slots))] {
+                for (kind, bytes) in [(0, encoded(slots)), (1, slots.clone()), (2, encoded(slots))]
+                {
                     let seed = [&[kind, 0][..], &bytes].concat();
                     write(folder, "encoded", &format!("{name}-{part}-{kind}"), &seed)?;
                 }
@@ -71,7 +72,8 @@ fn main() -> Result<()> {
         if files.iter().all(|file| file.totals.is_some()) {
             let mut whole = vec![1, 255];
             for file in &files {
-                let (entries, snapshot) = file.totals.as_ref().ok_or("just seen")?;
+                let (entries, snapshot) =
+                    file.totals.as_ref().ok_or("the totals were there before")?;
                 push_counted(&mut whole, &file.definitions);
                 whole.extend([2, *entries]);
                 push_counted(&mut whole, snapshot);
@@ -95,7 +97,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Slots in few bytes.
+/// Encodes slots.
 fn encoded(slots: &[u8]) -> Vec<u8> {
     let words: Vec<Words> = slots.chunks_exact(SLOT_BYTES).filter_map(read_plain).collect();
     let mut out = vec![0; slots.len() + 64];
@@ -110,25 +112,25 @@ fn write(folder: &Path, target: &str, name: &str, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What the seeds of a file are made of.
+/// The parts of a file that seeds are made of.
 struct Parts {
     payload: Vec<u8>,
-    /// Counted payloads, as the targets take them.
+    /// Payloads preceded by their length, as the targets expect them.
     definitions: Vec<u8>,
-    /// The first definitions as they stand in the file.
+    /// The first definitions as stored in the file.
     framed: Vec<u8>,
-    /// Slots of the first events, and of the last.
+    /// Slots of the first and of the last events.
     slots: Vec<Vec<u8>>,
     /// Entries and bytes of a snapshot of the first thread's totals.
     totals: Option<(u8, Vec<u8>)>,
-    /// The beginnings of the header area and of the first chunks.
+    /// The first bytes of the header area and of the first chunks.
     granules: Vec<Vec<u8>>,
 }
 
 impl Parts {
     fn read(path: &Path) -> Result<Self> {
         let (file, bytes) = (RankFile::open(path)?, fs::read(path)?);
-        // Made anew: with the names of the targets' functions it is a tenth as long.
+        // Rebuilt: with the names of the targets' functions only, it is a tenth as long.
         let mut header = file.header.clone();
         header.function_names = FUNCTIONS.join("\n");
         let mut definitions = Vec::new();
@@ -146,7 +148,7 @@ impl Parts {
         }
         let mut events = Vec::new();
         for event in file.threads.first().into_iter().flat_map(|thread| file.events(thread)) {
-            // What is encoded does not stand in the file as it is.
+            // Encoded slots are not stored in the file in this form.
             let slots = event.offset..event.offset + SLOT_BYTES * (1 + event.continuations);
             let Some(slots) = bytes.get(slots) else { continue };
             let mut slots = slots.to_vec();
@@ -156,8 +158,8 @@ impl Parts {
             slots[8..16].copy_from_slice(&word.to_le_bytes());
             events.push(slots);
         }
-        let tail = events.len().saturating_sub(MOST_EVENTS);
-        let slots = vec![events[..events.len().min(MOST_EVENTS)].concat(), events[tail..].concat()];
+        let tail = events.len().saturating_sub(MAX_EVENTS);
+        let slots = vec![events[..events.len().min(MAX_EVENTS)].concat(), events[tail..].concat()];
         let granules = bytes.chunks(4096).take(3).map(|granule| {
             let used = granule.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             granule[..used.min(24 * 1024)].to_vec()
@@ -167,7 +169,7 @@ impl Parts {
             let named = totals.calls.iter().filter_map(|entry| {
                 Some(TotalsEntry { function: renumbered(&file, entry.function)?, ..*entry })
             });
-            let entries: Vec<TotalsEntry> = named.take(MOST_TOTALS).collect();
+            let entries: Vec<TotalsEntry> = named.take(MAX_TOTALS).collect();
             let header = bytes_of(&totals.header).iter();
             let snapshot = header.chain(entries.iter().flat_map(bytes_of)).copied().collect();
             (entries.len() as u8, snapshot)
@@ -183,7 +185,7 @@ impl Parts {
     }
 }
 
-/// A function's number in the targets' files.
+/// Number of a function in the targets' files.
 fn renumbered(file: &RankFile, function: u16) -> Option<u16> {
     if function < FIRST_FUNCTION {
         return Some(function);

@@ -1,7 +1,7 @@
-//! Trace files out of a fuzzer's bytes.
+//! Builds images of rank files from a fuzzer's bytes.
 //!
-//! In: the bytes that libFuzzer makes up. Out: images of rank files, small ones: what the format pads
-//! to 64 KiB is put in here, and checksums are made right where a target is to get behind them.
+//! The bytes come from libFuzzer and stay short: this crate adds the padding to 64 KiB that the
+//! format requires, and correct checksums if a target is to get past them.
 
 pub mod stages;
 
@@ -12,7 +12,7 @@ use trace_format::header::FileHeader;
 use trace_format::layout::*;
 use trace_format::reader::RankFile;
 
-/// Functions of the files made here: one of each kind that the analyzer tells apart.
+/// Functions of the files made here: one of each kind that the analyzer distinguishes.
 pub const FUNCTIONS: &[&str] = &[
     "MPI_Init",
     "MPI_Init_thread",
@@ -70,7 +70,7 @@ pub const FUNCTIONS: &[&str] = &[
     "dtrsv_",
 ];
 
-/// Takes pieces off the front of a fuzzer's bytes; beyond their end everything is zero or empty.
+/// Takes pieces off the front of a fuzzer's bytes. Beyond their end, everything is zero or empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Pieces<'a>(pub &'a [u8]);
 
@@ -80,14 +80,14 @@ impl<'a> Pieces<'a> {
         self.bytes(1).first().copied().unwrap_or(0)
     }
 
-    /// So many bytes, or what is left.
+    /// `count` bytes, or what is left.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (piece, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         piece
     }
 
-    /// Bytes whose number comes before them, as u16.
+    /// Bytes preceded by their number, as u16.
     pub fn counted(&mut self) -> &'a [u8] {
         let count = u16::from(self.byte()) | u16::from(self.byte()) << 8;
         self.bytes(usize::from(count))
@@ -99,14 +99,14 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Adds bytes whose number comes before them: what [`Pieces::counted`] takes.
+/// Appends bytes preceded by their number, as [`Pieces::counted`] expects them.
 pub fn push_counted(to: &mut Vec<u8>, bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(usize::from(u16::MAX))];
     to.extend((bytes.len() as u16).to_le_bytes());
     to.extend(bytes);
 }
 
-/// A header that is sound.
+/// A valid header.
 pub fn sound_header() -> FileHeader {
     FileHeader {
         recorder_version: "0.1.0".into(),
@@ -129,7 +129,7 @@ pub fn sound_header() -> FileHeader {
     }
 }
 
-/// The fixed part of a header that is sound.
+/// The fixed part of a valid header.
 pub fn sound_fixed(level: u8, rank: u32, world_size: u32) -> FixedHeader {
     FixedHeader {
         magic: MAGIC,
@@ -148,7 +148,7 @@ pub fn sound_fixed(level: u8, rank: u32, world_size: u32) -> FixedHeader {
     }
 }
 
-/// The header area with right checksums.
+/// The header area with correct checksums.
 pub fn header_area(mut fixed: FixedHeader, payload: &[u8]) -> Vec<u8> {
     let payload = &payload[..payload.len().min(HEADER_BYTES as usize - FIXED_HEADER_BYTES)];
     fixed.payload_bytes = payload.len() as u32;
@@ -160,13 +160,13 @@ pub fn header_area(mut fixed: FixedHeader, payload: &[u8]) -> Vec<u8> {
     area
 }
 
-/// The header area of a sound file.
+/// The header area of a valid file.
 pub fn sound_area(level: u8, rank: u32, world_size: u32) -> Vec<u8> {
     let payload = encode(&sound_header()).unwrap_or_default();
     header_area(sound_fixed(level, rank, world_size), &payload)
 }
 
-/// Adds a chunk with a right checksum.
+/// Appends a chunk with a correct checksum.
 pub fn push_chunk(file: &mut Vec<u8>, header: ChunkHeader, content: &[u8]) {
     let mut header = header;
     let (from, to) = CHUNK_CRC_COVERS;
@@ -176,7 +176,7 @@ pub fn push_chunk(file: &mut Vec<u8>, header: ChunkHeader, content: &[u8]) {
     file.resize(file.len().next_multiple_of(CHUNK_GRANULE as usize), 0);
 }
 
-/// The header of a chunk for that much content.
+/// The header of a chunk with that many bytes of content.
 pub fn chunk_header(kind: u16, thread: u32, sequence: u32, content: usize) -> ChunkHeader {
     ChunkHeader {
         magic: CHUNK_MAGIC,
@@ -195,7 +195,7 @@ pub fn chunk_header(kind: u16, thread: u32, sequence: u32, content: usize) -> Ch
     }
 }
 
-/// Records with their frames, from counted pieces: the content of a definition chunk.
+/// Frames records made from counted pieces, which gives the content of a definition chunk.
 pub fn framed(pieces: &mut Pieces) -> Vec<u8> {
     let mut content = Vec::new();
     while !pieces.is_empty() {
@@ -212,11 +212,11 @@ pub fn framed(pieces: &mut Pieces) -> Vec<u8> {
     content
 }
 
-/// Reads all that an image says, and checks what every reader may rely on.
+/// Reads everything in an image and checks what every reader may rely on.
 pub fn read_all(image: &[u8]) {
     let Ok(file) = RankFile::from_bytes(Path::new("image"), image) else { return };
-    // An encoded chunk has its own header at least, and gives 64 MiB of slots at most.
-    let most_slots = image.len() / CHUNK_HEADER_BYTES * (64 << 20) / SLOT_BYTES;
+    // An encoded chunk has at least its own header, and yields at most 64 MiB of slots.
+    let max_slots = image.len() / CHUNK_HEADER_BYTES * (64 << 20) / SLOT_BYTES;
     for thread in &file.threads {
         let (mut previous, mut slots) = (0, 0);
         let mut events = file.events(thread);
@@ -233,7 +233,7 @@ pub fn read_all(image: &[u8]) {
             let _ = file.message(&event);
             let _ = file.function_name(event.function);
         }
-        assert!(slots <= most_slots, "more events than the file has room for");
+        assert!(slots <= max_slots, "more events than the file has room for");
         let _ = events.damage().map(ToString::to_string);
     }
     assert!(file.diagnoses.len() <= image.len(), "more damage than bytes");

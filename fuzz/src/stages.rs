@@ -1,4 +1,4 @@
-//! A made-up run through everything that a report takes.
+//! Runs all stages of a report on a made-up run.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -10,37 +10,40 @@ use gammachi_analyzer::timeline::GlobalTimeline;
 use gammachi_analyzer::trace::Run;
 use trace_format::files::rank_file_path;
 
-/// Ranks of a made-up run.
+/// Number of ranks of a made-up run.
 pub const RANKS: u32 = 2;
 
-/// A place in memory, one a process.
+/// A directory in memory, one per process.
 fn directory() -> &'static PathBuf {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
-        let place = PathBuf::from(format!("/dev/shm/gammachi-fuzz-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&place);
-        std::fs::create_dir_all(place.join("ranks-000")).expect("/dev/shm is writable");
-        place
+        let path = PathBuf::from(format!("/dev/shm/gammachi-fuzz-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(path.join("ranks-000")).expect("/dev/shm is writable");
+        path
     })
 }
 
-/// Opens the files of a run's ranks, and makes timeline, figures and report of them, of the whole run or of
-/// what `chosen` stands for.
+/// Opens the files of a run's ranks and makes timeline, figures and report from them, for the whole
+/// run or for the selection that `chosen` encodes.
 pub fn through_all_stages(images: &[Vec<u8>; RANKS as usize], chosen: u8) {
     for (rank, image) in images.iter().enumerate() {
-        std::fs::write(directory().join(rank_file_path(0, rank as u32)), image).expect("there is room");
+        std::fs::write(directory().join(rank_file_path(0, rank as u32)), image)
+            .expect("/dev/shm has space");
     }
     let Ok(run) = Run::open(directory()) else { return };
     let timeline = GlobalTimeline::new(&run);
     let selection = match chosen {
         0..=9 => Selection::Region(run.region_names().first().unwrap_or(&"none").to_string()),
-        10..=19 => Selection::parse_window("0.1,2").expect("it is valid"),
-        20..=29 => Selection::parse_window("MPI_Barrier#1,MPI_Barrier#2").expect("it is valid"),
+        10..=19 => Selection::parse_window("0.1,2").expect("the window is valid"),
+        20..=29 => {
+            Selection::parse_window("MPI_Barrier#1,MPI_Barrier#2").expect("the window is valid")
+        }
         _ => Selection::Whole,
     };
     let Ok(metrics) = Metrics::new(&run, &timeline, &selection) else { return };
     let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
     assert!(!screen(&report, false).is_empty());
     let text = json(&report).expect("a report is JSON");
-    serde_json::from_str::<serde_json::Value>(&text).expect("what is written can be read");
+    serde_json::from_str::<serde_json::Value>(&text).expect("the report can be parsed");
 }

@@ -1,4 +1,5 @@
-//! Chunk headers of any content with right checksums, also overlapping, missing, repeated, cut off.
+//! Chunk headers of any content with correct checksums, including overlapping, missing, repeated
+//! and truncated chunks.
 #![no_main]
 
 use images::{Pieces, chunk_header, push_chunk, read_all, sound_area};

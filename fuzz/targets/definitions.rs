@@ -1,4 +1,4 @@
-//! Definition records of any content with right checksums, and their meaning.
+//! Definition records of any content with correct checksums, and their meaning.
 #![no_main]
 
 use std::path::Path;

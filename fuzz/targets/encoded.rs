@@ -1,5 +1,5 @@
-//! Encoded chunks of any content with right checksums, alone and in a file; and any slots, which come back from what
-//! they are encoded into.
+//! Encoded chunks of any content with correct checksums, alone and in a file; and any slots, which
+//! must survive encoding and decoding.
 #![no_main]
 
 use std::cell::RefCell;
@@ -11,8 +11,8 @@ use trace_format::encoding::checksum;
 use trace_format::layout::{CHUNK_ENCODED, ChunkHeader, SLOT_BYTES};
 use trace_format::plain::read_plain;
 
-/// Slots that a stream may give.
-const MOST_SLOTS: usize = 20_000;
+/// Maximum number of slots from a stream.
+const MAX_SLOTS: usize = 20_000;
 
 thread_local! {
     static CODEC: RefCell<(Box<Encoder>, Box<Decoder>)> = RefCell::default();
@@ -27,8 +27,8 @@ fuzz_target!(|data: &[u8]| {
         1 => round(rest, opened),
         _ => CODEC.with_borrow_mut(|(_, decoder)| {
             let mut slots = Vec::new();
-            let _ = decoder.decode(opened, rest, MOST_SLOTS, &mut slots);
-            assert!(slots.len() <= MOST_SLOTS, "more slots than are allowed");
+            let _ = decoder.decode(opened, rest, MAX_SLOTS, &mut slots);
+            assert!(slots.len() <= MAX_SLOTS, "more slots than are allowed");
         }),
     }
 });
@@ -48,6 +48,6 @@ fn round(bytes: &[u8], opened: u64) {
         let Some(used) = encoder.encode(opened, &slots, &mut out) else { return };
         let mut back = Vec::new();
         let outcome = decoder.decode(opened, &out[..used], slots.len(), &mut back);
-        assert_eq!((outcome, &back), (Ok(()), &slots), "slots come back as they were");
+        assert_eq!((outcome, &back), (Ok(()), &slots), "decoding restores the slots");
     });
 }

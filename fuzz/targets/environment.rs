@@ -1,4 +1,5 @@
-//! The recorder's settings from an environment of any content, and which variables a trace keeps.
+//! The recorder's settings from an environment of any content, and the variables that a trace
+//! keeps.
 #![no_main]
 
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! The payload of the header area, with right checksums.
+//! The payload of the header area, with correct checksums.
 #![no_main]
 
 use images::{Pieces, header_area, read_all, sound_fixed};

@@ -1,10 +1,11 @@
-//! A whole rank file, byte by byte: nothing is made right. (Zeros up to the next 64 KiB are put in.)
+//! A whole rank file, byte by byte, without any corrections. (Zeros up to the next 64 KiB are
+//! inserted.)
 #![no_main]
 
 use images::{Pieces, read_all};
 use libfuzzer_sys::fuzz_target;
 
-/// What the header area and chunks that are mapped are multiples of.
+/// The header area and mapped chunks are multiples of this.
 const GRANULE: usize = 4096;
 
 fuzz_target!(|data: &[u8]| {

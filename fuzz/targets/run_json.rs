@@ -10,18 +10,18 @@ use libfuzzer_sys::fuzz_target;
 fn directory() -> &'static PathBuf {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
-        let place = PathBuf::from(format!("/dev/shm/gammachi-fuzz-json-{}", std::process::id()));
-        std::fs::create_dir_all(&place).expect("/dev/shm is writable");
-        place
+        let path = PathBuf::from(format!("/dev/shm/gammachi-fuzz-json-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("/dev/shm is writable");
+        path
     })
 }
 
 fuzz_target!(|data: &[u8]| {
-    std::fs::write(directory().join(RUN_JSON), data).expect("there is room");
+    std::fs::write(directory().join(RUN_JSON), data).expect("/dev/shm has space");
     if let Ok(run) = RunJson::read(directory()) {
-        let text = serde_json::to_string(&run).expect("what was read can be written");
-        let again: RunJson = serde_json::from_str(&text).expect("and read again");
-        // Not a number is not equal to itself, and JSON has none.
+        let text = serde_json::to_string(&run).expect("a parsed document can be written");
+        let again: RunJson = serde_json::from_str(&text).expect("a written document can be parsed");
+        // NaN is not equal to itself, but JSON has no NaN.
         assert_eq!(run, again);
     }
 });

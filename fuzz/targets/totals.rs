@@ -1,5 +1,5 @@
-//! A run of two ranks whose totals chunks say anything, with right checksums, beside event chunks of any place
-//! in their order, windows among them: through all stages.
+//! A run of two ranks with any contents of totals chunks, with correct checksums, and event chunks,
+//! including windows, at any position in their order: through all stages.
 #![no_main]
 
 use images::stages::{RANKS, through_all_stages};
@@ -7,13 +7,14 @@ use images::{Pieces, chunk_header, framed, push_chunk, sound_area};
 use libfuzzer_sys::fuzz_target;
 use trace_format::encoding::checksum;
 use trace_format::layout::{
-    CHUNK_DEFINITIONS, CHUNK_EVENTS, CHUNK_HEADER_BYTES, CHUNK_IS_WINDOW, CHUNK_TOTALS, CHUNK_UNFINISHED,
+    CHUNK_DEFINITIONS, CHUNK_EVENTS, CHUNK_HEADER_BYTES, CHUNK_IS_WINDOW, CHUNK_TOTALS,
+    CHUNK_UNFINISHED,
 };
 use trace_format::totals::{
     SELECTOR_AT, SNAPSHOT_CRC_BYTES, SnapshotHeader, TOTALS_CHUNK_BYTES, TotalsEntry, snapshot_at,
 };
 
-/// What stands behind the header of a totals chunk: one snapshot, its checksum right.
+/// The data behind the header of a totals chunk: one snapshot with a correct checksum.
 fn totals(pieces: &mut Pieces) -> Vec<u8> {
     let mut content = vec![0; TOTALS_CHUNK_BYTES - CHUNK_HEADER_BYTES];
     let selector = u64::from(pieces.byte());
@@ -21,7 +22,8 @@ fn totals(pieces: &mut Pieces) -> Vec<u8> {
     content[SELECTOR_AT - CHUNK_HEADER_BYTES..][..8].copy_from_slice(&selector.to_le_bytes());
     let bytes = size_of::<SnapshotHeader>() + entries * size_of::<TotalsEntry>();
     let given = pieces.counted();
-    let snapshot = &mut content[snapshot_at((selector & 1) as usize) - CHUNK_HEADER_BYTES..][..bytes];
+    let snapshot =
+        &mut content[snapshot_at((selector & 1) as usize) - CHUNK_HEADER_BYTES..][..bytes];
     let used = given.len().min(bytes);
     snapshot[..used].copy_from_slice(&given[..used]);
     snapshot[4..8].copy_from_slice(&(entries as u32).to_le_bytes());
@@ -43,7 +45,8 @@ fuzz_target!(|data: &[u8]| {
             let (sequence, what) = (pieces.byte(), pieces.byte());
             let slots = pieces.counted();
             let kind = if what & 2 == 0 { CHUNK_EVENTS } else { CHUNK_UNFINISHED };
-            let mut header = chunk_header(kind, u32::from(what >> 7), u32::from(sequence), slots.len());
+            let mut header =
+                chunk_header(kind, u32::from(what >> 7), u32::from(sequence), slots.len());
             header.flags = if what & 1 == 0 { 0 } else { CHUNK_IS_WINDOW };
             header.opened_ticks = u64::from(sequence) << (what >> 2 & 15);
             push_chunk(&mut image, header, slots);

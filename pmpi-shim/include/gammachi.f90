@@ -1,4 +1,4 @@
-! gammachi.f90: names stretches of a program's time for gammachi's reports, and declares work.
+! gammachi.f90: names regions of a program's time for gammachi's reports, and declares work.
 !
 !     use gammachi
 !     call gammachi_region_begin("solve")
@@ -6,9 +6,9 @@
 !     call gammachi_work(2d0 * n * n, 8d0 * n * n)
 !     call gammachi_region_end("solve")
 !
-! Compile this file with the program; nothing is linked. What each call means stands in gammachi.h.
-! The recorder's functions are looked up once, with dlsym; without the recorder (libgammachi.so
-! preloaded) a call is one test.
+! Compile this file with the program; nothing is linked. gammachi.h explains the calls.
+! The recorder's functions are looked up once, with dlsym. Without the recorder (a preloaded
+! libgammachi.so) a call is one test.
 !
 ! SPDX-License-Identifier: MIT OR Apache-2.0
 module gammachi
@@ -56,14 +56,14 @@ contains
         if (associated(ends)) call ends(trim(name)//c_null_char)
     end subroutine
 
-    ! Floating-point operations done since the last time, and the bytes that they moved.
+    ! Declares the floating-point operations done since the last call, and the bytes they moved.
     subroutine gammachi_work(flops, bytes)
         real(c_double), intent(in) :: flops, bytes
         if (.not. looked_up) call look_up()
         if (associated(works)) call works(flops, bytes)
     end subroutine
 
-    ! Threads that come here at once find the same.
+    ! Threads that run this at the same time get the same result.
     subroutine look_up()
         integer(c_intptr_t), parameter :: default = 0
         type(c_funptr) :: found

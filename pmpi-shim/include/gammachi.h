@@ -1,4 +1,4 @@
-/* gammachi.h: names stretches of a program's time for gammachi's reports, and declares work.
+/* gammachi.h: names regions of a program's time for gammachi's reports, and declares work.
  *
  *     #include "gammachi.h"
  *     gammachi_region_begin("solve");
@@ -6,14 +6,15 @@
  *     gammachi_work(2.0 * n * n, 8.0 * n * n);
  *     gammachi_region_end("solve");
  *
- * Regions may nest; the same name may come again. gammachi_work says how many floating-point
- * operations were done since the last time, and how many bytes they moved to and from memory
- * (0 where that is not known); it counts where it stands. Declare only what the recorder cannot see:
- * calls of BLAS, LAPACK and FFTW are counted by themselves with `gammachi run --flops`.
+ * Regions may nest, and a name may be used again. gammachi_work declares the floating-point
+ * operations done since the last call, and the bytes they moved to and from memory (0 if unknown).
+ * The work belongs to the region in which the call is made. Declare only what the recorder cannot
+ * see: `gammachi run --flops` counts the calls of BLAS, LAPACK and FFTW.
  *
- * For Fortran there is gammachi.f90, for Python gammachi_regions.py. Header only: nothing is linked, and without the
- * recorder (libgammachi.so preloaded) each call is one test of a pointer. The recorder's functions
- * are weak references that the dynamic loader fills in when the library is there.
+ * For Fortran there is gammachi.f90, for Python gammachi_regions.py. Header only: nothing is linked,
+ * and without the recorder (a preloaded libgammachi.so) each call is one test of a pointer. The
+ * recorder's functions are weak references, which the dynamic loader resolves if the library is
+ * present.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -31,8 +32,8 @@ typedef void gammachi_work_function(double flops, double bytes);
 }
 #endif
 
-/* The address is read from the global offset table by hand: in a program that is not
- * position-independent a compiler would else let the linker settle a weak reference to 0 for ever. */
+/* The address is read from the global offset table explicitly. Otherwise, in a program that is not
+ * position-independent, the compiler would let the linker resolve the weak reference to 0 for good. */
 #if defined(__x86_64__)
 #define GAMMACHI_ADDRESS(symbol, address) \
     __asm__(".weak " #symbol "\n\tmovq " #symbol "@GOTPCREL(%%rip), %0" : "=r"(address))
@@ -60,7 +61,7 @@ static inline void gammachi_work(double flops, double bytes) {
     if (work) work(flops, bytes);
 }
 
-#else /* an unknown compiler or machine: the calls are there and do nothing */
+#else /* unknown compiler or machine: the calls exist and do nothing */
 
 static inline void gammachi_region_begin(const char *name) { (void)name; }
 static inline void gammachi_region_end(const char *name) { (void)name; }

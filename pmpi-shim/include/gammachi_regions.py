@@ -1,4 +1,4 @@
-"""Names stretches of a Python program's time for gammachi's reports, and declares work.
+"""Names regions of a Python program's time for gammachi's reports, and declares work.
 
     from gammachi_regions import region, work
 
@@ -6,8 +6,8 @@
         ...
         work(flops=2.0 * n * n, bytes=8.0 * n * n)
 
-One file, no dependencies: copy it beside the program. What each call means stands in gammachi.h.
-Without the recorder (libgammachi.so preloaded) the calls do nothing.
+One file, no dependencies: copy it beside the program. gammachi.h explains the calls.
+Without the recorder (a preloaded libgammachi.so) the calls do nothing.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -55,18 +55,18 @@ else:
 if _work:
 
     def work(flops, bytes=0.0):
-        """Floating-point operations done since the last time, and the bytes that they moved."""
+        """Declares the floating-point operations done since the last call, and the bytes they moved."""
         _work(flops, bytes)
 
 else:
 
     def work(flops, bytes=0.0):
-        """Floating-point operations; the recorder is absent."""
+        """Declares floating-point operations; the recorder is absent."""
 
 
 @contextlib.contextmanager
 def region(name):
-    """A region for the length of a `with` block, also when it is left by an exception."""
+    """A region that lasts for a `with` block, even if an exception leaves the block."""
     region_begin(name)
     try:
         yield

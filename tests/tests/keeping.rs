@@ -164,7 +164,7 @@ under_both! {
         let recorded = job(mpi, "first", 0).preload_before(&late).record();
         recorded.expect_code(0);
         let said = recorded.output.own_lines().join("\n");
-        assert_eq!(said.matches("is not whole").count(), 2, "{said}");
+        assert_eq!(said.matches("is incomplete").count(), 2, "{said}");
         assert!(said.contains("quota"), "{said}");
         let run = Run::open(&recorded.directory()).expect("the run can be read");
         let what: Vec<String> = run.diagnoses.iter().map(ToString::to_string).collect();

@@ -98,7 +98,7 @@ under_both! {
             .record_to(&run);
         assert_eq!(output.code(), 0);
         let said = output.own_lines();
-        assert_eq!(said.iter().filter(|line| line.contains("stays in")).count(), 2, "{said:?}");
+        assert_eq!(said.iter().filter(|line| line.contains("remains in")).count(), 2, "{said:?}");
         assert_eq!(files(stage.path()).len(), 2);
         fs::remove_file(run.join("ranks-000")).expect("removed");
         let (done, said) = gammachi(&[Path::new("collect"), &run, stage.path()]);

@@ -1,15 +1,16 @@
-//! Writes a run directory of any size, as the recorder would have left it: for measuring how fast traces
-//! are read and shown.
+//! Writes a run directory of any size, as the recorder would have left it, to measure how fast
+//! traces are read and displayed.
 //!
 //! ```text
 //! cargo run --release -p gammachi-trace-format --example synthetic-run --features writer -- OUT RANKS CALLS [apart] [raw]
 //! ```
 //!
-//! Each step of each rank posts two receives and two sends to its neighbours in a ring, computes, waits
-//! for all four, exchanges one blocking message in pairs and takes part in an MPI_Allreduce; every eighth
-//! step has an MPI_Bcast, every 64th a run of polls. All steps are in one region, each tenth of them in one of its own. Durations vary as real ones do. Every message and
-//! collective operation is complete, and the same arguments give the same bytes. `apart` puts each rank on a
-//! host of its own and leaves out the clock exchanges; `raw` leaves the windows unencoded.
+//! In each step, each rank posts two receives and two sends to its neighbours in a ring, computes,
+//! waits for all four, exchanges one blocking message in pairs and takes part in an MPI_Allreduce.
+//! Every eighth step has an MPI_Bcast, every 64th a run of polls. One region spans all steps, and
+//! each tenth of the steps has a region of its own. Durations vary as real ones do. Every message
+//! and collective operation is complete, and equal arguments give equal bytes. `apart` places each
+//! rank on its own host and omits the clock exchanges; `raw` leaves the windows unencoded.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -24,14 +25,15 @@ use trace_format::header::{
 use trace_format::layout::*;
 use trace_format::writer::{chunk, chunk_of_slots};
 
-/// Bytes of the recorder's windows.
+/// Size of the recorder's windows in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// A step, in ticks; a tick is a nanosecond.
+/// Duration of a step in ticks; a tick is a nanosecond.
 const STEP: u64 = 40_000;
 const FIRST_STEP: u64 = 2_000_000;
-/// Calls of a step, and what comes every so many steps.
+/// Number of calls in a step, and the intervals of steps with extra calls.
 const CALLS_A_STEP: u64 = 7;
-/// Regions in the region of all steps, a tenth of the steps each, and the number of the first.
+/// Number of regions inside the region of all steps, each with a tenth of them, and id of the
+/// first.
 const PARTS: u64 = 10;
 const FIRST_PART: u32 = 2;
 const BROADCAST_EVERY: u64 = 8;
@@ -80,7 +82,7 @@ fn main() -> io::Result<()> {
     })
 }
 
-/// A number that looks random, the same for the same arguments: below `below`.
+/// A pseudo-random number below `below`, equal for equal arguments.
 fn noise(rank: u32, step: u64, what: u64, below: u64) -> u64 {
     let mut x = u64::from(rank) << 40 ^ step << 8 ^ what;
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -132,7 +134,7 @@ impl RankWriter {
         let names = functions::names();
         let numbers = NAMES.iter().map(|name| {
             let index = names.iter().position(|other| other == name);
-            (*name, FIRST_FUNCTION + index.expect("the table has it") as u16)
+            (*name, FIRST_FUNCTION + index.expect("the table contains it") as u16)
         });
         let mut writer = Self {
             file: BufWriter::with_capacity(1 << 20, File::create(path)?),
@@ -168,7 +170,7 @@ impl RankWriter {
 
     fn number(&self, name: &str) -> u16 {
         let found = self.numbers.iter().find(|(other, _)| *other == name);
-        found.expect("it is among NAMES").1
+        found.expect("the name is in NAMES").1
     }
 
     fn step(&mut self, step: u64) -> io::Result<()> {

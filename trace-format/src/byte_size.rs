@@ -1,9 +1,10 @@
-//! A number of bytes as people write it: `64M`.
+//! A number of bytes as users write it: `64M`.
 
-/// Largest number of bytes that is understood.
-const MOST_BYTES: u64 = 1 << 52;
+/// Largest accepted number of bytes.
+const MAX_BYTES: u64 = 1 << 52;
 
-/// Reads a whole number with an optional K, M, G or T behind it (powers of 1024); `None` for anything else.
+/// Parses a whole number with an optional suffix K, M, G or T (powers of 1024). `None` for anything
+/// else.
 pub fn parse(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 10),
@@ -13,7 +14,7 @@ pub fn parse(text: &str) -> Option<u64> {
         _ => (text, 0),
     };
     let bytes = digits.parse::<u64>().ok()?.checked_mul(1 << shift)?;
-    (bytes <= MOST_BYTES).then_some(bytes)
+    (bytes <= MAX_BYTES).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -21,7 +22,7 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn bytes_are_read_with_their_unit() {
+    fn parses_bytes_with_unit() {
         assert_eq!(parse("0"), Some(0));
         assert_eq!(parse("64M"), Some(64 << 20));
         assert_eq!(parse("2g"), Some(2 << 30));

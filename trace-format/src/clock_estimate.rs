@@ -1,16 +1,15 @@
-//! What two-way exchanges say about two counters: samples come in, the offset with its bound goes
-//! out.
+//! Estimates the offset between two counters, and its error bound, from two-way exchanges.
 //!
-//! This is what the numbers of a [`crate::header::ClockExchange`] mean, so recorder and analyzer
-//! share it. Sample n: the child's counter stood at s before sending, the parent's at a when it
-//! answered, the child's at r after receiving. Whatever the network did, the child's counter stood
-//! between s and r when the parent's stood at a.
+//! This defines the meaning of the numbers in a [`crate::header::ClockExchange`], so recorder and
+//! analyzer share it. In each sample, the child's counter reads s before sending, the parent's
+//! reads a when it answers, and the child's reads r after receiving. Whatever the network did, the
+//! child's counter was between s and r when the parent's was a.
 //!
 //! - Estimate: the mean midpoint offset a − (s + r)/2 of the tenth of the samples with the lowest
 //!   round trip r − s.
 //! - Bound: the largest distance from the estimate to an end of the intersection of all intervals
-//!   [a − r, a − s], and never less than half the mean round trip of what was kept: an asymmetric
-//!   path cannot be told from an offset, but it cannot move the mean further than that.
+//!   [a − r, a − s], but at least half the mean round trip of the samples used: an asymmetric path
+//!   cannot be told from an offset, but it cannot shift the mean further than that.
 
 /// One two-way exchange, in ticks of two counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,16 +34,16 @@ impl TwoWay {
     }
 }
 
-/// Two readings that were taken at the same moment, as far as the bound says.
+/// Two readings taken at the same moment, within the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockEstimate {
-    /// Samples that the estimate is the mean of.
+    /// Number of samples in the mean.
     pub kept: u32,
     /// Child's counter.
     pub child_ticks: u64,
     /// Parent's counter at that moment.
     pub parent_ticks: u64,
-    /// The estimate is off by no more than this, child's ticks; 2 ticks of it are for rounding.
+    /// Maximum error of the estimate in child's ticks, 2 of which are for rounding.
     pub bound_ticks: u64,
     /// Lowest round trip, child's ticks.
     pub min_round_trip_ticks: u64,
@@ -52,10 +51,10 @@ pub struct ClockEstimate {
     pub median_round_trip_ticks: u64,
 }
 
-/// Ticks that rounding of the midpoints and the means may add.
+/// Error that rounding the midpoints and the means may add, in ticks.
 const ROUNDING_TICKS: u64 = 2;
 
-/// Mean of values relative to the first of them, so that nothing is lost to rounding.
+/// Mean of values relative to the first, so that nothing is lost to rounding.
 fn mean(values: impl Iterator<Item = u64> + Clone) -> u64 {
     let Some(first) = values.clone().next() else { return 0 };
     let (sum, count) = values.fold((0i128, 0i128), |(sum, count), value| {
@@ -64,7 +63,7 @@ fn mean(values: impl Iterator<Item = u64> + Clone) -> u64 {
     first.wrapping_add((sum / count) as i64 as u64)
 }
 
-/// The estimate and its bound; `None` without samples.
+/// The estimate and its bound. `None` without samples.
 pub fn estimate(samples: &[TwoWay]) -> Option<ClockEstimate> {
     let mut sorted = samples.to_vec();
     sorted.sort_by_key(TwoWay::round_trip);
@@ -93,7 +92,8 @@ pub fn estimate(samples: &[TwoWay]) -> Option<ClockEstimate> {
 mod tests {
     use super::*;
 
-    /// Exchanges with these one-way times, a millisecond apart, of a parent that is `offset` ahead.
+    /// Exchanges with these one-way times, a millisecond apart, with a parent that is `offset`
+    /// ahead.
     fn samples(offset: i64, ways: &[(u64, u64)]) -> Vec<TwoWay> {
         let sample = |(index, (out, back)): (usize, &(u64, u64))| {
             let sent = 5_000_000_000 + index as u64 * 1_000_000;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_is_found_with_its_sign() {
+    fn finds_offset_with_its_sign() {
         for offset in [7_000_000_000i64, -3_000_000_000, 0] {
             let found = estimate(&samples(offset, &[(500, 500); 20])).unwrap();
             assert_eq!(error(&found, offset), 0);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_preempted_exchange_in_ten_moves_nothing() {
+    fn one_preempted_exchange_in_ten_does_not_shift_estimate() {
         let mut ways = vec![(510, 490); 100];
         let calm = estimate(&samples(1000, &ways)).unwrap();
         ways.iter_mut().step_by(10).for_each(|way| way.1 += 12_000_000);
@@ -128,15 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn an_asymmetric_path_shifts_the_estimate_inside_its_bound() {
+    fn asymmetric_path_shifts_estimate_within_its_bound() {
         let found = estimate(&samples(0, &[(100_000, 20_000); 100])).unwrap();
         assert_eq!(error(&found, 0), 40_000);
         assert!((60_000..60_010).contains(&found.bound_ticks), "{found:?}");
     }
 
     #[test]
-    fn the_bound_holds_whatever_the_paths_do() {
-        // Ways from a small linear generator; nothing about them is regular.
+    fn bound_holds_for_any_paths() {
+        // One-way times from a small linear generator, without any regularity.
         let mut state = 12_345u64;
         let mut draw = |limit: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,15 +1,16 @@
-//! The table of interposed compute functions, `compute/functions.txt`, whose head explains it.
+//! The table of interposed compute functions, `compute/functions.txt`, whose head explains its
+//! format.
 
-/// The table as it stands in the file.
+/// The contents of the file.
 const TABLE: &str = include_str!("../compute/functions.txt");
 
 /// Precisions of FFTW: prefixes of its names.
 const FFTW: [&str; 3] = ["fftw", "fftwf", "fftwl"];
-/// Prefixes of its legacy Fortran interface, and what follows its names: one underscore, or the two that some
-/// compilers put behind names with an underscore.
+/// Prefixes of its legacy Fortran interface, and the suffixes of its names: one underscore, or the
+/// two that some compilers append to names that contain an underscore.
 const FFTW_FORTRAN: [&str; 3] = ["dfftw", "sfftw", "lfftw"];
 const FORTRAN_ENDS: [&str; 2] = ["_", "__"];
-/// Its functions that execute a plan, the first argument of each.
+/// FFTW's functions that execute a plan, their first argument.
 const FFTW_EXECUTE: [&str; 8] = [
     "execute",
     "execute_dft",
@@ -20,40 +21,42 @@ const FFTW_EXECUTE: [&str; 8] = [
     "execute_split_dft_r2c",
     "execute_split_dft_c2r",
 ];
-/// Those that C programs with MPI have besides.
+/// Functions that C programs with MPI may use in addition.
 const FFTW_MPI_EXECUTE: [&str; 4] =
     ["mpi_execute_dft", "mpi_execute_dft_r2c", "mpi_execute_dft_c2r", "mpi_execute_r2r"];
 
-/// Where a planner's lengths stand among its arguments.
+/// Where a planner's lengths are among its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lengths {
-    /// The first so many arguments.
+    /// The first arguments, this many.
     Each(usize),
     /// (rank, lengths).
     Array,
-    /// (rank, lengths, how many).
+    /// (rank, lengths, count).
     Many,
-    /// (rank, dimensions, rank, dimensions of how many), an integer of 32 bits and two strides each.
+    /// (rank, dimensions, rank of the batch, dimensions of the batch); a dimension is a 32-bit
+    /// integer and two strides.
     Guru,
     /// The same with 64 bits.
     Guru64,
-    /// Fortran: (rank, lengths, strides, strides, rank of how many, their lengths).
+    /// Fortran: (rank, lengths, strides, strides, rank of the batch, its lengths).
     SplitGuru,
 }
 
 /// A function of FFTW that makes a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planner {
-    /// Its name, the symbol.
+    /// Name of its symbol.
     pub name: String,
     /// Where the lengths are.
     pub lengths: Lengths,
-    /// Operations of a transform of N points over N·log2 N: 5, or 2.5 where one side is real.
+    /// Operations of a transform of N points divided by N·log2 N: 5, or 2.5 if one side is real.
     pub factor: f64,
-    /// Which argument is the communicator whose ranks share the transform; lengths are then of 64 bits.
+    /// Index of the communicator whose ranks share the transform. If there is one, lengths have 64
+    /// bits.
     pub communicator: Option<usize>,
-    /// Whether it is Fortran's: the plan is written where the first argument says, and the others are passed by
-    /// reference.
+    /// Whether it belongs to the Fortran interface: the plan is written to the address in the first
+    /// argument, and the others are passed by reference.
     pub by_reference: bool,
 }
 
@@ -62,9 +65,9 @@ pub struct Planner {
 pub struct Executor {
     /// The symbol.
     pub symbol: String,
-    /// Name in a trace: of Fortran's two symbols the one with one underscore.
+    /// Name in a trace. For Fortran's two symbols, the one with one underscore.
     pub name: String,
-    /// Whether it is Fortran's: the first argument says where the plan stands.
+    /// Whether it belongs to the Fortran interface: the first argument is the address of the plan.
     pub by_reference: bool,
 }
 
@@ -89,7 +92,7 @@ pub fn executors() -> Vec<Executor> {
     executors
 }
 
-/// FFTW's transforms: stem, kind, operations of N points over N·log2 N.
+/// FFTW's transforms: stem, kind, operations for N points divided by N·log2 N.
 const FFTW_TRANSFORMS: [(&str, &str, f64); 4] =
     [("dft", "", 5.0), ("dft", "_r2c", 2.5), ("dft", "_c2r", 2.5), ("r2r", "", 2.5)];
 
@@ -160,14 +163,14 @@ fn c_planners() -> Vec<Planner> {
 pub enum Interface {
     /// CBLAS: values, enumerations.
     C,
-    /// Fortran: everything by reference, lengths of characters behind.
+    /// Fortran: everything by reference, followed by the lengths of characters.
     Fortran,
 }
 
 /// How a parameter is passed and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Not looked at: one machine word.
+    /// Ignored: one machine word.
     Word,
     /// A character or enumeration.
     Option,
@@ -182,26 +185,27 @@ pub enum Kind {
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name in the work's expression.
+    /// Its name in the expression for the work.
     pub name: String,
     /// How it is passed.
     pub kind: Kind,
 }
 
-/// What a function belongs to.
+/// The group that a function belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// BLAS 1 and 2 (but for the triangular solve): recorded only where operations are counted, and no
-    /// computation of its own kind, so that γ of `--compute blas` stays that of the larger calls.
+    /// BLAS 1 and 2 (except for the triangular solve): recorded only if operations are counted.
+    /// They do not count as separate computation, so that γ of `--compute blas` covers the larger
+    /// calls only.
     Light,
     /// BLAS 3 and trsv, LAPACK.
     Heavy,
 }
 
-/// A function.
+/// An interposed function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Name in a trace, and the symbol.
+    /// Name in a trace and of the symbol.
     pub name: String,
     /// How it is called.
     pub interface: Interface,
@@ -209,22 +213,22 @@ pub struct Function {
     pub parameters: Vec<Parameter>,
     /// Whether it returns a floating-point number.
     pub returns_real: bool,
-    /// Expression of its work.
+    /// Expression for its work.
     pub work: String,
-    /// Expression of its operands' elements.
+    /// Expression for the number of elements of its operands.
     pub elements: String,
     /// Bytes of an element.
     pub element_bytes: u32,
     /// Whether its numbers are complex.
     pub complex: bool,
-    /// What it belongs to.
+    /// The group it belongs to.
     pub group: Group,
 }
 
-/// The functions of the table in its order.
+/// The functions in the order of the table.
 ///
 /// # Panics
-/// When a row of the table cannot be read; a test of the project reads them all.
+/// If a row of the table cannot be parsed. A test parses all of them.
 pub fn all() -> Vec<Function> {
     let rows = TABLE.lines().map(str::trim).filter(|row| !row.is_empty() && !row.starts_with('#'));
     rows.flat_map(functions_of).collect()
@@ -240,7 +244,7 @@ pub fn fftw() -> Vec<String> {
 fn functions_of(row: &str) -> Vec<Function> {
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
     let [group, stem, types, interfaces, parameters, work, elements] = cells[..] else {
-        panic!("not seven cells: {row}");
+        panic!("expected seven cells: {row}");
     };
     let mut functions = Vec::new();
     for prefix in types.split_whitespace() {
@@ -298,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_libraries_own_and_none_comes_twice() {
+    fn names_are_valid_and_unique() {
         let names: Vec<String> = all().into_iter().map(|f| f.name).chain(fftw()).collect();
         for known in [
             "cblas_dgemm",
@@ -322,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn real_scalars_of_cblas_are_numbers_and_complex_ones_words() {
+    fn cblas_real_scalars_are_numbers_and_complex_ones_words() {
         let kinds = |name: &str| -> Vec<(String, Kind)> {
             let function = all().into_iter().find(|function| function.name == name).unwrap();
             function.parameters.into_iter().map(|p| (p.name, p.kind)).collect()

@@ -1,26 +1,28 @@
-//! Counters of the processor and the kernel: what `--counters` asks for, what `flops` means on a
-//! processor, and what Linux is asked (perf_event_open(2)).
+//! Performance counters of the processor and the kernel: the text of `--counters`, the meaning of
+//! `flops` on a processor, and the requests to Linux (perf_event_open(2)).
 //!
-//! In: the text of `--counters`. Out: [`CounterRequest`]s, their [`CounterEvent`]s, the attribute that
-//! the kernel takes, and sentences for what it refuses. Nothing here makes a system call.
+//! The text is parsed into [`CounterRequest`]s with their [`CounterEvent`]s; the attributes for the
+//! kernel and explanations of its refusals follow from these. Nothing here makes a system call.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::settings::values::is_identifier;
 
-/// Counters that one run may ask for.
+/// Maximum number of counters in a run.
 pub const MOST_COUNTERS: usize = 8;
-/// Events that one counter may add up.
+/// Maximum number of events that one counter adds up.
 pub const MOST_EVENTS: usize = 8;
 /// Name of the counter that stands for floating-point operations.
 pub const FLOPS: &str = "flops";
 /// Name of the counter that stands for bytes to and from memory.
 pub const BYTES: &str = "bytes";
 
-/// State of a reading: an event had the hardware for a part of the time only; its count is scaled to all.
+/// State of a reading: an event had the hardware for part of the time only, and its count was
+/// scaled up.
 pub const SCALED: u32 = 1;
-/// State of a reading: an event could not be read, or never had the hardware. The value means nothing.
+/// State of a reading: an event could not be read, or never had the hardware. The value is
+/// meaningless.
 pub const UNREADABLE: u32 = 2;
 
 /// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE` and `PERF_TYPE_RAW` of linux/perf_event.h.
@@ -28,7 +30,7 @@ const KINDS: [(&str, u32); 3] = [("hardware", 0), ("software", SOFTWARE), ("raw"
 const SOFTWARE: u32 = 1;
 const RAW: u32 = 4;
 
-/// An event of the processor or the kernel, and what one of it counts.
+/// An event of the processor or the kernel, and its weight in the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterEvent {
     /// `type` of perf_event_attr.
@@ -39,55 +41,58 @@ pub struct CounterEvent {
     pub weight: u32,
 }
 
-/// A counter as it is asked for.
+/// A counter requested by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterRequest {
     /// Its name.
     pub name: String,
-    /// What it adds up; `None` for the built-in choice of the name.
+    /// The events that it adds up; `None` for the built-in choice for this name.
     pub events: Option<Vec<CounterEvent>>,
 }
 
-/// A processor as CPUID tells it.
+/// A processor as identified by CPUID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Processor {
     /// Such as `GenuineIntel`.
     pub vendor: String,
-    /// Family, the extended one added.
+    /// Family, including the extended family.
     pub family: u32,
-    /// Model, with the extended one.
+    /// Model, including the extended model.
     pub model: u32,
 }
 
-/// Why a text is no list of counters.
+/// Why a text is not a list of counters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CounterError {
     /// More than [`MOST_COUNTERS`].
     #[error("at most {MOST_COUNTERS} counters can be read, these are more")]
     TooMany,
-    /// Two counters of one name.
+    /// Two counters have the same name.
     #[error("the counter {0} is named twice")]
     Twice(String),
-    /// A name alone, and not [`FLOPS`].
+    /// A name without events other than [`FLOPS`].
     #[error(
         "{0:?} has no built-in choice (only {FLOPS} has); write NAME=TYPE:CONFIG, such as faults=software:2"
     )]
     NoChoice(String),
-    /// A name that is no C identifier.
-    #[error("the name {0:?} must be of letters, digits and '_' and not begin with a digit")]
+    /// A name that is not a C identifier.
+    #[error(
+        "the name {0:?} must consist of letters, digits and '_' and must not begin with a digit"
+    )]
     Name(String),
     /// A counter adds up more than [`MOST_EVENTS`].
     #[error("{0} adds up more than {MOST_EVENTS} events")]
     TooManyEvents(String),
-    /// What is added up is no event.
+    /// A term of the sum is not an event.
     #[error(
         "{0:?} is not an event; write TYPE:CONFIG or TYPE:CONFIG*WEIGHT, where TYPE is raw, hardware, software or \
-         a number, CONFIG a number, WEIGHT a whole number from 1 on, such as raw:0x1c7*2"
+         a number, CONFIG a number, WEIGHT a whole number of at least 1, such as raw:0x1c7*2"
     )]
     Event(String),
 }
 
-/// Reads `flops`, or `NAME=TYPE:CONFIG[*WEIGHT][+TYPE:CONFIG…]`; several with commas between.
+/// Parses `flops`, or `NAME=TYPE:CONFIG[*WEIGHT][+TYPE:CONFIG…]`, or several of these separated by
+/// commas.
 ///
 /// # Errors
 /// What is wrong, and what to write.
@@ -149,7 +154,7 @@ fn event(text: &str) -> Result<CounterEvent, CounterError> {
     Ok(CounterEvent { kind, config, weight })
 }
 
-/// A decimal number, or a hexadecimal one behind `0x`.
+/// A decimal number, or a hexadecimal one after `0x`.
 fn number(text: &str) -> Option<u64> {
     let digits = |text: &str, radix| {
         let plain = text.chars().all(|c| c.is_digit(radix));
@@ -161,7 +166,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Events for people: `raw 0xff03`, `raw 0x3c7 + 2 x raw 0x4c7`.
+/// Events as text: `raw 0xff03`, `raw 0x3c7 + 2 x raw 0x4c7`.
 pub fn description(events: &[CounterEvent]) -> String {
     let one = |event: &CounterEvent| {
         let name = KINDS.iter().find(|(_, number)| *number == event.kind);
@@ -176,18 +181,19 @@ pub fn description(events: &[CounterEvent]) -> String {
 
 /// The events that count floating-point operations of SSE and AVX on a processor.
 ///
-/// AMD from Zen on: retired SSE/AVX operations (PMCx003), an operation each, a multiply-add two; it may
-/// count more than 15 a cycle, for which Linux from 5.6 on merges two counters by itself. Intel from
-/// Broadwell on: FP_ARITH_INST_RETIRED by width, a multiply-add counted as two by the hardware. Codes are
-/// those of the event tables in Linux (tools/perf/pmu-events). x87 is in none of them.
+/// AMD from Zen on: retired SSE/AVX operations (PMCx003), where a multiply-add counts as two. It
+/// may count more than 15 per cycle, for which Linux 5.6 and later merges two counters. Intel from
+/// Broadwell on: FP_ARITH_INST_RETIRED by width, where the hardware counts a multiply-add as two.
+/// The codes are those of the event tables in Linux (tools/perf/pmu-events). None of them includes
+/// x87.
 ///
 /// # Errors
-/// Why there is no choice.
+/// Why there is no built-in choice.
 pub fn flops_of(processor: Option<&Processor>) -> Result<Vec<CounterEvent>, String> {
     let raw = |config, weight| CounterEvent { kind: RAW, config, weight };
     let Some(Processor { vendor, family, model }) = processor else {
         return Err(
-            "there is no built-in choice for this processor: it is no x86-64, whose events count \
+            "there is no built-in choice for this processor: it is not an x86-64, whose events count \
                     operations; name an event"
                 .into(),
         );
@@ -197,7 +203,8 @@ pub fn flops_of(processor: Option<&Processor>) -> Result<Vec<CounterEvent>, Stri
         ("AuthenticAMD", 0x19, 0x00..=0x0f | 0x20..=0x2f | 0x40..=0x5f) => Ok(vec![raw(0xff03, 1)]),
         ("AuthenticAMD", 0x19, _) => Ok(vec![raw(0x1f03, 1)]),
         ("AuthenticAMD", 0x1a, 0x00..=0x2f | 0x40..=0x4f | 0x60..=0x7f) => Ok(vec![raw(0x0f03, 1)]),
-        // Masks of one weight are one event: processors have four or eight counters for them.
+        // Masks with the same weight form one event: processors have only four or eight counters
+        // for them.
         ("GenuineIntel", 6, model) if INTEL_256.contains(model) => {
             Ok(vec![raw(0x03c7, 1), raw(0x04c7, 2), raw(0x18c7, 4), raw(0x20c7, 8)])
         }
@@ -215,15 +222,15 @@ pub fn flops_of(processor: Option<&Processor>) -> Result<Vec<CounterEvent>, Stri
     }
 }
 
-/// Broadwell; Skylake, Kaby, Coffee and Comet Lake without AVX-512. Processors with two kinds of cores are in
-/// neither list: the event counts on one kind only.
+/// Broadwell; Skylake, Kaby, Coffee and Comet Lake without AVX-512. Processors with two kinds of
+/// cores are in neither list, because the event counts on one kind only.
 const INTEL_256: [u32; 10] = [0x3d, 0x47, 0x4f, 0x56, 0x4e, 0x5e, 0x8e, 0x9e, 0xa5, 0xa6];
 /// With AVX-512: Skylake-X to Cooper Lake, Cannon Lake, Ice Lake, Tiger Lake, Rocket Lake, Sapphire, Emerald and
 /// Granite Rapids.
 const INTEL_512: [u32; 13] =
     [0x55, 0x66, 0x7d, 0x7e, 0x6a, 0x6c, 0x8c, 0x8d, 0xa7, 0x8f, 0xcf, 0xad, 0xae];
 
-/// The processor that this runs on; `None` where it is no x86-64.
+/// The processor that this runs on. `None` if it is not an x86-64.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe, reason = "safe to call in newer releases of Rust")]
 pub fn processor() -> Option<Processor> {
@@ -239,20 +246,20 @@ pub fn processor() -> Option<Processor> {
     Some(Processor { vendor: String::from_utf8_lossy(&vendor).into_owned(), family, model })
 }
 
-/// The processor that this runs on; `None` where it is no x86-64.
+/// The processor that this runs on. `None` if it is not an x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn processor() -> Option<Processor> {
     None
 }
 
-/// Words of a `perf_event_attr` of the first published size (64 bytes), which every kernel takes.
+/// Words of a `perf_event_attr` of the first published size (64 bytes), which every kernel accepts.
 pub const ATTRIBUTE_WORDS: usize = 8;
-/// `inherit_thread` (Linux 5.13): threads made later count, child processes do not. Kernels that do not
-/// know it refuse it with EINVAL.
+/// `inherit_thread` (Linux 5.13): threads made later count, child processes do not. Older kernels
+/// reject it with EINVAL.
 const INHERIT_THREAD: u64 = 1 << 35;
 
-/// The `perf_event_attr` of an event that counts a thread and those it makes later, in user mode, from the
-/// start; a reading of it is three words: count, time enabled, time running.
+/// The `perf_event_attr` of an event that counts, in user mode and from the start, a thread and
+/// those it makes later. A reading consists of three words: count, time enabled, time running.
 pub fn attribute(event: &CounterEvent, threads_only: bool) -> [u64; ATTRIBUTE_WORDS] {
     const INHERIT: u64 = 1 << 1;
     const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -269,12 +276,12 @@ pub fn attribute(event: &CounterEvent, threads_only: bool) -> [u64; ATTRIBUTE_WO
     [u64::from(event.kind) | size << 32, event.config, 0, 0, TIMES, flags, 0, 0]
 }
 
-/// Software events that never happen in user mode: context switches, migrations, switches of cgroups.
+/// Software events that never happen in user mode: context switches, migrations, cgroup switches.
 fn happens_in_kernel(event: &CounterEvent) -> bool {
     event.kind == SOFTWARE && matches!(event.config, 3 | 4 | 11)
 }
 
-/// Why the kernel refused an event, from its error number and the setting perf_event_paranoid.
+/// Why the kernel refused an event, from the error number and the setting perf_event_paranoid.
 pub fn refusal(error: i32, paranoid: Option<&str>) -> String {
     const EPERM: i32 = 1;
     const ENOENT: i32 = 2;
@@ -310,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_names_and_sums_of_events() {
+    fn parses_names_and_sums_of_events() {
         assert_eq!(parse("flops"), Ok(vec![CounterRequest { name: FLOPS.into(), events: None }]));
         let one = |kind, config, weight| CounterEvent { kind, config, weight };
         assert_eq!(events("faults=software:2"), [one(1, 2, 1)]);
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_counter_is_named() {
+    fn explains_invalid_counters() {
         for (wrong, says) in [
             ("", "no built-in choice"),
             ("bytes", "no built-in choice"),
@@ -357,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_described() {
+    fn describes_events() {
         assert_eq!(description(&events("a=raw:0xff03")), "raw 0xff03");
         assert_eq!(
             description(&events("a=raw:0x3c7+raw:0x4c7*2+23:1")),
@@ -366,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn flops_have_events_where_operations_are_counted() {
+    fn chooses_events_that_count_flops() {
         let of = |vendor: &str, family, model| {
             flops_of(Some(&Processor { vendor: vendor.into(), family, model }))
                 .map(|events| description(&events))
@@ -389,7 +396,7 @@ mod tests {
         for model in [0x4f, 0x9e] {
             assert_eq!(of("GenuineIntel", 6, model).as_deref(), Ok(narrow), "{model:#x}");
         }
-        // Haswell, Knights Landing, Gracemont, Alder Lake; Bulldozer; a Zen to come.
+        // Haswell, Knights Landing, Gracemont, Alder Lake; Bulldozer; a future Zen.
         for (vendor, family, model) in [
             ("GenuineIntel", 6, 0x3f),
             ("GenuineIntel", 6, 0x57),
@@ -405,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_attribute_is_that_of_the_kernels_header() {
+    fn attribute_matches_kernel_header() {
         let [kind_and_size, config, .., flags, _, _] =
             attribute(&CounterEvent { kind: 4, config: 0x1f03, weight: 1 }, true);
         assert_eq!((kind_and_size, config), (4 | 64 << 32, 0x1f03));

@@ -1,4 +1,4 @@
-//! The only place that knows how headers and definitions become bytes.
+//! Encodes headers and definitions as bytes. No other module knows how.
 //!
 //! bincode 2 with fixed-width little-endian integers: a `u32` is 4 bytes, a `String` is its length
 //! as `u64` and its UTF-8 bytes, a `Vec` its length as `u64` and its items, an `Option` one byte
@@ -17,12 +17,12 @@ fn configuration() -> impl bincode::config::Config {
     bincode::config::standard().with_fixed_int_encoding().with_limit::<MAX_PAYLOAD_BYTES>()
 }
 
-/// A value as bytes; `None` when it is longer than [`MAX_PAYLOAD_BYTES`].
+/// Encodes a value. `None` if it is longer than [`MAX_PAYLOAD_BYTES`].
 pub fn encode<T: Serialize>(value: &T) -> Option<Vec<u8>> {
     bincode::serde::encode_to_vec(value, configuration()).ok()
 }
 
-/// A value from exactly these bytes; the error says what was wrong.
+/// Decodes a value from exactly these bytes. The error describes what is wrong.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let (value, used) = bincode::serde::decode_from_slice(bytes, configuration())
         .map_err(|error| error.to_string())?;
@@ -37,7 +37,7 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// Bytes that a payload of this length takes with its frame and padding.
+/// Size of a payload of this length with its frame and padding.
 pub fn framed_bytes(payload_bytes: usize) -> usize {
     (FRAME_BYTES + payload_bytes).next_multiple_of(8)
 }

@@ -1,11 +1,12 @@
-//! Which environment variables a trace keeps.
+//! The environment variables that a trace keeps.
 //!
-//! Only those that are known: a list of what to leave out always misses a password under a name that nobody
-//! thought of. What is listed tells how the program performs, or which batch job it was.
+//! This is a list of known names, because a list of exclusions would always miss a password under a
+//! name that nobody thought of. The listed variables affect the program's performance or identify
+//! the batch job.
 
-/// Variables by name.
+/// Individual variables.
 const NAMES: [&str; 154] = [
-    // OpenMP, its runtimes, and what else starts threads.
+    // OpenMP, its runtimes, and other causes of threads.
     "OMP_DISPLAY_AFFINITY",
     "OMP_DYNAMIC",
     "OMP_MAX_ACTIVE_LEVELS",
@@ -33,7 +34,7 @@ const NAMES: [&str; 154] = [
     "MKL_THREADING_LAYER",
     "OPENBLAS_CORETYPE",
     "VECLIB_MAXIMUM_THREADS",
-    // Memory of the C library.
+    // Memory allocation of the C library.
     "MALLOC_ARENA_MAX",
     "MALLOC_MMAP_THRESHOLD_",
     "MALLOC_TRIM_THRESHOLD_",
@@ -106,7 +107,7 @@ const NAMES: [&str; 154] = [
     "NHOSTS",
     "NSLOTS",
     "QUEUE",
-    // How many there are, by the launchers.
+    // Numbers of ranks, set by launchers.
     "OMPI_COMM_WORLD_LOCAL_SIZE",
     "OMPI_COMM_WORLD_SIZE",
     "MPI_LOCALNRANKS",
@@ -114,7 +115,7 @@ const NAMES: [&str; 154] = [
     "HYDRA_BINDING",
     "PRTE_MCA_hwloc_default_binding_policy",
     "PRTE_MCA_rmaps_default_mapping_policy",
-    // MPICH and those that come from it.
+    // MPICH and its derivatives.
     "MPICH_ASYNC_PROGRESS",
     "MPICH_CPUMASK_DISPLAY",
     "MPICH_GPU_SUPPORT_ENABLED",
@@ -170,8 +171,8 @@ const NAMES: [&str; 154] = [
     "FI_UNIVERSE_SIZE",
 ];
 
-/// Families of some hundred members that all choose algorithms, limits and transports (`ompi_info --all`,
-/// `impi_info -v all` list them).
+/// Prefixes of some hundred variables that all choose algorithms, limits and transports (`ompi_info
+/// --all` and `impi_info -v all` list them).
 const FAMILIES: [&str; 13] = [
     "OMPI_MCA_bml_",
     "OMPI_MCA_btl_",
@@ -187,7 +188,7 @@ const FAMILIES: [&str; 13] = [
     "I_MPI_ADJUST_",
     "MPICH_COLL_",
 ];
-/// The choice of Open MPI's components itself.
+/// Open MPI's selection of components.
 const COMPONENTS: [&str; 8] = [
     "OMPI_MCA_bml",
     "OMPI_MCA_btl",
@@ -198,13 +199,14 @@ const COMPONENTS: [&str; 8] = [
     "OMPI_MCA_osc",
     "OMPI_MCA_pml",
 ];
-/// Names that end so tell a number of threads, of whatever library.
+/// Suffix of variables that set a number of threads in any library.
 const THREADS: &str = "_NUM_THREADS";
-/// What a family's member must not have in its name, in any case.
+/// A variable of these families is excluded if its name contains one of these words, in upper or
+/// lower case.
 const SECRETS: [&str; 9] =
     ["AUTH", "CREDENTIAL", "JWT", "KEY", "PASS", "PRIVATE", "PWD", "SECRET", "TOKEN"];
 
-/// Whether a variable is known to matter for performance, or to name the batch job.
+/// Whether a variable is known to affect performance or to identify the batch job.
 pub fn is_kept(name: &str) -> bool {
     let of_family =
         FAMILIES.iter().any(|family| name.starts_with(family)) || name.ends_with(THREADS);
@@ -221,7 +223,7 @@ mod tests {
     use super::is_kept;
 
     #[test]
-    fn what_matters_is_kept() {
+    fn keeps_relevant_variables() {
         for name in [
             "SLURM_JOB_ID",
             "SLURM_CPU_BIND",
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays_out() {
+    fn excludes_unknown_variables() {
         for name in [
             "PATH",
             "SLURM_JWT",

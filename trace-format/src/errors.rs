@@ -1,12 +1,13 @@
 //! MPI's error classes, whose numbers differ between libraries.
 //!
-//! An event keeps the class as the library numbers it; a file's `mpi_family` says which numbers those are.
-//! Sources: `mpi.h` of Open MPI 4.1 and of MPICH 4.0; for the ABI MPI 5.0, section 20.3.
+//! An event holds the class as the library numbers it; a file's `mpi_family` says which numbering
+//! that is. Sources: `mpi.h` of Open MPI 4.1 and MPICH 4.0; for the standard ABI, MPI 5.0, section
+//! 20.3.
 
 /// MPI_SUCCESS.
 pub const SUCCESS: u32 = 0;
 
-/// Classes that recording and analysis treat by themselves.
+/// Classes that recording and analysis treat specially.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorClasses {
     /// MPI_ERR_TRUNCATE: the message was received, and longer than its buffer.
@@ -20,14 +21,14 @@ pub struct ErrorClasses {
 }
 
 impl ErrorClasses {
-    /// Those of Open MPI.
+    /// Numbers in Open MPI.
     pub const OPEN_MPI: Self = Self { truncate: 15, other: 16, in_status: 18, pending: 19 };
-    /// Those of MPICH and what derives from it.
+    /// Numbers in MPICH and its derivatives.
     pub const MPICH: Self = Self { truncate: 14, other: 15, in_status: 17, pending: 18 };
-    /// Those of the standard ABI.
+    /// Numbers in the standard ABI.
     pub const ABI: Self = Self { truncate: 15, other: 16, in_status: 19, pending: 18 };
 
-    /// Those of a family as a file's header names it; `None` where its numbers are not known.
+    /// Numbers of a family as named in a file's header. `None` if they are unknown.
     pub fn of_family(family: &str) -> Option<Self> {
         match family {
             "openmpi" => Some(Self::OPEN_MPI),
@@ -37,8 +38,8 @@ impl ErrorClasses {
         }
     }
 
-    /// Whether an operation that returned this class took place all the same: its message was received
-    /// (and cut), or it was begun with the other ranks.
+    /// Whether an operation that returned this class took place nevertheless: its message was
+    /// received (and truncated), or it was begun together with the other ranks.
     pub fn took_place(self, class: u32, collective: bool) -> bool {
         class == self.truncate || collective && class == self.other
     }
@@ -101,7 +102,7 @@ const OPEN_MPI: &[&str] = &[
     "WIN",
 ];
 
-/// As [`OPEN_MPI`].
+/// Like [`OPEN_MPI`].
 const MPICH: &[&str] = &[
     "BUFFER",
     "COUNT",
@@ -158,7 +159,7 @@ const MPICH: &[&str] = &[
     "ASSERT",
 ];
 
-/// As [`OPEN_MPI`], as far as the numbers are fixed since MPI-1.
+/// Like [`OPEN_MPI`], for the numbers that have been fixed since MPI-1.
 const ABI: &[&str] = &[
     "BUFFER",
     "COUNT",
@@ -181,7 +182,7 @@ const ABI: &[&str] = &[
     "IN_STATUS",
 ];
 
-/// The name of a class of a family, or its number where the name is not known.
+/// The name of an error class in a family, or its number if the name is unknown.
 pub fn class_name(family: &str, class: u32) -> String {
     let names = match family {
         "openmpi" => OPEN_MPI,
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_numbers_agree() {
+    fn names_match_numbers() {
         for family in ["openmpi", "mpich", "abi"] {
             let classes = ErrorClasses::of_family(family).unwrap();
             for (class, name) in [
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_class_is_called_by_its_number() {
+    fn shows_number_of_unknown_class() {
         assert_eq!(class_name("unknown", 5), "error class 5");
         assert_eq!(class_name("mpich", 0), "error class 0");
         assert_eq!(class_name("openmpi", 99), "error class 99");

@@ -1,12 +1,13 @@
 //! A file mapped for reading that other processes may shorten meanwhile.
 //!
-//! Reading a mapping beyond its file's end, or where the file system cannot deliver (a disk error, a file that a
-//! server has removed), is SIGBUS, which by default ends the process. Rank files shrink in normal use: the
-//! recorder cuts a file's unused end off when it completes it, and people copy and truncate. So a page that
-//! cannot be read becomes a page of zeros here, and [`FileMap::unreadable_from`] says so; whoever reads a map asks
-//! afterwards. Reading costs nothing more than from a plain mapping.
+//! Reading a mapping beyond the end of its file, or where the file system cannot deliver (a disk
+//! error, a file removed on a server), raises SIGBUS, which by default ends the process. Rank files
+//! shrink in normal use: the recorder cuts off a file's unused end when it completes it, and people
+//! copy and truncate files. Here, a page that cannot be read becomes a page of zeros, and
+//! [`FileMap::unreadable_from`] reports it; readers of a map must check afterwards. Reading costs
+//! no more than from a plain mapping.
 //!
-//! The signal's handler is installed with the first map and passes on what is none of its business.
+//! The signal handler is installed with the first map. It passes on signals that do not concern it.
 
 use std::fs::File;
 use std::io;
@@ -18,18 +19,18 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-/// A private mapping of a whole file, or of memory: what is stored into it stays in this process.
+/// A private mapping of a whole file, or of memory. Stores into it stay in this process.
 #[derive(Debug)]
 pub struct FileMap {
     map: MmapMut,
     guard: Option<&'static Guard>,
 }
 
-/// What the handler knows of a mapping. Guards are never freed, for the handler may look at any time; they are
-/// used again.
+/// What the handler knows about a mapping. Guards are never freed, because the handler may read
+/// them at any time; they are reused.
 #[derive(Debug)]
 struct Guard {
-    /// Addresses of the mapping, from and up to; an unused guard has 0 and 0.
+    /// Addresses of the mapping, from and up to; both are 0 in an unused guard.
     from: AtomicUsize,
     to: AtomicUsize,
     /// Lowest offset of a page that could not be read; `usize::MAX` while there is none.
@@ -43,77 +44,78 @@ unsafe impl Sync for Guard {}
 
 static LATEST: AtomicPtr<Guard> = AtomicPtr::new(null_mut());
 static UNUSED: Mutex<Vec<&'static Guard>> = Mutex::new(Vec::new());
-/// Bytes of a page; set before the handler is installed.
+/// Page size in bytes; set before the handler is installed.
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
-/// What SIGBUS did before.
+/// The previous action for SIGBUS.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 impl FileMap {
-    /// Maps a file as long as it is now.
+    /// Maps a file at its present length.
     ///
     /// # Errors
-    /// When the system refuses to map it.
+    /// If the system refuses to map it.
     pub fn of_file(file: &File) -> io::Result<Self> {
         watch_bus_errors()?;
-        // Hardly a page is ever written to: memory for all of a large file need not be there.
-        // SAFETY: the mapping is private, and the guard below keeps the process alive where the file
-        // shrinks. Its bytes may change under us while the file's writer runs: readers copy what changes
-        // (`RankFile::hold`) and load shared words atomically.
+        // Pages are hardly ever written to, so no memory is reserved for all of a large file.
+        // SAFETY: the mapping is private, and the guard below keeps the process alive if the file
+        // shrinks. The bytes may change under us while the file's writer runs: readers copy what
+        // may change (`RankFile::hold`) and load shared words atomically.
         let map = unsafe { MmapOptions::new().no_reserve_swap().map_copy(file) }?;
         let guard = Guard::over(map.as_ptr() as usize, map.len());
         Ok(Self { map, guard: Some(guard) })
     }
 
-    /// Zeros in memory, at least one byte; pages that nothing is written to take none.
+    /// Zeroed memory of at least one byte. Pages that are never written take no memory.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is not enough memory.
     pub fn of_memory(bytes: usize) -> io::Result<Self> {
         let map = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon()?;
         Ok(Self { map, guard: None })
     }
 
-    /// Where the first byte lies that could not be read when it was wanted, and reads as zero since.
+    /// Offset of the first byte that could not be read when it was accessed, and that reads as zero
+    /// since.
     pub fn unreadable_from(&self) -> Option<usize> {
         let from = self.guard?.unreadable_from.load(Ordering::Relaxed);
         (from != usize::MAX).then_some(from)
     }
 
-    /// Advice on how the map will be used, all of it; it may be refused.
+    /// Advises the system how the whole map will be used; the system may ignore it.
     pub fn advise(&self, advice: Advice) {
         let _ = self.map.advise(advice);
     }
 
-    /// Has the system fetch a stretch that will be read soon.
-    pub fn fetch(&self, stretch: Range<usize>) {
-        let to = stretch.end.min(self.map.len());
-        if self.guard.is_some() && stretch.start < to {
-            let _ = self.map.advise_range(Advice::WillNeed, stretch.start, to - stretch.start);
+    /// Has the system fetch a range that will be read soon.
+    pub fn fetch(&self, range: Range<usize>) {
+        let to = range.end.min(self.map.len());
+        if self.guard.is_some() && range.start < to {
+            let _ = self.map.advise_range(Advice::WillNeed, range.start, to - range.start);
         }
     }
 
-    /// Puts memory in the place of a stretch of the file, so that nothing that happens to the file changes it any
-    /// more: these bytes, and zeros up to the end of the stretch. (A private copy of a page is not enough:
-    /// shortening a file takes those away, too.)
+    /// Replaces a range of the file by memory, so that nothing that happens to the file changes it
+    /// any more: these bytes, then zeros up to the end of the range. (A private copy of a page is
+    /// not enough: shortening the file discards those, too.)
     ///
     /// # Errors
-    /// When there is no memory; the stretch is as it was.
-    pub fn replace(&mut self, stretch: Range<usize>, bytes: &[u8]) -> io::Result<()> {
+    /// If there is not enough memory; the range is unchanged.
+    pub fn replace(&mut self, range: Range<usize>, bytes: &[u8]) -> io::Result<()> {
         let page = PAGE_BYTES.load(Ordering::Relaxed).max(1);
         if self.guard.is_some() {
-            let from = stretch.start / page * page;
-            let to = stretch.end.next_multiple_of(page).min(self.len());
-            // What shares the first and the last page stays as it is now.
-            let before = self.map[from..stretch.start].to_vec();
-            let behind = self.map[stretch.end..to].to_vec();
+            let from = range.start / page * page;
+            let to = range.end.next_multiple_of(page).min(self.len());
+            // Bytes of the first and last page outside the range keep their present contents.
+            let before = self.map[from..range.start].to_vec();
+            let behind = self.map[range.end..to].to_vec();
             // SAFETY: whole pages of our own mapping, which we hold exclusively.
             unsafe { put_zeros(self.map[from..to].as_mut_ptr(), to - from)? };
-            self.map[from..stretch.start].copy_from_slice(&before);
-            self.map[stretch.end..to].copy_from_slice(&behind);
+            self.map[from..range.start].copy_from_slice(&before);
+            self.map[range.end..to].copy_from_slice(&behind);
         } else {
-            self.map[stretch.clone()].fill(0);
+            self.map[range.clone()].fill(0);
         }
-        self.map[stretch.start..][..bytes.len()].copy_from_slice(bytes);
+        self.map[range.start..][..bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 }
@@ -136,7 +138,7 @@ impl DerefMut for FileMap {
 impl Drop for FileMap {
     fn drop(&mut self) {
         if let Some(guard) = self.guard {
-            // Before the addresses are given back, which happens when the field is dropped.
+            // Done before the addresses are released, which happens when the field is dropped.
             guard.to.store(0, Ordering::SeqCst);
             guard.from.store(0, Ordering::SeqCst);
             UNUSED.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
@@ -145,7 +147,7 @@ impl Drop for FileMap {
 }
 
 impl Guard {
-    /// A guard over `bytes` from an address on.
+    /// Adds a guard for `bytes` bytes from an address.
     fn over(from: usize, bytes: usize) -> &'static Self {
         let unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let guard = unused.unwrap_or_else(Self::new);
@@ -155,7 +157,7 @@ impl Guard {
         guard
     }
 
-    /// One more guard, where the handler finds it.
+    /// Allocates a guard and puts it where the handler finds it.
     fn new() -> &'static Self {
         let made: &'static mut Self = Box::leak(Box::new(Self {
             from: AtomicUsize::new(0),
@@ -165,18 +167,18 @@ impl Guard {
         }));
         let made: *mut Self = made;
         loop {
-            // SAFETY: ours alone until the exchange succeeds.
+            // SAFETY: `made` is ours alone until the exchange succeeds.
             let earlier = unsafe { (*made).earlier }.cast_mut();
             match LATEST.compare_exchange(earlier, made, Ordering::SeqCst, Ordering::SeqCst) {
                 // SAFETY: leaked above, and only read from here on.
                 Ok(_) => return unsafe { &*made },
-                // SAFETY: as above: ours alone.
+                // SAFETY: the exchange failed, so `made` is still ours alone.
                 Err(other) => unsafe { (*made).earlier = other },
             }
         }
     }
 
-    /// The guard of the mapping that an address lies in. Safe in a signal handler: it only loads.
+    /// The guard of the mapping that contains an address. Safe in a signal handler: it only loads.
     fn of(address: usize) -> Option<&'static Self> {
         let mut next: *const Self = LATEST.load(Ordering::SeqCst);
         // SAFETY: guards are never freed.
@@ -191,10 +193,11 @@ impl Guard {
     }
 }
 
-/// Puts fresh pages of zeros in the place of mapped ones.
+/// Replaces mapped pages by new pages of zeros.
 ///
 /// # Safety
-/// The pages are whole ones of a private mapping that this module made, and nobody relies on what they hold.
+/// The pages are whole pages of a private mapping that this module made, and nobody relies on their
+/// contents.
 unsafe fn put_zeros(at: *mut u8, bytes: usize) -> io::Result<()> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
@@ -210,7 +213,7 @@ fn watch_bus_errors() -> io::Result<()> {
     if *installed {
         return Ok(());
     }
-    // SAFETY: sysconf takes a number; a zeroed sigaction is valid, and both are ours to be read and written.
+    // SAFETY: sysconf takes a number; a zeroed sigaction is valid, and both are ours to read and write.
     unsafe {
         let page = libc::sysconf(libc::_SC_PAGESIZE);
         PAGE_BYTES.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
@@ -232,22 +235,22 @@ fn watch_bus_errors() -> io::Result<()> {
     Ok(())
 }
 
-/// A page could not be read: where it is of a guarded mapping, zeros take its place, and the load that failed
-/// is made again when this returns.
+/// Handles a page that could not be read. If it belongs to a guarded mapping, zeros replace it, and
+/// the failed load is repeated when the handler returns.
 extern "C" fn on_bus_error(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel passes the signal's own description, which holds an address for SIGBUS; errno is
-    // this thread's. Nothing here locks or allocates.
+    // SAFETY: the kernel passes the signal's own description, which holds an address for SIGBUS;
+    // errno is this thread's. Nothing here locks or allocates.
     unsafe {
         let errno = *libc::__errno_location();
         let address = (*info).si_addr() as usize;
         let page = PAGE_BYTES.load(Ordering::SeqCst).max(1);
         if let Some(guard) = Guard::of(address) {
             let at = address / page * page;
-            // The mapping begins at a page.
+            // The mapping begins at a page boundary.
             let offset = at - guard.from.load(Ordering::SeqCst);
             if put_zeros(at as *mut u8, page).is_ok() {
                 guard.unreadable_from.fetch_min(offset, Ordering::SeqCst);
@@ -260,16 +263,17 @@ extern "C" fn on_bus_error(
     }
 }
 
-/// What SIGBUS would have done without this module.
+/// Does what SIGBUS would have done without this module.
 ///
 /// # Safety
-/// Called from the handler with its arguments.
+/// Must be called from the handler with its arguments.
 unsafe fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let Some(before) = BEFORE.get() else { return };
-    // SAFETY: the action was installed before ours, so its handler takes what its flags say.
+    // SAFETY: the action was installed before ours, so its handler takes the arguments
+    // that its flags specify.
     unsafe {
         match before.sa_sigaction {
-            // Ends the process as soon as the load is made again, or the signal sent again.
+            // Ends the process when the load is repeated or the signal is sent again.
             libc::SIG_DFL | libc::SIG_IGN => {
                 libc::sigaction(signal, before, null_mut());
             }
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_reads_as_zero_and_is_told() {
+    fn reads_zeros_behind_cut_and_reports_it() {
         let (shrinking, path) = file("cut", 1 << 20);
         let map = FileMap::of_file(&shrinking).unwrap();
         assert_eq!((map[0], map[(1 << 20) - 1], map.unreadable_from()), (7, 7, None));
@@ -310,7 +314,7 @@ mod tests {
         assert!(map[1 << 19..].iter().all(|byte| *byte == 0));
         assert_eq!(map.unreadable_from(), Some(1 << 19));
         assert!(map[..300_000].iter().all(|byte| *byte == 7));
-        // Each map has a guard of its own, and gives it back.
+        // Each map has a guard of its own and releases it.
         drop(map);
         let again = FileMap::of_file(&shrinking).unwrap();
         assert_eq!((again.len(), again.unreadable_from()), (300_000, None));
@@ -318,21 +322,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_outlives_the_file() {
+    fn replaced_range_outlives_file() {
         let (shrinking, path) = file("replace", 1 << 20);
         let mut map = FileMap::of_file(&shrinking).unwrap();
         map.replace(100_000..170_000, &[9; 50_000]).unwrap();
         shrinking.set_len(0).unwrap();
         assert!(map[100_000..150_000].iter().all(|byte| *byte == 9));
         assert!(map[150_000..170_000].iter().all(|byte| *byte == 0));
-        assert!(map[99_999] == 7 && map[170_000] == 7, "the rest of their pages stays");
+        assert!(map[99_999] == 7 && map[170_000] == 7, "the rest of their pages is unchanged");
         assert_eq!(map.unreadable_from(), None);
         assert_eq!((map[0], map.unreadable_from()), (0, Some(0)));
         std::fs::remove_file(path).unwrap();
     }
 
     #[test]
-    fn threads_meet_the_same_cut() {
+    fn threads_survive_same_cut() {
         let (shrinking, path) = file("threads", 1 << 20);
         let map = FileMap::of_file(&shrinking).unwrap();
         shrinking.set_len(0).unwrap();

@@ -1,12 +1,12 @@
-//! The first bytes of a rank file: what it is, and of which rank.
+//! The first bytes of a rank file, which identify the format and the rank.
 
 use crate::plain::Plain;
 
 /// First eight bytes of every rank file.
 pub const MAGIC: [u8; 8] = *b"GAMMACHI";
-/// Version of the whole format as it is written; a reader refuses one that it does not know by name.
+/// Version of the format being written. A reader rejects versions that it does not know.
 pub const FORMAT_VERSION: u16 = 2;
-/// Bytes of the fixed part at the start of the header area, before the encoded payload.
+/// Size of the fixed part at the start of the header area, before the encoded payload.
 pub const FIXED_HEADER_BYTES: usize = 64;
 
 /// The fixed part of the header area, bytes 0 to 63.
@@ -19,13 +19,13 @@ pub struct FixedHeader {
     pub version: u16,
     /// Detail level, 0, 1 or 2.
     pub level: u8,
-    /// A [`crate::counter_kind::CounterKind`] as its number.
+    /// Number of a [`crate::counter_kind::CounterKind`].
     pub counter: u8,
     /// Rank in the initial world.
     pub rank: u32,
-    /// Ranks of the initial world.
+    /// Number of ranks in the initial world.
     pub world_size: u32,
-    /// Which world of the run: 0 the initial one, others spawned.
+    /// World of the rank: 0 is the initial one, others were spawned.
     pub world: u32,
     /// Process id on its host.
     pub pid: u32,
@@ -37,14 +37,14 @@ pub struct FixedHeader {
     pub fixed_crc: u32,
     /// Zero.
     pub reserved: [u8; 8],
-    /// The same in all files of one run and in no other run's; zeros: not known.
+    /// Equal in all files of a run and in no other run's; zeros if unknown.
     pub run_id: [u8; 16],
 }
 
-/// Bytes of the fixed header that its own checksum covers.
+/// Number of bytes of the fixed header covered by its own checksum.
 pub const FIXED_CRC_COVERS: usize = 36;
 
-// SAFETY: repr(C), integers only, the size below shows that there is no padding.
+// SAFETY: repr(C), integers only; the size checked below shows that there is no padding.
 unsafe impl Plain for FixedHeader {}
 
 const _: () = assert!(size_of::<FixedHeader>() == FIXED_HEADER_BYTES);

@@ -1,7 +1,7 @@
-//! Numbers of the functions that a trace can name.
+//! Numbers of the functions that may occur in a trace.
 //!
-//! In: [`crate::procedures`] and [`crate::compute`]. Out: the names in the order that
-//! numbers them from [`FIRST_FUNCTION`] on. What they mean is [`crate::meaning`]'s.
+//! The functions of [`crate::procedures`] and [`crate::compute`] are numbered in order from
+//! [`FIRST_FUNCTION`]. Their meaning is defined in [`crate::meaning`].
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 use crate::compute::{self, Group};
 use crate::procedures;
 
-/// Number of the first function that a file's header names.
+/// Number of the first function named in a file's header.
 pub const FIRST_FUNCTION: u16 = 16;
-/// Above the number of any function.
+/// Greater than the number of any function.
 pub const MOST_FUNCTIONS: u16 = crate::layout::FUNCTION_MASK;
-/// Name under which work that the program declares is recorded: an event without length.
+/// Name under which work declared by the program is recorded: an event without length.
 pub const DECLARED_WORK: &str = "gammachi_work";
 
 /// Names of all functions in numbering order: MPI's procedures, then [`compute_names`].
@@ -21,14 +21,15 @@ pub fn names() -> Vec<String> {
     procedures::all().into_iter().map(|p| p.name).chain(compute_names()).collect()
 }
 
-/// Names of interposed compute functions and of declared work, in numbering order.
+/// Names of interposed compute functions and of declared work, in order of their numbers.
 pub fn compute_names() -> Vec<String> {
     let table = compute::all().into_iter().map(|function| function.name);
     table.chain(compute::fftw()).chain([DECLARED_WORK.to_owned()]).collect()
 }
 
-/// Whether a compute function is one of the small ones (BLAS 1 and 2, but for trsv): its operations
-/// count, but it is the program's own code to `--compute blas`, which means the larger calls.
+/// Whether a compute function is one of the small ones (BLAS 1 and 2, except for trsv). Its
+/// operations count, but for `--compute blas`, which covers the larger calls, it is the program's
+/// own code.
 pub fn is_light(name: &str) -> bool {
     static LIGHT: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let all = compute::all().into_iter();

@@ -1,44 +1,45 @@
-//! What a rank file says about itself: the header's payload and the definition records.
+//! The contents of a rank file's header and definition records.
 //!
-//! All types are encoded as [`crate::encoding`] describes, fields in the order of declaration.
+//! All types are encoded as described in [`crate::encoding`], with fields in the order of
+//! declaration.
 
 use serde::{Deserialize, Serialize};
 
 use crate::counters::CounterEvent;
 
-/// Communicator id of a handle that could not be identified.
+/// Communicator id for a handle that could not be identified.
 pub const COMMUNICATOR_UNKNOWN: u16 = 0;
 /// Communicator id of MPI_COMM_WORLD.
 pub const COMMUNICATOR_WORLD: u16 = 1;
 /// Communicator id of MPI_COMM_SELF.
 pub const COMMUNICATOR_SELF: u16 = 2;
 
-/// The encoded payload of the header area: who recorded, what, where and how.
+/// The encoded payload of the header area: the recorder, the program, the host and the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileHeader {
     /// Version of the recorder, such as `0.1.0`.
     pub recorder_version: String,
     /// Absolute path of the program.
     pub program: String,
-    /// Build id of the program (ELF note, hexadecimal), empty when it has none.
+    /// Build id of the program (ELF note, hexadecimal); empty if it has none.
     pub build_id: String,
-    /// Arguments, the program's name first; shortened to 8 KiB in all.
+    /// Arguments, beginning with the program's name; shortened to 8 KiB in total.
     pub arguments: Vec<String>,
     /// Working directory.
     pub directory: String,
     /// Host name.
     pub host: String,
-    /// Boot id of the host's kernel: equal on two ranks only when they share a kernel.
+    /// Boot id of the host's kernel: equal on two ranks only if they share a kernel.
     pub boot_id: String,
-    /// MPI library's own version text (MPI_Get_library_version), first line.
+    /// First line of the MPI library's own version text (MPI_Get_library_version).
     pub mpi_library: String,
-    /// Which ABI the library was taken for: `openmpi`, `mpich`, `abi` or `unknown`.
+    /// ABI that the library was identified as: `openmpi`, `mpich`, `abi` or `unknown`.
     pub mpi_family: String,
     /// MPI standard version that the library reports.
     pub mpi_version: (i32, i32),
     /// Provided thread level: 0 single, 1 funneled, 2 serialized, 3 multiple; −1 unknown.
     pub thread_level: i32,
-    /// Whether the counter runs at one constant rate and is shared by the host's cores.
+    /// Whether the counter runs at a constant rate and is shared by the host's cores.
     pub counter_invariant: bool,
     /// What counts as computation: `outside`, `blas` or `regions`.
     pub compute: String,
@@ -46,27 +47,27 @@ pub struct FileHeader {
     pub parameters: Vec<(String, String)>,
     /// Cores that the process may run on when recording began.
     pub affinity: Vec<u32>,
-    /// NUMA node of the core that the process ran on when recording began, −1 unknown.
+    /// NUMA node of the core that the process ran on when recording began; −1 if unknown.
     pub numa_node: i32,
-    /// Names of the functions numbered from [`crate::functions::FIRST_FUNCTION`], one a line.
+    /// Names of the functions numbered from [`crate::functions::FIRST_FUNCTION`], one per line.
     pub function_names: String,
 }
 
-/// One record of a definition chunk. New kinds are appended; a reader skips what it does not know.
+/// A record of a definition chunk. New kinds are appended; a reader skips unknown ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Definition {
-    /// The counter beside the system's clocks.
+    /// A reading of the counter together with the system's clocks.
     ClockAnchor(ClockAnchor),
-    /// This rank's counter against another rank's.
+    /// This rank's counter compared with another rank's.
     ClockExchange(ClockExchange),
     /// A region's name.
     Region {
-        /// Id that REGION_BEGIN and REGION_END slots carry.
+        /// Id in REGION_BEGIN and REGION_END slots.
         id: u32,
-        /// Name as the program gave it.
+        /// Name given by the program.
         name: String,
     },
-    /// What the operating system did to a thread so far.
+    /// Resource usage of a thread so far.
     ThreadUsage(ThreadUsage),
     /// τ_i begins: MPI_Init returns to the program.
     RankBegin {
@@ -78,21 +79,21 @@ pub enum Definition {
         /// Counter at that moment.
         ticks: u64,
     },
-    /// Recording ended before the program did; later calls are missing.
+    /// Recording stopped before the program ended; later calls are missing.
     Stopped {
         /// Counter at that moment.
         ticks: u64,
-        /// Why, as a sentence.
+        /// The reason, as a sentence.
         reason: String,
     },
-    /// The rank's file is complete: MPI_Finalize returned.
+    /// The rank's file is complete: MPI_Finalize has returned.
     Finalized {
-        /// Event slots that could not be written, over all threads.
+        /// Number of event slots that could not be written, over all threads.
         lost_events: u64,
     },
     /// Environment variables that matter for performance, sorted by name.
     Environment(Vec<(String, String)>),
-    /// A communicator; valid from `ticks` on, until another takes its id.
+    /// A communicator. Valid from `ticks` until another communicator gets its id.
     Communicator(Communicator),
     /// A communicator was named.
     CommunicatorName {
@@ -103,7 +104,7 @@ pub enum Definition {
         /// The name.
         name: String,
     },
-    /// A window for remote memory access, or a file; valid from `ticks` on.
+    /// A window for remote memory access, or a file. Valid from `ticks` on.
     Object {
         /// Window or file.
         kind: ObjectKind,
@@ -111,31 +112,31 @@ pub enum Definition {
         id: u32,
         /// Counter when it was made.
         ticks: u64,
-        /// Local id of the communicator that it was made on.
+        /// Local id of the communicator on which it was made.
         communicator: u16,
-        /// A file's name; empty for a window.
+        /// Name of a file; empty for a window.
         name: String,
     },
-    /// Code that is mapped into the process, for call sites and paths.
+    /// Code mapped into the process, for call sites and paths.
     Module(Module),
     /// How the rank's events are kept.
     Keeping(Keeping),
-    /// The file system maps no memory to be shared: what no full window held is lost when the process is
-    /// killed.
+    /// The file system does not support shared mappings: if the process is killed, events that were
+    /// not in a full window are lost.
     Unmapped,
-    /// How far this rank's counter is known against that of the tree's root.
+    /// Error bound of this rank's counter relative to that of the tree's root.
     ClockBound(ClockBound),
     /// How well the host's CLOCK_REALTIME follows UTC.
     SystemClock(SystemClock),
-    /// A counter that was asked for.
+    /// A performance counter requested by the user.
     Counter(Counter),
-    /// Counters as they stood where the rank's stretch begins or ends.
+    /// Readings of the performance counters at the begin or end of the rank's elapsed time.
     CounterReading(CounterReading),
     /// When the process began and ended, for figures of its whole life.
     ProcessLife(ProcessLife),
-    /// Time on a core of the whole process so far.
+    /// CPU time of the whole process so far.
     ProcessUsage(ProcessUsage),
-    /// Definitions of what the program has freed and whose events are totals, left out since.
+    /// Numbers of dropped definitions: their objects were freed and the events folded into totals.
     LeftOut {
         /// Communicators.
         communicators: u64,
@@ -144,106 +145,107 @@ pub enum Definition {
     },
     /// A call path, for slots of [`crate::markers::ToolReason::Path`].
     Path {
-        /// Its number, from 0 on.
+        /// Its number, counted from 0.
         number: u32,
-        /// Addresses at which the functions on the stack go on, innermost first.
+        /// Return addresses of the functions on the stack, innermost first.
         addresses: Vec<u64>,
     },
 }
 
-/// When a process began and ended. τ_i is the stretch between MPI_Init and MPI_Finalize, this is the whole.
+/// When a process began and ended. τ_i is the time between MPI_Init and MPI_Finalize; this covers
+/// the whole life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessLife {
-    /// Counter at some moment of its life.
+    /// Counter at some moment of the process's life.
     pub ticks: u64,
-    /// Nanoseconds since the process began, at that moment; the kernel tells them in steps of 10 ms.
+    /// Nanoseconds since the process began, at that moment. The kernel's resolution is 10 ms.
     pub age_ns: u64,
-    /// Counter when the process ended; 0 where that is not known.
+    /// Counter when the process ended; 0 if unknown.
     pub end_ticks: u64,
 }
 
-/// Time that all threads of a process were on a core so far, those that ended included.
+/// CPU time of all threads of a process so far, including those that have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUsage {
-    /// When.
+    /// Phase of the reading.
     pub phase: Phase,
     /// Counter at the reading.
     pub ticks: u64,
-    /// Time on a core, nanoseconds (CLOCK_PROCESS_CPUTIME_ID).
+    /// CPU time in nanoseconds (CLOCK_PROCESS_CPUTIME_ID).
     pub on_cpu_ns: u64,
-    /// Of that, what threads used that were recorded and have ended, nanoseconds.
+    /// Part of it used by recorded threads that have ended, in nanoseconds.
     pub ended_threads_ns: u64,
 }
 
-/// A counter (perf_event) that was asked for, and what became of it on this rank.
+/// A performance counter (perf_event) requested by the user, and the outcome on this rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counter {
-    /// Number that readings carry; one a counter.
+    /// Number of the counter in readings.
     pub number: u32,
-    /// Name as the user gave it.
+    /// Name given by the user.
     pub name: String,
-    /// What it adds up; empty where there is no built-in choice.
+    /// The events that it adds up; empty if there is no built-in choice.
     pub events: Vec<CounterEvent>,
     /// Whether the events are the built-in choice for the processor.
     pub built_in: bool,
-    /// Threads that it was opened for; those that they make later count, too.
+    /// Number of threads that it was opened for. Threads made by these later count, too.
     pub threads: u32,
-    /// Threads that were there already and could not be counted.
+    /// Number of threads that existed already and could not be counted.
     pub missed_threads: u32,
-    /// Why it is not read, as a sentence; empty where it is.
+    /// Why it is not read, as a sentence; empty if it is.
     pub unavailable: String,
 }
 
-/// Counters of the process at one moment.
+/// Readings of the process's performance counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterReading {
-    /// Init where τ_i begins, finalize where it ends.
+    /// Init at the begin of τ_i, Finalize at its end.
     pub phase: Phase,
-    /// Counter of time: that of RankBegin or RankEnd.
+    /// Time counter: that of RankBegin or RankEnd.
     pub ticks: u64,
     /// Number of the counter, its value since it was opened, state ([`crate::counters::SCALED`] …).
     pub values: Vec<(u32, u64, u32)>,
 }
 
-/// A program or shared library as it is mapped into the process.
+/// A program or shared library mapped into the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
-    /// Path of its file; of the program itself, too.
+    /// Path of its file, including the program's own.
     pub path: String,
-    /// Build id (ELF note, hexadecimal), empty when it has none.
+    /// Build id (ELF note, hexadecimal); empty if it has none.
     pub build_id: String,
-    /// What is added to an address in the file to get the one in memory.
+    /// Offset to add to an address in the file to get the address in memory.
     pub base: u64,
     /// First address that belongs to it.
     pub begin: u64,
     /// First address behind it.
     pub end: u64,
-    /// Counter when it was seen: addresses may be used again after dlclose.
+    /// Counter when it was first seen. Addresses may be reused after dlclose.
     pub ticks: u64,
 }
 
 /// How a rank's events are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keeping {
-    /// Which events are given up where there are too many.
+    /// Which events become totals if there are too many.
     pub policy: KeepingPolicy,
-    /// Bytes of the file from which on events are given up; 0 no limit.
+    /// Size of the file in bytes from which on events become totals; 0: no limit.
     pub max_bytes: u64,
 }
 
-/// Which events are given up where there are too many; they stay as totals.
+/// Which events are folded into totals if there are too many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepingPolicy {
-    /// The ones after the limit was reached, but for the last.
+    /// Those after the limit was reached, except for the last.
     First,
     /// The oldest.
     Last,
-    /// All of them, but for the last while the process runs.
+    /// All of them, except for the last while the process runs.
     Totals,
 }
 
-/// The error bound of a rank's [`ClockExchange`] of the same phase, summed over the hops to the root
-/// of the tree, at that moment.
+/// Sum of the error bounds of the [`ClockExchange`]s of one phase over the hops from a rank to the
+/// root of the tree, at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockBound {
     /// Phase of the exchange.
@@ -252,23 +254,23 @@ pub struct ClockBound {
     pub ticks: u64,
     /// Hops to the root.
     pub hops: u32,
-    /// Sum of their bounds, nanoseconds, rounded up.
+    /// Sum of the bounds of the hops in nanoseconds, rounded up.
     pub bound_ns: u64,
 }
 
-/// What the kernel says of its own clock (adjtimex).
+/// State of the kernel's own clock (adjtimex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemClock {
     /// Counter at the reading.
     pub ticks: u64,
     /// Whether something (NTP, PTP) keeps CLOCK_REALTIME at UTC.
     pub synchronised: bool,
-    /// The kernel's bound of its distance from UTC, nanoseconds; means nothing where it is not
+    /// The kernel's bound of its distance from UTC in nanoseconds; meaningless if the clock is not
     /// synchronised.
     pub most_error_ns: u64,
 }
 
-/// What an [`Definition::Object`] is.
+/// Kind of an [`Definition::Object`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ObjectKind {
     /// A window.
@@ -277,20 +279,20 @@ pub enum ObjectKind {
     File,
 }
 
-/// A communicator as one rank knows it.
+/// A communicator as seen by one rank.
 ///
-/// It is identified without communication: `hash` is of the world ranks of its members in order (and
-/// of the tag or string tag that it was made with), `instance` counts the earlier ones on the same
-/// members. Equal (`hash`, `instance`) on two ranks is the same communicator.
+/// It is identified without communication. `hash` covers the world ranks of its members in order
+/// (and the tag or string tag with which it was made), and `instance` counts earlier communicators
+/// with the same members. Equal (`hash`, `instance`) on two ranks means the same communicator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Communicator {
-    /// Local id, as events carry it.
+    /// Local id, used in events.
     pub id: u16,
     /// Counter when it was made.
     pub ticks: u64,
     /// Hash of the ordered members.
     pub hash: u64,
-    /// Count of earlier communicators with this hash.
+    /// Number of earlier communicators with this hash.
     pub instance: u32,
     /// Number of ranks (of the local group, for an intercommunicator).
     pub size: u32,
@@ -298,25 +300,25 @@ pub struct Communicator {
     pub rank: u32,
     /// Whether it is an intercommunicator.
     pub inter: bool,
-    /// World ranks of the members in order, written by rank 0 only: runs of (first, stride, count);
-    /// a first of −1 with stride 0 is a process outside the initial world.
+    /// World ranks of the members in order, written by rank 0 only, as runs of (first, stride,
+    /// count). A first of −1 with stride 0 means processes outside the initial world.
     pub members: Vec<(i64, i64, u32)>,
-    /// Ranks of an intercommunicator's remote group, coded alike; on rank 0 only.
+    /// Ranks of an intercommunicator's remote group in the same form; on rank 0 only.
     pub remote_members: Vec<(i64, i64, u32)>,
     /// Size of the remote group, 0 for an intracommunicator.
     pub remote_size: u32,
-    /// Local id of the communicator that it was made from, 0 unknown.
+    /// Local id of the communicator from which it was made; 0 if unknown.
     pub parent: u16,
-    /// Number of the function that made it, 0 for the predefined ones.
+    /// Number of the function that made it; 0 for predefined communicators.
     pub made_by: u16,
 }
 
-/// The counter beside the system's clocks, read between two counter reads.
+/// The system's clocks, read between two reads of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClockAnchor {
-    /// Counter, middle of the two reads.
+    /// Mean of the two counter reads.
     pub ticks: u64,
-    /// Ticks between the two reads: the reading's uncertainty.
+    /// Ticks between the two reads, which is the uncertainty of the reading.
     pub width_ticks: u64,
     /// CLOCK_MONOTONIC_RAW, nanoseconds.
     pub monotonic_raw_ns: u64,
@@ -341,7 +343,7 @@ pub enum Phase {
 /// `parent_ticks`, within `bound_ticks` of the child's counter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClockExchange {
-    /// When.
+    /// Phase of the exchange.
     pub phase: Phase,
     /// The parent's rank in the same world.
     pub parent: u32,
@@ -349,13 +351,13 @@ pub struct ClockExchange {
     pub same_host: bool,
     /// Exchanges made.
     pub rounds: u32,
-    /// Exchanges of lowest round trip that the estimate is the mean of.
+    /// Number of exchanges with the lowest round trips, over which the estimate is the mean.
     pub kept: u32,
     /// Child's counter.
     pub child_ticks: u64,
-    /// Parent's counter at that moment, by the mean midpoint of the kept exchanges.
+    /// Parent's counter at that moment, from the mean midpoint of these exchanges.
     pub parent_ticks: u64,
-    /// Uncertainty of the estimate, child's ticks: every exchange allows only offsets within it.
+    /// Uncertainty of the estimate in child's ticks: every exchange allows only offsets within it.
     pub bound_ticks: u64,
     /// Lowest round trip, child's ticks.
     pub min_round_trip_ticks: u64,
@@ -363,26 +365,26 @@ pub struct ClockExchange {
     pub median_round_trip_ticks: u64,
 }
 
-/// What the operating system did to a thread between its start and the reading.
+/// Resource usage of a thread from its start to the reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUsage {
-    /// Thread as event chunks number it; `u32::MAX` for a thread that called no MPI.
+    /// Number of the thread in event chunks; `u32::MAX` for a thread that made no MPI call.
     pub thread: u32,
     /// Operating system's id of the thread.
     pub thread_os_id: u32,
-    /// When.
+    /// Phase of the reading.
     pub phase: Phase,
     /// Counter at the reading.
     pub ticks: u64,
-    /// Time on a core, nanoseconds (schedstat).
+    /// CPU time in nanoseconds (schedstat).
     pub on_cpu_ns: u64,
-    /// Time ready to run but waiting for a core, nanoseconds (schedstat).
+    /// Time ready to run but waiting for a core, in nanoseconds (schedstat).
     pub run_queue_ns: u64,
-    /// Context switches that the thread asked for.
+    /// Number of voluntary context switches.
     pub voluntary_switches: u64,
-    /// Context switches forced on it.
+    /// Number of involuntary context switches.
     pub involuntary_switches: u64,
-    /// Page faults without input or output.
+    /// Number of page faults without input or output.
     pub minor_faults: u64,
     /// Core that it ran on.
     pub core: u32,

@@ -1,6 +1,6 @@
-//! Where each byte of a rank file stands: header area, chunks, event slots.
+//! The layout of a rank file: header area, chunks, event slots.
 //!
-//! In: nothing. Out: constants and plain-data types that writer and reader share.
+//! These constants and plain-data types are shared by writer and reader.
 
 pub use crate::counter_kind::CounterKind;
 pub use crate::files::{RANKS_PER_DIRECTORY, STAGED_EXTENSION, rank_file_path};
@@ -12,49 +12,51 @@ pub use crate::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WO
 pub use crate::markers::{CounterSlot, ToolReason};
 pub use crate::plain::{Plain, bytes_of, bytes_of_all, read_plain};
 
-/// Bytes of the header area; the first chunk follows it.
+/// Size of the header area in bytes; the first chunk follows it.
 pub const HEADER_BYTES: u64 = 32 * 1024;
-/// Every chunk starts at, and is as long as, a multiple of this.
+/// Position and length of every chunk are multiples of this.
 pub const CHUNK_GRANULE: u64 = 64;
-/// Chunks that the recorder maps start at a multiple of this: the largest page size in use.
+/// Chunks mapped by the recorder start at a multiple of this, the largest page size in use.
 pub const MAPPING_GRANULE: u64 = 64 * 1024;
 /// First four bytes of every chunk.
 pub const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"GCHK");
-/// Bytes of a chunk's own header; slots or records follow it.
+/// Size of a chunk's own header in bytes; slots or records follow it.
 pub const CHUNK_HEADER_BYTES: usize = 64;
-/// Bytes of an event slot.
+/// Size of an event slot in bytes.
 pub const SLOT_BYTES: usize = 40;
 
 /// Kind of a chunk that holds event slots.
 pub const CHUNK_EVENTS: u16 = 1;
 /// Kind of a chunk that holds definition records.
 pub const CHUNK_DEFINITIONS: u16 = 2;
-/// Kind of a chunk that holds totals of events that are not kept: [`crate::totals`].
+/// Kind of a chunk that holds totals of events that are not kept one by one: [`crate::totals`].
 pub const CHUNK_TOTALS: u16 = 3;
-/// Kind of a chunk that is being written: what stands in it does not count yet.
+/// Kind of a chunk that is being written: its contents are not valid yet.
 pub const CHUNK_UNFINISHED: u16 = 4;
 /// Kind of a chunk that holds event slots in few bytes: [`crate::encoded`].
 pub const CHUNK_ENCODED: u16 = 5;
 
-/// In [`ChunkHeader::flags`]: the chunk is a thread's window. Its events are copied to another chunk of
-/// the same sequence (or into totals) when it is full, and it is used again under a later sequence.
+/// In [`ChunkHeader::flags`]: the chunk is a thread's window. When it is full, its events are
+/// copied to another chunk of the same sequence (or folded into totals), and it is reused with a
+/// later sequence.
 pub const CHUNK_IS_WINDOW: u16 = 1;
 
 /// A chunk's header, 64 bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// [`CHUNK_MAGIC`], written last: a chunk without it was being made when the process died.
+    /// [`CHUNK_MAGIC`], written last: the process died while making a chunk that lacks it.
     pub magic: u32,
     /// [`CHUNK_EVENTS`], [`CHUNK_DEFINITIONS`], [`CHUNK_TOTALS`] or [`CHUNK_ENCODED`].
     pub kind: u16,
     /// [`CHUNK_IS_WINDOW`] or 0.
     pub flags: u16,
-    /// Thread that writes it, 0 the first that called MPI. Zero for definitions.
+    /// Number of the thread that writes it; 0 is the first that called MPI. Zero for definitions.
     pub thread: u32,
-    /// Position among the chunks of that kind and thread, from 0; two of one sequence hold the same.
+    /// Position among the chunks of this kind and thread, from 0. Two chunks of one sequence hold
+    /// the same events.
     pub sequence: u32,
-    /// Bytes of the chunk, this header included; a multiple of [`CHUNK_GRANULE`].
+    /// Size of the chunk in bytes, including this header; a multiple of [`CHUNK_GRANULE`].
     pub length: u64,
     /// Counter when the chunk was opened.
     pub opened_ticks: u64,
@@ -62,24 +64,26 @@ pub struct ChunkHeader {
     pub thread_os_id: u32,
     /// CRC-32 of bytes 4 to 35, stored after them.
     pub crc: u32,
-    /// Minor page faults of the thread while its previous chunk was open: an upper bound on what
-    /// the mapping itself cost. Not covered by the checksum.
+    /// Number of minor page faults of the thread while its previous chunk was open, an upper bound
+    /// for those caused by the mapping itself. Not covered by the checksum.
     pub previous_minor_faults: u64,
-    /// Of a [`CHUNK_ENCODED`], bytes of what is encoded, and their CRC-32; else 0.
+    /// For a [`CHUNK_ENCODED`], size of the encoded data in bytes, followed by their CRC-32;
+    /// otherwise 0.
     pub body_bytes: u32,
     /// See `body_bytes`.
     pub body_crc: u32,
-    /// Not 0 while a window's slots are cleared: they are kept elsewhere. Not covered by the checksum.
+    /// Nonzero while a window's slots are being cleared, because their events are kept elsewhere.
+    /// Not covered by the checksum.
     pub clearing: u64,
 }
 
-/// Bytes of a chunk header that its checksum covers: from, to.
+/// Range of a chunk header's bytes that its checksum covers: from, to.
 pub const CHUNK_CRC_COVERS: (usize, usize) = (4, 36);
 
 /// An event slot.
 ///
 /// `word` is zero in an empty slot and is stored last, so that a reader sees the committed prefix
-/// after any death: bits 0–31 duration in ticks, 32–47 function, 48–63 communicator.
+/// however the process died: bits 0–31 duration in ticks, 32–47 function, 48–63 communicator.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Slot {
@@ -87,71 +91,72 @@ pub struct Slot {
     pub begin: u64,
     /// Duration, function and communicator; see [`Slot::function`].
     pub word: u64,
-    /// Peer rank, root, region, or reason; by the function's kind.
+    /// Peer rank, root, region or reason, depending on the function.
     pub peer: i32,
     /// Message tag.
     pub tag: i32,
     /// Bytes sent or moved.
     pub bytes: u32,
-    /// Request handle, shortened.
+    /// Request handle, shortened to 32 bits.
     pub request: u32,
-    /// Address that the call returns to, from level 1 on; [`SITE_BEHIND_BINDING`] may be set. 0: not known.
+    /// Return address of the call, from level 1 on; [`SITE_BEHIND_BINDING`] may be set. 0: unknown.
     pub site: u64,
 }
 
-/// Set in [`Slot::site`] where the address was found behind a language binding of the MPI library.
+/// Set in [`Slot::site`] if the call came through a language binding of the MPI library, whose
+/// caller the address is.
 pub const SITE_BEHIND_BINDING: u64 = 1 << 63;
 
-/// Set in the function's number while the call has not returned.
+/// Set in the function's number until the call returns.
 pub const FUNCTION_OPEN: u16 = 0x8000;
-/// Set in the function's number of a call that was left by longjmp or an exception.
+/// Set in the function's number if the call was left by longjmp or an exception.
 pub const FUNCTION_ABANDONED: u16 = 0x4000;
 /// The function's number without flags.
 pub const FUNCTION_MASK: u16 = 0x3fff;
-/// A duration that does not fit stands in a [`CONTINUATION`] slot right behind.
+/// Marks a duration that does not fit; it is in the [`CONTINUATION`] slot right behind.
 pub const DURATION_ESCAPE: u32 = u32::MAX;
 
-/// Function number of time that the recorder itself spent outside the stamps of a call; `peer` is
-/// a [`ToolReason`].
+/// Function number of time spent by the recorder itself outside the time stamps of a call. `peer`
+/// is a [`ToolReason`].
 pub const TOOL: u16 = 1;
 /// Function number of a region's begin; `peer` is the region's id.
 pub const REGION_BEGIN: u16 = 2;
 /// Function number of a region's end; `peer` is the region's id.
 pub const REGION_END: u16 = 3;
-/// Function number of a slot that carries more of the event before it. The duration field says
-/// which value ([`CONTINUES_DURATION`] …).
+/// Function number of a slot that continues the event before it. The duration field says which
+/// values it holds ([`CONTINUES_DURATION`] …).
 pub const CONTINUATION: u16 = 4;
-/// A continuation whose `begin` field is the event's full duration in ticks; `peer` is the error class
-/// ([`crate::errors`]) of a call that returned an error, else 0.
+/// A continuation whose `begin` field is the event's full duration in ticks. `peer` is the error
+/// class ([`crate::errors`]) if the call returned an error, otherwise 0.
 pub const CONTINUES_DURATION: u32 = 1;
-/// A continuation that carries byte counts that do not fit the event's slot: `begin` the bytes sent,
+/// A continuation with byte counts that do not fit the event's slot: `begin` holds the bytes sent,
 /// `peer` (low half) and `tag` (high half) the bytes received.
 pub const CONTINUES_BYTES: u32 = 2;
-/// A continuation that carries the receiving half of a call that sends and receives: `peer`, `tag`,
-/// and the bytes as a `u64` in `begin`.
+/// A continuation with the receiving half of a call that sends and receives: `peer`, `tag`, and the
+/// bytes as a `u64` in `begin`.
 pub const CONTINUES_RECEIVE: u32 = 3;
-/// A continuation for one request of a call on several: `request`, and, where the request was
-/// completed ([`COMPLETED`] in the communicator's field), `peer`, `tag` and, as a `u64` in `begin`,
-/// bytes from its status; `bytes` is the error class of its status, 0 where it succeeded.
+/// A continuation for one request of a call on several: `request` and, if the request was completed
+/// ([`COMPLETED`] in the communicator's field), the contents of its status: `peer`, `tag`, the
+/// bytes as a `u64` in `begin`, and the error class in `bytes`, 0 on success.
 pub const CONTINUES_REQUEST: u32 = 4;
-/// A continuation that makes its event a run of empty polls: `begin` the ticks inside the calls,
-/// `peer` and `tag` (low, high) their number, `bytes` and `request` (low, high) the ticks from the
-/// first begin to the last end. The event's own duration is [`DURATION_ESCAPE`].
+/// A continuation that turns its event into a run of empty polls: `begin` holds the ticks inside
+/// the calls, `peer` and `tag` (low, high) their number, `bytes` and `request` (low, high) the
+/// ticks from the first begin to the last end. The event's own duration is [`DURATION_ESCAPE`].
 pub const CONTINUES_POLLS: u32 = 5;
 /// A continuation whose `request` field is the message handle of a matched probe or receive.
 pub const CONTINUES_MESSAGE: u32 = 6;
-/// In files of version 1, a continuation whose `begin` field is the address that the call returns to; `peer`
-/// is 1 where that address was found behind a language binding of the MPI library.
+/// In files of version 1, a continuation whose `begin` field is the return address of the call.
+/// `peer` is 1 if the call came through a language binding of the MPI library.
 pub const CONTINUES_SITE: u32 = 7;
 
-/// In the communicator's field of a [`CONTINUES_REQUEST`] slot, and of a call that completes one
-/// request: the request was completed by this call.
+/// In the communicator's field of a [`CONTINUES_REQUEST`] slot, or of a call that completes one
+/// request: this call completed the request.
 pub const COMPLETED: u16 = 1;
-/// Beside [`COMPLETED`]: the operation was cancelled.
+/// Together with [`COMPLETED`]: the operation was cancelled.
 pub const CANCELLED: u16 = 2;
-/// Bytes that do not fit: a [`CONTINUES_BYTES`] slot has them.
+/// Marks a number of bytes that does not fit; it is in a [`CONTINUES_BYTES`] slot.
 pub const BYTES_ESCAPE: u32 = u32::MAX;
-/// Slots that are free behind every event's own, for continuations that are written after the call.
+/// Number of slots kept free behind every event's own, for continuations written after the call.
 pub const RESERVED_SLOTS: usize = 8;
 impl Slot {
     /// Function number with its flags.
@@ -191,15 +196,15 @@ impl Slot {
     }
 }
 
-/// The word of a slot from its parts.
+/// Combines the parts of a slot's word.
 #[inline]
 pub const fn slot_word(duration: u32, function: u16, communicator: u16) -> u64 {
     duration as u64 | (function as u64) << 32 | (communicator as u64) << 48
 }
 
-// SAFETY: repr(C), integers only, sizes below show that there is no padding.
+// SAFETY: repr(C), integers only; the sizes checked below show that there is no padding.
 unsafe impl Plain for ChunkHeader {}
-// SAFETY: as above.
+// SAFETY: repr(C), integers only; its size is checked below, too.
 unsafe impl Plain for Slot {}
 
 const _: () = assert!(size_of::<ChunkHeader>() == CHUNK_HEADER_BYTES);

@@ -1,22 +1,22 @@
-//! What a gammachi run directory holds.
+//! The contents of a gammachi run directory.
 //!
-//! A run directory has one file a rank ([`files::rank_file_path`]). A rank file is a header area
-//! ([`header::FileHeader`]), then chunks: *event chunks*, a header and slots of 40 bytes written in
-//! place by one thread, and *definition chunks*, checksummed records ([`header::Definition`]) that
-//! say what the numbers in the events mean. The recorder (`pmpi-shim`) writes, the analyzer reads;
-//! this crate is the only place that knows the bytes. `docs/trace-format.md` is the same in prose.
+//! A run directory has one file per rank ([`files::rank_file_path`]). A rank file consists of a
+//! header area ([`header::FileHeader`]) and chunks: *event chunks*, a header and slots of 40 bytes
+//! written in place by one thread, and *definition chunks*, checksummed records
+//! ([`header::Definition`]) that give the numbers in the events their meaning. The recorder
+//! (`pmpi-shim`) writes these files and the analyzer reads them; no other crate knows their bytes.
+//! `docs/trace-format.md` describes the format in prose.
 //!
-//! [`clock_estimate`] is what a clock exchange's numbers are: both sides compute with it.
-//!
-//! [`encoded`] is how the slots of full windows become one to three bytes a call, and back.
-//!
-//! [`settings`] are the environment variables between command and recorder.
+//! - [`clock_estimate`] defines the result of a clock exchange, which both sides compute with.
+//! - [`encoded`] packs the slots of full windows into one to three bytes per call, and unpacks
+//!   them.
+//! - [`settings`] holds the environment variables that connect command and recorder.
 //!
 //! Everything is little-endian. Nothing here knows an MPI library.
 //!
-//! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: a damaged
-//! file yields its valid prefix and a list of named diagnoses. The feature `writer` adds [`writer`], for
-//! events that another tool recorded.
+//! The feature `reader` adds [`reader`], which maps a rank file and trusts nothing in it: from a
+//! damaged file it yields the valid prefix and a list of diagnoses. The feature `writer` adds
+//! [`writer`], for events recorded by another tool.
 
 pub mod byte_size;
 pub mod clock_estimate;

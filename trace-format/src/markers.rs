@@ -1,6 +1,6 @@
-//! What stands between calls: the recorder's own time, and counters that it read in it.
+//! Events between calls: the recorder's own time, and the performance counters read in it.
 
-/// Why the recorder spent time outside a call's stamps.
+/// Why the recorder spent time outside the time stamps of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum ToolReason {
@@ -10,25 +10,27 @@ pub enum ToolReason {
     Window = 2,
     /// Exchanging clocks and closing the trace before MPI_Finalize.
     Finish = 3,
-    /// Writing down what a call made: a communicator, a window, a file.
+    /// Recording what a call made: a communicator, a window, a file.
     Definitions = 4,
-    /// Not recording, as the program asked by MPI_Pcontrol with level 0.
+    /// Recording is paused, because the program called MPI_Pcontrol with level 0.
     Paused = 5,
-    /// Agreeing on, and making, a clock exchange during the run.
+    /// Agreeing on a clock exchange during the run, and making it.
     Clock = 6,
-    /// Reading counters at a region's begin or end; the slot has a reading, [`CounterSlot`].
+    /// Reading performance counters at a region's begin or end. The slot holds a reading,
+    /// [`CounterSlot`].
     Counters = 7,
-    /// Looking for the function behind an interposed one, at its first call.
+    /// Looking up the function behind an interposed one, at its first call.
     Entries = 8,
-    /// Of imported runs: the thread neither was in MPI nor computed, by what the other tool says (I/O, fork
-    /// and join, writing its own buffers).
+    /// In imported runs: according to the other tool, the thread was neither in MPI nor computing
+    /// (I/O, fork and join, writing the tool's buffers).
     NotComputing = 9,
-    /// Finding the call path of the call before it; `tag` is the path's number ([`crate::header::Definition::Path`]).
+    /// Finding the call path of the call before it. `tag` is the path's number
+    /// ([`crate::header::Definition::Path`]).
     Path = 10,
 }
 
 impl ToolReason {
-    /// All, in the order of their numbers.
+    /// All reasons in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Start,
         Self::Window,
@@ -42,14 +44,15 @@ impl ToolReason {
         Self::Path,
     ];
 
-    /// The reason that a stored number names, if any.
+    /// The reason with a stored number, if there is one.
     pub fn from_number(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| *reason as i32 == number)
     }
 }
 
-/// A counter's reading in a slot of the recorder's time, of reason [`ToolReason::Counters`]: `tag` and `request` are the
-/// low and the high half of the value, `bytes` the number and, from bit 16 on, the state.
+/// A performance counter's reading in a slot of the recorder's time with reason
+/// [`ToolReason::Counters`]: `tag` and `request` are the low and high halves of the value; `bytes`
+/// holds the number and, from bit 16 on, the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterSlot {
     /// Number of the counter ([`crate::header::Counter`]), below 65,536.
@@ -68,7 +71,7 @@ impl CounterSlot {
         (self.value as u32 as i32, bytes, (self.value >> 32) as u32)
     }
 
-    /// The reading in the two words from `peer` on, where they are one.
+    /// The reading in the two words that begin with `peer`, if they hold one.
     pub fn from_payload(payload: [u64; 2]) -> Option<Self> {
         let [reason_and_low, bytes_and_high] = payload;
         (reason_and_low as u32 as i32 == ToolReason::Counters as i32).then_some(Self {
@@ -84,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counters_reading_keeps_its_parts() {
+    fn counter_reading_keeps_its_parts() {
         let reading = CounterSlot { number: 7, value: 0x89ab_cdef_ffff_fffe, state: 1 };
         let (tag, bytes, request) = reading.fields();
         let peer = ToolReason::Counters as u32;

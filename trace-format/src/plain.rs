@@ -1,4 +1,4 @@
-//! Plain values as their bytes, and back.
+//! Converts plain values to their bytes and back.
 
 /// Views a plain header or slot as its bytes.
 pub fn bytes_of<T: Plain>(value: &T) -> &[u8] {
@@ -12,7 +12,7 @@ pub fn bytes_of_all<T: Plain>(values: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// Reads a plain header or slot from bytes; `None` when there are too few.
+/// Reads a plain header or slot from bytes. `None` if there are too few.
 pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
     if bytes.len() < size_of::<T>() {
         return None;
@@ -25,7 +25,7 @@ pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
 /// A `repr(C)` type without padding for which any bit pattern is valid.
 ///
 /// # Safety
-/// The implementer answers for both.
+/// The implementer must guarantee both.
 pub unsafe trait Plain: Copy {}
 
 // SAFETY: integers without padding between them.

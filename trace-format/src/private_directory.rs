@@ -1,15 +1,16 @@
-//! Directories that only their owner may enter: traces say what was run, with which arguments and where.
+//! Directories that only their owner may enter, because traces reveal what was run, with which
+//! arguments and where.
 
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Makes a directory of mode 0700 that is not there yet, and its parents where they are missing, for which the
-/// user's umask holds.
+/// Makes a new directory with mode 0700, and its missing parents, whose mode follows the user's
+/// umask.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] where something of that name is there; else what the system says.
+/// [`io::ErrorKind::AlreadyExists`] if the name exists; otherwise the system's error.
 pub fn make_new(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => fs::create_dir_all(parent)?,
@@ -18,10 +19,10 @@ pub fn make_new(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Makes a directory as [`make_new`] does, unless it is there.
+/// Makes a directory as [`make_new`] does, unless it exists.
 ///
 /// # Errors
-/// As [`make_new`], also where a file of that name is there.
+/// As for [`make_new`], also if there is a file of this name.
 pub fn make(path: &Path) -> io::Result<()> {
     match make_new(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
@@ -29,10 +30,10 @@ pub fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a run directory and the folder of a file in it, where they are missing.
+/// Makes a run directory and the folder of a file in it, unless they exist.
 ///
 /// # Errors
-/// As [`make`].
+/// As for [`make`].
 pub fn make_for(run: &Path, file: &Path) -> io::Result<()> {
     make(run)?;
     file.parent().map_or(Ok(()), make)

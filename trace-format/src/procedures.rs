@@ -1,14 +1,15 @@
 //! MPI's C procedures with the kinds of their parameters.
 //!
-//! In: `procedures/mpi-procedures.tsv`, made by `scripts/make-procedure-table` from the MPI Forum's
-//! machine-readable list, and the ten removed MPI-1 names that today's libraries still export.
-//! Out: [`all`], one [`Procedure`] a name, in the order that numbers the functions of a trace.
+//! The table `procedures/mpi-procedures.tsv` was made by `scripts/make-procedure-table` from the
+//! MPI Forum's machine-readable list. [`all`] adds the ten removed MPI-1 names that today's
+//! libraries still export, and returns one [`Procedure`] per name, in the order in which a trace
+//! numbers the functions.
 
 /// The committed table.
 const TABLE: &str = include_str!("../procedures/mpi-procedures.tsv");
 
-/// Names that MPI-3.0 removed and libraries still export (DESIGN section 3), with their
-/// parameters in the same notation.
+/// Names that MPI-3.0 removed and libraries still export, with their parameters in the same
+/// notation.
 const REMOVED: &str = "\
 MPI_Address\tERROR_CODE\tno\tlocation:BUFFER:in address:LOCATION_SMALL:out
 MPI_Errhandler_create\tERROR_CODE\tno\tcomm_errhandler_fn:FUNCTION:in errhandler:ERRHANDLER:out
@@ -22,7 +23,7 @@ MPI_Type_struct\tERROR_CODE\tno\tcount:ARRAY_LENGTH_NNI:in array_of_blocklengths
 MPI_Type_ub\tERROR_CODE\tno\tdatatype:DATATYPE:in displacement:LOCATION_SMALL:out
 ";
 
-/// Which way a parameter's value goes.
+/// Direction of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Read by MPI.
@@ -40,11 +41,11 @@ pub struct Parameter {
     pub name: String,
     /// The standard's kind, such as `BUFFER`, `RANK`, `COMMUNICATOR`.
     pub kind: String,
-    /// Length of an array: a parameter's name, a number, or `*` where the list gives none.
+    /// Length of an array: a parameter's name, a number, or `*` if the list gives none.
     pub array: Option<String>,
-    /// Which way its value goes.
+    /// Direction of its value.
     pub direction: Direction,
-    /// Significant at the root only.
+    /// Whether it is significant at the root only.
     pub root_only: bool,
 }
 
@@ -57,17 +58,17 @@ pub struct Procedure {
     pub returns: String,
     /// Parameters of the base procedure, in order.
     pub parameters: Vec<Parameter>,
-    /// Parameters of the large-count twin `NAME_c`, where there is one.
+    /// Parameters of the large-count variant `NAME_c`, if there is one.
     pub large: Option<Vec<Parameter>>,
 }
 
-/// Every procedure: the table's rows in its (alphabetical) order, then the removed names.
+/// Every procedure: the table's rows in (alphabetical) order, then the removed names.
 pub fn all() -> Vec<Procedure> {
     TABLE
         .lines()
         .chain(REMOVED.lines())
         .filter(|line| !line.starts_with('#'))
-        .map(|line| parse(line).unwrap_or_else(|| panic!("unreadable row of the table: {line}")))
+        .map(|line| parse(line).unwrap_or_else(|| panic!("invalid row of the table: {line}")))
         .collect()
 }
 
@@ -85,7 +86,7 @@ fn parse(line: &str) -> Option<Procedure> {
     })
 }
 
-/// The parameter, and whether only the `_c` twin has it.
+/// The parameter, and whether only the `_c` variant has it.
 fn parse_parameter(text: &str) -> Option<(Parameter, bool)> {
     let mut parts = text.split(':');
     let (name, kind, direction) = (parts.next()?, parts.next()?, parts.next()?);
@@ -115,11 +116,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_holds_what_the_standard_has() {
+    fn table_matches_standard() {
         let procedures = all();
         assert_eq!(procedures.len(), 531 + 10);
         assert_eq!(procedures.iter().filter(|p| p.large.is_some()).count(), 159);
-        // More than six arguments: the rest goes over the stack.
+        // With more than six arguments, the rest are passed on the stack.
         let wide = procedures
             .iter()
             .flat_map(|p| [Some(&p.parameters), p.large.as_ref()])
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_twin_has_the_large_parameters() {
+    fn only_large_variant_has_large_parameters() {
         let procedures = all();
         let contents = procedures.iter().find(|p| p.name == "MPI_Type_get_contents").unwrap();
         assert_eq!(contents.parameters.len(), 7);

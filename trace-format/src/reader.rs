@@ -1,16 +1,17 @@
 //! A rank file, mapped and checked.
 //!
-//! In: a path. Out: [`RankFile`]: header, definitions, one chain of event chunks a thread, and
-//! what was found wrong. Nothing in the file is trusted: every offset, length and id is checked
-//! before use, damage ends the stream it is found in, and every such end is a [`Diagnosis`].
+//! Opening a path yields a [`RankFile`]: header, definitions, one chain of event chunks per thread,
+//! and the problems found. Nothing in the file is trusted: every offset, length and id is checked
+//! before use, damage ends the stream that contains it, and each such end is reported as a
+//! [`Diagnosis`].
 //!
-//! The file is mapped privately. A writer that is still running may add to it (that is safe: slots
-//! are published last word first), use its windows again, and cut the file's end off when it finishes. So the
-//! windows of a file that is not finished are read into memory of the reader's own, while their header stays the
-//! same. All else stays where it is in the file; should something cut that off, [`RankFile::unreadable`] says so
-//! ([`crate::file_map`]).
+//! The file is mapped privately. A writer that is still running may add to it (which is safe,
+//! because slots are published last word first), reuse its windows, and cut off the end of the file
+//! when it finishes. So the windows of an unfinished file are copied into the reader's memory, and
+//! the copy is valid if their header has not changed meanwhile. Everything else stays in the file;
+//! if something cuts it off, [`RankFile::unreadable`] reports that ([`crate::file_map`]).
 //!
-//! A packed file (`version_1::packed`) is read as its original is.
+//! A packed file (`version_1::packed`) is read like its original.
 
 mod area;
 mod chunks;
@@ -42,27 +43,28 @@ use crate::version_1::packed::{PACKED_MAGIC, PackedFile};
 use area::{Area, Unpacked};
 use chunks::{EventChunk, Found};
 
-/// Times that a file is opened whose process fills windows meanwhile.
+/// Number of attempts to open a file whose process fills windows meanwhile.
 const OPEN_TRIES: usize = 4;
-/// Times that a window or totals are read that change meanwhile.
+/// Number of attempts to read a window or totals that change meanwhile.
 const HOLD_TRIES: usize = 16;
-/// Pieces of slots that are kept for who asks for them by their offset, at most.
-const MOST_KEPT: usize = 64;
-/// A longer window stays where it is: no recorder makes one, and memory for it need not be there.
-const MOST_HELD_BYTES: usize = 64 << 20;
+/// Maximum number of unpacked pieces of slots cached for access by offset.
+const MAX_CACHED: usize = 64;
+/// A longer window stays in the file: no recorder makes one, and there may not be enough memory for
+/// it.
+const MAX_HELD_BYTES: usize = 64 << 20;
 
-pub use event::{BriefEvent, Event, EventKind, Half, Position, RequestState, TakeBrief};
+pub use event::{BriefEvent, Event, EventKind, EventObserver, Half, Position, RequestState};
 pub use events::Events;
 pub use head::Head;
-pub use stored::{EventPlace, StoredEvent, TakeStored};
+pub use stored::{EventLocation, StoredEvent, StoredEventObserver};
 pub use totals::Totals;
 
-/// Something wrong in a file, and where.
+/// A problem in a file and its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// Byte offset in the file.
     pub offset: u64,
-    /// What is wrong, as a sentence without the file's name.
+    /// The problem, as a sentence without the file's name.
     pub what: String,
 }
 
@@ -80,7 +82,7 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The file is not a rank file, or its header is damaged.
@@ -88,7 +90,7 @@ pub enum OpenError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong and what to do.
+        /// The problem, and what to do.
         what: String,
     },
 }
@@ -96,24 +98,24 @@ pub enum OpenError {
 const SHORTER_THAN_HEADER: &str = "shorter than a rank file's header; it was cut off, or the process \
                                    died while starting to record";
 
-const UNREADABLE: &str = "from here on the file could not be read any more: something shortened it meanwhile, or \
+const UNREADABLE: &str = "from here on the file cannot be read any more: something shortened it meanwhile, or \
                           its file system failed";
 
-/// Event chunks of one thread in order.
+/// The event chunks of one thread, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// Number in the file, 0 the first that called MPI.
+    /// Number in the file; 0 is the first thread that called MPI.
     pub number: u32,
     /// Operating system's id.
     pub os_id: u32,
-    /// Minor page faults between its first and its last window change (upper bound of what the
-    /// mapping cost).
+    /// Number of minor page faults between the first and the last change of windows, an upper bound
+    /// for those caused by the mapping.
     pub minor_faults: u64,
-    /// Events that are not kept one by one.
+    /// Totals of the events that are not kept one by one.
     pub totals: Option<Totals>,
-    /// How many of the chunks stand before those.
+    /// Number of chunks that precede the events in the totals.
     totals_at: usize,
-    /// Sequence that the next chunk must have.
+    /// Sequence expected of the next chunk.
     next_sequence: u32,
     /// The slots of each chunk.
     chunks: Vec<Area>,
@@ -140,7 +142,7 @@ impl Thread {
 /// One rank's file.
 #[derive(Debug)]
 pub struct RankFile {
-    /// Where it lies.
+    /// Location of the file.
     pub path: PathBuf,
     /// Fixed part of the header.
     pub fixed: FixedHeader,
@@ -152,17 +154,17 @@ pub struct RankFile {
     pub definitions: Vec<Definition>,
     /// Threads in order of their number.
     pub threads: Vec<Thread>,
-    /// What is wrong with header, chunks and definitions. Damage inside event slots is found when
-    /// they are read: [`Events::damage`].
+    /// Problems in header, chunks and definitions. Damage inside event slots is found when they are
+    /// read: [`Events::damage`].
     pub diagnoses: Vec<Diagnosis>,
     /// Whether the process filled windows while the file was read.
     outrun: bool,
     functions: Vec<String>,
-    /// For each function what it means.
+    /// The meaning of each function.
     meanings: Vec<&'static Meaning>,
-    /// Slots that were wanted by their offset, the latest last.
-    kept: Mutex<VecDeque<Unpacked>>,
-    /// The file, or all of a packed one but its event slots.
+    /// Cache of slots accessed by offset, the latest last.
+    cached: Mutex<VecDeque<Unpacked>>,
+    /// The file; for a packed one, its unpacked contents except for event slots.
     map: FileMap,
     packed: Option<PackedFile>,
 }
@@ -171,13 +173,14 @@ impl RankFile {
     /// Opens and checks a rank file.
     ///
     /// # Errors
-    /// When the file cannot be read or its header is not that of a rank file of this version.
-    /// Damage behind the header is no error but in [`RankFile::diagnoses`].
+    /// If the file cannot be read, or its header is not that of a rank file of this version. Damage
+    /// behind the header is not an error but listed in [`RankFile::diagnoses`].
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let mut file = Self::open_once(path)?;
-        // A process that still runs may have filled windows between one look and the next.
+        // A process that is still running may fill windows between two reads.
         for _ in 0..OPEN_TRIES {
-            // What cannot be read was cut off since the file was mapped, as a rule because it was finished.
+            // Unreadable parts were cut off since the file was mapped, usually because it was
+            // finished.
             if !file.outrun && file.map.unreadable_from().is_none() {
                 break;
             }
@@ -203,19 +206,19 @@ impl RankFile {
             return Err(bad(SHORTER_THAN_HEADER.into()));
         }
         let map = FileMap::of_file(&file).map_err(io)?;
-        // From chunk to chunk: what lies between is not wanted yet.
+        // Visits only the headers of the chunks; the data between are not needed yet.
         map.advise(Advice::Random);
         let read = Self::read(path, map, None, Some(&file))?;
         read.map.advise(Advice::Normal);
         Ok(read)
     }
 
-    /// Has the system fetch a stretch of the file that will be read soon.
+    /// Has the system fetch a range of the file that will be read soon.
     fn fetch(&self, from: usize, to: usize) {
         self.map.fetch(from..to);
     }
 
-    /// A file that was packed: what is not event slots is unpacked at once, the slots where they are read.
+    /// Opens a packed file: event slots are unpacked when they are read, everything else now.
     fn open_packed(path: &Path, file: &File) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let bad = |what: String| OpenError::Header { path: path.to_owned(), what };
@@ -230,11 +233,11 @@ impl RankFile {
         Ok(rank_file)
     }
 
-    /// As [`RankFile::open`], for the bytes of a file that lies elsewhere (in an archive, or made by a
-    /// test); `path` only names it.
+    /// Like [`RankFile::open`], for the bytes of a file from elsewhere (an archive, or a test);
+    /// `path` only names it.
     ///
     /// # Errors
-    /// As [`RankFile::open`].
+    /// As for [`RankFile::open`].
     pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let mut map = FileMap::of_memory(bytes.len()).map_err(io)?;
@@ -242,7 +245,7 @@ impl RankFile {
         Self::read(path, map, None, None)
     }
 
-    /// `source` is the file that is mapped, where one is.
+    /// `source` is the mapped file, if there is one.
     fn read(
         path: &Path,
         map: FileMap,
@@ -270,7 +273,7 @@ impl RankFile {
             outrun: false,
             functions,
             meanings,
-            kept: Mutex::default(),
+            cached: Mutex::default(),
             map,
             packed,
         };
@@ -284,25 +287,25 @@ impl RankFile {
         self.functions.get(usize::from(index)).map(String::as_str)
     }
 
-    /// Number of a function; `None` where the file does not name it.
+    /// Number of a function. `None` if the file does not name it.
     pub fn function_number(&self, name: &str) -> Option<u16> {
         let index = self.functions.iter().position(|other| other == name)?;
         Some(FIRST_FUNCTION + u16::try_from(index).ok()?)
     }
 
-    /// Names of all functions in the order of their numbers from [`FIRST_FUNCTION`] on.
+    /// Names of all functions in the order of their numbers, from [`FIRST_FUNCTION`].
     pub fn function_names(&self) -> &[String] {
         &self.functions
     }
 
-    /// What a function means; `None` for markers and unknown numbers.
+    /// Meaning of a function; `None` for markers and unknown numbers.
     #[inline]
     pub fn meaning(&self, function: u16) -> Option<&'static Meaning> {
         let index = usize::from(function).wrapping_sub(usize::from(FIRST_FUNCTION));
         self.meanings.get(index).copied()
     }
 
-    /// What all functions mean, in the order of their numbers from [`FIRST_FUNCTION`] on.
+    /// Meanings of all functions in the order of their numbers, from [`FIRST_FUNCTION`].
     pub fn meanings(&self) -> &[&'static Meaning] {
         &self.meanings
     }
@@ -313,19 +316,20 @@ impl RankFile {
         self.fixed.level > 0 && self.meaning(function).is_some_and(|m| m.fields.received)
     }
 
-    /// Bytes of the file; of a packed one those that it had before.
+    /// Size of the file in bytes; for a packed one, its original size.
     pub fn file_bytes(&self) -> u64 {
         self.packed.as_ref().map_or(self.map.len() as u64, |packed| packed.original_bytes)
     }
 
-    /// The most events that there can be.
+    /// Upper bound for the number of events.
     pub fn most_events(&self) -> u64 {
         let areas = self.threads.iter().flat_map(|thread| &thread.chunks);
         areas.map(|area| (area.bytes / SLOT_BYTES) as u64).sum()
     }
 
-    /// Where the file could not be read when it was wanted: something shortened it meanwhile, or the file
-    /// system failed. What was read of it may be wrong from there on. To be asked when all is read.
+    /// Where the file could not be read: something shortened it meanwhile, or the file system
+    /// failed. Data read from there on may be wrong. Must be checked after everything has been
+    /// read.
     pub fn unreadable(&self) -> Option<Diagnosis> {
         let packed = self.packed.as_ref().and_then(PackedFile::unreadable_from);
         self.map
@@ -334,24 +338,24 @@ impl RankFile {
             .map(|offset| Diagnosis { offset: offset as u64, what: UNREADABLE.to_owned() })
     }
 
-    /// The kept events of a thread in order of their begin.
+    /// The kept events of a thread, in order of their begin.
     pub fn events<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
         Events::of(self, thread, 0..thread.chunks.len())
     }
 
-    /// The kept events of a thread before those that its [`Thread::totals`] stand for; all of them
-    /// where there are none.
+    /// The kept events of a thread before those in its [`Thread::totals`]; all of them if there are
+    /// no totals.
     pub fn events_before_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
         Events::of(self, thread, 0..thread.first_behind_totals())
     }
 
-    /// The kept events of a thread behind those that its [`Thread::totals`] stand for.
+    /// The kept events of a thread behind those in its [`Thread::totals`].
     pub fn events_behind_totals<'a>(&'a self, thread: &'a Thread) -> Events<'a> {
         Events::of(self, thread, thread.first_behind_totals()..thread.chunks.len())
     }
 
-    /// The kept events of a thread from one on, whose position [`Events::position_of`] gave; where it
-    /// stands before the thread's [`Thread::totals`], only up to those, which is said.
+    /// The kept events of a thread from a position given by [`Events::position_of`]. If this is
+    /// before the thread's [`Thread::totals`], they end there; the second value says so.
     pub fn events_from<'a>(&'a self, thread: &'a Thread, position: Position) -> (Events<'a>, bool) {
         let behind = thread.first_behind_totals();
         let before_totals = thread.totals.is_some() && (position.chunk as usize) < behind;
@@ -359,7 +363,7 @@ impl RankFile {
         (Events::from(self, thread, position, end), before_totals)
     }
 
-    /// Requests of a call on several (MPI_Waitall and kin), in the order of its array.
+    /// Requests of a call on several (such as MPI_Waitall), in the order of its array.
     pub fn requests<'a>(&'a self, event: &Event) -> impl Iterator<Item = RequestState> + use<'a> {
         let slots = self.continuations(event);
         slots
@@ -367,7 +371,7 @@ impl RankFile {
             .map(|slot| RequestState::of(&slot))
     }
 
-    /// Message handle of a non-blocking matched receive, shortened.
+    /// Message handle of a non-blocking matched receive, shortened to 32 bits.
     pub fn message(&self, event: &Event) -> Option<u32> {
         self.continuations(event)
             .find(|slot| slot.duration() == CONTINUES_MESSAGE)
@@ -377,14 +381,14 @@ impl RankFile {
     fn continuations<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
         let unpacked = match event.continuations {
             0 => None,
-            _ => self.kept_unpacked(event.offset),
+            _ => self.cached_unpacked(event.offset),
         };
         self.slots_in(unpacked, event, 1)
     }
 
-    /// An event's own slot, and those that continue it.
+    /// An event's own slot and its continuations.
     pub fn slots<'a>(&'a self, event: &Event) -> impl Iterator<Item = Slot> + use<'a> {
-        self.slots_in(self.kept_unpacked(event.offset), event, 0)
+        self.slots_in(self.cached_unpacked(event.offset), event, 0)
     }
 
     fn slots_in<'a>(
@@ -403,24 +407,24 @@ impl RankFile {
         })
     }
 
-    /// As [`RankFile::unpacked`], of whatever area holds an offset; kept for who asks next.
-    fn kept_unpacked(&self, offset: usize) -> Option<Unpacked> {
+    /// Like [`RankFile::unpacked`], for the area that contains an offset. Caches the result.
+    fn cached_unpacked(&self, offset: usize) -> Option<Unpacked> {
         if offset < self.map.len() {
             return None;
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(unpacked) = kept.iter().find(|kept| kept.has(offset)) {
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(unpacked) = cached.iter().find(|cached| cached.has(offset)) {
             return Some(unpacked.clone());
         }
-        drop(kept);
+        drop(cached);
         let mut areas = self.threads.iter().flat_map(|thread| &thread.chunks);
         let area = areas.find(|area| (area.first..area.end()).contains(&offset))?;
         let unpacked = self.unpacked(area, offset, None).ok()??;
-        kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= self.threads.len().clamp(1, MOST_KEPT) {
-            kept.pop_front();
+        cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= self.threads.len().clamp(1, MAX_CACHED) {
+            cached.pop_front();
         }
-        kept.push_back(unpacked.clone());
+        cached.push_back(unpacked.clone());
         Some(unpacked)
     }
 
@@ -438,7 +442,8 @@ impl RankFile {
                 break;
             };
             if chunk.magic == 0 {
-                // Granted but never opened: normal between chunks, and where a process died.
+                // Space that was granted but never used: normal between chunks, and where a process
+                // died.
                 let behind = self.packed.as_ref().and_then(|packed| packed.zeros_until(at));
                 at = (at + granule).max(behind.map_or(0, |end| end / granule * granule));
                 continue;
@@ -449,20 +454,20 @@ impl RankFile {
                 && chunk.length >= CHUNK_GRANULE
                 && chunk.length.is_multiple_of(CHUNK_GRANULE);
             if !sound {
-                self.diagnose(at, "a chunk's header is damaged; its chunk is left out");
+                self.diagnose(at, "a chunk's header is damaged; the chunk is skipped");
                 at += granule;
                 continue;
             }
             let end = (at as u64).saturating_add(chunk.length).min(self.map.len() as u64) as usize;
             match chunk.kind {
-                // A window whose slots were being cleared, for they are kept elsewhere.
+                // A window whose slots were being cleared because their events are kept elsewhere.
                 CHUNK_EVENTS if chunk.clearing != 0 => {}
                 CHUNK_EVENTS => {
                     found.events.push(EventChunk { header: chunk, at, end, encoded: None });
                 }
                 CHUNK_ENCODED => match self.encoded_slots(&chunk, at, end) {
                     None => {
-                        self.diagnose(at, "a chunk of events is cut off or damaged; it is left out")
+                        self.diagnose(at, "a chunk of events is cut off or damaged; it is skipped")
                     }
                     encoded => found.events.push(EventChunk { header: chunk, at, end, encoded }),
                 },
@@ -472,9 +477,9 @@ impl RankFile {
                     Ok(None) => {}
                     Err(what) => self.diagnose(at, what),
                 },
-                // The process died, or was looked at, while it wrote it.
+                // The process died while writing it, or is still writing it.
                 CHUNK_UNFINISHED => {}
-                kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is left out")),
+                kind => self.diagnose(at, format!("a chunk of unknown kind {kind} is skipped")),
             }
             at = at.saturating_add(chunk.length as usize);
         }
@@ -487,7 +492,7 @@ impl RankFile {
         if let Some(source) = source
             && self.definitions.iter().any(finalized)
         {
-            // It was finished, and its end cut off, since it was mapped.
+            // The file was finished and its end cut off since it was mapped.
             let bytes = source.metadata().map_or(0, |metadata| metadata.len());
             self.outrun |= bytes < self.map.len() as u64;
         }
@@ -497,12 +502,12 @@ impl RankFile {
         self.outrun |= outrun;
     }
 
-    /// Reads a window of a process that may still run into memory of ours, so that it cannot change or go away
-    /// any more; `chunk` gets the header that it has. `false` when it was always just being used again, or
-    /// is gone.
+    /// Copies a window of a process that may still be running to our memory, so that it cannot
+    /// change or disappear any more. `chunk` gets the header of the copy. Returns `false` if the
+    /// window was being reused at every attempt or no longer exists.
     fn hold(&mut self, source: &File, chunk: &mut EventChunk) -> bool {
         let EventChunk { at, end, .. } = *chunk;
-        if end - at > MOST_HELD_BYTES {
+        if end - at > MAX_HELD_BYTES {
             return true;
         }
         let slot_bytes = self.slot_bytes();
@@ -510,16 +515,17 @@ impl RankFile {
         for _ in 0..HOLD_TRIES {
             let Some(before) = read_window(source, at, &mut window) else { continue };
             let area = &window[CHUNK_HEADER_BYTES..];
-            // A slot's word is its second in every version.
+            // In every version, the word of a slot is its second.
             let is_used = |slot: &&[u8]| slot[8..16].iter().any(|byte| *byte != 0);
-            // Slots that are in use when the first read meets them are whole when the second does.
+            // Slots in use when the first read meets them are complete when the second one does.
             let used = area.chunks_exact(slot_bytes).take_while(is_used).count();
             let used = CHUNK_HEADER_BYTES + used * slot_bytes;
             let mut again = vec![0; window.len()];
             if read_window(source, at, &mut again) != Some(before) {
                 continue;
             }
-            // What is being stored behind those is not wanted; of a process that ended all is.
+            // Data being stored behind these slots are not needed. For a process that has ended,
+            // everything is.
             if again != window {
                 again[used..].fill(0);
             }
@@ -534,14 +540,14 @@ impl RankFile {
         false
     }
 
-    /// How many slots an encoded chunk says to have; `None` where that cannot be.
+    /// Number of slots of an encoded chunk according to its stream; `None` if that is impossible.
     fn encoded_slots(&self, chunk: &ChunkHeader, at: usize, end: usize) -> Option<usize> {
         let body = self.map.get(at + CHUNK_HEADER_BYTES..end)?;
         encoded::slots_of(body.get(..chunk.body_bytes as usize)?)
-            .filter(|slots| slots * SLOT_BYTES <= MOST_HELD_BYTES)
+            .filter(|slots| slots * SLOT_BYTES <= MAX_HELD_BYTES)
     }
 
-    /// Bytes of a slot in a chunk.
+    /// Size of a slot in a chunk in bytes.
     fn slot_bytes(&self) -> usize {
         match self.fixed.version {
             version_1::VERSION => version_1::NARROW_SLOT_BYTES,
@@ -570,8 +576,8 @@ impl RankFile {
                 return;
             }
             let Some(payload) = self.sound_definition(at, end) else {
-                self.diagnose(at, "a definition is damaged (checksum); it is left out");
-                // Its length may be what is damaged: look for the next sound one.
+                self.diagnose(at, "a definition is damaged (checksum); it is skipped");
+                // Its length may be the damaged part: search for the next valid definition.
                 let next =
                     (at + 8..end).step_by(8).find(|at| self.sound_definition(*at, end).is_some());
                 match next {
@@ -585,19 +591,19 @@ impl RankFile {
                 Ok(definition) => self.definitions.push(definition),
                 Err(error) => self.diagnose(
                     at,
-                    format!("a definition of a kind this version does not know ({error})"),
+                    format!("a definition of a kind that this version does not know ({error})"),
                 ),
             }
             at += framed_bytes(length);
         }
     }
 
-    /// Where the payload of the definition at `at` lies, if its frame and checksum are right.
+    /// Location of the payload of the definition at `at`, if its frame and checksum are correct.
     fn sound_definition(&self, at: usize, end: usize) -> Option<std::ops::Range<usize>> {
         if at + FRAME_BYTES > end {
             return None;
         }
-        // The frame is stored last by a process that may still run.
+        // A process that may still be running stores the frame last.
         let frame = self.load_u64(at);
         let (length, crc) = (frame as u32 as usize, (frame >> 32) as u32);
         let payload = at + FRAME_BYTES..(at + FRAME_BYTES).checked_add(length)?;
@@ -625,11 +631,11 @@ impl RankFile {
     }
 }
 
-/// Reads a window; its header, unless it is being used again, or is gone.
+/// Reads a window and returns its header, unless the window is being reused or no longer exists.
 fn read_window(source: &File, at: usize, window: &mut [u8]) -> Option<ChunkHeader> {
     source.read_exact_at(window, at as u64).ok()?;
     let header: ChunkHeader = read_plain(window)?;
-    // The word with the magic is stored last; before anything is cleared the header says so.
+    // The word with the magic is stored last; the header is marked before anything is cleared.
     let mut behind = [0; CHUNK_HEADER_BYTES];
     source.read_exact_at(&mut behind, at as u64).ok()?;
     let (from, to) = CHUNK_CRC_COVERS;
@@ -639,7 +645,7 @@ fn read_window(source: &File, at: usize, window: &mut [u8]) -> Option<ChunkHeade
 
 fn check_header(map: &[u8], fixed: &FixedHeader) -> Result<FileHeader, String> {
     if fixed.magic != MAGIC {
-        return Err("not a gammachi rank file (its first bytes are others)".into());
+        return Err("not a gammachi rank file (wrong first bytes)".into());
     }
     if ![version_1::VERSION, FORMAT_VERSION].contains(&fixed.version) {
         return Err(format!(

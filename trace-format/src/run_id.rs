@@ -1,23 +1,24 @@
-//! The number that the files of one run have in common.
+//! The number shared by the files of one run.
 //!
-//! Its first half says which command the run was recorded by, where that is known (`gammachi run` puts a number
-//! of its own into `GAMMACHI_RUN_ID`): one command may start several jobs, and must know them again among
-//! others. The second half tells the jobs apart.
+//! Its first half identifies the command that recorded the run, if known (`gammachi run` puts its
+//! own number into `GAMMACHI_RUN_ID`): one command may start several jobs and must be able to
+//! recognise them among others. The second half distinguishes the jobs.
 
-/// Bytes of a run's id.
+/// Size of a run's id in bytes.
 pub const RUN_ID_BYTES: usize = 16;
-/// Bytes of the half that says the command.
+/// Size in bytes of the half that identifies the command.
 pub const COMMAND_BYTES: usize = 8;
 
-/// A run's id; zeros: not known.
+/// A run's id; zeros if unknown.
 pub type RunId = [u8; RUN_ID_BYTES];
 
-/// First half of the ids of all runs that one command records; `command` is the value of `GAMMACHI_RUN_ID`.
+/// First half of the ids of all runs recorded by one command. `command` is the value of
+/// `GAMMACHI_RUN_ID`.
 pub fn of_command(command: &[u8]) -> [u8; COMMAND_BYTES] {
     digest(0xcbf2_9ce4_8422_2325, command)
 }
 
-/// A number made of bytes (FNV-1a with a start of one's own).
+/// Hashes bytes (FNV-1a with a given start value).
 pub fn digest(start: u64, bytes: &[u8]) -> [u8; COMMAND_BYTES] {
     let hash = bytes
         .iter()

@@ -1,54 +1,54 @@
-//! Totals that stand for events which are not kept one by one: the bytes of a totals chunk.
+//! Totals of events that are not kept one by one: the layout of a totals chunk.
 //!
-//! A thread whose events shall not grow its file any more has one chunk of this kind. Whole event
-//! chunks are folded into it, oldest first, and published as a *snapshot*; of two places for one the
-//! older is overwritten, and a selector that is stored last names the valid one. So a reader finds
-//! every event either in a chunk or in the totals, never in both, whenever the process died.
+//! A thread whose events may no longer grow its file has one such chunk. Whole event chunks are
+//! folded into it, oldest first, and the result is published as a *snapshot*. The older of two
+//! snapshots is overwritten, and a selector stored last names the valid one. So whenever the
+//! process dies, a reader finds every event either in a chunk or in the totals, never in both.
 
 use crate::layout::{CHUNK_GRANULE, CHUNK_HEADER_BYTES};
 use crate::plain::Plain;
 
-/// Offset of the selector in the chunk: 0 before the first snapshot; else twice the number of
-/// snapshots that were published, plus the place (0 or 1) of the newest.
+/// Offset of the selector in the chunk: 0 before the first snapshot; then twice the number of
+/// published snapshots, plus the index (0 or 1) of the newest.
 pub const SELECTOR_AT: usize = CHUNK_HEADER_BYTES;
-/// Offset of the first snapshot's place in the chunk.
+/// Offset of the first snapshot in the chunk.
 pub const FIRST_SNAPSHOT_AT: usize = 128;
-/// Most entries of a snapshot.
+/// Maximum number of entries of a snapshot.
 pub const MOST_ENTRIES: usize = 110;
-/// Bytes of a snapshot's place.
+/// Space for a snapshot in bytes.
 pub const SNAPSHOT_BYTES: usize =
     size_of::<SnapshotHeader>() + MOST_ENTRIES * size_of::<TotalsEntry>();
-/// Bytes of the chunk.
+/// Size of the chunk in bytes.
 pub const TOTALS_CHUNK_BYTES: usize =
     (FIRST_SNAPSHOT_AT + 2 * SNAPSHOT_BYTES).next_multiple_of(CHUNK_GRANULE as usize);
-/// Bytes of a snapshot that its checksum does not cover: the checksum itself.
+/// Size of the checksum, which does not cover itself.
 pub const SNAPSHOT_CRC_BYTES: usize = 4;
 
-/// Offset in the chunk of a snapshot's place.
-pub const fn snapshot_at(place: usize) -> usize {
-    FIRST_SNAPSHOT_AT + place * SNAPSHOT_BYTES
+/// Offset of a snapshot in the chunk.
+pub const fn snapshot_at(index: usize) -> usize {
+    FIRST_SNAPSHOT_AT + index * SNAPSHOT_BYTES
 }
 
-/// What stands before a snapshot's entries. Ticks of the six kinds add up to `end_ticks` −
-/// `begin_ticks`; those in regions are part of the ones without.
+/// The sums that precede a snapshot's entries. Ticks of the four activities add up to `end_ticks` −
+/// `begin_ticks`; those in regions are part of them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SnapshotHeader {
     /// CRC-32 of the rest of this header and the entries.
     pub crc: u32,
-    /// Entries that follow, at most [`MOST_ENTRIES`].
+    /// Number of entries that follow, at most [`MOST_ENTRIES`].
     pub entries: u32,
-    /// First chunk of the thread that is folded, by its sequence.
+    /// Sequence of the thread's first folded chunk.
     pub first_sequence: u32,
-    /// The chunk behind the last one that is folded.
+    /// Sequence of the chunk behind the last folded one.
     pub next_sequence: u32,
     /// Counter when the first folded chunk was opened.
     pub begin_ticks: u64,
     /// Counter when the chunk behind the last folded one was opened.
     pub end_ticks: u64,
-    /// Calls, polls that found nothing included.
+    /// Number of calls, including polls that found nothing.
     pub calls: u64,
-    /// Calls that were left by longjmp or an exception.
+    /// Number of calls left by longjmp or an exception.
     pub abandoned: u64,
     /// Ticks in MPI.
     pub mpi_ticks: u64,
@@ -58,32 +58,32 @@ pub struct SnapshotHeader {
     pub compute_ticks: u64,
     /// Ticks in the program's own code.
     pub own_ticks: u64,
-    /// Of `compute_ticks`, those in a region.
+    /// Part of `compute_ticks` in a region.
     pub region_compute_ticks: u64,
-    /// Of `own_ticks`, those in a region.
+    /// Part of `own_ticks` in a region.
     pub region_own_ticks: u64,
-    /// Polls that found nothing.
+    /// Number of polls that found nothing.
     pub polls: u64,
-    /// Records that they would have been.
+    /// Number of records that they would have made.
     pub poll_runs: u64,
     /// Ticks inside them; part of `mpi_ticks`.
     pub poll_ticks: u64,
-    /// Regions that were open at the end.
+    /// Number of regions open at the end.
     pub open_regions: u64,
 }
 
-/// Logarithmic bins of durations.
+/// Number of logarithmic bins for durations.
 pub const HISTOGRAM_BINS: usize = 40;
-/// Classes of message sizes, by [`size_class`].
+/// Number of classes of message sizes; see [`size_class`].
 pub const SIZE_CLASSES: usize = 9;
-/// In the place of a class: calls of several, folded together since there was no entry left.
+/// In place of a class: calls of several classes, folded together because there was no entry left.
 pub const ANY_CLASS: u8 = 255;
 
-/// In the place of a function: collective operations on the communicator whose local id is `detail`;
-/// only `count` is used.
+/// In place of a function: collective operations on the communicator whose local id is `detail`.
+/// Only `count` is used.
 pub const COLLECTIVES_ON: u16 = 5;
-/// In the place of a function: calls that returned an error; only `count` is used, `detail` is
-/// [`failed_detail`]. They are among their function's calls, too.
+/// In place of a function: calls that returned an error. Only `count` is used, and `detail` is
+/// [`failed_detail`]. They are also counted with their function's calls.
 pub const FAILED_CALLS: u16 = 6;
 
 /// The `detail` of [`FAILED_CALLS`]: function and error class.
@@ -92,7 +92,7 @@ pub const fn failed_detail(function: u16, error: u32) -> u32 {
     function as u32 | error << 16
 }
 
-/// Whom a call was with.
+/// The partner of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PeerClass {
@@ -104,19 +104,19 @@ pub enum PeerClass {
     SameHost = 2,
     /// A rank of another host.
     OtherHost = 3,
-    /// A rank that is not known: any source, MPI_PROC_NULL, another world.
+    /// An unknown rank: any source, MPI_PROC_NULL, another world.
     Unknown = 4,
 }
 
 impl PeerClass {
-    /// The class that a stored number names; `None` for [`ANY_CLASS`] and unknown numbers.
+    /// The class with a stored number; `None` for [`ANY_CLASS`] and unknown numbers.
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::None, Self::Itself, Self::SameHost, Self::OtherHost, Self::Unknown]
             .into_iter()
             .find(|class| *class as u8 == number)
     }
 
-    /// Name for people and JSON.
+    /// Name shown to users and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -134,47 +134,48 @@ impl PeerClass {
 pub struct TotalsEntry {
     /// Function number, [`COLLECTIVES_ON`] or [`FAILED_CALLS`].
     pub function: u16,
-    /// A [`PeerClass`] as its number, or [`ANY_CLASS`].
+    /// Number of a [`PeerClass`], or [`ANY_CLASS`].
     pub peer_class: u8,
     /// A [`size_class`], or [`ANY_CLASS`].
     pub size_class: u8,
-    /// Local id of the communicator of [`COLLECTIVES_ON`]; of [`FAILED_CALLS`] see there; else 0.
+    /// For [`COLLECTIVES_ON`], the local id of the communicator; for [`FAILED_CALLS`], see there;
+    /// otherwise 0.
     pub detail: u32,
     /// Calls.
     pub count: u64,
     /// Ticks in them.
     pub ticks: u64,
-    /// The shortest, ticks.
+    /// Shortest duration in ticks.
     pub min_ticks: u64,
-    /// The longest, ticks.
+    /// Longest duration in ticks.
     pub max_ticks: u64,
-    /// Bytes sent or moved; of compute functions those of their arguments.
+    /// Bytes sent or moved; for compute functions, those of their arguments.
     pub sent: u64,
     /// Bytes received.
     pub received: u64,
     /// Floating-point operations of compute functions, as the bits of an `f64`.
     pub work: u64,
-    /// Calls by duration, see [`histogram_bin`].
+    /// Number of calls by duration; see [`histogram_bin`].
     pub histogram: [u64; HISTOGRAM_BINS],
 }
 
-// SAFETY: repr(C), integers only, sizes below show that there is no padding.
+// SAFETY: repr(C), integers only; the sizes checked below show that there is no padding.
 unsafe impl Plain for SnapshotHeader {}
-// SAFETY: as above.
+// SAFETY: repr(C), integers only; its size is checked below, too.
 unsafe impl Plain for TotalsEntry {}
 
 const _: () = assert!(size_of::<SnapshotHeader>() == 128);
 const _: () = assert!(size_of::<TotalsEntry>() == 384);
 
-/// Bin of a duration: bin b holds those from 2ᵇ ticks to below 2ᵇ⁺¹, bin 0 also shorter ones, the
-/// last bin also longer ones.
+/// Bin of a duration: bin b holds those from 2ᵇ to below 2ᵇ⁺¹ ticks. Bin 0 also holds shorter ones,
+/// the last bin longer ones.
 pub const fn histogram_bin(ticks: u64) -> usize {
     let bin = (ticks | 1).ilog2() as usize;
     if bin < HISTOGRAM_BINS { bin } else { HISTOGRAM_BINS - 1 }
 }
 
-/// Class of a size: 0 for no bytes; class c from 1 on holds up to 16ᶜ bytes and more than the class
-/// before; the last all larger ones.
+/// Class of a size: 0 for no bytes; class c from 1 on for up to 16ᶜ bytes and more than the class
+/// before; the last for all larger ones.
 pub const fn size_class(bytes: u64) -> u8 {
     if bytes == 0 {
         return 0;
@@ -183,7 +184,7 @@ pub const fn size_class(bytes: u64) -> u8 {
     if class < SIZE_CLASSES as u32 { class as u8 } else { SIZE_CLASSES as u8 - 1 }
 }
 
-/// Largest size of a class; `None` for the last, which has none.
+/// Largest size of a class; `None` for the last class, which has no limit.
 pub const fn largest_of_class(class: u8) -> Option<u64> {
     match class {
         0 => Some(0),
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_lies_in_its_class() {
+    fn size_is_in_its_class() {
         for bytes in [0, 1, 2, 15, 16, 17, 255, 256, 257, 4096, 4097, 1 << 27, 1 << 28, 1 << 40] {
             let class = size_class(bytes);
             assert!(largest_of_class(class).is_none_or(|largest| bytes <= largest), "{bytes}");
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_lies_in_its_bin() {
+    fn duration_is_in_its_bin() {
         assert_eq!(histogram_bin(0), 0);
         assert_eq!(histogram_bin(1), 0);
         assert_eq!(histogram_bin(2), 1);

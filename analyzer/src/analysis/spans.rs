@@ -3,7 +3,7 @@
 use std::array::IntoIter;
 use std::iter::Flatten;
 
-use trace_format::reader::{BriefEvent, EventKind, Events, Head, Position, TakeBrief};
+use trace_format::reader::{BriefEvent, EventKind, EventObserver, Events, Head, Position};
 use trace_format::totals::SnapshotHeader;
 
 use super::ThreadView;
@@ -272,7 +272,7 @@ struct Settling<'t, T> {
     goes_on: bool,
 }
 
-impl<T: TakeSpans> TakeBrief for Settling<'_, T> {
+impl<T: TakeSpans> EventObserver for Settling<'_, T> {
     #[inline]
     fn plain(&mut self, call: &Head, offset: usize) -> bool {
         if self.before.is_some() && !self.event(&BriefEvent::plain(call, offset)) {
@@ -300,7 +300,7 @@ impl<'a> Spans<'a> {
             }
             let before = &mut self.ahead;
             let mut settling = Settling { before, ends: self.ends, take, goes_on: true };
-            self.events.hand_on(&mut settling);
+            self.events.for_each_event(&mut settling);
             let goes_on = settling.goes_on;
             self.looked_ahead = goes_on || self.ahead.is_some();
             if !goes_on {

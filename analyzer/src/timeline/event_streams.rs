@@ -7,7 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use trace_format::reader::{Event, EventPlace, Events, Head, StoredEvent, TakeStored, Thread};
+use trace_format::reader::{
+    Event, EventLocation, Events, Head, StoredEvent, StoredEventObserver, Thread,
+};
 
 use super::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
@@ -55,7 +57,7 @@ struct ThreadEvents<'a> {
     number: u32,
     events: Events<'a>,
     /// The next one that is wanted, once it was looked for.
-    ahead: Option<Option<EventPlace>>,
+    ahead: Option<Option<EventLocation>>,
 }
 
 /// One rank's events, those of its threads merged by their begin.
@@ -63,7 +65,7 @@ struct ThreadEvents<'a> {
 pub(super) struct RankEvents<'a> {
     threads: Vec<ThreadEvents<'a>>,
     /// The thread whose next event is the rank's, and that event.
-    next: Option<(usize, EventPlace)>,
+    next: Option<(usize, EventLocation)>,
 }
 
 /// Takes the events of a rank.
@@ -83,7 +85,7 @@ struct OfThread<'t, T> {
     enough: bool,
 }
 
-impl<T: TakeEvents> TakeStored for OfThread<'_, T> {
+impl<T: TakeEvents> StoredEventObserver for OfThread<'_, T> {
     #[inline]
     fn wants(&self, head: &Head) -> bool {
         self.take.wants(head)
@@ -118,7 +120,7 @@ impl<'a> RankEvents<'a> {
     pub fn hand_on(&mut self, take: &mut impl TakeEvents) -> bool {
         if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
             let mut of_thread = OfThread { number: *number, take, enough: false };
-            events.hand_on_stored(&mut of_thread);
+            events.for_each_stored_event(&mut of_thread);
             return of_thread.enough;
         }
         loop {
@@ -147,7 +149,7 @@ impl<'a> RankEvents<'a> {
     /// Reads the next event that is wanted.
     pub fn advance(&mut self, wanted: &impl Fn(&Head) -> bool) {
         if let [ThreadEvents { events, .. }] = self.threads.as_mut_slice() {
-            self.next = events.next_place(wanted).map(|place| (0, place));
+            self.next = events.next_location(wanted).map(|place| (0, place));
             return;
         }
         if let Some((index, _)) = self.next.take() {
@@ -155,7 +157,7 @@ impl<'a> RankEvents<'a> {
         }
         let heads = self.threads.iter_mut().enumerate().filter_map(|(index, thread)| {
             let ThreadEvents { events, ahead, .. } = thread;
-            let place = ahead.get_or_insert_with(|| events.next_place(wanted)).as_ref()?;
+            let place = ahead.get_or_insert_with(|| events.next_location(wanted)).as_ref()?;
             Some((index, *place))
         });
         self.next = heads.min_by_key(|(index, place)| (place.head.begin(), *index));

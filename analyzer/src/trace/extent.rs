@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use trace_format::functions::FIRST_FUNCTION;
-use trace_format::reader::{BriefEvent, Diagnosis, Head, RankFile, TakeBrief, Thread, Totals};
+use trace_format::reader::{BriefEvent, Diagnosis, EventObserver, Head, RankFile, Thread, Totals};
 use trace_format::totals::TotalsEntry;
 
 /// A thread's last call.
@@ -55,7 +55,7 @@ impl ThreadExtent {
         let mut extent = Self { number: thread.number, ..Self::default() };
         let mut events = file.events(thread);
         let mut found = Found { init, init_thread, finalize, ..Found::default() };
-        events.hand_on(&mut found);
+        events.for_each_event(&mut found);
         extent.first_ticks = found.first;
         extent.init_end_ticks = found.init_end;
         extent.calls_finalize = found.calls_finalize;
@@ -129,7 +129,7 @@ impl Found {
     }
 }
 
-impl TakeBrief for Found {
+impl EventObserver for Found {
     #[inline]
     fn plain(&mut self, call: &Head, _offset: usize) -> bool {
         let end = call.begin() + call.ticks();

@@ -1,22 +1,22 @@
-//! Peak of multiply-adds: a count of turns comes in, that many fused multiply-adds on registers are
-//! made, and their result goes out.
+//! Peak rate of fused multiply-adds on registers.
 
-/// What the processor was asked to do.
+/// The instructions used on this processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Instructions {
     /// Name of the instruction set.
     pub name: &'static str,
-    /// Operations of one turn.
+    /// Floating-point operations of one turn.
     pub flops_per_turn: u64,
-    /// What the figure does not reach, where something is known.
+    /// Why the peak may be higher, if something is known.
     pub note: Option<&'static str>,
     run: fn(u64, f64) -> f64,
 }
 
-/// Independent chains: latency times throughput of all processors known (4 cycles, 2 a cycle: 8).
+/// Number of independent chains: latency times throughput of all known processors (4 cycles, 2 per
+/// cycle: 8).
 const CHAINS: usize = 10;
 
-/// The best that this program has for this processor.
+/// The best instructions that this program has for this processor.
 pub fn best() -> Instructions {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -24,7 +24,7 @@ pub fn best() -> Instructions {
             "the processor has AVX-512, which this kernel does not use: its peak may be up to twice this",
         );
         let run = |turns, x| {
-            // SAFETY: ours: the processor has AVX2 and FMA, asked right above.
+            // SAFETY: guaranteed here: the processor has AVX2 and FMA, as checked above.
             unsafe { x86::run(turns, x) }
         };
         return Instructions { name: "avx2+fma", flops_per_turn: 2 * 4 * CHAINS as u64, note, run };
@@ -40,19 +40,19 @@ pub fn best() -> Instructions {
     Instructions {
         name: "scalar multiply and add",
         flops_per_turn: 2 * CHAINS as u64,
-        note: Some("no fused multiply-add in vectors is known for this processor"),
+        note: Some("no vector instructions for multiply-adds are known for this processor"),
         run: scalar,
     }
 }
 
 impl Instructions {
-    /// Makes so many turns; gives the sum of all chains.
+    /// Makes `turns` turns and returns the sum of all chains.
     pub fn run(&self, turns: u64, x: f64) -> f64 {
         (self.run)(turns, x)
     }
 
-    /// What [`Self::run`] must give: every lane of every chain does `a ← a·x + y`, from 1, with
-    /// y = 1 − x, and so stays 1.
+    /// The correct result of [`Self::run`]: every lane of every chain computes `a ← a·x + y`,
+    /// starting from 1, with y = 1 − x, and so stays 1.
     pub fn expected(&self) -> f64 {
         (self.flops_per_turn / 2) as f64
     }
@@ -76,9 +76,12 @@ mod x86 {
                 *chain = _mm256_fmadd_pd(*chain, factor, term);
             }
         }
-        let sum = chains.into_iter().reduce(|a, b| _mm256_add_pd(a, b)).expect("there are chains");
+        let sum = chains
+            .into_iter()
+            .reduce(|a, b| _mm256_add_pd(a, b))
+            .expect("there is at least one chain");
         let mut lanes = [0.0; 4];
-        // SAFETY: ours: room for four doubles.
+        // SAFETY: guaranteed here: room for four doubles.
         unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), sum) };
         lanes.iter().sum()
     }
@@ -121,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chains_stay_where_the_arithmetic_keeps_them() {
+    fn chains_keep_their_value() {
         let best = best();
         assert_eq!(best.run(1000, 0.5), best.expected());
         #[cfg(not(target_arch = "aarch64"))]

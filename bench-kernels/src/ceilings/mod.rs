@@ -1,8 +1,9 @@
-//! `kernels ceilings`: the roofs that a program can run under (SCIENCE E).
+//! `kernels ceilings`: the roofs that bound a program's performance (after Yasuda et al.).
 //!
-//! Out: operations a second of fused multiply-adds on registers and of the system's dgemm, bytes a
-//! second of STREAM's triad, and bytes a second of communication alone between pairs that share no
-//! link; each for rank 0 alone and for all ranks at once, per rank and per host.
+//! Measures operations per second of fused multiply-adds on registers and of the system's dgemm,
+//! bytes per second of STREAM's triad, and bytes per second of communication alone between pairs
+//! that share no link. Each is measured for rank 0 alone and for all ranks at once, and reported
+//! per rank and per host.
 
 mod fma;
 mod triad;
@@ -23,14 +24,14 @@ use triad::Triad;
 
 const VERSION: u32 = 1;
 const WARMUP_ROUNDS: usize = 1;
-/// A measured stretch is made about this long, seconds.
+/// Approximate duration of a measured stretch in seconds.
 const STRETCH_S: f64 = 0.02;
 const SCALE: f64 = 3.0;
 
 /// Measure the machine's ceilings: multiply-add and dgemm peaks, memory and communication bandwidth
 ///
-/// Each figure is a median over rounds with its 95 % interval: of rank 0 alone, and of all ranks at
-/// once. A host's ceiling is what all its ranks reach together, so start one rank a core.
+/// Each figure is a median over rounds with its 95 % interval, for rank 0 alone and for all ranks
+/// at once. A host's ceiling is what all its ranks reach together, so start one rank per core.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 2 kernels ceilings
@@ -76,7 +77,7 @@ struct Report {
     blas: BlasReport,
     triad: TriadReport,
     message_bytes: u64,
-    /// Where the pairs of communication alone ran.
+    /// Location of the pairs for communication alone.
     communication_class: Option<&'static str>,
     ceilings: Vec<Ceiling>,
     conditions: Conditions,
@@ -84,7 +85,7 @@ struct Report {
 
 #[derive(Serialize)]
 struct BlasReport {
-    /// `None` where no library was found; why is in `note`.
+    /// `None` if no library was found; `note` says why.
     library: Option<String>,
     configuration: Option<String>,
     threads: Option<i32>,
@@ -108,12 +109,12 @@ struct Ceiling {
     /// `fma`, `dgemm`, `triad` (bytes counted), `communication`.
     name: &'static str,
     unit: &'static str,
-    /// Rank 0, the others sleeping; none for communication.
+    /// Rank 0 while the others sleep; none for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     alone: Option<Figure>,
-    /// The mean rank, all at once.
+    /// Mean over ranks, all at once.
     per_rank: Figure,
-    /// The slowest host: all its ranks together, all hosts at once.
+    /// The slowest host: all its ranks together, with all hosts running at once.
     per_host: Figure,
     /// All ranks together.
     job: Figure,
@@ -163,7 +164,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let watch = Watch::start();
     let array_bytes = triad_bytes(arguments, &world);
     let loaded = Blas::load(arguments.blas.as_deref(), arguments.threads);
-    // Asked for and not there is an error; the default may be absent, and says so.
+    // A library that was named must exist. The default one may be absent, which is reported.
     let blas = match (loaded, &arguments.blas) {
         (Err(failure), Some(_)) => return world.agree(Err(failure)),
         (loaded, _) => loaded,
@@ -246,13 +247,13 @@ fn triad_bytes(arguments: &Arguments, world: &World) -> u64 {
     }
     let ranks = world.ranks_on_host_of(world.rank) as u64;
     let wanted = (4 * triad::largest_cache_bytes().unwrap_or(32 << 20) / ranks).max(32 << 20);
-    // Never more than an eighth of the memory that is free, for all arrays of the host's ranks.
+    // At most an eighth of the available memory, for all arrays of the host's ranks.
     let most = triad::available_memory_bytes().map_or(u64::MAX, |free| free / 8 / ranks / 3);
     -world.largest(-(wanted.min(most) as f64)) as u64
 }
 
-/// First rank 0 alone, then all at once, in every round; `work` gives work done a second, and what
-/// is wrong.
+/// In every round, first rank 0 alone, then all ranks at once. `work` returns the rate of its work,
+/// and what is wrong.
 fn rounds_of(
     world: &World,
     rounds: usize,
@@ -302,7 +303,7 @@ fn measure_fma(
     world.agree(match wrong == 0.0 {
         true => Ok(()),
         false => Err(Failure::WrongResult(format!(
-            "the multiply-adds gave {wrong} in place of {}",
+            "the multiply-adds gave {wrong} instead of {}",
             instructions.expected()
         ))),
     })?;
@@ -335,7 +336,7 @@ fn measure_dgemm(
     };
     work();
     let samples = rounds_of(world, rounds, work, |_| step());
-    // Rows that are spread over the whole matrix, every element of each.
+    // Rows spread over the whole matrix, and every element of each.
     let wrong =
         (0..n).step_by((n / 8).max(1)).flat_map(|i| (0..n).map(move |j| (i, j))).find(|&(i, j)| {
             let sum: f64 = (0..n).map(|k| a[i * n + k] * b[k * n + j]).sum();
@@ -384,7 +385,8 @@ fn measure_triad(
     Ok(samples)
 }
 
-/// All pairs exchange messages both ways at once; a rank's rate counts what it sends and receives.
+/// All pairs exchange messages in both directions at once. A rank's rate counts what it sends and
+/// receives.
 fn measure_communication(
     world: &World,
     bytes: usize,
@@ -402,7 +404,8 @@ fn measure_communication(
             let edges = [Edge::new(world.rank, partner), Edge::new(partner, world.rank)];
             let measured =
                 run_flow(world, &edges, bytes, flow_window(bytes), &mut buffers, &mut wrong);
-            // The leader knows the rate of both directions; its partner takes part in as much.
+            // The leader knows the rate of both directions, of which its partner has an equal
+            // share.
             rate = measured.unwrap_or(0.0);
         }
         let rates = world.share(rate);
@@ -445,8 +448,8 @@ impl Results for Report {
         let mut rows = vec![row(&[
             "ceiling",
             "rank 0 alone",
-            "a rank, all at once",
-            "a host",
+            "per rank, all at once",
+            "per host",
             "±",
             "outliers",
         ])];
@@ -472,7 +475,7 @@ impl Results for Report {
                 let threads = self
                     .blas
                     .threads
-                    .map_or("threads unknown".into(), |t| format!("{t} threads a rank"));
+                    .map_or("threads unknown".into(), |t| format!("{t} threads per rank"));
                 text += &format!("\ndgemm: order {}, {library}, {threads}", self.blas.n);
             }
             (None, note) => {
@@ -480,11 +483,11 @@ impl Results for Report {
             }
         }
         text += &format!(
-            "\ntriad: arrays of {}B, 24 bytes an element counted; 32 move, so memory's own rate is 4/3 of it\n",
+            "\ntriad: arrays of {}B, 24 bytes counted per element; 32 are moved, so the memory's own rate is 4/3 of this\n",
             prefixed(self.triad.array_bytes as f64)
         );
         text += &format!(
-            "communication: all pairs both ways at once, messages of {} bytes; sent and received counted\n",
+            "communication: all pairs both ways at once, messages of {} bytes; sent and received bytes count\n",
             self.message_bytes
         );
         text

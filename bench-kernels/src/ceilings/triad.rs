@@ -1,9 +1,9 @@
-//! STREAM's triad: the length of three arrays comes in, passes of a ← b + s·c go out.
+//! STREAM's triad: passes of a ← b + s·c over three arrays.
 
-/// Bytes of an element that STREAM counts: two reads and a write.
+/// Bytes that STREAM counts per element: two reads and a write.
 pub const COUNTED_BYTES: f64 = 24.0;
-/// Bytes of an element that move where a store first reads its line: ordinary stores do, and these
-/// are ordinary stores.
+/// Bytes moved per element if a store first reads its cache line, as the ordinary stores used here
+/// do.
 pub const MOVED_BYTES: f64 = 32.0;
 
 /// Three arrays.
@@ -14,7 +14,7 @@ pub struct Triad {
 }
 
 impl Triad {
-    /// Three arrays of so many elements, all pages touched by this rank.
+    /// Three arrays of `elements` elements, all pages touched by this rank.
     pub fn new(elements: usize) -> Self {
         let b = (0..elements).map(|i| (i % 1000) as f64).collect();
         let c = (0..elements).map(|i| (i % 77) as f64).collect();
@@ -30,19 +30,19 @@ impl Triad {
         std::hint::black_box(&mut self.a);
     }
 
-    /// Elements.
+    /// Number of elements.
     pub fn elements(&self) -> usize {
         self.a.len()
     }
 
-    /// Elements that differ from what the last pass must have given.
+    /// Number of elements that differ from the correct result of the last pass.
     pub fn wrong(&self, s: f64) -> usize {
         let expected = |i: usize| (i % 1000) as f64 + s * (i % 77) as f64;
         self.a.iter().enumerate().filter(|(i, a)| **a != expected(*i)).count()
     }
 }
 
-/// Bytes of the largest cache that the system shows, of one processor.
+/// Size of the largest cache that the system lists for one processor.
 pub fn largest_cache_bytes() -> Option<u64> {
     let folder = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let sizes = folder.flatten().filter_map(|entry| {
@@ -58,7 +58,7 @@ pub fn largest_cache_bytes() -> Option<u64> {
     sizes.max()
 }
 
-/// Bytes of memory that are free for use.
+/// Size of the memory available for use.
 pub fn available_memory_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pass_is_right_and_a_wrong_element_is_seen() {
+    fn pass_is_correct_and_wrong_element_is_detected() {
         let mut triad = Triad::new(5000);
         triad.pass(3.0);
         assert_eq!(triad.wrong(3.0), 0);

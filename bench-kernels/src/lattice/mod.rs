@@ -1,10 +1,10 @@
 //! `kernels lattice`: halo exchange on a periodic four-dimensional lattice, split in one to four
-//! dimensions (SCIENCE B, the experiment of QCDMPI).
+//! dimensions (after Masuguchi et al., whose program was QCDMPI).
 //!
-//! Each site holds six words. In an iteration every word takes the sum of its neighbours' in all
-//! eight directions; for each split dimension the twelve faces (six words, forward and backward) are
-//! exchanged by non-blocking calls. The arithmetic wraps in 64 bits, so the result is the same to the
-//! last bit for every split, and is compared with the same iterations without any split.
+//! Each site holds six words. In each iteration, every word is updated with the sum of its
+//! neighbours' in all eight directions. For each split dimension, twelve faces (six words, forward
+//! and backward) are exchanged by non-blocking calls. The arithmetic wraps in 64 bits, so the
+//! result is identical for every split, and is compared with the same iterations without a split.
 
 mod part;
 mod shape;
@@ -20,15 +20,16 @@ use crate::sample::{Figure, Sample};
 use crate::world::{World, library_name};
 
 use part::{FIRST_TAG, Part, WORDS, checksum_without_split};
-use shape::{Shape, evenest, shape};
+use shape::{Shape, most_even, shape};
 
-/// Site updates that rank 0 spends on the same iterations without a split.
-const MOST_CHECK_WORK: usize = 200_000_000;
+/// Number of site updates that rank 0 spends on the same iterations without a split.
+const MAX_CHECK_WORK: usize = 200_000_000;
 
 /// Exchange halos on a 4-D periodic lattice, split in 1 to 4 dimensions
 ///
-/// Every split gives the same result, which is checked. The table shows time, messages and bytes of
-/// an iteration, what the network measured beside it predicts, and which split suits it.
+/// Every split must give the same result, which is checked. The table shows time, messages and
+/// bytes of an iteration, the time predicted from the measured network, and the most suitable
+/// split.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 16 kernels lattice
@@ -38,7 +39,7 @@ pub struct Arguments {
     /// Global lattice
     #[arg(long, value_name = "AxBxCxD", default_value = "16x16x16x16", value_parser = shape)]
     lattice: Shape,
-    /// Ranks in each dimension; may be given several times [default: the evenest splits in one,
+    /// Ranks in each dimension; may be given several times [default: the most even splits in one,
     /// two, three and four dimensions]
     #[arg(long, value_name = "AxBxCxD", value_parser = shape)]
     split: Vec<Shape>,
@@ -61,12 +62,12 @@ struct Report {
     iterations: u64,
     warmup_iterations: u64,
     splits: Vec<SplitReport>,
-    /// The split with the least predicted communication on the network measured here.
-    /// `None` where ranks share processors.
+    /// The split with the least predicted communication on the network measured here. `None` if
+    /// ranks share processors.
     suits: Option<String>,
-    /// Equal to the iterations made without a split.
+    /// Whether the result equals that of the iterations made without a split.
     checked: bool,
-    /// Whether times mean anything: not where ranks share processors.
+    /// Whether times are meaningful: they are not if ranks share processors.
     times_meaningful: bool,
     conditions: Conditions,
 }
@@ -80,8 +81,8 @@ struct SplitReport {
     exchange_s: Figure,
     messages: u64,
     bytes: u64,
-    /// Sum over the split dimensions of twelve messages of that face's size, by the half round trip
-    /// measured between neighbours right before.
+    /// Sum over the split dimensions of twelve messages of the face's size, from the half round
+    /// trip measured between neighbours right before.
     predicted_exchange_s: f64,
     checksum: String,
 }
@@ -135,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     drop(progress);
     let turns = arguments.iterations as usize + 1;
-    let affordable = arguments.lattice.volume() * WORDS * turns <= MOST_CHECK_WORK;
+    let affordable = arguments.lattice.volume() * WORDS * turns <= MAX_CHECK_WORK;
     let mut result = Ok(());
     if world.rank == 0 && affordable {
         let truth = checksum_without_split(arguments.lattice, turns);
@@ -173,7 +174,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The splits asked for, or the evenest ones.
+/// The requested splits, or the most even ones.
 fn splits(arguments: &Arguments, ranks: usize) -> Result<Vec<Shape>, Failure> {
     let lattice = arguments.lattice;
     let fits =
@@ -181,7 +182,7 @@ fn splits(arguments: &Arguments, ranks: usize) -> Result<Vec<Shape>, Failure> {
     for split in &arguments.split {
         if split.volume() != ranks {
             return Err(Failure::Usage(format!(
-                "--split {}: needs {} ranks, and {ranks} were started",
+                "--split {}: needs {} ranks, but {ranks} were started",
                 split.text(),
                 split.volume()
             )));
@@ -198,7 +199,7 @@ fn splits(arguments: &Arguments, ranks: usize) -> Result<Vec<Shape>, Failure> {
         return Ok(arguments.split.clone());
     }
     let found: Vec<Shape> =
-        (1..=4).filter_map(|dimensions| evenest(ranks, dimensions, fits)).collect();
+        (1..=4).filter_map(|dimensions| most_even(ranks, dimensions, fits)).collect();
     match (found.is_empty(), ranks) {
         (_, 1) => Ok(vec![Shape([1; 4])]),
         (false, _) => Ok(found),
@@ -210,7 +211,8 @@ fn splits(arguments: &Arguments, ranks: usize) -> Result<Vec<Shape>, Failure> {
     }
 }
 
-/// Seconds that the exchange takes by the half round trip of ranks 0 and 1 at each face's size.
+/// Predicted seconds of the exchange, from the half round trip of ranks 0 and 1 at each face's
+/// size.
 fn predict(part: &Part, world: &World) -> f64 {
     let dimensions = (0..4).filter(|dimension| part.split.0[*dimension] > 1);
     let exchange =
@@ -218,7 +220,7 @@ fn predict(part: &Part, world: &World) -> f64 {
     dimensions.map(exchange).sum()
 }
 
-/// Median half round trip between ranks 0 and 1, seconds, known to all.
+/// Median half round trip between ranks 0 and 1 in seconds, on all ranks.
 fn half_round_trip(world: &World, bytes: usize) -> f64 {
     const TRIPS: usize = 15;
     let mut data = vec![1_u8; bytes];
@@ -314,15 +316,15 @@ impl Results for Report {
             ]);
         }
         text += &aligned(&rows);
-        text += "messages and bytes that a rank sends in an iteration\n";
+        text += "messages and bytes that a rank sends per iteration\n";
         text += &match self.checked {
-            true => format!("all splits give {} as without a split\n", self.splits[0].checksum),
+            true => format!("all splits give {}, as without a split\n", self.splits[0].checksum),
             false => format!("all splits give {}\n", self.splits[0].checksum),
         };
         text + &match &self.suits {
-            Some(split) => format!("the measured network suits {split}\n"),
-            None => "times are MEANINGLESS, and which split suits cannot be said: ranks share processors; \
-                     results, messages and bytes are right\n"
+            Some(split) => format!("on the measured network, {split} suits best\n"),
+            None => "times are MEANINGLESS and the best split is unknown, because ranks share processors; \
+                     results, messages and bytes are correct\n"
                 .into(),
         }
     }

@@ -1,24 +1,24 @@
-//! The sites: one rank's part with its halos, and the whole lattice without a split.
+//! The sites of the lattice: one rank's part with its halos, and the whole lattice without a split.
 
 use super::shape::Shape;
 use crate::world::{Pending, World, bytes_of, bytes_of_mut};
 
-/// Words of a site; with two directions each they give the twelve exchanges.
+/// Number of words of a site. With two directions each, they give the twelve exchanges.
 pub const WORDS: usize = 6;
-/// Tag of the first message; every message of an iteration has its own.
+/// Tag of the first message; every message of an iteration has a tag of its own.
 pub const FIRST_TAG: i32 = 51;
 
-/// The value of a word at the beginning.
+/// Initial value of a word.
 fn initial(global: usize, word: usize) -> u64 {
     ((global * WORDS + word) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// What a word becomes: itself three times, and its neighbours' sum.
+/// New value of a word: three times its own, plus its neighbours' sum.
 fn next(own: u64, neighbours: u64) -> u64 {
     own.wrapping_mul(3).wrapping_add(neighbours)
 }
 
-/// What a word counts for in the checksum.
+/// Contribution of a word to the checksum.
 fn weight(global: usize, word: usize, value: u64) -> u64 {
     (value ^ initial(global, word))
         .rotate_left((global % 63) as u32)
@@ -28,22 +28,22 @@ fn weight(global: usize, word: usize, value: u64) -> u64 {
 /// One rank's part of the lattice, with a halo of one site in split dimensions.
 pub struct Part {
     lattice: Shape,
-    /// Ranks in each dimension.
+    /// Number of ranks in each dimension.
     pub split: Shape,
-    /// Sites of this rank in each dimension.
+    /// Number of this rank's sites in each dimension.
     pub local: Shape,
     origin: [usize; 4],
     place: [usize; 4],
-    /// Site by site, six words each.
+    /// The sites, six words each.
     sites: Vec<[u64; WORDS]>,
     next: Vec<[u64; WORDS]>,
-    /// For each dimension the faces received from below and above, word by word.
+    /// For each dimension, the faces received from below and above, word by word.
     halo: [[Vec<u64>; 2]; 4],
     out: [[Vec<u64>; 2]; 4],
 }
 
 impl Part {
-    /// At its beginning.
+    /// A part in its initial state.
     pub fn new(world: &World, lattice: Shape, split: Shape) -> Self {
         let place = split.at(world.rank as usize);
         let local = Shape(std::array::from_fn(|d| lattice.0[d] / split.0[d]));
@@ -66,10 +66,10 @@ impl Part {
         part
     }
 
-    /// Place in the global lattice of a local site.
+    /// Index in the global lattice of a local site.
     fn global(&self, site: usize) -> usize {
         let at = self.local.at(site);
-        self.lattice.place(std::array::from_fn(|d| self.origin[d] + at[d]))
+        self.lattice.index(std::array::from_fn(|d| self.origin[d] + at[d]))
     }
 
     /// The rank below or above in a dimension.
@@ -77,24 +77,25 @@ impl Part {
         let mut at = self.place;
         let ranks = self.split.0[dimension];
         at[dimension] = (at[dimension] + if above { 1 } else { ranks - 1 }) % ranks;
-        self.split.place(at) as i32
+        self.split.index(at) as i32
     }
 
-    /// Place of a site on its face of a dimension.
+    /// Index of a site on its face of a dimension.
     fn on_face(&self, at: [usize; 4], dimension: usize) -> usize {
         let mut lengths = self.local.0;
         lengths[dimension] = 1;
         let mut at = at;
         at[dimension] = 0;
-        Shape(lengths).place(at)
+        Shape(lengths).index(at)
     }
 
-    /// Bytes that this rank sends in an iteration.
+    /// Number of bytes that this rank sends per iteration.
     pub fn bytes_sent(&self) -> u64 {
         self.out.iter().flatten().map(|face| 8 * face.len() as u64).sum()
     }
 
-    /// Twelve messages each way for every split dimension, all under way at once.
+    /// Exchanges twelve messages in each direction for every split dimension, all under way at
+    /// once.
     pub fn exchange(&mut self, world: &World) {
         for site in 0..self.local.volume() {
             let at = self.local.at(site);
@@ -120,7 +121,7 @@ impl Part {
             for (side, halo) in sides.iter_mut().enumerate() {
                 let face = halo.len() / WORDS;
                 for (word, piece) in halo.chunks_exact_mut(face.max(1)).enumerate() {
-                    // What comes from below was the sender's upper face.
+                    // What arrives from below was the sender's upper face.
                     let tag = tag(dimension, 1 - side, word);
                     pending.receive(bytes_of_mut(piece), neighbours[dimension][side], tag);
                 }
@@ -141,7 +142,7 @@ impl Part {
         pending.wait();
     }
 
-    /// One iteration; the halos are those of the last exchange.
+    /// Makes one iteration, using the halos of the last exchange.
     pub fn update(&mut self) {
         for site in 0..self.local.volume() {
             let at = self.local.at(site);
@@ -161,7 +162,7 @@ impl Part {
                         let mut neighbour = at;
                         neighbour[dimension] =
                             (at[dimension] + if side == 0 { length - 1 } else { 1 }) % length;
-                        let values = self.sites[self.local.place(neighbour)];
+                        let values = self.sites[self.local.index(neighbour)];
                         for (sum, value) in sums.iter_mut().zip(values) {
                             *sum = sum.wrapping_add(value);
                         }
@@ -173,7 +174,7 @@ impl Part {
         std::mem::swap(&mut self.sites, &mut self.next);
     }
 
-    /// What this rank's sites add to the checksum.
+    /// Contribution of this rank's sites to the checksum.
     pub fn checksum(&self) -> u64 {
         let of_site = |(site, values): (usize, &[u64; WORDS])| {
             let global = self.global(site);
@@ -185,13 +186,13 @@ impl Part {
         self.sites.iter().enumerate().map(of_site).fold(0, u64::wrapping_add)
     }
 
-    /// Bytes of one message in a dimension, 0 where it is not split.
+    /// Size of one message in a dimension; 0 if it is not split.
     pub fn message_bytes(&self, dimension: usize) -> usize {
         self.out[dimension][0].len() / WORDS * 8
     }
 }
 
-/// The checksum of the lattice without a split, after so many iterations.
+/// The checksum of the lattice without a split after `iterations` iterations.
 pub fn checksum_without_split(lattice: Shape, iterations: usize) -> u64 {
     let volume = lattice.volume();
     let mut sites: Vec<[u64; WORDS]> =
@@ -205,7 +206,7 @@ pub fn checksum_without_split(lattice: Shape, iterations: usize) -> u64 {
                 for step in [1, lattice.0[dimension] - 1] {
                     let mut neighbour = at;
                     neighbour[dimension] = (at[dimension] + step) % lattice.0[dimension];
-                    for (sum, value) in sums.iter_mut().zip(old[lattice.place(neighbour)]) {
+                    for (sum, value) in sums.iter_mut().zip(old[lattice.index(neighbour)]) {
                         *sum = sum.wrapping_add(value);
                     }
                 }
@@ -227,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_sees_a_single_word_and_an_iteration() {
+    fn checksum_detects_changed_word_and_iteration() {
         let lattice = Shape([2, 2, 2, 4]);
         assert_ne!(checksum_without_split(lattice, 1), checksum_without_split(lattice, 2));
         assert_ne!(weight(3, 2, 7), weight(3, 2, 8));

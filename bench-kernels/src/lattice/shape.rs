@@ -1,4 +1,4 @@
-//! Four lengths: of a lattice, of a part, or ranks in each dimension.
+//! Four lengths: of a lattice or a part, or numbers of ranks in each dimension.
 
 use serde::Serialize;
 
@@ -17,14 +17,14 @@ impl Shape {
         self.0.map(|length| length.to_string()).join("x")
     }
 
-    /// Place of coordinates, the first dimension slowest.
-    pub fn place(self, at: [usize; 4]) -> usize {
-        at.iter().zip(self.0).fold(0, |place, (at, length)| place * length + at)
+    /// Index of a site with these coordinates, the first dimension varying slowest.
+    pub fn index(self, at: [usize; 4]) -> usize {
+        at.iter().zip(self.0).fold(0, |index, (at, length)| index * length + at)
     }
 
-    /// Coordinates of a place.
-    pub fn at(self, place: usize) -> [usize; 4] {
-        let mut rest = place;
+    /// Coordinates of the site with this index.
+    pub fn at(self, index: usize) -> [usize; 4] {
+        let mut rest = index;
         let mut at = [0; 4];
         for dimension in (0..4).rev() {
             at[dimension] = rest % self.0[dimension];
@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// Reads `16x16x16x16`.
+/// Parses `16x16x16x16`.
 pub fn shape(text: &str) -> Result<Shape, String> {
     let lengths: Vec<usize> = text.split('x').filter_map(|word| word.parse().ok()).collect();
     match <[usize; 4]>::try_from(lengths) {
@@ -47,8 +47,8 @@ pub fn shape(text: &str) -> Result<Shape, String> {
     }
 }
 
-/// The split into exactly so many dimensions whose factors lie closest together, larger ones first.
-pub fn evenest(ranks: usize, dimensions: usize, fits: impl Fn(Shape) -> bool) -> Option<Shape> {
+/// The most even split into exactly `dimensions` dimensions, larger factors first.
+pub fn most_even(ranks: usize, dimensions: usize, fits: impl Fn(Shape) -> bool) -> Option<Shape> {
     let mut best: Option<Shape> = None;
     let mut consider = |lengths: [usize; 4]| {
         let split = Shape(lengths);
@@ -77,19 +77,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_splits_of_16_ranks_are_the_evenest() {
+    fn published_splits_of_16_ranks_are_the_most_even() {
         let found: Vec<String> =
-            (1..=4).filter_map(|d| evenest(16, d, |_| true)).map(Shape::text).collect();
+            (1..=4).filter_map(|d| most_even(16, d, |_| true)).map(Shape::text).collect();
         assert_eq!(found, ["16x1x1x1", "4x4x1x1", "4x2x2x1", "2x2x2x2"]);
-        assert_eq!(evenest(6, 2, |_| true).map(Shape::text).as_deref(), Some("3x2x1x1"));
-        assert_eq!(evenest(6, 3, |_| true), None);
+        assert_eq!(most_even(6, 2, |_| true).map(Shape::text).as_deref(), Some("3x2x1x1"));
+        assert_eq!(most_even(6, 3, |_| true), None);
     }
 
     #[test]
-    fn places_and_coordinates_belong_together() {
+    fn indices_and_coordinates_correspond() {
         let lattice = Shape([2, 3, 4, 5]);
-        for place in 0..lattice.volume() {
-            assert_eq!(lattice.place(lattice.at(place)), place);
+        for index in 0..lattice.volume() {
+            assert_eq!(lattice.index(lattice.at(index)), index);
         }
         assert!(
             shape("16x16x16").is_err() && shape("0x1x1x1").is_err() && shape("2x2x2x2x").is_err()

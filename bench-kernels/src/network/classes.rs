@@ -1,32 +1,32 @@
-//! Classes of pairs: where ranks run comes in, the pair that stands for each class and the flows
-//! with several partners go out.
+//! Classes of pairs, given where ranks run: the pair that represents each class, and the flows with
+//! several partners.
 
 use crate::network::flow::Edge;
 use crate::world::World;
 
-/// Partner counts that are tried beside 1, 2, 3, 4 and all.
-const MOST_SMALL: usize = 4;
+/// Numbers of partners tried besides doubling and all: 1 up to this.
+const MAX_SMALL: usize = 4;
 
-/// Pairs that share a kind of way.
+/// Pairs with the same kind of connection.
 #[derive(Clone, Debug)]
 pub struct Class {
     /// `same-host` or `other-host`.
     pub name: &'static str,
-    /// The pair that is measured; the first measures.
+    /// The pair to measure; its first rank measures.
     pub pair: (i32, i32),
-    /// Ranks that the first can have as partners in this class, in the order in which they are used.
+    /// Possible partners of the first rank in this class, in the order of use.
     partners: Vec<i32>,
-    /// Pairs of this class without a rank in common, in the order in which they are used.
+    /// Pairs of this class that share no rank, in the order of use.
     apart: Vec<(i32, i32)>,
 }
 
-/// Directions that are used at once.
+/// Directions used at the same time.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// `hub-out`, `hub-in`, `hub-both`: one rank and its partners; `pairs-one-way`, `pairs-both`:
-    /// pairs without a rank in common.
+    /// pairs that share no rank.
     pub name: &'static str,
-    /// Partners of the hub, or number of pairs.
+    /// Number of the hub's partners, or number of pairs.
     pub partners: usize,
     /// Who sends to whom.
     pub edges: Vec<Edge>,
@@ -34,7 +34,7 @@ pub struct Shape {
 }
 
 impl Class {
-    /// Whether a rank belongs to the pair that is measured.
+    /// Whether a rank belongs to the pair to measure.
     pub fn takes_part(&self, rank: i32) -> bool {
         [self.pair.0, self.pair.1].contains(&rank)
     }
@@ -67,7 +67,7 @@ impl Class {
 }
 
 impl Shape {
-    /// The rank whose clock measures: the lowest that takes part.
+    /// The rank whose clock measures: the lowest one that takes part.
     pub fn leader(&self) -> i32 {
         self.leader
     }
@@ -75,19 +75,19 @@ impl Shape {
 
 /// 1, 2, 3, 4, then doubling, then all.
 fn counts(most: usize) -> Vec<usize> {
-    let mut counts: Vec<usize> = (1..=most.min(MOST_SMALL)).collect();
-    let mut next = 2 * MOST_SMALL;
+    let mut counts: Vec<usize> = (1..=most.min(MAX_SMALL)).collect();
+    let mut next = 2 * MAX_SMALL;
     while next < most {
         counts.push(next);
         next *= 2;
     }
-    if most > MOST_SMALL {
+    if most > MAX_SMALL {
         counts.push(most);
     }
     counts
 }
 
-/// The classes that this job has pairs of.
+/// The classes for which this job has pairs.
 pub fn of_world(world: &World) -> Vec<Class> {
     of_hosts(&world.hosts)
 }
@@ -98,14 +98,15 @@ fn of_hosts(hosts: &[usize]) -> Vec<Class> {
     };
     let count = hosts.iter().max().map_or(0, |host| host + 1);
     let mut classes = Vec::new();
-    if let Some(mates) = (0..count).map(on).find(|ranks| ranks.len() >= 2) {
-        let apart = mates.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-        let pair = (mates[0], mates[1]);
-        classes.push(Class { name: "same-host", pair, partners: mates[1..].to_vec(), apart });
+    if let Some(same_host) = (0..count).map(on).find(|ranks| ranks.len() >= 2) {
+        let apart = same_host.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let pair = (same_host[0], same_host[1]);
+        classes.push(Class { name: "same-host", pair, partners: same_host[1..].to_vec(), apart });
     }
     if count >= 2 {
         let (here, there) = (on(0), on(1));
-        // Partners on other hosts, one of each host first: links of their own where there are any.
+        // Partners on other hosts, one from each host first, so that they have separate links if
+        // possible.
         let others: Vec<Vec<i32>> = (1..count).map(on).collect();
         let longest = others.iter().map(Vec::len).max().unwrap_or(0);
         let partners: Vec<i32> = (0..longest)
@@ -117,9 +118,9 @@ fn of_hosts(hosts: &[usize]) -> Vec<Class> {
     classes
 }
 
-/// For each rank a partner such that no two pairs share a link where that is possible: the k-th rank
-/// of a host with the k-th rank of its neighbour host, else the first half of the ranks with the
-/// second; `None` for a rank that is left over.
+/// A partner for each rank such that no two pairs share a link if possible: the k-th rank of a host
+/// with the k-th rank of its neighbour host, otherwise the first half of the ranks with the second.
+/// `None` for a rank without a partner.
 pub fn partner_across(hosts: &[usize]) -> Vec<Option<i32>> {
     let count = hosts.iter().max().map_or(0, |host| host + 1);
     let mut partners = vec![None; hosts.len()];
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_hosts_have_both_classes_and_one_host_only_its_own() {
+    fn two_hosts_have_both_classes_and_one_host_has_one() {
         let classes = of_hosts(&[0, 0]);
         assert_eq!(classes.len(), 1);
         assert_eq!((classes[0].name, classes[0].pair), ("same-host", (0, 1)));
@@ -153,12 +154,12 @@ mod tests {
         assert_eq!(classes[1].pair, (0, 2));
         assert_eq!(classes[1].partners, [2, 4, 3]);
         assert_eq!(classes[1].apart, [(0, 2), (1, 3)]);
-        // Only one rank a host: no pair shares one.
+        // With one rank per host, no pair shares a host.
         assert_eq!(of_hosts(&[0, 1])[0].name, "other-host");
     }
 
     #[test]
-    fn partner_counts_grow_and_end_with_all() {
+    fn partner_counts_grow_up_to_all() {
         assert_eq!(counts(1), [1]);
         assert_eq!(counts(3), [1, 2, 3]);
         assert_eq!(counts(11), [1, 2, 3, 4, 8, 11]);
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn partners_are_across_hosts_and_mutual() {
+    fn partners_are_mutual_and_on_other_hosts() {
         assert_eq!(partner_across(&[0, 0, 1, 1]), [Some(2), Some(3), Some(0), Some(1)]);
         assert_eq!(partner_across(&[0, 0, 0, 0]), [Some(2), Some(3), Some(0), Some(1)]);
         assert_eq!(partner_across(&[0, 0, 0]), [Some(1), Some(0), None]);

@@ -1,8 +1,8 @@
-//! Bandwidth: which rank sends to which comes in, bytes a second of all of them together go out.
+//! Bandwidth of messages in given directions: bytes per second of all of them together.
 //!
 //! Receives are posted first. The leader (the lowest rank that takes part) starts its clock when
-//! all are ready and stops it when all have said that everything arrived; both notes are in the
-//! time, as in the customary bandwidth test.
+//! all are ready and stops it when all have reported that everything arrived. Both notifications
+//! are included in the time, as in the customary bandwidth test.
 
 use crate::buffer::Buffer;
 use crate::world::{Pending, World};
@@ -11,12 +11,12 @@ const DATA: i32 = 11;
 const READY: i32 = 12;
 const START: i32 = 13;
 const DONE: i32 = 14;
-/// Bytes that a window is held to.
+/// Maximum number of bytes in a window.
 const WINDOW_BYTES: usize = 16 << 20;
-/// Most messages of an edge that are under way at once.
-const MOST_MESSAGES: usize = 64;
+/// Maximum number of messages per edge under way at once.
+const MAX_MESSAGES: usize = 64;
 
-/// A direction in which messages go.
+/// A direction of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     from: i32,
@@ -37,16 +37,16 @@ pub struct Buffers {
     into: Buffer,
 }
 
-/// Messages of each edge that are under way at once, for a message size.
+/// Number of messages per edge under way at once, for a message size.
 pub fn window(bytes: usize) -> usize {
-    (WINDOW_BYTES / bytes.max(1)).clamp(2, MOST_MESSAGES)
+    (WINDOW_BYTES / bytes.max(1)).clamp(2, MAX_MESSAGES)
 }
 
-/// Runs a flow; bytes a second on the leader, `None` on all others.
+/// Runs a flow. Returns bytes per second on the leader, `None` on all other ranks.
 ///
-/// Every rank that takes part calls it with the same arguments; others may. Bytes that arrive wrong
-/// are counted. It runs twice and the second time counts: bandwidth is that of a stream that goes on,
-/// its buffers where the last window left them.
+/// Every rank that takes part must call it with the same arguments; others may. Bytes that arrive
+/// wrong are counted. The flow runs twice and the second run counts: bandwidth is that of a
+/// continuing stream, with the buffers where the last window left them.
 pub fn run(
     world: &World,
     edges: &[Edge],
@@ -94,7 +94,7 @@ fn once(
     let mut pieces = into.chunks_mut(bytes.max(1));
     for _ in 0..window {
         for &from in &incoming {
-            pending.receive(pieces.next().expect("a piece for each message"), from, DATA);
+            pending.receive(pieces.next().expect("there is a piece for each message"), from, DATA);
         }
     }
     let mut word = [0_u8; 1];
@@ -137,7 +137,7 @@ fn once(
     rate
 }
 
-/// Makes a message that does not arrive visible.
+/// Changes a buffer so that a missing message is detected.
 fn mark(into: &mut [u8], bytes: usize, value: u8) {
     for piece in into.chunks_mut(bytes.max(1)) {
         let last = piece.len() - 1;

@@ -1,9 +1,10 @@
-//! `kernels network`: what a message costs between two ranks, for each class of pairs.
+//! `kernels network`: the cost of a message between two ranks, for each class of pairs.
 //!
-//! In: ranks on one or several hosts. Out, for a pair on one host and a pair on two: half the round
-//! trip, the overheads o_s and o_r, the gap, bandwidths one way and both ways, each over all sizes;
-//! straight pieces of them between protocol switches; the eager limit; the queues; and bandwidth
-//! with several partners at once. Definitions: SCIENCE D and E, docs/kernels.md.
+//! For a pair on one host and a pair on two hosts it measures half the round trip, the overheads
+//! o_s and o_r, the gap, and the bandwidths one way and both ways, each over all sizes; linear
+//! pieces of these between protocol switches; the eager limit; the queues; and the bandwidth with
+//! several partners at once. The definitions follow Touyama and Horiguchi and Yasuda et al.; see
+//! docs/kernels.md.
 
 mod classes;
 mod flow;
@@ -28,17 +29,18 @@ use pair::{Buffers, Pair, SizeSamples};
 use queue::{EagerLimit, QueueSize};
 use report::{ClassReport, FlowReport, Report};
 
-/// Rounds before the timed ones: first messages open connections, map memory and fill caches.
+/// Number of rounds before the timed ones: the first messages open connections, map memory and fill
+/// caches.
 const WARMUP_ROUNDS: usize = 2;
 /// Message sizes of the flows with several partners.
 const FLOW_BYTES: [usize; 4] = [1 << 10, 16 << 10, 256 << 10, 4 << 20];
 
 /// Measure latency, overheads, gap, bandwidth, queues and protocol switches of the network
 ///
-/// Ranks 0 and 1, or the first pairs on one host and on two hosts where there are several, exchange
-/// messages of all sizes; the other ranks sleep. Every figure is a median over rounds with its 95 %
-/// interval; a round goes through all sizes, so that a disturbance of the machine falls on all of
-/// them alike.
+/// Ranks 0 and 1 exchange messages of all sizes; if there are several hosts, the first pair on one
+/// host and the first pair on two. The other ranks sleep. Every figure is a median over rounds with
+/// its 95 % interval. Each round covers all sizes, so that a disturbance of the machine affects all
+/// of them alike.
 #[derive(Args)]
 #[command(after_help = "Examples:
   mpirun -n 2 kernels network
@@ -48,13 +50,13 @@ pub struct Arguments {
     /// Largest message, bytes
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 20)]
     max_bytes: u64,
-    /// Only these message sizes, bytes [default: 1, 2, 4 … and both sides of the eager limit]
+    /// Only these message sizes, bytes [default: 1, 2, 4 … and those next to the eager limit]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     sizes: Vec<u64>,
     /// Timed rounds
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(3..=100_000))]
     repetitions: u64,
-    /// Leave out the queue experiments
+    /// Skip the queue experiments
     #[arg(long)]
     no_queues: bool,
     #[command(flatten)]
@@ -63,8 +65,9 @@ pub struct Arguments {
     output: OutputOptions,
 }
 
-/// Largest message that one MPI call with an `int` count and the flow's windows can carry here.
-const MOST_BYTES: u64 = 1 << 28;
+/// Largest message that one MPI call with an `int` count, and the windows of the flow, can carry
+/// here.
+const MAX_BYTES: u64 = 1 << 28;
 
 impl Arguments {
     fn sizes(&self) -> Result<Vec<u64>, Failure> {
@@ -76,9 +79,9 @@ impl Arguments {
                     "{named} 0: a message of 0 bytes has no bandwidth; the smallest size is 1"
                 )));
             }
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 return Err(Failure::Usage(format!(
-                    "{named} {bytes}: the largest size is {MOST_BYTES} bytes"
+                    "{named} {bytes}: the largest size is {MAX_BYTES} bytes"
                 )));
             }
         }
@@ -93,7 +96,7 @@ impl Arguments {
     }
 }
 
-/// Everything measured for one class, on the rank that measured it.
+/// All measurements of one class, on the rank that made them.
 struct ClassSamples {
     eager: EagerLimit,
     sizes: Vec<(u64, SizeSamples)>,
@@ -150,7 +153,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if wrong == 0.0 { Ok(()) } else { Err(Failure::WrongResults(wrong as u64)) }
 }
 
-/// Everything about one pair; both ranks call it, the first one's samples count.
+/// Measures everything about one pair. Both ranks call it; the first one's samples count.
 fn measure(
     pair: &Pair,
     arguments: &Arguments,
@@ -159,10 +162,10 @@ fn measure(
     step: impl Fn(usize),
     wrong: &mut u64,
 ) -> ClassSamples {
-    let most = *sizes.last().expect("a size") as usize;
+    let most = *sizes.last().expect("there is at least one size") as usize;
     let mut buffers = Buffers::new(most + 1);
     let mut flood = Vec::new();
-    // Connections are opened by the first message: not in an experiment.
+    // The first message opens the connection, which must not be part of an experiment.
     pair.meet();
     let eager = queue::eager_limit(pair, most, &mut flood);
     let mut all = sizes.to_vec();
@@ -192,7 +195,7 @@ fn measure(
     ClassSamples { eager, sizes: samples, queues }
 }
 
-/// Flows with several partners at once; every rank calls it.
+/// Measures flows with several partners at once. Every rank calls it.
 fn measure_flows(
     world: &World,
     class: &Class,
@@ -225,7 +228,7 @@ fn measure_flows(
     let mut samples = samples.into_iter();
     for shape in &shapes {
         for &bytes in &sizes {
-            let sample = samples.next().expect("a sample for each");
+            let sample = samples.next().expect("there is a sample for each");
             if let Some(figure) = report::at_zero(world, shape.leader(), sample).figure() {
                 reports.push(FlowReport {
                     shape: shape.name,

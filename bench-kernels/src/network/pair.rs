@@ -1,8 +1,8 @@
-//! Times of messages between two ranks: a message size comes in, one repetition of every time that
-//! LogP is made of goes out (SCIENCE D).
+//! Times of messages between two ranks: one repetition of every time that LogP consists of, for one
+//! message size (after Touyama and Horiguchi).
 //!
-//! PRTT(n, d, s) is the time of n messages of s bytes, with a delay d between two of them, up to
-//! the reply of s bytes to the last one. PRTT(1, 0, s) is the round trip.
+//! PRTT(n, d, s) is the time of n messages of s bytes, with a delay d between consecutive ones, up
+//! to the reply of s bytes to the last one. PRTT(1, 0, s) is the round trip.
 
 use crate::buffer::Buffer;
 use crate::network::flow::{self, Edge};
@@ -12,13 +12,14 @@ use crate::world::World;
 const PING: i32 = 1;
 const BURST: i32 = 2;
 const GO: i32 = 3;
-/// A batch of round trips is made this long, seconds: long beside a counter read and a delayed poll.
+/// Duration of a batch of round trips in seconds: long compared with a counter read and a delayed
+/// poll.
 const BATCH_S: f64 = 1e-3;
-/// Most round trips in a batch.
-const MOST_TRIPS: f64 = 64.0;
-/// Most messages in a burst.
-const MOST_BURST: usize = 16;
-/// Bytes that a burst is held to, where it can be with four messages.
+/// Maximum number of round trips in a batch.
+const MAX_TRIPS: f64 = 64.0;
+/// Maximum number of messages in a burst.
+const MAX_BURST: usize = 16;
+/// Maximum size of a burst in bytes, if four messages fit.
 const BURST_BYTES: usize = 4 << 20;
 
 /// Two ranks; the first measures.
@@ -41,13 +42,13 @@ pub struct SizeSamples {
     pub gap_s: Sample,
     /// o_s(s) = (PRTT(n,d,s) − PRTT(1,0,s))/(n−1) − d with d = PRTT(1,0,s), seconds.
     pub send_overhead_s: Sample,
-    /// Duration of a receive whose message has already come, seconds.
+    /// Duration of a receive whose message has already arrived, seconds.
     pub receive_overhead_s: Sample,
     /// RTT/2 − o_s − o_r of the same repetition, seconds.
     pub latency_s: Sample,
-    /// Bytes a second, one way.
+    /// Bytes per second, one way.
     pub one_way_bytes_per_s: Sample,
-    /// Bytes a second, both ways at once, both counted.
+    /// Bytes per second, both ways at once, counting both.
     pub both_ways_bytes_per_s: Sample,
 }
 
@@ -75,7 +76,7 @@ impl SizeSamples {
     }
 }
 
-/// Buffers of one rank, big enough for the largest size.
+/// Buffers of one rank, large enough for the largest size.
 pub struct Buffers {
     out: Buffer,
     back: Buffer,
@@ -84,7 +85,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// For messages of up to `bytes`.
+    /// Buffers for messages of up to `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         let mut out = Buffer::filled(bytes, 0);
         out.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 31 + at / 257) as u8);
@@ -97,7 +98,7 @@ impl Pair<'_> {
         self.world.rank == self.first
     }
 
-    /// Both are here.
+    /// Waits until both ranks are present.
     pub fn meet(&self) {
         let (mut word, world) = ([0_u8; 1], self.world);
         if self.is_first() {
@@ -109,13 +110,13 @@ impl Pair<'_> {
         }
     }
 
-    /// One repetition of everything at one size; `known` are the earlier repetitions. Gives the
-    /// number of bytes that came back wrong.
+    /// Makes one repetition of everything at one size; `known` are the earlier repetitions. Returns
+    /// the number of bytes that came back wrong.
     pub fn repeat(&self, bytes: usize, known: &mut SizeSamples, buffers: &mut Buffers) -> u64 {
         let seconds_per_tick = self.world.seconds_per_tick();
         let mut wrong = 0;
 
-        // How many trips make a batch: the first rank knows and says.
+        // The first rank decides how many trips make a batch and tells the other.
         self.meet();
         let rtt_guess_s = match known.half_rtt_s.values().is_empty() {
             true => self.round_trips(1, bytes, buffers) as f64 * seconds_per_tick,
@@ -124,7 +125,7 @@ impl Pair<'_> {
                 2.0 * known.half_rtt_s.median()
             }
         };
-        let trips = (BATCH_S / rtt_guess_s.max(1e-9)).clamp(1.0, MOST_TRIPS) as u64;
+        let trips = (BATCH_S / rtt_guess_s.max(1e-9)).clamp(1.0, MAX_TRIPS) as u64;
         let [trips, delay_ticks] = self.tell([trips, (rtt_guess_s / seconds_per_tick) as u64]);
 
         let rtt_s =
@@ -134,9 +135,9 @@ impl Pair<'_> {
             buffers.back[..bytes].fill(0);
         }
 
-        // Bursts without and with delays. The delay only has to exceed the round trip's usual time;
-        // the same one goes into the formula.
-        let n = (BURST_BYTES / bytes.max(1)).clamp(4, MOST_BURST);
+        // Bursts without and with delays. The delay only has to exceed the usual time of a round
+        // trip; the same delay is used in the formula.
+        let n = (BURST_BYTES / bytes.max(1)).clamp(4, MAX_BURST);
         let turns = trips.div_ceil(8);
         let per_message = |ticks: u64| {
             (ticks as f64 / turns as f64 * seconds_per_tick - rtt_s) / (n as f64 - 1.0)
@@ -169,7 +170,7 @@ impl Pair<'_> {
         wrong
     }
 
-    /// The first rank's numbers, on both.
+    /// The first rank's numbers, on both ranks.
     fn tell(&self, numbers: [u64; 2]) -> [u64; 2] {
         let mut numbers = numbers;
         let bytes = crate::world::bytes_of_mut(&mut numbers);
@@ -190,8 +191,8 @@ impl Pair<'_> {
                 world.send(out, peer, PING);
                 world.receive(back, peer, PING);
             } else {
-                // Never what has just come: a buffer that goes to and fro moves between the caches on
-                // every trip, and customary ping-pongs have one for each direction.
+                // Never send the buffer that was just received: it would move between the caches on
+                // every trip, and customary ping-pongs have one buffer for each direction.
                 world.receive(back, peer, PING);
                 world.send(out, peer, PING);
             }
@@ -230,8 +231,8 @@ impl Pair<'_> {
         world.ticks().wrapping_sub(begin)
     }
 
-    /// Ticks of `turns` receives of the first rank, each begun `wait_ticks` after it had asked for
-    /// the message: by then it has come as far as it can come without the receiver.
+    /// Ticks of `turns` receives of the first rank, each begun `wait_ticks` after it requested the
+    /// message. By then the message has come as far as it can without the receiver.
     fn receive_of_waiting(
         &self,
         turns: u64,
@@ -258,13 +259,13 @@ impl Pair<'_> {
         ticks
     }
 
-    /// The other one.
+    /// The other rank.
     pub fn peer(&self) -> i32 {
         if self.is_first() { self.second } else { self.first }
     }
 }
 
-/// Keeps the processor busy for so long, outside MPI.
+/// Keeps the processor busy for `ticks`, outside MPI.
 #[inline(always)]
 pub fn spin(world: &World, ticks: u64) {
     let begin = world.ticks();

@@ -1,11 +1,11 @@
 //! Queues between two ranks: how many sends complete on the sender's side alone, with no receive
-//! posted (LogPQ's SQ, TQ and RQ, SCIENCE D).
+//! posted (SQ, TQ and RQ of LogPQ, Touyama and Horiguchi).
 //!
-//! While the receiver is outside MPI, messages can lie in the sender's library, in the network or
-//! shared memory, and in what the network fills without the receiver: SQ + TQ, which cannot be told
-//! apart from outside the library. While the receiver is inside MPI but has posted no receive, its
-//! library takes them in as unexpected messages: RQ comes on top. A send that does not complete in
-//! either case waits for its receive: the library has switched to a rendezvous.
+//! While the receiver is outside MPI, messages can be held in the sender's library, in the network
+//! or shared memory, and in buffers that the network fills without the receiver: SQ + TQ, which
+//! cannot be distinguished from outside the library. While the receiver is inside MPI but has
+//! posted no receive, its library accepts them as unexpected messages: RQ is added. A send that
+//! completes in neither case waits for its receive: the library has switched to a rendezvous.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use crate::world::{Request, World, bytes_of, bytes_of_mut};
 
 const FLOOD: i32 = 21;
 const END: i32 = 22;
-/// A send that has not completed after this long waits for its receiver.
+/// A send that has not completed after this time waits for its receiver.
 const GRACE_S: f64 = 0.02;
-/// Most messages of a flood.
-const MOST_MESSAGES: u64 = 4096;
-/// Most bytes of a flood.
-const MOST_BYTES: u64 = 64 << 20;
-/// How long the receiver stays outside MPI, at first and at most.
+/// Maximum number of messages in a flood.
+const MAX_MESSAGES: u64 = 4096;
+/// Maximum size of a flood in bytes.
+const MAX_BYTES: u64 = 64 << 20;
+/// How long the receiver stays outside MPI, initially and at most.
 const HOLD_MS: (u64, u64) = (60, 1000);
 
-/// What the receiver does while messages come.
+/// What the receiver does while messages arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Receiver {
     /// Sleeps outside MPI.
@@ -34,14 +34,14 @@ enum Receiver {
     InMpi,
 }
 
-/// How much completed.
+/// Number of sends that completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Held {
     /// Sends that completed.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The experiment ended here, not the queue: it holds at least this much.
+    /// Whether the experiment ended before the queue was full: it holds at least this much.
     pub at_least: bool,
 }
 
@@ -59,20 +59,21 @@ pub struct QueueSize {
 /// Where the library switches from eager to rendezvous.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct EagerLimit {
-    /// Largest message that completes on its sender without a receive posted; 0 when even one byte
-    /// does not.
+    /// Largest message that completes at its sender without a receive posted; 0 if not even one
+    /// byte does.
     pub bytes: u64,
-    /// No larger message was tried: there may be no switch at all.
+    /// Whether no larger message was tried: there may be no switch at all.
     pub at_least: bool,
 }
 
-/// Searches the eager limit up to `most` bytes; the same on both ranks.
+/// Searches for the eager limit up to `most` bytes. The result is the same on both ranks.
 pub fn eager_limit(pair: &Pair, most: usize, buffer: &mut Vec<u8>) -> EagerLimit {
-    // A receiver that was kept from its processor may miss the grace time: no is said three times.
+    // A receiver that was kept from its processor may miss the grace time, so a negative result
+    // needs three attempts.
     let mut completes = |bytes: u64| {
         (0..3).any(|_| flood(pair, bytes as usize, 1, Receiver::InMpi, buffer).messages == 1)
     };
-    // Doubling, then bisection between the last that does and the first that does not.
+    // Doubling, then bisection between the last size that completes and the first that does not.
     let (mut low, mut high) = (0, 1_u64);
     while high <= most as u64 && completes(high) {
         low = high;
@@ -94,11 +95,11 @@ pub fn eager_limit(pair: &Pair, most: usize, buffer: &mut Vec<u8>) -> EagerLimit
 
 /// Both queue experiments at one size.
 pub fn queue_size(pair: &Pair, bytes: u64, buffer: &mut Vec<u8>) -> QueueSize {
-    let most = MOST_MESSAGES.min(MOST_BYTES / bytes.max(1)).max(1);
+    let most = MAX_MESSAGES.min(MAX_BYTES / bytes.max(1)).max(1);
     let mut held = |receiver| {
-        // Twice; what an interruption of the sender cut short does not count.
+        // Twice, because an interruption of the sender may cut one short.
         let runs = [0; 2].map(|_| flood(pair, bytes as usize, most, receiver, buffer));
-        runs.into_iter().max_by_key(|held| held.messages).expect("two runs")
+        runs.into_iter().max_by_key(|held| held.messages).expect("there are two runs")
     };
     QueueSize {
         bytes,
@@ -107,7 +108,7 @@ pub fn queue_size(pair: &Pair, bytes: u64, buffer: &mut Vec<u8>) -> QueueSize {
     }
 }
 
-/// Sends until one does not complete, or `most` have; the same result on both ranks.
+/// Sends until a send does not complete, or `most` have. The result is the same on both ranks.
 fn flood(pair: &Pair, bytes: usize, most: u64, receiver: Receiver, buffer: &mut Vec<u8>) -> Held {
     let mut hold_ms = HOLD_MS.0;
     loop {
@@ -138,8 +139,8 @@ fn send_flood(
     let mut messages = 0;
     let mut waiting = None;
     while messages < most && waiting.is_none() {
-        // SAFETY: ours: nobody changes or frees the buffer before the request is complete: either
-        // right here, or by the wait at the end of this function.
+        // SAFETY: guaranteed here: nobody changes or frees the buffer before the request is
+        // complete, either right here or by the wait at the end of this function.
         let mut request = unsafe { world.start_send(buffer.as_ptr(), bytes, pair.second, FLOOD) };
         match completes_in(world, &mut request, grace_ticks) {
             true => messages += 1,

@@ -1,5 +1,4 @@
-//! What `kernels network` prints: samples of each class come in, its document, rows and tables go
-//! out.
+//! The output of `kernels network`: document, rows and tables, made from the samples of each class.
 
 use serde::Serialize;
 
@@ -13,7 +12,7 @@ use crate::pieces::{Piece, Point, pieces};
 use crate::sample::{Figure, Sample};
 use crate::world::{World, bytes_of, bytes_of_mut};
 
-/// Version of the document; it grows when a key changes its meaning.
+/// Version of the document, incremented when a key changes its meaning.
 pub const VERSION: u32 = 1;
 /// The word of LogP: eight bytes.
 const WORD_BYTES: u64 = 8;
@@ -49,7 +48,7 @@ pub struct ClassReport {
     pub flows: Vec<FlowReport>,
 }
 
-/// Figures at one message size; seconds and bytes a second.
+/// Figures for one message size, in seconds and bytes per second.
 #[derive(Serialize)]
 pub struct SizeReport {
     pub bytes: u64,
@@ -62,7 +61,7 @@ pub struct SizeReport {
     pub both_ways_bytes_per_s: Figure,
 }
 
-/// Straight pieces over sizes.
+/// Linear pieces over sizes.
 #[derive(Serialize)]
 pub struct Fits {
     pub half_rtt: Vec<Piece>,
@@ -79,9 +78,9 @@ pub struct Switch {
     pub after_bytes: u64,
     /// Smallest size behind it.
     pub before_bytes: u64,
-    /// `eager-to-rendezvous`, or `slope` where only the times show it.
+    /// `eager-to-rendezvous`, or `slope` if only the times show it.
     pub kind: &'static str,
-    /// Curves that show it.
+    /// The curves that show it.
     pub seen_in: Vec<&'static str>,
 }
 
@@ -89,11 +88,11 @@ pub struct Switch {
 #[derive(Serialize)]
 pub struct Latency {
     pub bytes: u64,
-    /// `None` where it cannot be identified.
+    /// `None` if it cannot be identified.
     pub latency_s: Option<f64>,
     /// 95 % interval of RTT/2 − o_s − o_r, identified or not.
     pub interval_s: (f64, f64),
-    /// Half the round trip, which holds L, o_s and o_r together.
+    /// Half the round trip, which contains L, o_s and o_r.
     pub half_rtt_s: f64,
     /// Why L cannot be identified.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,12 +105,12 @@ pub struct FlowReport {
     pub shape: &'static str,
     pub partners: usize,
     pub bytes: u64,
-    /// Bytes a second of all directions together.
+    /// Bytes per second of all directions together.
     pub bytes_per_s: Figure,
 }
 
-/// Message sizes of the queue experiments: powers of four up to the eager limit, the limit itself,
-/// and one above it.
+/// Message sizes for the queue experiments: powers of four up to the eager limit, the limit itself,
+/// and one size above it.
 pub fn queue_sizes(eager: &EagerLimit, most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         (0..32).map(|k| 4_u64.pow(k)).take_while(|bytes| *bytes < eager.bytes).collect();
@@ -123,7 +122,8 @@ pub fn queue_sizes(eager: &EagerLimit, most: u64) -> Vec<u64> {
     sizes
 }
 
-/// A sample of `from` on rank 0, which may be the same; elsewhere what it was.
+/// Moves a sample from `from` to rank 0, which may be the same rank. On other ranks, returns it
+/// unchanged.
 pub fn at_zero(world: &World, from: i32, sample: Sample) -> Sample {
     if from == 0 || ![0, from].contains(&world.rank) {
         return sample;
@@ -141,7 +141,7 @@ pub fn at_zero(world: &World, from: i32, sample: Sample) -> Sample {
 }
 
 impl ClassReport {
-    /// Brings a class's samples to rank 0 and makes its report there.
+    /// Moves the samples of a class to rank 0 and makes the report there.
     pub fn gather(
         world: &World,
         class: &Class,
@@ -206,7 +206,7 @@ impl ClassReport {
         })
     }
 
-    /// The figures by which the machine's noise is judged.
+    /// The figures by which the machine's noise is assessed.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.sizes.iter().flat_map(|size| [&size.half_rtt_s, &size.one_way_bytes_per_s])
     }
@@ -220,8 +220,8 @@ impl Latency {
         let reason = (low <= 0.0).then(|| {
             let median = word.latency_s.median;
             let why = match median > 0.0 {
-                true => "too uncertain to be told from 0",
-                false => "the processors' own work hides the way, as on shared memory",
+                true => "too uncertain to be distinguished from 0",
+                false => "the processors' own work hides the latency, as on shared memory",
             };
             let (median, low, high) = (seconds(median), seconds(low), seconds(high));
             format!("RTT/2 - o_s - o_r = {median} with a 95 % interval from {low} to {high}: {why}")
@@ -236,7 +236,7 @@ impl Latency {
     }
 }
 
-/// Where pieces end: the eager limit, and what the curves show beside it.
+/// Where pieces end: at the eager limit, and where the curves show further switches.
 fn switches(fits: &Fits, eager: &EagerLimit) -> Vec<Switch> {
     let mut switches: Vec<Switch> = Vec::new();
     if !eager.at_least && eager.bytes > 0 {
@@ -269,12 +269,12 @@ fn switches(fits: &Fits, eager: &EagerLimit) -> Vec<Switch> {
     switches
 }
 
-/// What the first rank of a pair measured, on rank 0.
+/// The measurements of a pair's first rank, on rank 0.
 fn move_to_zero(world: &World, from: i32, measured: Option<ClassSamples>) -> Option<ClassSamples> {
     if from == 0 || ![0, from].contains(&world.rank) {
         return measured;
     }
-    // Sizes and queues are moved as numbers, in a fixed order.
+    // Sizes and queues are sent as numbers, in a fixed order.
     let mut head = Vec::new();
     if let Some(measured) = &measured {
         head.extend([measured.eager.bytes, u64::from(measured.eager.at_least)]);
@@ -459,7 +459,7 @@ impl ClassReport {
             .collect();
         let others = match others.is_empty() {
             true => String::new(),
-            false => format!("other changes of slope between {} bytes\n", others.join(", ")),
+            false => format!("further changes of slope between {} bytes\n", others.join(", ")),
         };
         format!("\n{limit}\n{others}{latency}\n")
     }

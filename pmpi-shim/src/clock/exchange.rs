@@ -1,9 +1,10 @@
-//! This rank's counter against another's, by two-way exchanges.
+//! Compares this rank's counter with another rank's by two-way exchanges.
 //!
-//! In: the partners of [`crate::clock::tree`]. Out: at most one [`Measured`] a phase, against the
-//! rank's parent, by the estimator of [`trace_format::clock_estimate`].
+//! The partners come from [`crate::clock::tree`]. Each phase yields at most one [`Measured`],
+//! against the rank's parent, computed by the estimator of [`trace_format::clock_estimate`].
 //!
-//! Nothing here blocks for ever: every wait has a deadline, and who gives up tells its partner.
+//! Nothing here blocks for ever: every wait has a deadline, and a rank that gives up tells its
+//! partner.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,25 +22,25 @@ use crate::mpi::library::{Entry, MpiLibrary};
 use crate::mpi::messages::{End, Messages};
 
 const TAG: i32 = 4711;
-/// Exchanges before those that count: connections are made, caches filled.
+/// Exchanges made before those that count, to establish connections and fill caches.
 const WARM_UP: u32 = 4;
-/// Where exchanges are quick, a pair makes more of them in this time …
+/// On a fast connection, a pair keeps exchanging for this long …
 const PAIR_TIME: Duration = Duration::from_millis(2);
-/// … up to so many times as many as were asked for.
-const MOST_TIMES: usize = 10;
-/// A child ends the exchanges of a pair after this time, if it has enough of them.
+/// … but makes at most this many times the requested number of exchanges.
+const MAX_EXCHANGE_FACTOR: usize = 10;
+/// A child stops exchanging with its parent after this time, provided it has enough samples.
 const PATIENCE: Duration = Duration::from_millis(100);
 const ENOUGH: usize = 10;
-/// Time for the second barrier at MPI_Finalize: all ranks have come and are looking.
+/// Time allowed for the second barrier at MPI_Finalize. All ranks have arrived and are polling.
 const SECOND_BARRIER: Duration = Duration::from_secs(2);
 
-/// What the child tells its parent.
+/// Messages from child to parent.
 const GO_ON: u64 = 0;
 const ENOUGH_NOW: u64 = 1;
-/// Instead of a counter: the sender gave up.
+/// Sent in place of a counter value by a rank that gave up.
 const GAVE_UP: u64 = u64::MAX;
 
-/// Whom this rank exchanges with, and the calls that it takes.
+/// The partners of this rank, and the MPI calls that the exchanges need.
 #[derive(Debug)]
 pub struct Exchanger {
     world: usize,
@@ -48,39 +49,38 @@ pub struct Exchanger {
     messages: Messages,
     partners: Vec<Partner>,
     size: u32,
-    /// Whether all ranks take part; only then can they meet at MPI_Finalize.
+    /// Whether all ranks take part. Only then can they meet at MPI_Finalize.
     everyone: bool,
     rounds: u32,
     deadline: Duration,
     finalize_deadline: Duration,
-    /// What is sent from and received into.
+    /// Send and receive buffers.
     outgoing: Cell<&'static AtomicU64>,
     incoming: Cell<&'static AtomicU64>,
 }
 
-/// This rank's exchanger; `None` before MPI_Init, at MPI_Finalize, and where there is none.
+/// This rank's exchanger. `None` before MPI_Init, during MPI_Finalize, and on a rank without one.
 static OWN: Mutex<Option<Exchanger>> = Mutex::new(None);
 
-/// This rank's exchanger, held until the guard is dropped.
+/// Locks this rank's exchanger.
 pub fn own() -> MutexGuard<'static, Option<Exchanger>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Memory of a message, never freed: MPI may use it as late as it likes.
+/// Memory for one message. Never freed, because MPI may access it at any later time.
 fn new_word() -> &'static AtomicU64 {
     Box::leak(Box::default())
 }
 
-/// A rank's counter against its parent's.
+/// This rank's counter compared with its parent's.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured {
-    /// The exchange.
     pub exchange: ClockExchange,
-    /// The bounds of the hops to the root; `None` where a hop above was not measured.
+    /// Error bound of the hops to the root. `None` if a hop further up was not measured.
     pub bound: Option<ClockBound>,
 }
 
-/// How far a rank's counter is known against the root's.
+/// Error bound of a rank's counter relative to the root's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RootBound {
     hops: u32,
@@ -90,7 +90,7 @@ struct RootBound {
 impl RootBound {
     const ROOT: Self = Self { hops: 0, bound_ns: 0 };
 
-    /// As a word of a message: hops in the upper byte.
+    /// Encodes a bound as a message word, with the hops in the upper byte.
     fn to_word(this: Option<Self>) -> u64 {
         match this {
             Some(Self { hops, bound_ns }) if bound_ns < 1 << 56 && hops < 255 => {
@@ -106,10 +106,10 @@ impl RootBound {
     }
 }
 
-/// The host of every rank; collective.
+/// Gathers the host of every rank. Collective.
 fn gather_hosts(world: usize, byte: usize, host: u64, size: u32) -> Option<Vec<u64>> {
     let mut hosts = vec![0u64; size as usize];
-    // SAFETY: the arguments of MPI_Allgather; the buffer holds 8 bytes a rank.
+    // SAFETY: the arguments of MPI_Allgather; the buffer holds 8 bytes per rank.
     let gathered = unsafe {
         Entry::of(c"PMPI_Allgather")?.call([
             &raw const host as usize,
@@ -125,10 +125,10 @@ fn gather_hosts(world: usize, byte: usize, host: u64, size: u32) -> Option<Vec<u
 }
 
 impl Exchanger {
-    /// Learns the host of every rank. Collective over MPI_COMM_WORLD, which the program has not used
-    /// yet, where all ranks take part; else local.
+    /// Determines the host of every rank. If all ranks take part this is collective over
+    /// MPI_COMM_WORLD, which the program has not used yet; otherwise it is local.
     ///
-    /// `None` where the library's constants are not known or a call failed.
+    /// Returns `None` if the library's constants are unknown or a call failed.
     pub fn new(
         library: &MpiLibrary,
         (rank, size): (u32, u32),
@@ -141,7 +141,7 @@ impl Exchanger {
         let partners = match participants {
             Participants::Everyone => {
                 let hosts = gather_hosts(world, byte, host, size)?;
-                peers::know_hosts(&hosts, rank);
+                peers::set_hosts(&hosts, rank);
                 partners(&hosts, rank)
             }
             Participants::Some(members) => partners_among(members, rank),
@@ -162,11 +162,11 @@ impl Exchanger {
         })
     }
 
-    /// Sends bytes from rank 0 to all ranks. Collective; only before the program runs.
+    /// Broadcasts bytes from rank 0. Collective; only allowed before the program runs.
     pub fn broadcast(&self, bytes: &mut [u8]) -> bool {
         let Some(entry) = Entry::of(c"PMPI_Bcast") else { return false };
         let (buffer, count) = (bytes.as_mut_ptr() as usize, bytes.len());
-        // SAFETY: the buffer holds that many bytes; root 0.
+        // SAFETY: the buffer holds `count` bytes; the root is rank 0.
         unsafe { entry.call([buffer, count, self.byte, 0, self.world]) }
     }
 
@@ -175,15 +175,15 @@ impl Exchanger {
         self.measure(Phase::Init)
     }
 
-    /// Makes this rank's exchanges at MPI_Finalize, once all ranks are there. `None` where a rank does
-    /// not come before the deadline; then nobody waits for anybody.
+    /// Makes this rank's exchanges at MPI_Finalize, once all ranks have arrived. Returns `None` if
+    /// a rank does not arrive before the deadline; then nobody waits for anybody.
     pub fn measure_at_finalize(mut self) -> Option<Measured> {
         if !self.meets_everyone() {
             return None;
         }
         self.with_errors_returned(|this| {
-            // The first barrier waits for the last rank to come. A rank that came so late that others
-            // have given up may still get through it; it does not get through the second.
+            // The first barrier waits for the last rank. A rank that arrives after others have
+            // given up may still pass it, but it does not pass the second barrier.
             if !this.barrier(this.finalize_deadline) || !this.barrier(SECOND_BARRIER) {
                 return None;
             }
@@ -191,23 +191,23 @@ impl Exchanger {
         })
     }
 
-    /// Makes this rank's exchanges during the run. All ranks are here: they are about to make the same
-    /// collective call on MPI_COMM_WORLD, which waits for all of them.
+    /// Makes this rank's exchanges during the run. All ranks are present: they are about to make
+    /// the same collective call on MPI_COMM_WORLD, which waits for all of them.
     pub fn measure_during(&mut self) -> Option<Measured> {
         self.with_errors_returned(|this| this.measure_on_own_communicator(Phase::During))
     }
 
-    /// What rank 0 says, on all ranks. Collective over MPI_COMM_WORLD, at a place where the program is
-    /// about to make a collective call.
+    /// Returns rank 0's words on all ranks. Collective over MPI_COMM_WORLD, at a point where the
+    /// program is about to make a collective call.
     pub fn told_by_root(&self, mut words: [u64; 2]) -> Option<[u64; 2]> {
         let entry = Entry::of(c"PMPI_Bcast")?;
-        // SAFETY: the buffer holds 16 bytes; root 0.
-        let told =
+        // SAFETY: the buffer holds 16 bytes; the root is rank 0.
+        let root_words =
             unsafe { entry.call([words.as_mut_ptr() as usize, 16, self.byte, 0, self.world]) };
-        told.then_some(words)
+        root_words.then_some(words)
     }
 
-    /// Whether there are other ranks, and all of them take part.
+    /// Whether there are other ranks and all of them take part.
     pub fn meets_everyone(&self) -> bool {
         self.size > 1 && self.everyone
     }
@@ -217,15 +217,16 @@ impl Exchanger {
         self.world
     }
 
-    /// Does something while MPI_COMM_WORLD returns errors; the program's error handler is put back.
+    /// Runs `work` with MPI_ERRORS_RETURN on MPI_COMM_WORLD, then restores the program's error
+    /// handler.
     fn with_errors_returned(
         &mut self,
         measure: impl FnOnce(&mut Self) -> Option<Measured>,
     ) -> Option<Measured> {
         let mut handler = 0usize;
         let set = Entry::of(c"PMPI_Comm_set_errhandler")?;
-        // SAFETY: the arguments of the standard; handles of either width are written into the low bytes
-        // of zeroed words.
+        // SAFETY: the arguments are those that the standard defines. Handles of either width are
+        // written into the low bytes of zeroed words.
         unsafe {
             let get = Entry::of(c"PMPI_Comm_get_errhandler")?;
             if !get.call([self.world, &raw mut handler as usize]) {
@@ -234,7 +235,7 @@ impl Exchanger {
             set.call([self.world, self.errors_return]);
         }
         let measured = measure(self);
-        // SAFETY: as above.
+        // SAFETY: the arguments that the standard defines; `handler` came from MPI.
         unsafe {
             set.call([self.world, handler]);
             Entry::of(c"PMPI_Errhandler_free")?.call([&raw mut handler as usize]);
@@ -242,11 +243,11 @@ impl Exchanger {
         measured
     }
 
-    /// Measures over a communicator that is made for it and freed after it; all ranks are here.
+    /// Measures over a communicator made and freed for this purpose. All ranks are present.
     fn measure_on_own_communicator(&mut self, phase: Phase) -> Option<Measured> {
         let (mut group, mut communicator) = (0usize, 0usize);
-        // SAFETY: as in `with_errors_returned`. By the group: MPI_Comm_dup would run the program's
-        // attribute callbacks.
+        // SAFETY: as in `with_errors_returned`. The communicator is made from the group, because
+        // MPI_Comm_dup would run the program's attribute callbacks.
         unsafe {
             let made = Entry::of(c"PMPI_Comm_group")?.call([self.world, &raw mut group as usize])
                 && Entry::of(c"PMPI_Comm_create")?.call([
@@ -259,26 +260,26 @@ impl Exchanger {
             if !made {
                 return None;
             }
-            self.messages.go_over(communicator);
+            self.messages.switch_to(communicator);
             let measured = self.measure(phase);
-            self.messages.go_over(self.world);
+            self.messages.switch_to(self.world);
             Entry::of(c"PMPI_Comm_free")?.call([&raw mut communicator as usize]);
             measured
         }
     }
 
-    /// Whether all ranks came to this barrier before the deadline.
+    /// Whether all ranks arrived at this barrier before the deadline.
     fn barrier(&self, deadline: Duration) -> bool {
         let mut request = 0usize;
         let Some(entry) = Entry::of(c"PMPI_Ibarrier") else { return false };
-        // SAFETY: the arguments of MPI_Ibarrier. A barrier that is not complete cannot be cancelled: its
+        // SAFETY: the arguments of MPI_Ibarrier. A pending barrier cannot be cancelled, so its
         // request is left to MPI_Finalize.
         let started = unsafe { entry.call([self.world, &raw mut request as usize]) };
         started && self.messages.complete(&mut request, deadline) == End::Done
     }
 
-    /// With its parent, which gives the measurement, and with its children in the tree as it answers
-    /// them. `None` for the root and where the parent was gone.
+    /// Exchanges with the parent, which yields the measurement, and answers the children in the
+    /// tree's order. Returns `None` on the root and if the parent gave up.
     fn measure(&self, phase: Phase) -> Option<Measured> {
         let mut measured = None;
         let is_child = self.partners.iter().any(|partner| partner.is_parent);
@@ -297,10 +298,10 @@ impl Exchanger {
     }
 
     fn ask(&self, parent: &Partner, phase: Phase) -> Option<Measured> {
-        let most = self.rounds as usize * MOST_TIMES;
+        let most = self.rounds as usize * MAX_EXCHANGE_FACTOR;
         let ticks = |time: Duration| (time.as_nanos() as f64 / counter::ns_per_tick()) as u64;
         let (pair_time, patience) = (ticks(PAIR_TIME), ticks(PATIENCE));
-        // Whether the n-th exchange shall be the last, so many ticks after the first.
+        // Whether the n-th exchange is the last, given the ticks since the first.
         let is_last = |count: usize, elapsed: u64| {
             count >= most
                 || count >= self.rounds as usize && elapsed >= pair_time
@@ -312,8 +313,8 @@ impl Exchanger {
         let mut started = sent;
         let mut left = self.send(parent.rank, GO_ON);
         for round in 0..u32::MAX {
-            // While the message is under way: between one receive and the next send child and parent
-            // do the same, so that the two directions take equally long.
+            // Computed while the message is under way: between a receive and the next send, child
+            // and parent then do the same work, so both directions take equally long.
             let next_is_last = is_last(samples.len() + 2, sent.wrapping_sub(started));
             let answer = if left { self.receive(parent.rank) } else { None };
             let received = counter::now();
@@ -384,11 +385,11 @@ impl Exchanger {
         }
     }
 
-    /// Sends a word; whether it left before the deadline.
+    /// Sends a word. Returns whether it left before the deadline.
     fn send(&self, to: u32, word: u64) -> bool {
         let buffer = self.outgoing.get();
         buffer.store(word, Relaxed);
-        // SAFETY: the word lives for ever; where MPI may still use it another one takes its place.
+        // SAFETY: the word is never freed, and is replaced by a new one if MPI may still use it.
         let end =
             unsafe { self.messages.send((buffer.as_ptr().cast(), 8), to, TAG, self.deadline) };
         if end == End::Late {
@@ -414,7 +415,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_of_the_root_fit_a_word() {
+    fn root_bound_fits_in_message_word() {
         let known = RootBound { hops: 3, bound_ns: (1 << 56) - 1 };
         let there_and_back = |bound| RootBound::from_word(RootBound::to_word(bound));
         for bound in [RootBound::ROOT, known] {

@@ -1,9 +1,9 @@
-//! This rank's counter against the others'.
+//! Relates this rank's counter to those of the other ranks.
 //!
 //! | module | what it is for |
 //! |---|---|
 //! | `tree` | who exchanges clocks with whom |
-//! | `exchange` | the exchanges, and what they say |
+//! | `exchange` | the exchanges and the clock offsets that follow from them |
 //! | `schedule` | exchanges during the run |
 
 pub mod exchange;

@@ -1,11 +1,12 @@
-//! Clock exchanges during the run (`GAMMACHI_CLOCK_EVERY`): blocking collective calls on MPI_COMM_WORLD
-//! come in; every so many seconds all ranks measure before one of them.
+//! Clock exchanges during the run (`GAMMACHI_CLOCK_EVERY`): at the requested interval, all ranks
+//! measure their clocks before a blocking collective call on MPI_COMM_WORLD.
 //!
-//! All ranks must agree before which call they measure, and only rank 0's clock can decide. So before
-//! some of these calls rank 0 tells the others (16 bytes by MPI_Bcast) whether to measure now, and how
-//! many calls later it will tell again: one in [`MOST_CALLS_BETWEEN`] where calls are frequent, each one
-//! where they are rare. Only calls count that cannot return before all ranks have entered them: there,
-//! waiting for rank 0 adds no dependence that the program does not have.
+//! All ranks must agree before which call they measure, and only rank 0's clock can decide. Before
+//! some of these calls, rank 0 therefore broadcasts 16 bytes that say whether to measure now and
+//! after how many calls it will broadcast again: up to [`MAX_CALLS_BETWEEN`] calls later where
+//! calls are frequent, at every call where they are rare. Only calls that cannot return before all
+//! ranks have entered them count. At those calls, waiting for rank 0 adds no dependence that the
+//! program does not have already.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -25,49 +26,49 @@ use crate::state::thread_block::ThreadBlock;
 use crate::store::trace_file::define;
 use crate::store::window;
 
-/// Most collective calls from one word of rank 0's to the next: what a word costs, some microseconds,
-/// is a small part of so many calls.
-const MOST_CALLS_BETWEEN: u32 = 16;
-/// From one exchange to the next at least so many times as long as the last one took.
-const LEAST_TIMES_ITS_COST: u32 = 50;
-/// Words of rank 0's that fall into one interval, where calls are frequent enough.
-const WORDS_AN_INTERVAL: u32 = 8;
+/// Maximum number of collective calls between two broadcasts of rank 0. A broadcast costs some
+/// microseconds, a small part of the time that this many calls take.
+const MAX_CALLS_BETWEEN: u32 = 16;
+/// Minimum interval between two exchanges, as a multiple of the last one's duration.
+const MIN_COST_MULTIPLE: u32 = 50;
+/// Broadcasts of rank 0 per interval, if calls are frequent enough.
+const BROADCASTS_PER_INTERVAL: u32 = 8;
 
 /// Whether clocks are measured during this run.
 static ON: AtomicBool = AtomicBool::new(false);
 static WORLD: AtomicUsize = AtomicUsize::new(0);
-/// Calls before rank 0's next word, this one included.
+/// Calls until rank 0's next broadcast, including the current one.
 static CALLS_LEFT: AtomicU32 = AtomicU32::new(1);
 static SCHEDULE: Mutex<Option<Schedule>> = Mutex::new(None);
 
-/// What rank 0 decides by.
+/// What rank 0's decision depends on.
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
     every: Duration,
-    /// When the last exchange ended, and how long it took.
+    /// When the last exchange ended. `took` is how long it lasted.
     measured: Instant,
     took: Duration,
-    told: Instant,
-    /// Calls since `told`.
+    last_broadcast: Instant,
+    /// Calls since `last_broadcast`.
     calls: u32,
 }
 
 impl Schedule {
-    /// Whether to measure now, and the number of calls until the next word.
+    /// Whether to measure now, and the number of calls until the next broadcast.
     fn decide(&mut self, now: Instant) -> (bool, u32) {
-        let a_call = now.saturating_duration_since(self.told) / self.calls.max(1);
-        let wanted = self.every / WORDS_AN_INTERVAL;
+        let a_call = now.saturating_duration_since(self.last_broadcast) / self.calls.max(1);
+        let wanted = self.every / BROADCASTS_PER_INTERVAL;
         let calls = wanted.as_nanos() / a_call.as_nanos().max(1);
-        let calls = calls.clamp(1, u128::from(MOST_CALLS_BETWEEN)) as u32;
-        // Where ranks outnumber cores an exchange may take long: it must not take most of the run.
-        let least = self.every.max(self.took * LEAST_TIMES_ITS_COST);
+        let calls = calls.clamp(1, u128::from(MAX_CALLS_BETWEEN)) as u32;
+        // If ranks outnumber cores, an exchange may take long. It must not use up most of the run.
+        let least = self.every.max(self.took * MIN_COST_MULTIPLE);
         let due = now.saturating_duration_since(self.measured) >= least;
-        (self.told, self.calls) = (now, calls);
+        (self.last_broadcast, self.calls) = (now, calls);
         (due, calls)
     }
 }
 
-/// Whether a function's blocking call returns on no rank before all have entered it.
+/// Whether the blocking call of a function returns on no rank before all ranks have entered it.
 pub const fn waits_for_all(function: u16) -> bool {
     matches!(
         function,
@@ -83,7 +84,7 @@ pub const fn waits_for_all(function: u16) -> bool {
     )
 }
 
-/// Begins the schedule where rank 0 was told to measure every so many seconds. Collective.
+/// Starts the schedule if rank 0 has an interval to measure at. Collective.
 pub fn begin(exchanger: &Exchanger, every_s: Option<f64>) {
     if !exchanger.meets_everyone() {
         return;
@@ -95,7 +96,7 @@ pub fn begin(exchanger: &Exchanger, every_s: Option<f64>) {
         let now = Instant::now();
         let every = Duration::from_secs_f64(every_s);
         let took = Duration::ZERO;
-        let schedule = Schedule { every, measured: now, took, told: now, calls: 1 };
+        let schedule = Schedule { every, measured: now, took, last_broadcast: now, calls: 1 };
         *SCHEDULE.lock().unwrap_or_else(PoisonError::into_inner) = Some(schedule);
         WORLD.store(abi::handle(exchanger.world()), Relaxed);
         ON.store(true, Relaxed);
@@ -107,7 +108,7 @@ pub fn end() {
     ON.store(false, Relaxed);
 }
 
-/// To be called before a call on `communicator` of a function that [`waits_for_all`].
+/// Must be called before a call on `communicator` of a function for which [`waits_for_all`] holds.
 ///
 /// # Safety
 /// `block` is the calling thread's, inside an outermost call whose event has not begun.
@@ -125,7 +126,8 @@ unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize
     if abi::handle(communicator) != WORLD.load(Relaxed) {
         return;
     }
-    // No two threads may make collective calls on one communicator at once, so nobody else counts.
+    // MPI forbids two threads to make collective calls on one communicator at once, so no other
+    // thread counts down.
     let left = CALLS_LEFT.load(Relaxed);
     if left > 1 {
         CALLS_LEFT.store(left - 1, Relaxed);
@@ -137,7 +139,7 @@ unsafe fn before_collective_when_on(block: *mut ThreadBlock, communicator: usize
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let measured = exchange::own().as_mut().and_then(agree_and_measure);
         if let Some(measured) = measured {
-            write_down(&measured);
+            write_to_trace(&measured);
         }
     }));
     // SAFETY: the caller's promise.
@@ -151,7 +153,7 @@ fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {
         .as_mut()
         .map_or((false, 1), |schedule| schedule.decide(Instant::now()));
     let Some([due, calls]) = exchanger.told_by_root([u64::from(due), u64::from(calls)]) else {
-        // MPI is broken: the program will learn of it by its own call.
+        // MPI is broken; the program will see the error in its own call.
         end();
         return None;
     };
@@ -167,9 +169,10 @@ fn agree_and_measure(exchanger: &mut Exchanger) -> Option<Measured> {
     measured
 }
 
-/// Puts an exchange and the bound that follows from it into the trace.
-pub fn write_down(measured: &Measured) {
-    // Where there is no space the run goes on without; recording ends at the next event anyway.
+/// Writes an exchange and the resulting error bound to the trace.
+pub fn write_to_trace(measured: &Measured) {
+    // If there is no space, the run continues without them. Recording ends at the next event
+    // anyway.
     let _ = define(&Definition::ClockExchange(measured.exchange));
     if let Some(bound) = measured.bound {
         let _ = define(&Definition::ClockBound(bound));
@@ -183,13 +186,13 @@ mod tests {
     fn schedule(every_s: u64) -> (Schedule, Instant) {
         let now = Instant::now();
         let (every, took) = (Duration::from_secs(every_s), Duration::ZERO);
-        (Schedule { every, measured: now, took, told: now, calls: 1 }, now)
+        (Schedule { every, measured: now, took, last_broadcast: now, calls: 1 }, now)
     }
 
     #[test]
-    fn frequent_calls_are_asked_now_and_then_and_rare_ones_each_time() {
+    fn broadcasts_occasionally_for_frequent_calls_and_always_for_rare_ones() {
         let (mut often, start) = schedule(10);
-        assert_eq!(often.decide(start + Duration::from_millis(1)), (false, MOST_CALLS_BETWEEN));
+        assert_eq!(often.decide(start + Duration::from_millis(1)), (false, MAX_CALLS_BETWEEN));
         let (mut rarely, start) = schedule(10);
         assert_eq!(rarely.decide(start + Duration::from_secs(4)), (false, 1));
         assert_eq!(rarely.decide(start + Duration::from_secs(8)), (false, 1));
@@ -197,31 +200,31 @@ mod tests {
         rarely.measured = start + Duration::from_secs(12);
         assert_eq!(rarely.decide(start + Duration::from_secs(13)), (false, 1));
         assert_eq!(rarely.decide(start + Duration::from_secs(22)), (true, 1));
-        // An exchange that took long comes less often.
+        // A slow exchange is repeated less often.
         rarely.took = Duration::from_secs(1);
         assert_eq!(rarely.decide(start + Duration::from_secs(61)), (false, 1));
         assert_eq!(rarely.decide(start + Duration::from_secs(62)), (true, 1));
     }
 
     #[test]
-    fn only_calls_that_wait_for_all_ranks_count() {
+    fn counts_only_calls_that_wait_for_all_ranks() {
         assert!(waits_for_all(numbers::BARRIER) && waits_for_all(numbers::ALLTOALLW));
         assert!(!waits_for_all(numbers::INIT) && !waits_for_all(numbers::FINALIZE));
     }
 
     #[test]
-    fn a_clock_that_stands_still_asks_as_rarely_as_may_be() {
+    fn broadcasts_as_rarely_as_possible_if_clock_stands_still() {
         let (mut schedule, start) = schedule(10);
-        assert_eq!(schedule.decide(start), (false, MOST_CALLS_BETWEEN));
-        assert_eq!(schedule.decide(start), (false, MOST_CALLS_BETWEEN));
+        assert_eq!(schedule.decide(start), (false, MAX_CALLS_BETWEEN));
+        assert_eq!(schedule.decide(start), (false, MAX_CALLS_BETWEEN));
     }
 
     #[test]
-    fn a_call_lasts_the_mean_since_the_last_word() {
+    fn estimates_call_duration_from_mean_since_last_broadcast() {
         let (mut schedule, start) = schedule(8);
-        // One call of 250 ms: four of them make the second that a word is wanted for.
+        // One call took 250 ms, so the second that a broadcast is due for is four of them.
         assert_eq!(schedule.decide(start + Duration::from_millis(250)), (false, 4));
-        // Four calls of 500 ms each.
+        // Four calls took 500 ms each.
         assert_eq!(schedule.decide(start + Duration::from_millis(2250)), (false, 2));
     }
 }

@@ -1,25 +1,27 @@
-//! Who exchanges clocks with whom: the host of every rank comes in, a rank's partners in the order of
-//! the rounds go out.
+//! Decides who exchanges clocks with whom. From the host of every rank follow a rank's partners, in
+//! the order of the rounds.
 //!
-//! One leader a host, its lowest rank. First a binomial tree over the leaders, then one over the ranks
-//! of each host, both from the root down: in the first round the root's clock goes to one rank, in each
-//! further round every rank that has the root's clock gives it to one that has not. So a child is always
-//! measured against a clock that is already global, after ⌈log₂ hosts⌉ + ⌈log₂ ranks of a host⌉ rounds.
+//! Each host has a leader, its lowest rank. A binomial tree spans the leaders, and one more spans
+//! the ranks of each host; both are walked from the root. In the first round, the root's clock goes
+//! to one rank; in every further round, each rank that has the root's clock passes it to one that
+//! does not. So a child is always measured against a clock that is already global, after ⌈log₂
+//! hosts⌉ + ⌈log₂ ranks of a host⌉ rounds.
 
 use std::collections::HashMap;
 
-/// One exchange of this rank in the order of the tree's rounds.
+/// One exchange of this rank, in the order of the tree's rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partner {
     /// The other's rank.
     pub rank: u32,
-    /// Whether it gives the clock.
+    /// Whether the partner provides the clock.
     pub is_parent: bool,
-    /// Whether it is of the same host.
+    /// Whether the partner runs on the same host.
     pub same_host: bool,
 }
 
-/// Partners of member `index` of `members` in a binomial tree from member 0 down, round by round.
+/// Adds the partners of member `index` in a binomial tree of `members` with member 0 at the root,
+/// round by round.
 fn tree(members: &[u32], index: usize, same_host: bool, partners: &mut Vec<Partner>) {
     let mut step = members.len().next_power_of_two() / 2;
     while step > 0 {
@@ -59,7 +61,7 @@ pub fn partners(hosts: &[u64], rank: u32) -> Vec<Partner> {
     found
 }
 
-/// As [`partners`], where only these ranks take part: (rank, host), the root first.
+/// Like [`partners`], but only these ranks take part: (rank, host), the root first.
 pub fn partners_among(members: &[(u32, u64)], rank: u32) -> Vec<Partner> {
     let hosts: Vec<u64> = members.iter().map(|member| member.1).collect();
     let Some(index) = members.iter().position(|member| member.0 == rank) else { return Vec::new() };
@@ -74,7 +76,7 @@ pub fn partners_among(members: &[(u32, u64)], rank: u32) -> Vec<Partner> {
 mod tests {
     use super::*;
 
-    /// Plays all exchanges; the round in which each rank gets the clock.
+    /// Simulates all exchanges and returns the round in which each rank gets the clock.
     fn rounds(hosts: &[u64]) -> Vec<u32> {
         let all: Vec<Vec<Partner>> =
             (0..hosts.len() as u32).map(|rank| partners(hosts, rank)).collect();
@@ -105,13 +107,16 @@ mod tests {
                     let given: Option<u32> = knows[other];
                     assert!(
                         given.is_some_and(|given| given < round),
-                        "{rank} asks {other} too early"
+                        "{rank} asks {other} before it has the clock"
                     );
                     knows[rank] = Some(round);
                 }
             }
         }
-        assert!(all.iter().zip(&at).all(|(partners, at)| partners.len() == *at), "all have met");
+        assert!(
+            all.iter().zip(&at).all(|(partners, at)| partners.len() == *at),
+            "every pair was matched"
+        );
         knows.into_iter().map(|round| round.expect("every rank gets the clock")).collect()
     }
 
@@ -120,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn every_rank_gets_the_roots_clock_in_logarithmic_rounds() {
+    fn gives_every_rank_the_root_clock_in_logarithmic_rounds() {
         for size in 1..70usize {
             for hosts in [1, 2, 3, 5, 8, 64] {
-                // In blocks, and dealt out like cards.
+                // Ranks placed on hosts in blocks, and round-robin.
                 let per_host = size.div_ceil(hosts);
                 let blocks: Vec<u64> = (0..size).map(|rank| (rank / per_host) as u64).collect();
                 let cards: Vec<u64> = (0..size).map(|rank| (rank % hosts) as u64).collect();
@@ -142,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn leaders_of_hosts_form_a_tree_and_then_each_hosts_ranks() {
+    fn connects_host_leaders_first_then_ranks_of_each_host() {
         let hosts = [1, 2, 1, 2, 3];
         let parent = |rank| {
             let parent = partners(&hosts, rank).into_iter().find(|partner| partner.is_parent);
@@ -156,12 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_take_no_part_are_nobodys_partner() {
+    fn never_pairs_with_ranks_that_do_not_take_part() {
         let members = [(2, 7), (3, 7), (6, 9), (9, 9)];
         for (rank, _) in members {
             for partner in partners_among(&members, rank) {
                 let back = partners_among(&members, partner.rank);
-                let back = back.iter().find(|other| other.rank == rank).expect("both know it");
+                let back = back
+                    .iter()
+                    .find(|other| other.rank == rank)
+                    .expect("each partner lists the other");
                 assert_ne!(back.is_parent, partner.is_parent);
             }
         }

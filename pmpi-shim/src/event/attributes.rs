@@ -1,15 +1,16 @@
 //! Peer, tag, bytes, requests and statuses of a call, by its plan.
 //!
-//! [`before`] writes what the arguments say, so that a call in which a rank hangs shows it; [`after`]
-//! adds what the call gave back. Both are specialised for each procedure: what its plan does not
-//! have costs nothing. A status that the program does not want goes to memory of ours in its place.
+//! [`before`] writes what the arguments say, so that the trace shows it even if the rank hangs in
+//! the call. [`after`] adds the results. Both are specialised for each procedure: what its plan
+//! does not have costs nothing. A status that the program ignores is written to the recorder's
+//! memory instead.
 
 use trace_format::layout::{
     BYTES_ESCAPE, COMPLETED, CONTINUATION, CONTINUES_BYTES, CONTINUES_MESSAGE, CONTINUES_RECEIVE,
     Slot, slot_word,
 };
 
-use crate::event::collective_bytes::{self, Around, count};
+use crate::event::collective_bytes::{self, CallContext, count};
 use crate::event::completions;
 use crate::event::ignored_statuses;
 use crate::handles::cache;
@@ -22,32 +23,34 @@ use crate::state::thread_block::ThreadBlock;
 use crate::store::slots::publish;
 use crate::store::window;
 
-/// Statuses that fit the caller's frame; longer arrays take the thread's buffer.
+/// Statuses that fit in the caller's frame. Longer arrays use the thread's buffer.
 pub const FRAME_STATUSES: usize = 16;
-/// Words of the largest MPI_Status.
+/// Size of the largest MPI_Status in words.
 const STATUS_WORDS: usize = 4;
-/// Memory for statuses that the program does not want.
+/// Memory for statuses that the program ignores.
 pub type OwnStatuses = [u64; FRAME_STATUSES * STATUS_WORDS];
 
-/// What [`after`] needs of [`before`].
+/// State that [`after`] needs from [`before`].
 pub struct Call {
-    /// What the event's communicator field shall hold.
+    /// Value for the event's communicator field.
     pub communicator: u16,
-    /// Whether the bytes are not written yet: a datatype's size has to be asked.
+    /// Whether the bytes are still to be written because the datatype's size must be queried from
+    /// MPI.
     unresolved: bool,
-    /// Communicator of a collective.
+    /// Communicator of a collective call.
     facts: Option<&'static CommunicatorFacts>,
-    /// Status or statuses that the call writes, the program's or ours; 0 none.
+    /// Address of the status or statuses that the call writes, the program's or the recorder's. 0:
+    /// none.
     status: usize,
-    /// Whether an array of statuses is ours.
+    /// Whether an array of statuses is the recorder's.
     own: bool,
-    /// Requests of an array.
+    /// Length of a request array.
     requests: usize,
-    /// First continuation slot that `before` wrote.
+    /// First continuation slot written by `before`.
     first: *mut Slot,
 }
 
-/// Continuation slots that a call writes before it runs, beyond the reserved ones.
+/// Continuation slots that a call writes before it runs, in addition to the reserved ones.
 #[inline(always)]
 pub fn room<P: Procedure>(arguments: &[usize]) -> usize {
     let plan = &P::PLAN;
@@ -60,7 +63,8 @@ pub fn room<P: Procedure>(arguments: &[usize]) -> usize {
     (arguments[plan.request_count as usize] as i32).max(0) as usize
 }
 
-/// Whether a call's requests are written before it: it completes or starts them all.
+/// Whether a call's requests are written before the call, because it completes or starts all of
+/// them.
 #[inline(always)]
 fn writes_requests_before(plan: &Plan) -> bool {
     matches!(plan.shape, Shape::Requests) || matches!(plan.shape, Shape::All) && !plan.polls
@@ -92,7 +96,7 @@ const fn is_collective(plan: &Plan) -> bool {
     matches!(plan.shape, Shape::Collective | Shape::Broadcast | Shape::ReduceScatter)
 }
 
-/// Bytes sent (or moved) and received; `None` where a datatype's size is not known yet.
+/// Bytes sent (or moved) and received. `None` if a datatype's size is not known yet.
 #[inline(always)]
 unsafe fn bytes<P: Procedure>(
     block: *mut ThreadBlock,
@@ -112,8 +116,8 @@ unsafe fn bytes<P: Procedure>(
         }
         if is_collective(plan) {
             let Some(facts) = facts else { return Some((0, 0)) };
-            let around = Around { block, facts, sizes };
-            return collective_bytes::of(around, plan, arguments);
+            let context = CallContext { block, facts, sizes };
+            return collective_bytes::of(context, plan, arguments);
         }
         let (first, second) = if plan.send.datatype == NONE {
             (simple_bytes(block, plan, arguments, &plan.receive, sizes)?, 0)
@@ -129,7 +133,7 @@ unsafe fn bytes<P: Procedure>(
     }
 }
 
-/// Stores bytes into the event's slot, or into a continuation where they do not fit. A collective's
+/// Stores bytes in the event's slot, or in a continuation if they do not fit. A collective call's
 /// tag field holds the bytes received; a call that sends and receives has a continuation for them.
 #[inline(always)]
 unsafe fn store_bytes<P: Procedure>(
@@ -159,7 +163,7 @@ unsafe fn store_bytes<P: Procedure>(
     }
 }
 
-/// Writes bytes sent and received that do not fit the event's slot into a continuation.
+/// Writes bytes sent and received that do not fit in the event's slot to a continuation.
 #[cold]
 #[inline(never)]
 unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
@@ -178,12 +182,12 @@ unsafe fn write_bytes(block: *mut ThreadBlock, sent: u64, received: u64) {
     }
 }
 
-/// Writes what the arguments say into the slot, and puts memory of ours where the program ignores a
-/// status.
+/// Writes what the arguments say to the slot, and substitutes the recorder's memory for a status
+/// that the program ignores.
 ///
 /// # Safety
-/// `block` is the calling thread's, `slot` its slot with room behind it; the arguments are the
-/// program's own; `own` lives until the call has returned.
+/// `block` is the calling thread's. `slot` is its slot, with room behind it. The arguments are the
+/// program's own. `own` lives until the call has returned.
 #[inline(always)]
 pub unsafe fn before<P: Procedure>(
     block: *mut ThreadBlock,
@@ -202,7 +206,7 @@ pub unsafe fn before<P: Procedure>(
         first: std::ptr::null_mut(),
     };
     let (mut peer, mut tag, mut request) = (0i32, 0i32, 0u32);
-    // SAFETY: the caller's promise; positions are those of the procedure's table row.
+    // SAFETY: the caller's promise; the positions come from the procedure's table row.
     unsafe {
         cache::refresh(block);
         if plan.communicator != NONE {
@@ -264,7 +268,7 @@ pub unsafe fn before<P: Procedure>(
             publish(call.first, slot_word(CONTINUES_RECEIVE, CONTINUATION, 0));
             (*block).cursor = call.first.add(1);
         }
-        match bytes::<P>(block, arguments, call.facts, Sizes::Remembered) {
+        match bytes::<P>(block, arguments, call.facts, Sizes::Cached) {
             Some(both) => store_bytes::<P>(block, slot, call.first, both),
             None => call.unresolved = true,
         }
@@ -273,7 +277,7 @@ pub unsafe fn before<P: Procedure>(
         } else if plan.status != NONE {
             let status = &mut arguments[plan.status as usize];
             if abi::is_ignored(*status) {
-                // MPI leaves the fields of a send's status as they are.
+                // MPI leaves the fields of a send's status unchanged.
                 own.cast::<u64>().write_bytes(0, STATUS_WORDS);
                 *status = own as usize;
             }
@@ -347,10 +351,11 @@ pub unsafe fn found_nothing<P: Procedure>(arguments: &[usize], result: usize) ->
         && unsafe { *(arguments[position as usize] as *const i32) } == 0
 }
 
-/// Adds what the call gave back; the event's slot, which may have moved to a window with more room.
+/// Adds the call's results. Returns the event's slot, which may have moved to a window with more
+/// room.
 ///
 /// # Safety
-/// As [`before`], whose result `call` is; the call has returned `result`.
+/// As for [`before`], which returned `call`; the MPI call has returned `result`.
 #[inline(always)]
 pub unsafe fn after<P: Procedure>(
     block: *mut ThreadBlock,
@@ -360,20 +365,20 @@ pub unsafe fn after<P: Procedure>(
     result: usize,
 ) -> *mut Slot {
     let plan = &P::PLAN;
-    // SAFETY: the caller's promise; on success MPI has written what the procedure returns, and has
+    // SAFETY: the caller's promise. On success, MPI has written what the procedure returns and has
     // accepted its datatypes.
     unsafe {
         if matches!(plan.shape, Shape::All | Shape::Any | Shape::Some) {
             return after_several(block, plan, slot, arguments, call, result);
         }
         if result as i32 != 0 {
-            if says_more_of_failures(plan) {
+            if has_failure_attributes(plan) {
                 after_failure(block, plan, slot, arguments, call, result);
             }
             return slot;
         }
         if call.unresolved
-            && let Some(both) = bytes::<P>(block, arguments, call.facts, Sizes::Asked)
+            && let Some(both) = bytes::<P>(block, arguments, call.facts, Sizes::Queried)
         {
             store_bytes::<P>(block, slot, call.first, both);
         }
@@ -388,11 +393,11 @@ pub unsafe fn after<P: Procedure>(
         match plan.shape {
             Shape::One => {
                 if call.status != 0 {
-                    let said = abi::read_status(call.status);
-                    write_said(slot, said);
-                    store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
+                    let fields = abi::read_status(call.status);
+                    write_status(slot, fields);
+                    store_bytes::<P>(block, slot, call.first, (fields.bytes, 0));
                     if !plan.request_by_value {
-                        call.communicator = COMPLETED | said.cancelled;
+                        call.communicator = COMPLETED | fields.cancelled;
                     }
                 }
             }
@@ -403,11 +408,11 @@ pub unsafe fn after<P: Procedure>(
             }
             _ => {
                 if plan.receives && plan.status != NONE && call.status != 0 {
-                    let said = abi::read_status(call.status);
+                    let fields = abi::read_status(call.status);
                     if plan.object == NONE {
-                        write_said(slot, said);
+                        write_status(slot, fields);
                     }
-                    store_bytes::<P>(block, slot, call.first, (said.bytes, 0));
+                    store_bytes::<P>(block, slot, call.first, (fields.bytes, 0));
                 }
             }
         }
@@ -417,13 +422,14 @@ pub unsafe fn after<P: Procedure>(
 
 /// Whether [`after_failure`] has anything to do for a procedure.
 #[inline(always)]
-const fn says_more_of_failures(plan: &Plan) -> bool {
+const fn has_failure_attributes(plan: &Plan) -> bool {
     matches!(plan.shape, Shape::One | Shape::SendReceive)
         || plan.receives && plan.status != NONE && plan.object == NONE
 }
 
-/// [`after`] for a call that returned an error. What it says of itself are its arguments; but where a
-/// message was longer than its buffer it was received all the same, and its status says which.
+/// [`after`] for a call that returned an error. The event then consists of the call's arguments,
+/// with one exception: a message longer than its buffer was received nevertheless, and the status
+/// describes it.
 #[cold]
 #[inline(never)]
 unsafe fn after_failure(
@@ -435,7 +441,7 @@ unsafe fn after_failure(
     result: usize,
 ) {
     let truncated = abi::error_class(result as i32) == abi::error_classes().truncate;
-    // SAFETY: the promises of `after`; libraries write the status of a message that they cut.
+    // SAFETY: the promises of `after`; libraries write the status of a message that they truncate.
     unsafe {
         match plan.shape {
             _ if call.status == 0 => {}
@@ -444,13 +450,13 @@ unsafe fn after_failure(
                 if plan.request_by_value || (*slot).request == 0 {
                     return;
                 }
-                // A request that is refused stays as it is.
+                // A refused request stays unchanged.
                 if truncated || abi::request_key(abi::handle_at(request)) == 0 {
                     call.communicator = COMPLETED;
                     if truncated {
-                        let said = abi::read_status(call.status);
-                        write_said(slot, said);
-                        write_moved(block, slot, said.bytes);
+                        let fields = abi::read_status(call.status);
+                        write_status(slot, fields);
+                        write_moved(block, slot, fields.bytes);
                     }
                 }
             }
@@ -458,16 +464,16 @@ unsafe fn after_failure(
                 write_half(call.first, abi::read_status(call.status));
             }
             _ if truncated && plan.receives && plan.status != NONE && plan.object == NONE => {
-                let said = abi::read_status(call.status);
-                write_said(slot, said);
-                write_moved(block, slot, said.bytes);
+                let fields = abi::read_status(call.status);
+                write_status(slot, fields);
+                write_moved(block, slot, fields.bytes);
             }
             _ => {}
         }
     }
 }
 
-/// Stores the bytes of a status into the event's slot, or into a continuation where they do not fit.
+/// Stores the bytes of a status in the event's slot, or in a continuation if they do not fit.
 unsafe fn write_moved(block: *mut ThreadBlock, slot: *mut Slot, bytes: u64) {
     // SAFETY: the caller's slot; reserved slots are free behind every event.
     unsafe {
@@ -480,23 +486,23 @@ unsafe fn write_moved(block: *mut ThreadBlock, slot: *mut Slot, bytes: u64) {
     }
 }
 
-/// Writes what a status says into the receiving half of a call that sends and receives.
+/// Writes a status to the receiving half of a call that sends and receives.
 #[inline(always)]
-unsafe fn write_half(half: *mut Slot, said: abi::Said) {
+unsafe fn write_half(half: *mut Slot, fields: abi::StatusFields) {
     // SAFETY: the caller's slot.
     unsafe {
-        (*half).begin = said.bytes;
-        (*half).peer = said.source;
-        (*half).tag = said.tag;
+        (*half).begin = fields.bytes;
+        (*half).peer = fields.source;
+        (*half).tag = fields.tag;
     }
 }
 
 #[inline(always)]
-unsafe fn write_said(slot: *mut Slot, said: abi::Said) {
+unsafe fn write_status(slot: *mut Slot, fields: abi::StatusFields) {
     // SAFETY: the caller's slot.
     unsafe {
-        (*slot).peer = said.source;
-        (*slot).tag = said.tag;
+        (*slot).peer = fields.source;
+        (*slot).tag = fields.tag;
     }
 }
 
@@ -513,8 +519,8 @@ unsafe fn after_several(
     let success = result as i32 == 0;
     let stride = abi::status_bytes();
     let array = arguments[plan.request as usize];
-    // SAFETY: the promises of `after`: statuses and indices are written as far as MPI says; the
-    // handles were copied before the call.
+    // SAFETY: the promises of `after`. Statuses and indices are written as far as MPI specifies;
+    // the handles were copied before the call.
     unsafe {
         if call.status == 0 {
             return slot;
@@ -523,15 +529,16 @@ unsafe fn after_several(
         let left = writes_requests_before(plan)
             && call.own
             && ignored_statuses::left_pending(array, call.requests, call.status);
-        // Each status has an error of its own then, and some requests may have completed.
+        // In this case each status has its own error, and some requests may have completed.
         let each = left || abi::is_in_status(result);
         let is_gone = |index: usize| {
             abi::request_key(abi::handle_at(array + index * abi::handle_stride())) == 0
         };
-        // MPI has accepted the arguments then; a test says whether it speaks of all requests.
+        // If so, MPI has accepted the arguments, and a test reports whether it concerns all
+        // requests.
         let all =
             each && (plan.flag == NONE || *(arguments[plan.flag as usize] as *const i32) != 0);
-        // Class of the error of a request that completed; `None` where it did not.
+        // Error class of a request that completed. `None` if it did not.
         let completion = |index: usize, order: usize| {
             let error = if each { abi::error_class(abi::status_error(status(order))) } else { 0 };
             let done = error != abi::error_classes().pending
@@ -546,12 +553,12 @@ unsafe fn after_several(
                     false => None,
                 };
                 if let Some(error) = error {
-                    let said = abi::read_status(status(index));
-                    completions::complete(call.first.add(index), said, error);
+                    let fields = abi::read_status(status(index));
+                    completions::complete(call.first.add(index), fields, error);
                 }
             }
             if left {
-                ignored_statuses::give_up(array, call.requests);
+                ignored_statuses::free_remaining(array, call.requests);
             }
             return slot;
         }
@@ -560,7 +567,8 @@ unsafe fn after_several(
             return slot;
         }
         if matches!(plan.shape, Shape::Any) {
-            // Where the call failed, its index may not have been written: what is gone was completed.
+            // After a failed call the index may not have been written. A request that is gone was
+            // completed.
             let was_there = |index: &usize| abi::request_key(*handles.add(*index)) != 0;
             let index = if success {
                 usize::try_from(*(arguments[plan.index as usize] as *const i32)).ok()
@@ -568,18 +576,18 @@ unsafe fn after_several(
                 (0..call.requests).filter(was_there).find(|index| is_gone(*index))
             };
             if let Some(index) = index.filter(|index| *index < call.requests) {
-                let said = abi::read_status(call.status);
-                write_said(slot, said);
-                write_moved(block, slot, said.bytes);
+                let fields = abi::read_status(call.status);
+                write_status(slot, fields);
+                write_moved(block, slot, fields.bytes);
                 (*slot).request = abi::request_key(*handles.add(index));
-                call.communicator = COMPLETED | if success { said.cancelled } else { 0 };
+                call.communicator = COMPLETED | if success { fields.cancelled } else { 0 };
             }
             return slot;
         }
         if !success && !each {
             return slot;
         }
-        // All of them, or those that the indices name.
+        // All requests, or those named by the indices.
         let (completed, indices) = if matches!(plan.shape, Shape::All) {
             (call.requests, std::ptr::null())
         } else {
@@ -593,8 +601,8 @@ unsafe fn after_several(
             if index < call.requests
                 && let Some(error) = completion(index, order)
             {
-                let said = abi::read_status(status(order));
-                completions::write_completed(block, *handles.add(index), said, error);
+                let fields = abi::read_status(status(order));
+                completions::write_completed(block, *handles.add(index), fields, error);
             }
         }
         slot

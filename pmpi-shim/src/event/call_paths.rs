@@ -1,7 +1,8 @@
-//! Call paths of calls that lasted long, at level 2.
+//! Call paths of long calls, at level 2.
 //!
-//! The stack is walked when the call has returned; the time that it takes is the recorder's, and the slot
-//! that says so carries the path's number. It is that of the call right before it.
+//! The stack is walked after the call has returned. That time is the recorder's, and the tool event
+//! that records it carries the number of the path. The path belongs to the call right before that
+//! event.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -16,30 +17,30 @@ use crate::store::paths;
 use crate::store::site_table::look_at_modules;
 use crate::store::window;
 
-/// Level from which on long calls tell their path.
+/// Detail level from which long calls have a path.
 pub const PATHS_LEVEL: u32 = 2;
-/// Addresses of a path at most, the innermost.
-const MOST_ADDRESSES: usize = 64;
+/// Maximum number of addresses in a path. The innermost are kept.
+const MAX_ADDRESSES: usize = 64;
 
-/// Ticks from which on a call is long.
+/// Minimum duration of a long call in ticks.
 static FROM_TICKS: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Chooses from how many seconds on a call is long, and reads the modules' tables; called before anything is
-/// recorded, where paths are.
+/// Sets the minimum duration of a long call in seconds and reads the modules' tables. Called before
+/// anything is recorded, if paths are to be recorded.
 pub fn prepare(from_s: f64) {
     let ticks = from_s * 1e9 / counter::ns_per_tick();
-    // A number that does not fit becomes the nearest that does.
+    // A number out of range becomes the nearest that fits.
     FROM_TICKS.store(ticks as u64, Relaxed);
     unwind::prepare();
 }
 
-/// Whether a call that took so long tells its path.
+/// Whether a call of this duration gets a path.
 #[inline(always)]
 pub fn is_long(duration: u64) -> bool {
     duration >= FROM_TICKS.load(Relaxed)
 }
 
-/// Writes down the path of the call that ended at `end`, the last event.
+/// Records the path of the call that ended at `end`, the last event.
 ///
 /// # Safety
 /// `block` is the calling thread's, inside its outermost call, whose event is complete.
@@ -57,10 +58,10 @@ pub unsafe fn note(block: *mut ThreadBlock, end: u64) {
         let stack = (*block).own_stack.clone();
         let number = std::panic::catch_unwind(|| {
             look_at_modules();
-            let (mut path, mut count) = ([0; MOST_ADDRESSES], 0);
+            let (mut path, mut count) = ([0; MAX_ADDRESSES], 0);
             walk(from, entered, &stack, |address| {
-                if let Some(place) = path.get_mut(count) {
-                    *place = address;
+                if let Some(entry) = path.get_mut(count) {
+                    *entry = address;
                     count += 1;
                 }
             });

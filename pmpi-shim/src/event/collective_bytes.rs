@@ -1,8 +1,9 @@
-//! What a collective call sends and receives, in bytes of this rank's buffers.
+//! Bytes that a collective call sends and receives, counted in this rank's buffers.
 //!
-//! By the communicator's size and rank and the plan of the procedure; MPI_IN_PLACE and
-//! intercommunicators as the standard has them. What moves over the network is the library's secret:
-//! these are the bytes that the rank puts in and gets out.
+//! They follow from the communicator's size and rank and from the plan of the procedure.
+//! MPI_IN_PLACE and intercommunicators are treated as the standard defines them. These are the
+//! bytes that the rank contributes and obtains; how many bytes cross the network is known only to
+//! the MPI library.
 
 use crate::handles::datatypes::{self, Sizes};
 use crate::mpi::abi;
@@ -16,10 +17,10 @@ pub fn count(plan: &Plan, word: usize) -> u64 {
     if plan.large { (word as i64).max(0) as u64 } else { (word as u32 as i32).max(0) as u64 }
 }
 
-/// Element of an array of counts; 0 where there is no array.
+/// Element of an array of counts. 0 if there is no array.
 ///
 /// # Safety
-/// The program passed null or an array with that many counts.
+/// The program passed null or an array with more than `index` counts.
 unsafe fn count_at(plan: &Plan, array: usize, index: usize) -> u64 {
     if array == 0 {
         return 0;
@@ -34,30 +35,30 @@ unsafe fn count_at(plan: &Plan, array: usize, index: usize) -> u64 {
     }
 }
 
-/// Element of an array of handles; 0 where there is no array.
+/// Element of an array of handles. 0 if there is no array.
 ///
 /// # Safety
-/// The program passed null or an array with that many handles.
+/// The program passed null or an array with more than `index` handles.
 unsafe fn handle_at(array: usize, index: usize) -> usize {
     let element = if array == 0 { 0 } else { array + index * abi::handle_stride() };
     // SAFETY: the caller's promise.
     unsafe { abi::handle_at(element) }
 }
 
-/// Where sizes come from, and whom the call is between.
+/// The context of a call: its thread, its communicator, and how datatype sizes may be found.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct CallContext<'a> {
     /// The calling thread's block.
     pub block: *mut ThreadBlock,
     /// The communicator.
     pub facts: &'a CommunicatorFacts,
-    /// How a datatype's size may be found.
+    /// How the size of a datatype may be found.
     pub sizes: Sizes,
 }
 
-/// Bytes of one side: all of it, or one rank's part of an array of counts.
+/// Bytes of one side: the whole buffer, or one rank's part of an array of counts.
 unsafe fn side_bytes(
-    around: Around,
+    context: CallContext,
     plan: &Plan,
     arguments: &[usize],
     side: &Side,
@@ -66,15 +67,15 @@ unsafe fn side_bytes(
     if side.datatype == NONE || side.count == NONE {
         return Some(0);
     }
-    let facts = around.facts;
+    let facts = context.facts;
     let neighbours = matches!(side.per, Per::InNeighbour | Per::OutNeighbour);
     let takes_part = |index: usize| {
-        // A place at the edge of a Cartesian topology that is not periodic is MPI_PROC_NULL.
+        // A neighbour beyond the edge of a non-periodic Cartesian topology is MPI_PROC_NULL.
         !neighbours || facts.missing_neighbours == 0 || facts.missing_neighbours >> index & 1 == 0
     };
     let peers = match side.per {
         Per::Buffer => 1,
-        // An intercommunicator's blocks are scattered within the local group.
+        // Blocks of an intercommunicator are scattered within the local group.
         Per::Rank if plan.shape == Shape::ReduceScatter => facts.size,
         Per::Rank => facts.peers,
         Per::InNeighbour => facts.in_neighbours,
@@ -82,18 +83,17 @@ unsafe fn side_bytes(
     }
     .max(0) as usize;
     let (counts, types) = (arguments[side.count as usize], arguments[side.datatype as usize]);
-    // SAFETY: the arguments are the program's; arrays that are significant have an element for each
-    // peer.
+    // SAFETY: the arguments are the program's. Significant arrays have an element for each peer.
     unsafe {
         let part = |index: usize| {
             let elements =
                 if side.counts { count_at(plan, counts, index) } else { count(plan, counts) };
             if elements == 0 {
-                // Nothing is moved, and the datatype may be none.
+                // Nothing is moved, and the datatype may be null.
                 return Some(0);
             }
             let handle = if side.datatypes { handle_at(types, index) } else { abi::handle(types) };
-            Some(elements.wrapping_mul(datatypes::size(around.block, handle, around.sizes)?))
+            Some(elements.wrapping_mul(datatypes::size(context.block, handle, context.sizes)?))
         };
         match only {
             _ if !side.counts => {
@@ -107,7 +107,7 @@ unsafe fn side_bytes(
     }
 }
 
-/// Whether this rank is the root, and whether it takes part in what is rooted (an
+/// Whether this rank is the root, and whether it takes part in the rooted operation (an
 /// intercommunicator's MPI_PROC_NULL does not).
 fn root_role(plan: &Plan, arguments: &[usize], facts: &CommunicatorFacts) -> (bool, bool) {
     if !plan.rooted {
@@ -121,8 +121,9 @@ fn root_role(plan: &Plan, arguments: &[usize], facts: &CommunicatorFacts) -> (bo
     }
 }
 
-/// Whether every rank puts in and gets out the one buffer that count and datatype describe, whatever the
-/// communicator and the buffers are: [`of`] is then that buffer's size twice, without asking them.
+/// Whether every rank contributes and obtains the one buffer described by count and datatype,
+/// whatever the communicator and the buffers. Then [`of`] is twice the size of that buffer, and
+/// neither has to be examined.
 pub const fn is_symmetric(plan: &Plan) -> bool {
     matches!(plan.shape, Shape::Collective)
         && matches!((&plan.send.per, &plan.receive.per), (Per::Buffer, Per::Buffer))
@@ -133,27 +134,27 @@ pub const fn is_symmetric(plan: &Plan) -> bool {
         && !(plan.send.counts || plan.send.datatypes)
 }
 
-/// Bytes sent and received by this rank; `None` where a datatype's size is not known yet.
+/// Bytes sent and received by this rank. `None` if a datatype's size is not known yet.
 ///
 /// # Safety
-/// `around.block` is the calling thread's, refreshed; the arguments are the program's own.
+/// `context.block` is the calling thread's and refreshed. The arguments are the program's own.
 #[inline(never)]
-pub unsafe fn of(around: Around, plan: &Plan, arguments: &[usize]) -> Option<(u64, u64)> {
-    let facts = around.facts;
+pub unsafe fn of(context: CallContext, plan: &Plan, arguments: &[usize]) -> Option<(u64, u64)> {
+    let facts = context.facts;
     let (is_root, takes_part) = root_role(plan, arguments, facts);
     if !takes_part {
         return Some((0, 0));
     }
     let shared = plan.send.count == plan.receive.count;
-    // Where both buffers share count and datatype, MPI_IN_PLACE changes nothing in the bytes.
+    // If both buffers share count and datatype, MPI_IN_PLACE does not change the bytes.
     let in_place = |side: &Side| {
         !shared && side.buffer != NONE && abi::is_in_place(arguments[side.buffer as usize])
     };
     let mine = facts.rank.max(0) as usize;
-    // SAFETY: the caller's promise; a side whose buffer is MPI_IN_PLACE, or that is significant at
-    // another rank, is not looked at.
+    // SAFETY: the caller's promise. A side whose buffer is MPI_IN_PLACE, or that is significant on
+    // another rank only, is not read.
     unsafe {
-        let bytes = |side: &Side, only| side_bytes(around, plan, arguments, side, only);
+        let bytes = |side: &Side, only| side_bytes(context, plan, arguments, side, only);
         match plan.shape {
             Shape::Broadcast => {
                 let all = bytes(&plan.send, None)?;
@@ -164,7 +165,8 @@ pub unsafe fn of(around: Around, plan: &Plan, arguments: &[usize]) -> Option<(u6
             }
             _ => {}
         }
-        // The root of an intercommunicator's collective only does what is significant at roots.
+        // The root of an intercommunicator's collective performs only the side that is significant
+        // at roots.
         let takes = |side: &Side| {
             if side.root_only { is_root } else { !(facts.inter && is_root) }
         };
@@ -178,7 +180,7 @@ pub unsafe fn of(around: Around, plan: &Plan, arguments: &[usize]) -> Option<(u6
         let sent = match (takes(&plan.send), in_place(&plan.send)) {
             (false, _) => 0,
             (true, false) => bytes(&plan.send, None)?,
-            // The rank's own part stands in the receive buffer already.
+            // The rank's own part is already in the receive buffer.
             (true, true) if plan.send.per == Per::Buffer => bytes(&plan.receive, Some(mine))?,
             (true, true) => received,
         };

@@ -1,21 +1,22 @@
-//! What a wait or test on several requests completed.
+//! The requests completed by a wait or test on several requests.
 //!
-//! A wait for all writes its requests before the call, one continuation slot each, so that a call in
-//! which a rank hangs shows what it waits for; the others copy the handles, because the call
-//! overwrites those that it completes, and write what was completed after it.
+//! A wait for all requests writes them before the call, one continuation slot each, so that the
+//! trace shows what the call waits for even if the rank hangs in it. The other procedures copy the
+//! handles, because the call overwrites those that it completes, and write the completed requests
+//! afterwards.
 
 use std::ptr::null_mut;
 
 use trace_format::layout::{COMPLETED, CONTINUATION, CONTINUES_REQUEST, Slot, slot_word};
 
-use crate::mpi::abi::{self, Said};
+use crate::mpi::abi::{self, StatusFields};
 use crate::state::thread_block::ThreadBlock;
 use crate::store::slots::publish;
 
-/// Words that a thread's handle buffer has room for at first.
-const FIRST_PLACES: usize = 4096;
+/// Initial capacity of a thread's handle buffer in words.
+const INITIAL_WORDS: usize = 4096;
 
-/// Room for that many words in the thread's own buffer; null when the system refuses.
+/// The thread's own buffer, with room for `words` words. Null if the system refuses the memory.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -23,7 +24,7 @@ const FIRST_PLACES: usize = 4096;
 pub unsafe fn buffer(block: *mut ThreadBlock, words: usize) -> *mut usize {
     // SAFETY: the caller's promise.
     unsafe {
-        if (*block).handle_places < words {
+        if (*block).handle_capacity < words {
             grow(block, words);
         }
         (*block).handles
@@ -34,19 +35,19 @@ pub unsafe fn buffer(block: *mut ThreadBlock, words: usize) -> *mut usize {
 #[inline(never)]
 unsafe fn grow(block: *mut ThreadBlock, words: usize) {
     let _own = crate::host::own_work::OwnWork::begin();
-    let places = words.next_power_of_two().max(FIRST_PLACES);
+    let capacity = words.next_power_of_two().max(INITIAL_WORDS);
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: the old buffer is the thread's own and holds nothing between calls; no allocator is
-    // involved, which may be the program's.
+    // SAFETY: the old buffer is the thread's own and holds nothing between calls. No allocator is
+    // involved, since that may be the program's.
     unsafe {
         if !(*block).handles.is_null() {
-            libc::munmap((*block).handles.cast(), (*block).handle_places * size_of::<usize>());
+            libc::munmap((*block).handles.cast(), (*block).handle_capacity * size_of::<usize>());
         }
-        let made = libc::mmap(null_mut(), places * size_of::<usize>(), protection, flags, -1, 0);
+        let made = libc::mmap(null_mut(), capacity * size_of::<usize>(), protection, flags, -1, 0);
         let failed = made == libc::MAP_FAILED;
         (*block).handles = if failed { null_mut() } else { made.cast() };
-        (*block).handle_places = if failed { 0 } else { places };
+        (*block).handle_capacity = if failed { 0 } else { capacity };
     }
 }
 
@@ -54,10 +55,10 @@ unsafe fn grow(block: *mut ThreadBlock, words: usize) {
 ///
 /// # Safety
 /// `block` is the calling thread's; the program passed `count` handles.
-pub unsafe fn copy_handles(block: *mut ThreadBlock, array: usize, count: usize, places: usize) {
-    // SAFETY: the caller's promise; `buffer` has at least `places` words.
+pub unsafe fn copy_handles(block: *mut ThreadBlock, array: usize, count: usize, capacity: usize) {
+    // SAFETY: the caller's promise; `buffer` has at least `capacity` words.
     unsafe {
-        let copy = buffer(block, places);
+        let copy = buffer(block, capacity);
         if copy.is_null() {
             return;
         }
@@ -67,10 +68,11 @@ pub unsafe fn copy_handles(block: *mut ThreadBlock, array: usize, count: usize, 
     }
 }
 
-/// Writes one continuation slot a request, none of them completed.
+/// Writes one continuation slot per request, none of them completed.
 ///
 /// # Safety
-/// `block` is the calling thread's, with room for `count` slots; the program passed that many.
+/// `block` is the calling thread's, with room for `count` slots. The program passed `count`
+/// handles.
 pub unsafe fn write_requests(block: *mut ThreadBlock, array: usize, count: usize) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -84,31 +86,37 @@ pub unsafe fn write_requests(block: *mut ThreadBlock, array: usize, count: usize
     }
 }
 
-/// Completes a slot that [`write_requests`] wrote; `error` is the class of the operation's error, 0 none.
+/// Completes a slot written by [`write_requests`]. `error` is the class of the operation's error,
+/// or 0.
 ///
 /// # Safety
-/// `slot` is such a slot of this thread.
-pub unsafe fn complete(slot: *mut Slot, said: Said, error: u32) {
+/// `slot` is a slot of this thread written by that function.
+pub unsafe fn complete(slot: *mut Slot, fields: StatusFields, error: u32) {
     // SAFETY: the caller's promise.
     unsafe {
         (*slot).bytes = error;
-        (*slot).begin = said.bytes;
-        (*slot).peer = said.source;
-        (*slot).tag = said.tag;
-        publish(slot, slot_word(CONTINUES_REQUEST, CONTINUATION, COMPLETED | said.cancelled));
+        (*slot).begin = fields.bytes;
+        (*slot).peer = fields.source;
+        (*slot).tag = fields.tag;
+        publish(slot, slot_word(CONTINUES_REQUEST, CONTINUATION, COMPLETED | fields.cancelled));
     }
 }
 
-/// Writes a continuation slot for a request that was completed; `error` as in [`complete`].
+/// Writes a continuation slot for a completed request. `error` is as for [`complete`].
 ///
 /// # Safety
 /// `block` is the calling thread's, with room for the slot.
-pub unsafe fn write_completed(block: *mut ThreadBlock, request: usize, said: Said, error: u32) {
+pub unsafe fn write_completed(
+    block: *mut ThreadBlock,
+    request: usize,
+    fields: StatusFields,
+    error: u32,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         let slot = (*block).cursor;
         slot.write(Slot { request: abi::request_key(request), ..Slot::default() });
-        complete(slot, said, error);
+        complete(slot, fields, error);
         (*block).cursor = slot.add(1);
     }
 }

@@ -1,22 +1,23 @@
-//! What MPICH does otherwise where a wait for all ignores its statuses.
+//! Restores MPICH's behaviour for waits for all requests that ignore their statuses.
 //!
-//! From MPICH 4.2 on (and Intel's library of today) MPI_Waitall with MPI_STATUSES_IGNORE gives up every
-//! request when one of them has failed; given statuses, it stops there and leaves those behind the
-//! failed one pending. Statuses of ours stand where the program ignores them, so what the
-//! library alone would have given up is given up after the call. Persistent requests stay in both cases, and cannot be told
-//! from others by their handles: a program that ever made one is left with what the library did.
+//! From version 4.2 on, MPICH (and Intel's library from 2021.18 on) frees all requests of an
+//! MPI_Waitall with MPI_STATUSES_IGNORE when one of them has failed. Given statuses, it stops at
+//! the failed request and leaves those behind it pending. The recorder substitutes statuses of its
+//! own where the program ignores them, so after the call it frees the requests that the library
+//! would have freed. Persistent requests survive in both cases and cannot be told from others by
+//! their handles: if a program ever made one, the recorder leaves the library's result as it is.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::mpi::abi;
 use crate::mpi::library::{Entry, MpiLibrary};
 
-static GIVES_UP_ALL: AtomicBool = AtomicBool::new(false);
+static FREES_ALL: AtomicBool = AtomicBool::new(false);
 static PERSISTENT: AtomicBool = AtomicBool::new(false);
 
-/// Whether a library with this version text gives up all requests (MPICH 4.0.3 and 4.1.3 do not, 4.2.3,
-/// 4.3.2 and 5.0.2 do, and Intel's 2021.18).
-fn gives_up_all(version_text: &str) -> bool {
+/// Whether a library with this version text frees all requests (MPICH 4.0.3 and 4.1.3 do not;
+/// 4.2.3, 4.3.2 and 5.0.2 do, as does Intel's 2021.18).
+fn frees_all(version_text: &str) -> bool {
     let at_least = |name: &str, first: (u32, u32)| {
         let rest = version_text.split_once(name)?.1.trim_start();
         let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
@@ -26,9 +27,9 @@ fn gives_up_all(version_text: &str) -> bool {
         || at_least("Intel(R) MPI Library", (2021, 18)) == Some(true)
 }
 
-/// Takes over what the library is.
+/// Stores which behaviour the library has.
 pub fn set(library: &MpiLibrary) {
-    GIVES_UP_ALL.store(gives_up_all(&library.version_text), Relaxed);
+    FREES_ALL.store(frees_all(&library.version_text), Relaxed);
 }
 
 /// Notes that the program makes a persistent request.
@@ -37,21 +38,22 @@ pub fn persistent() {
     PERSISTENT.store(true, Relaxed);
 }
 
-/// Whether the program ever made a persistent request: such a one keeps its handle when it completes.
+/// Whether the program ever made a persistent request. Such a request keeps its handle when it
+/// completes.
 pub fn knows_persistent() -> bool {
     PERSISTENT.load(Relaxed)
 }
 
-/// Whether a wait for all, given `statuses` of ours that were zeroed, has left requests pending that it
-/// would have given up without them.
+/// Whether a wait for all, called with zeroed `statuses` of the recorder's, left requests pending
+/// that it would have freed without them.
 ///
 /// # Safety
-/// The call has returned; it was given this array of `count` requests and as many statuses.
+/// The call has returned. It was given this array of `count` requests and as many statuses.
 #[inline(always)]
 pub unsafe fn left_pending(array: usize, count: usize, statuses: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        GIVES_UP_ALL.load(Relaxed)
+        FREES_ALL.load(Relaxed)
             && count > 0
             && abi::request_key(abi::handle_at(array + (count - 1) * abi::handle_stride())) != 0
             && abi::status_error(statuses + (count - 1) * abi::status_bytes()) != 0
@@ -59,13 +61,13 @@ pub unsafe fn left_pending(array: usize, count: usize, statuses: usize) -> bool 
     }
 }
 
-/// Gives up the requests of an array that are left.
+/// Frees the remaining requests of an array.
 ///
 /// # Safety
-/// As [`left_pending`], which has said so; none of them is used by another thread.
+/// As for [`left_pending`], which returned true. No other thread uses any of the requests.
 #[cold]
 #[inline(never)]
-pub unsafe fn give_up(array: usize, count: usize) {
+pub unsafe fn free_remaining(array: usize, count: usize) {
     let Some(free) = Entry::of(c"PMPI_Request_free") else { return };
     for index in 0..count {
         let request = array + index * abi::handle_stride();
@@ -83,12 +85,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_that_give_up_all_requests_are_known_by_their_version() {
+    fn recognises_libraries_that_free_all_requests_by_version() {
         for text in ["MPICH Version:      4.2.3", "MPICH Version:\t5.0.2", "MPICH Version: 4.10.0"]
         {
-            assert!(gives_up_all(text), "{text}");
+            assert!(frees_all(text), "{text}");
         }
-        assert!(gives_up_all("Intel(R) MPI Library 2021.18 for Linux* OS"));
+        assert!(frees_all("Intel(R) MPI Library 2021.18 for Linux* OS"));
         for text in [
             "MPICH Version:      4.1.3",
             "MPICH Version: 4.0.2",
@@ -96,8 +98,8 @@ mod tests {
             "",
             "MPICH Version:",
         ] {
-            assert!(!gives_up_all(text), "{text}");
+            assert!(!frees_all(text), "{text}");
         }
-        assert!(!gives_up_all("Intel(R) MPI Library 2021.9 for Linux* OS"));
+        assert!(!frees_all("Intel(R) MPI Library 2021.9 for Linux* OS"));
     }
 }

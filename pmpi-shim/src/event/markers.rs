@@ -1,4 +1,4 @@
-//! Markers of regions, with readings of the counters of processor and kernel where there are some.
+//! Region markers, with readings of the performance counters if there are any.
 
 use trace_format::counters::MOST_COUNTERS;
 use trace_format::layout::{REGION_BEGIN, Slot, TOOL, slot_word};
@@ -25,9 +25,9 @@ pub unsafe fn write_marker(slot: *mut Slot, id: u32, function: u16, ticks: u64) 
     }
 }
 
-/// A region's marker with a reading of every counter: before the begin, behind the end, so that the
-/// reading lies outside. The readings' slots touch the marker: they end where the region begins, or begin
-/// where it ends.
+/// Writes a region's marker with a reading of every counter. Readings stand before the begin and
+/// behind the end, so that taking them is not part of the region. The slots of the readings touch
+/// the marker: they end where the region begins, or begin where it ends.
 ///
 /// # Safety
 /// `block` is the calling thread's, outside every call.
@@ -40,7 +40,7 @@ pub unsafe fn mark_with_counters(
     function: u16,
 ) {
     let _own = OwnWork::begin();
-    // SAFETY: the caller's promise; every slot is taken before it is written.
+    // SAFETY: the caller's promise. Every slot is taken before it is written.
     unsafe {
         make_room(block, opened.len());
         let mut readings = [(0u64, 0u32); MOST_COUNTERS];
@@ -53,7 +53,8 @@ pub unsafe fn mark_with_counters(
         if !begins {
             write_marker(take_slot(block), id, function, from);
         }
-        // The time of all is the first one's before a begin, the last one's behind an end.
+        // The time of the readings is that of the first one before a begin, and of the last one
+        // behind an end.
         let timed = if begins { 0 } else { opened.len() - 1 };
         for (index, (one, (value, state))) in opened.iter().zip(readings).enumerate() {
             let (begin, duration) = match (index == timed, begins) {

@@ -1,16 +1,16 @@
-//! A call becomes slots: what runs on the path of every call.
+//! Turns calls into slots. This code runs on the hot path of every call.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `path` | one event a call: counter, real call, counter, slot |
+//! | `path` | one event per call: counter, real call, counter, slot |
 //! | `attributes` | peer, tag, bytes, requests and statuses of a call, by its plan |
 //! | `collective_bytes` | what a collective call sends and receives |
-//! | `completions` | what a wait or test on several requests completed |
-//! | `ignored_statuses` | what MPICH does otherwise where statuses are ignored |
+//! | `completions` | requests completed by a wait or test on several |
+//! | `ignored_statuses` | MPICH's behaviour where a program ignores statuses |
 //! | `polls` | runs of tests and probes that found nothing, merged |
-//! | `sites` | where the program called from, from level 1 on |
-//! | `call_paths` | through which functions long calls came, at level 2 |
-//! | `markers` | regions, with readings of counters |
+//! | `sites` | call sites, from level 1 on |
+//! | `call_paths` | call paths of long calls, at level 2 |
+//! | `markers` | region markers, with readings of counters |
 
 pub mod attributes;
 pub mod call_paths;

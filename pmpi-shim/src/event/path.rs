@@ -1,7 +1,7 @@
-//! The hot path: one event a call.
+//! The hot path: one event per call.
 //!
-//! Per call: counter, real call, counter, one slot of 40 bytes in a mapping that was populated before;
-//! no lock, no system call, no allocation. Only the outermost call of a thread is recorded
+//! A call costs two counter readings and one slot of 40 bytes in a mapping that was populated
+//! before; no lock, no system call, no allocation. Only a thread's outermost call is recorded
 //! (`outermost`).
 
 use std::ffi::c_void;
@@ -26,10 +26,10 @@ use crate::store::outermost::{Spacer, enter, is_inside, leave};
 use crate::store::slots::{close_call, open};
 use crate::store::window::{self, SITES_LEVEL, make_room, take_slot};
 
-/// Forwards a call and records function and times when it is the thread's outermost.
+/// Forwards a call. Records function and times if it is the thread's outermost call.
 ///
 /// # Safety
-/// The arguments are those that the program passed to the entry's own name.
+/// The arguments are those that the program passed to the function of the entry's name.
 #[inline(always)]
 pub unsafe fn recorded_plain<A: Invoke>(
     entry: &'static RealEntry,
@@ -37,7 +37,8 @@ pub unsafe fn recorded_plain<A: Invoke>(
     arguments: A,
 ) -> usize {
     let block = thread_block();
-    // SAFETY: the block is this thread's; the arguments go on to the entry they were meant for.
+    // SAFETY: the block is this thread's; the arguments are passed on to the function they were
+    // meant for.
     unsafe {
         let here = (*block).entered_stack;
         if is_inside(block, here) {
@@ -63,8 +64,8 @@ pub unsafe fn recorded_plain<A: Invoke>(
     }
 }
 
-/// The function behind an entry, for an outermost call that is about to take its slot: looking for it is the
-/// tool's time.
+/// Finds the real function of an entry for an outermost call that is about to take its slot.
+/// Looking it up counts as the tool's time.
 ///
 /// # Safety
 /// `block` is the calling thread's; its call is open and has no slot yet.
@@ -91,11 +92,11 @@ unsafe fn resolve_outermost(entry: &'static RealEntry, block: *mut ThreadBlock) 
     }
 }
 
-/// Forwards a call and records it, with its attributes from level 1 on, when it is the thread's
-/// outermost.
+/// Forwards a call. Records it, with its attributes from level 1 on, if it is the thread's
+/// outermost call.
 ///
 /// # Safety
-/// As [`recorded_plain`].
+/// As for [`recorded_plain`].
 #[inline(always)]
 pub unsafe fn recorded<P: Procedure, const N: usize>(
     entry: &'static RealEntry,
@@ -109,17 +110,18 @@ where
     if const { P::PLAN.persistent } {
         ignored_statuses::persistent();
     }
-    // SAFETY: as in `recorded_plain`; attributes are those of the procedure's own plan.
+    // SAFETY: as in `recorded_plain`; the attributes are those of the procedure's own plan.
     unsafe {
         let here = (*block).entered_stack;
         if is_inside(block, here) {
             if !lifetimes::frees::<P>() {
                 return arguments.invoke(entry.get());
             }
-            // A callback's: not an event, but its handle may come again for something else.
-            let doomed = lifetimes::doomed::<P>(&arguments);
+            // A call inside a callback is not an event, but its handle may be reused for another
+            // object.
+            let being_freed = lifetimes::before_free::<P>(&arguments);
             let result = arguments.invoke(entry.get());
-            lifetimes::forget::<P>(doomed, result);
+            lifetimes::after_free::<P>(being_freed, result);
             return result;
         }
         enter(block, here);
@@ -134,7 +136,7 @@ where
         }
         let slot = take_slot(block);
         if (*block).level == 0 {
-            let doomed = lifetimes::doomed::<P>(&arguments);
+            let being_freed = lifetimes::before_free::<P>(&arguments);
             let begin = counter::read(block);
             open(slot, begin, function, 0);
             let result = arguments.invoke(real);
@@ -145,7 +147,7 @@ where
                 close_call(block, slot, duration, (function, 0), result);
             }
             // Other threads may be recording attributes while this one has no space.
-            lifetimes::forget::<P>(doomed, result);
+            lifetimes::after_free::<P>(being_freed, result);
             leave(block);
             return result;
         }
@@ -154,7 +156,7 @@ where
         }
         let mut own = MaybeUninit::<OwnStatuses>::uninit();
         let mut call = attributes::before::<P>(block, slot, &mut arguments, own.as_mut_ptr());
-        let doomed = lifetimes::doomed::<P>(&arguments);
+        let being_freed = lifetimes::before_free::<P>(&arguments);
         let begin = counter::read(block);
         open(slot, begin, function, call.communicator);
         let result = arguments.invoke(real);
@@ -165,7 +167,7 @@ where
             let first = slot;
             let slot = attributes::after::<P>(block, slot, &arguments, &mut call, result);
             close_call(block, slot, duration, (function, call.communicator), result);
-            lifetimes::forget::<P>(doomed, result);
+            lifetimes::after_free::<P>(being_freed, result);
             if slot != first {
                 window::tool_event(block, ToolReason::Window, begin.wrapping_add(duration));
             }
@@ -183,10 +185,10 @@ where
     }
 }
 
-/// Forwards a call that is never recorded; calls inside it are not recorded either.
+/// Forwards a call that is never recorded. Calls inside it are not recorded either.
 ///
 /// # Safety
-/// As [`recorded`].
+/// As for [`recorded`].
 #[inline(always)]
 pub unsafe fn forwarded<A: Invoke>(entry: &'static RealEntry, arguments: A) -> usize {
     let block = thread_block();

@@ -1,24 +1,25 @@
-//! Runs of tests and probes that found nothing, merged into one record each.
+//! Merges runs of tests and probes that found nothing into one record each.
 //!
-//! A run is of one function on one communicator; between its polls the thread has no other event but polls
-//! of up to [`MOST_KINDS`] such runs, which a loop makes in turn. Their records stand side by side: each is
-//! its first poll's slot and a continuation with number, time inside and span; further polls only add to it.
+//! A run consists of calls of one function on one communicator. Between its polls the thread has no
+//! other events, except polls of up to [`MAX_KINDS`] such runs that a loop makes in turn. Their
+//! records stand side by side: each is the slot of the first poll and a continuation with number of
+//! polls, time inside and span. Further polls only add to it.
 
 use trace_format::layout::{CONTINUATION, CONTINUES_POLLS, DURATION_ESCAPE, Slot, slot_word};
 
 use crate::state::thread_block::ThreadBlock;
 use crate::store::slots::publish;
 
-/// Most runs that grow side by side.
-const MOST_KINDS: usize = 16;
+/// Maximum number of runs that grow side by side.
+const MAX_KINDS: usize = 16;
 /// Slots of a run's record.
 const RUN_SLOTS: usize = 2;
 
-/// Adds a poll that found nothing to its run among the last records, or makes it the first of one.
+/// Adds a poll that found nothing to its run among the last records, or starts a new run with it.
 ///
 /// # Safety
-/// `block` is the calling thread's, `slot` the last event's that it took; at least one reserved slot
-/// is free behind it.
+/// `block` is the calling thread's. `slot` is that of the last event it took, with at least one
+/// reserved slot free behind it.
 #[inline(never)]
 pub unsafe fn merge(
     block: *mut ThreadBlock,
@@ -28,7 +29,7 @@ pub unsafe fn merge(
     function: u16,
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise; the records from `first` to `slot` are the thread's own too.
+    // SAFETY: the caller's promise. The records from `first` to `slot` are the thread's own, too.
     unsafe {
         let growing = !(*block).polls.0.is_null() && (*block).polls.1 == slot;
         let first = if growing { (*block).polls.0 } else { slot };
@@ -44,7 +45,7 @@ pub unsafe fn merge(
             let span = begin.wrapping_add(duration).wrapping_sub((*run).begin);
             ((*more).bytes, (*more).request) = (span as u32, (span >> 32) as u32);
             (*more).begin += duration;
-            // The poll's own slot becomes an empty one again, and so do its continuations.
+            // The poll's own slot and its continuations become empty again.
             let mut used = (*block).cursor;
             while used > slot {
                 used = used.sub(1);
@@ -75,7 +76,7 @@ pub unsafe fn merge(
         publish(slot, slot_word(DURATION_ESCAPE, function, communicator));
         let behind = slot.add(RUN_SLOTS);
         (*block).cursor = behind;
-        let full = slot.offset_from_unsigned(first) >= MOST_KINDS * RUN_SLOTS;
+        let full = slot.offset_from_unsigned(first) >= MAX_KINDS * RUN_SLOTS;
         (*block).polls = (if full { slot } else { first }, behind);
     }
 }
@@ -88,8 +89,8 @@ fn join(low: u32, high: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Makes polls of (begin, duration, function) on one communicator one after the other; the slots that are
-    /// used then.
+    /// Makes polls of (begin, duration, function) on one communicator one after the other, and
+    /// returns the slots then in use.
     fn polls(of: &[(u64, u64, u16)]) -> Vec<Slot> {
         polls_on(of.iter().map(|&(begin, duration, function)| (begin, duration, function, 2)))
     }
@@ -102,7 +103,7 @@ mod tests {
         block.cursor = slots.as_mut_ptr();
         for (begin, duration, function, communicator) in of {
             let slot = block.cursor;
-            // SAFETY: slots of ours.
+            // SAFETY: the slots are the test's own.
             unsafe {
                 block.cursor = slot.add(1);
                 (*slot).begin = begin;
@@ -111,12 +112,12 @@ mod tests {
         }
         // SAFETY: both lie in the array.
         let used = unsafe { block.cursor.offset_from_unsigned(slots.as_ptr()) };
-        assert!(slots[used..].iter().all(|slot| slot.word == 0), "what is free is empty");
+        assert!(slots[used..].iter().all(|slot| slot.word == 0), "free slots are empty");
         slots[..used].to_vec()
     }
 
     #[test]
-    fn a_run_of_polls_is_one_record_with_number_time_and_span() {
+    fn merges_polls_into_one_record_with_number_time_and_span() {
         let slots = polls(&[(100, 5, 40), (110, 6, 40), (130, 7, 40)]);
         assert_eq!(slots.len(), 2);
         let [run, more] = [slots[0], slots[1]];
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn another_function_begins_a_run_of_its_own() {
+    fn starts_new_run_for_another_function() {
         let slots = polls(&[(100, 5, 40), (110, 5, 41), (120, 1 << 33, 41)]);
         assert_eq!(slots.len(), 4);
         assert_eq!((slots[0].function(), slots[2].function()), (40, 41));
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_in_turn_are_runs_side_by_side() {
+    fn grows_runs_of_alternating_polls_side_by_side() {
         let in_turn =
             (0..30).map(|step| (100 + 10 * step, 4 + step % 3, [40, 40, 41][step as usize % 3]));
         let in_turn = in_turn.enumerate().map(|(index, (begin, duration, function))| {
@@ -159,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn more_kinds_than_grow_side_by_side_begin_anew() {
-        let kinds = MOST_KINDS as u64 + 1;
+    fn starts_over_if_too_many_kinds_alternate() {
+        let kinds = MAX_KINDS as u64 + 1;
         let round = |from: u64| (0..kinds).map(move |kind| (from + kind, 1, 40, kind as u16));
-        let found = runs(&polls_on(round(100).chain([(500, 1, 40, MOST_KINDS as u16)])));
+        let found = runs(&polls_on(round(100).chain([(500, 1, 40, MAX_KINDS as u16)])));
         assert_eq!(found.len() as u64, kinds);
         assert_eq!(
-            found[MOST_KINDS],
-            (40, MOST_KINDS as u16, 100 + kinds - 1, 2, 2, 401 - kinds + 1)
+            found[MAX_KINDS],
+            (40, MAX_KINDS as u16, 100 + kinds - 1, 2, 2, 401 - kinds + 1)
         );
     }
 }

@@ -1,17 +1,17 @@
-//! What a thread remembers by handle, and when it must forget: a generation moves on whenever a handle is
-//! freed anywhere, which empties the caches of every thread at its next call.
+//! Invalidates what threads remember by handle. Freeing a handle anywhere advances a generation,
+//! which empties the caches of every thread at its next call.
 
 use std::ptr::null;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use trace_format::header::COMMUNICATOR_UNKNOWN;
 
-use crate::state::thread_block::{COMMUNICATOR_PLACES, SIZE_PLACES, ThreadBlock};
+use crate::state::thread_block::{CACHED_COMMUNICATORS, CACHED_SIZES, ThreadBlock};
 
-/// Moves on whenever a handle is freed.
+/// Advances whenever a handle is freed.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Empties the thread's caches where a handle was freed since they were filled.
+/// Empties the thread's caches if a handle was freed since they were filled.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -31,14 +31,14 @@ pub unsafe fn refresh(block: *mut ThreadBlock) {
 unsafe fn empty_caches(block: *mut ThreadBlock, generation: u32) {
     // SAFETY: the calling thread's block.
     unsafe {
-        (*block).sizes = [(0, 0); SIZE_PLACES];
-        (*block).communicators = [(0, null()); COMMUNICATOR_PLACES];
+        (*block).sizes = [(0, 0); CACHED_SIZES];
+        (*block).communicators = [(0, null()); CACHED_COMMUNICATORS];
         (*block).object = ((0, false), (0, COMMUNICATOR_UNKNOWN));
         (*block).generation = generation;
     }
 }
 
-/// Whether no handle was freed since the thread's caches were filled.
+/// Whether no handle has been freed since the thread's caches were filled.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -47,13 +47,14 @@ pub unsafe fn is_fresh(block: *mut ThreadBlock) -> bool {
     unsafe { (*block).generation == GENERATION.load(Relaxed) }
 }
 
-/// A handle was freed: no cache may know it any more.
+/// Empties all caches, because a handle was freed.
 pub fn forget_handles() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
-/// Place of a handle in a cache of so many.
+/// Index of a handle in a cache of `entries` entries, a power of two up to 256.
 #[inline(always)]
-pub fn place(handle: usize, places: usize) -> usize {
-    (handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (usize::BITS - 8) & (places - 1)
+pub fn index_of(handle: usize, entries: usize) -> usize {
+    (handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (usize::BITS - 8)
+        & (entries - 1)
 }

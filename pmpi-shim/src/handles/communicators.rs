@@ -1,9 +1,9 @@
 //! Identity of communicators, windows and files.
 //!
-//! A communicator is registered when the call that makes it returns, so that the count of earlier
-//! ones on the same members is alike on all of them, without communication (DESIGN section 4). What
-//! the path needs is cached per thread by handle; freeing a handle anywhere moves a generation on,
-//! which empties these caches. Only registering takes a lock.
+//! A communicator is registered when the call that makes it returns. All its members then count the
+//! same number of earlier communicators with the same members, without communicating. What the path
+//! needs is cached per thread by handle; freeing a handle anywhere empties these caches. Only
+//! registering takes a lock.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
@@ -12,23 +12,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trace_format::header::{COMMUNICATOR_SELF, COMMUNICATOR_UNKNOWN, COMMUNICATOR_WORLD};
 use trace_format::header::{Communicator, Definition, ObjectKind};
 
-use crate::handles::cache::{forget_handles, place};
+use crate::handles::cache::{forget_handles, index_of};
 use crate::host::counter;
 use crate::host::own_work::OwnWork;
 use crate::host::peers;
 use crate::mpi::abi;
 use crate::mpi::library::{Entry, MpiLibrary, ask};
-use crate::state::thread_block::{COMMUNICATOR_PLACES, CommunicatorFacts, ThreadBlock};
+use crate::state::thread_block::{CACHED_COMMUNICATORS, CommunicatorFacts, ThreadBlock};
 use crate::store::trace_file::define;
-use crate::store::transient::{self, Made};
+use crate::store::transient::{self, Subject};
 
-/// A communicator that the program holds.
+/// A communicator held by the program.
 #[derive(Debug)]
 pub struct Registered {
     facts: &'static CommunicatorFacts,
-    /// What it is called on all its members: goes into the hashes of those that are made from it.
+    /// Identity on which all members agree. It goes into the hashes of the communicators made from
+    /// this one.
     identity: u64,
-    /// Communicators that were made from it, by hash of their members.
+    /// Number of communicators made from this one, by hash of their members.
     children: HashMap<u64, u32>,
 }
 
@@ -47,13 +48,13 @@ static UNKNOWN: CommunicatorFacts = CommunicatorFacts {
 struct Registry {
     library: Option<Constants>,
     world_group: usize,
-    /// By handle; the facts are leaked, so that a pointer in a thread's cache never dangles.
+    /// By handle. The facts are leaked, so a pointer in a thread's cache never dangles.
     communicators: HashMap<usize, Registered>,
-    /// All that were leaked: communicators that are alike have one place.
+    /// All leaked facts. Communicators with equal facts share one allocation.
     leaked: HashSet<&'static CommunicatorFacts>,
     free: Vec<&'static CommunicatorFacts>,
     next_id: u16,
-    /// Earlier communicators that were made from none, by hash of their members.
+    /// Number of earlier communicators without a parent, by hash of their members.
     instances: HashMap<u64, u32>,
     objects: HashMap<(bool, usize), (u32, u16)>,
     next_object: u32,
@@ -72,7 +73,7 @@ fn registry() -> MutexGuard<'static, Option<Registry>> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers the predefined communicators; called once, before recording begins.
+/// Registers the predefined communicators. Called once, before recording begins.
 pub fn begin(library: &MpiLibrary) {
     let (Some(world), Some(comm_self), Some(null)) =
         (library.comm_world(), library.comm_self(), library.comm_null())
@@ -96,7 +97,7 @@ pub fn begin(library: &MpiLibrary) {
     *registry() = Some(new);
 }
 
-/// Ranks of a group in the world, coded as runs of (first, stride, count).
+/// Codes the world ranks of a group as runs of (first, stride, count).
 fn runs(ranks: &[i64]) -> Vec<(i64, i64, u32)> {
     let mut runs: Vec<(i64, i64, u32)> = Vec::new();
     for &rank in ranks {
@@ -128,12 +129,12 @@ fn identity_of(hash: u64, instance: u32) -> u64 {
 }
 
 impl Registry {
-    /// World ranks of a communicator's local or remote group; −1 outside the world.
+    /// World ranks of a communicator's local or remote group; −1 for ranks of another world.
     fn world_ranks(&self, handle: usize, group_of: &CStr, size: i32) -> Option<Vec<i64>> {
         let mut group = 0usize;
         let ranks: Vec<i32> = (0..size).collect();
         let mut world = vec![0i32; size as usize];
-        // SAFETY: arguments of the inquiries; the arrays hold `size` ints.
+        // SAFETY: the arguments of the inquiries; the arrays hold `size` ints.
         let known = unsafe {
             Entry::of(group_of)?.call([handle, &raw mut group as usize])
                 && Entry::of(c"PMPI_Group_translate_ranks")?.call([
@@ -148,9 +149,10 @@ impl Registry {
         known.then(|| world.iter().map(|rank| i64::from((*rank).max(-1))).collect())
     }
 
-    /// Registers a communicator; `asked` is its handle, or that of one with the same members. `origin` is the handle of the one that all its members made it from, 0
-    /// where they did not: members may make others from different parents in different orders, so each
-    /// parent's are counted by themselves.
+    /// Registers a communicator. `asked` is its handle, or that of one with the same members.
+    /// `origin` is the handle of the communicator from which all its members made it, or 0 if there
+    /// is none: members may make communicators from different parents in different orders, so those
+    /// of each parent are counted separately.
     fn register(
         &mut self,
         handle: usize,
@@ -170,7 +172,7 @@ impl Registry {
             Vec::new()
         };
         let seed = seed ^ self.communicators.get(&origin).map_or(0, |parent| parent.identity);
-        // Both sides of an intercommunicator must find the same hash: order the two groups.
+        // Both sides of an intercommunicator must compute the same hash, so order the two groups.
         let (own, other) = (hash_of(&members, seed), hash_of(&remote, seed));
         let hash = if inter { own.min(other) ^ own.max(other).rotate_left(17) } else { own };
         let instances = match self.communicators.get_mut(&origin) {
@@ -202,19 +204,20 @@ impl Registry {
             out_neighbours,
             missing_neighbours,
         };
-        // A place that another thread may still hold a pointer to is never written again: what is
-        // recycled is the id, and with it the place of one that was like this one.
-        let kept = self.leaked.get(&facts).copied().unwrap_or_else(|| {
-            let kept: &'static CommunicatorFacts = Box::leak(Box::new(facts));
-            self.leaked.insert(kept);
-            kept
+        // Facts that another thread may still point to are never overwritten. What is recycled is
+        // the id, and with it the allocation of an earlier communicator with equal facts.
+        let shared = self.leaked.get(&facts).copied().unwrap_or_else(|| {
+            let shared: &'static CommunicatorFacts = Box::leak(Box::new(facts));
+            self.leaked.insert(shared);
+            shared
         });
-        // Its first member of this world: rank 0 may be of another, whose files are not beside these.
+        // The first member in this world writes the list: rank 0 may belong to another world, whose
+        // files are elsewhere.
         let first = members.iter().position(|rank| *rank >= 0);
         let lists = first.is_some_and(|first| first as i32 == rank);
-        peers::know_members(id, if inter { &remote } else { &members });
+        peers::set_members(id, if inter { &remote } else { &members });
         let identity = identity_of(hash, instance);
-        let registered = Registered { facts: kept, identity, children: HashMap::new() };
+        let registered = Registered { facts: shared, identity, children: HashMap::new() };
         self.communicators.insert(handle, registered);
         let definition = Definition::Communicator(Communicator {
             id,
@@ -231,15 +234,15 @@ impl Registry {
             made_by,
         });
         if made_by == 0 {
-            // Predefined: it stays.
+            // Predefined communicators are never freed.
             let _ = define(&definition);
         } else {
-            transient::define(Made::Communicator(id), &definition);
+            transient::define(Subject::Communicator(id), &definition);
         }
-        Some(kept)
+        Some(shared)
     }
 
-    /// Takes a communicator out, unless it is a predefined one; its id may be given again.
+    /// Removes a communicator unless it is predefined. Its id may be reused.
     fn forget(&mut self, handle: usize) {
         if !self.is_predefined(handle)
             && let Some(registered) = self.communicators.remove(&handle)
@@ -248,9 +251,9 @@ impl Registry {
         }
     }
 
-    /// The id of a communicator that is gone may be given again.
+    /// Makes the id of a freed communicator available again.
     fn give_back(&mut self, facts: &'static CommunicatorFacts) {
-        transient::freed(Made::Communicator(facts.id));
+        transient::freed(Subject::Communicator(facts.id));
         if facts.id != COMMUNICATOR_UNKNOWN {
             self.free.push(facts);
         }
@@ -265,7 +268,8 @@ impl Registry {
     }
 }
 
-/// Neighbours (in, out) of a communicator with a topology, and which of them are MPI_PROC_NULL.
+/// Numbers of neighbours (in, out) of a communicator with a topology, and which of them are
+/// MPI_PROC_NULL.
 fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
     let topology = ask(c"PMPI_Topo_test", handle)?;
     let (mut inward, mut outward, mut weighted) = (0i32, 0i32, 0i32);
@@ -275,7 +279,7 @@ fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
             let mut missing = 0;
             for dimension in 0..dimensions.clamp(0, 32) {
                 let (mut source, mut destination) = (0i32, 0i32);
-                // SAFETY: arguments of MPI_Cart_shift.
+                // SAFETY: the arguments of MPI_Cart_shift.
                 let known = unsafe {
                     Entry::of(c"PMPI_Cart_shift")?.call([
                         handle,
@@ -292,7 +296,7 @@ fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
         }
         abi::Topology::Graph => {
             let rank = ask(c"PMPI_Comm_rank", handle)?;
-            // SAFETY: arguments of MPI_Graph_neighbors_count.
+            // SAFETY: the arguments of MPI_Graph_neighbors_count.
             let known = unsafe {
                 Entry::of(c"PMPI_Graph_neighbors_count")?.call([
                     handle,
@@ -303,7 +307,7 @@ fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
             known.then_some((inward, inward, 0))
         }
         abi::Topology::DistributedGraph => {
-            // SAFETY: arguments of MPI_Dist_graph_neighbors_count.
+            // SAFETY: the arguments of MPI_Dist_graph_neighbors_count.
             let known = unsafe {
                 Entry::of(c"PMPI_Dist_graph_neighbors_count")?.call([
                     handle,
@@ -317,15 +321,15 @@ fn neighbours(handle: usize) -> Option<(i32, i32, u64)> {
     }
 }
 
-/// What is known of a communicator.
+/// The facts of a communicator.
 ///
 /// # Safety
-/// `block` is the calling thread's, refreshed in this call.
+/// `block` is the calling thread's and was refreshed in this call.
 #[inline(always)]
 pub unsafe fn facts(block: *mut ThreadBlock, handle: usize) -> &'static CommunicatorFacts {
-    // SAFETY: the caller's promise; cached pointers are to leaked facts.
+    // SAFETY: the caller's promise; cached pointers refer to leaked facts.
     unsafe {
-        let cached = &raw mut (*block).communicators[place(handle, COMMUNICATOR_PLACES)];
+        let cached = &raw mut (*block).communicators[index_of(handle, CACHED_COMMUNICATORS)];
         if (*cached).0 == handle && !(*cached).1.is_null() {
             return &*(*cached).1;
         }
@@ -342,8 +346,8 @@ fn look_up(handle: usize) -> &'static CommunicatorFacts {
     registry().as_ref().and_then(|r| r.communicators.get(&handle)).map_or(&UNKNOWN, |r| r.facts)
 }
 
-/// Registers a communicator that a call has just made from the one of handle `origin`, 0 where its
-/// members did not all make it from one.
+/// Registers a communicator that a call has just made from the one with handle `origin`, or 0 if
+/// its members did not all make it from one.
 #[cold]
 #[inline(never)]
 pub fn made(
@@ -363,7 +367,7 @@ pub fn made(
         if asked {
             return known.facts.id;
         }
-        // Freed where we did not see it; its handle has come again.
+        // It was freed unnoticed, and its handle has been reused.
         registry.forget(handle);
     }
     let facts = registry.register(handle, handle, origin, (parent, made_by), seed);
@@ -372,8 +376,8 @@ pub fn made(
     facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
 }
 
-/// Registers a duplicate that is still being made: it has its parent's members, and must not be
-/// asked before its request completes.
+/// Registers a duplicate that is still being made. It has its parent's members, and MPI must not be
+/// queried about it before its request completes.
 #[cold]
 #[inline(never)]
 pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16) -> u16 {
@@ -383,7 +387,7 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
     if registry.is_null(handle) {
         return COMMUNICATOR_UNKNOWN;
     }
-    // A parent that is not known cannot lend its members.
+    // The members of an unknown parent are unknown.
     if !registry.communicators.contains_key(&parent_handle) {
         return COMMUNICATOR_UNKNOWN;
     }
@@ -393,8 +397,8 @@ pub fn made_like(handle: usize, parent_handle: usize, parent: u16, made_by: u16)
     facts.map_or(COMMUNICATOR_UNKNOWN, |facts| facts.id)
 }
 
-/// Takes out a communicator that the program is about to free: from then on another thread may get the
-/// same handle for a new one.
+/// Removes a communicator that the program is about to free. From then on another thread may get
+/// the same handle for a new one.
 #[cold]
 #[inline(never)]
 pub fn withdraw(handle: usize) -> Option<Registered> {
@@ -406,8 +410,8 @@ pub fn withdraw(handle: usize) -> Option<Registered> {
     withdrawn
 }
 
-/// Ends what [`withdraw`] began: its id may be given again, or, where MPI did not free the
-/// communicator, it is put back.
+/// Completes what [`withdraw`] began: makes the id available again or, if MPI did not free the
+/// communicator, restores it.
 #[cold]
 #[inline(never)]
 pub fn freed(handle: usize, withdrawn: Option<Registered>, success: bool) {
@@ -422,14 +426,14 @@ pub fn freed(handle: usize, withdrawn: Option<Registered>, success: bool) {
     forget_handles();
 }
 
-/// Writes a communicator's name into the trace.
+/// Writes a communicator's name to the trace.
 #[cold]
 #[inline(never)]
 pub fn named(id: u16, name: &CStr) {
     let _own = OwnWork::begin();
     let name = name.to_string_lossy().into_owned();
     let definition = Definition::CommunicatorName { id, ticks: counter::now(), name };
-    transient::define(Made::Communicator(id), &definition);
+    transient::define(Subject::Communicator(id), &definition);
 }
 
 /// Registers a window or file that a call has just made.
@@ -450,14 +454,14 @@ pub fn object_made(window: bool, handle: usize, communicator: u16, name: &CStr) 
         communicator,
         name: name.to_string_lossy().into_owned(),
     };
-    transient::define(Made::Object(id), &definition);
+    transient::define(Subject::Object(id), &definition);
     id
 }
 
-/// Local id of a window or file and of its communicator; zeros where it is not known.
+/// Local ids of a window or file and of its communicator; zeros if unknown.
 ///
 /// # Safety
-/// `block` is the calling thread's, refreshed in this call.
+/// `block` is the calling thread's and was refreshed in this call.
 #[inline(always)]
 pub unsafe fn object(block: *mut ThreadBlock, window: bool, handle: usize) -> (u32, u16) {
     // SAFETY: the caller's promise.
@@ -478,14 +482,14 @@ fn look_up_object(window: bool, handle: usize) -> (u32, u16) {
     found.unwrap_or((0, COMMUNICATOR_UNKNOWN))
 }
 
-/// Forgets a window or file that the program has freed.
+/// Removes a window or file that the program has freed.
 #[cold]
 pub fn object_freed(window: bool, handle: usize) {
     let _own = OwnWork::begin();
     let forgotten =
         registry().as_mut().and_then(|registry| registry.objects.remove(&(window, handle)));
     if let Some((id, _)) = forgotten {
-        transient::freed(Made::Object(id));
+        transient::freed(Subject::Object(id));
     }
     forget_handles();
 }
@@ -495,19 +499,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_coded_as_strides() {
+    fn codes_ranks_as_strides() {
         assert_eq!(runs(&[]), []);
         assert_eq!(runs(&[5]), [(5, 0, 1)]);
         assert_eq!(runs(&[0, 1, 2, 3]), [(0, 1, 4)]);
         assert_eq!(runs(&[1, 3, 5, 6, 7]), [(1, 2, 3), (6, 1, 2)]);
         assert_eq!(runs(&[9, 6, 3]), [(9, -3, 3)]);
-        // Ranks of another world are none of a stride.
+        // Ranks of another world belong to no stride.
         assert_eq!(runs(&[-1, -1, 2]), [(-1, 0, 2), (2, 0, 1)]);
         assert_eq!(runs(&[2, 1, 0, -1]), [(2, -1, 3), (-1, 0, 1)]);
     }
 
     #[test]
-    fn communicators_differ_by_members_their_order_and_how_often_they_were_made() {
+    fn identity_depends_on_members_their_order_and_instance() {
         let hash = hash_of(&[0, 1, 2], 0);
         for other in [hash_of(&[0, 2, 1], 0), hash_of(&[0, 1], 0), hash_of(&[0, 1, 2], 7)] {
             assert_ne!(other, hash);

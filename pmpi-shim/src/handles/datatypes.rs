@@ -1,17 +1,18 @@
 //! Sizes of datatypes, cached per thread by handle.
 //!
-//! MPI is asked only for a datatype that it has accepted, and that no other thread can have freed.
+//! MPI is queried only about a datatype that it has accepted and that no other thread can have
+//! freed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::handles::cache::{forget_handles, is_fresh, place};
+use crate::handles::cache::{forget_handles, index_of, is_fresh};
 use crate::host::own_work::OwnWork;
 use crate::mpi::abi;
 use crate::mpi::library::{Entry, ask};
-use crate::state::thread_block::{SIZE_PLACES, ThreadBlock};
+use crate::state::thread_block::{CACHED_SIZES, ThreadBlock};
 
-/// Sizes of the committed datatypes of the program's making, by handle.
+/// Sizes of the program's own committed datatypes, by handle.
 static COMMITTED: Mutex<Option<HashMap<usize, u64>>> = Mutex::new(None);
 
 fn with_committed<T>(work: impl FnOnce(&mut HashMap<usize, u64>) -> T) -> T {
@@ -19,28 +20,28 @@ fn with_committed<T>(work: impl FnOnce(&mut HashMap<usize, u64>) -> T) -> T {
     work(guard.get_or_insert_with(HashMap::new))
 }
 
-/// How a datatype's size may be found.
+/// How the size of a datatype may be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizes {
-    /// Only what the thread remembers: before a call MPI may not be asked, for a handle that is not
-    /// a datatype would call the program's error handler.
-    Remembered,
-    /// MPI too: the call with that datatype has succeeded.
-    Asked,
+    /// Only from the thread's cache. Before a call MPI may not be queried, because a handle that is
+    /// not a datatype would invoke the program's error handler.
+    Cached,
+    /// From MPI, too. The call with that datatype has succeeded.
+    Queried,
 }
 
-/// Bytes of one element of a datatype; `None` where only MPI could tell and may not be asked.
+/// Bytes of one element of a datatype. `None` if only MPI could tell and may not be queried.
 ///
 /// # Safety
-/// `block` is the calling thread's, refreshed in this call; with [`Sizes::Asked`] MPI has accepted
-/// the datatype.
+/// `block` is the calling thread's and was refreshed in this call. With [`Sizes::Queried`], MPI has
+/// accepted the datatype.
 #[inline(always)]
 pub unsafe fn size(block: *mut ThreadBlock, handle: usize, sizes: Sizes) -> Option<u64> {
     // SAFETY: the caller's promise.
     unsafe {
-        let cached = &raw mut (*block).sizes[place(handle, SIZE_PLACES)];
+        let cached = &raw mut (*block).sizes[index_of(handle, CACHED_SIZES)];
         if (*cached).0 != handle || handle == 0 {
-            if sizes == Sizes::Remembered {
+            if sizes == Sizes::Cached {
                 return None;
             }
             let size = find_size(handle, is_fresh(block))?;
@@ -50,8 +51,8 @@ pub unsafe fn size(block: *mut ThreadBlock, handle: usize, sizes: Sizes) -> Opti
     }
 }
 
-/// The size of a datatype that MPI has accepted. Of one that another thread may have freed since
-/// (`fresh` is false) MPI is not asked, unless it is a predefined one.
+/// Finds the size of a datatype that MPI has accepted. If another thread may have freed it since
+/// (`fresh` is false), MPI is queried only if it is a predefined one.
 #[cold]
 #[inline(never)]
 fn find_size(handle: usize, fresh: bool) -> Option<u64> {
@@ -60,35 +61,35 @@ fn find_size(handle: usize, fresh: bool) -> Option<u64> {
     if committed.is_some() || !(fresh || abi::is_predefined(handle)) {
         return committed;
     }
-    Some(ask_size(handle))
+    Some(query_size(handle))
 }
 
-/// Remembers the size of a datatype that the program has just committed.
+/// Stores the size of a datatype that the program has just committed.
 #[cold]
 #[inline(never)]
 pub fn committed(handle: usize) {
     let _own = OwnWork::begin();
-    let size = ask_size(handle);
+    let size = query_size(handle);
     with_committed(|sizes| sizes.insert(handle, size));
 }
 
 /// Forgets a datatype that the program is about to free.
 #[cold]
 #[inline(never)]
-pub fn doomed(handle: usize) {
+pub fn forget(handle: usize) {
     let _own = OwnWork::begin();
     with_committed(|sizes| sizes.remove(&handle));
     forget_handles();
 }
 
-fn ask_size(handle: usize) -> u64 {
+fn query_size(handle: usize) -> u64 {
     if handle == 0 || handle == abi::datatype_null() {
         return 0;
     }
     static TYPE_SIZE: OnceLock<Option<Entry>> = OnceLock::new();
     let mut size = 0i64;
     let entry = *TYPE_SIZE.get_or_init(|| Entry::of(c"PMPI_Type_size_x"));
-    // SAFETY: arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.
+    // SAFETY: the arguments of MPI_Type_size_x, which writes an MPI_Count of 64 bits.
     if entry.is_some_and(|entry| unsafe { entry.call([handle, &raw mut size as usize]) }) {
         return size.max(0) as u64;
     }

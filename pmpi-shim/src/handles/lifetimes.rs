@@ -1,7 +1,8 @@
-//! What a call makes, names or frees: communicators, windows, files, datatypes.
+//! Tracks the communicators, windows, files and datatypes that calls make, name or free.
 //!
-//! What is freed is taken out before the call, for another thread may get the same handle while it runs;
-//! what is made is registered after it, outside the call's stamps, as the tool's own time.
+//! A freed object is removed before the call, because another thread may get the same handle while
+//! the call runs. A new object is registered after the call, outside its time stamps, as the tool's
+//! own time.
 
 use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
@@ -18,7 +19,7 @@ use crate::mpi::plan::{NONE, Plan, Procedure};
 use crate::state::thread_block::ThreadBlock;
 use crate::store::window;
 
-/// Whether the call makes or names something.
+/// Whether the call makes, names or commits something.
 #[inline(always)]
 pub fn defines<P: Procedure>() -> bool {
     let plan = &P::PLAN;
@@ -28,33 +29,34 @@ pub fn defines<P: Procedure>() -> bool {
         || plan.commits_datatype
 }
 
-/// What a call is about to free.
-pub struct Doomed {
+/// An object that a call is about to free.
+pub struct BeingFreed {
     handle: usize,
-    /// Without a destructor: an error handler may leave the frame that holds it by longjmp.
+    /// Has no destructor: an error handler may leave the frame that holds it by longjmp.
     communicator: Option<ManuallyDrop<Registered>>,
 }
 
-/// Takes out what a call is about to free, before it overwrites the handle.
+/// Removes the object that a call is about to free, before the call overwrites the handle.
 ///
 /// # Safety
 /// The arguments are the program's own.
 #[inline(always)]
-pub unsafe fn doomed<P: Procedure>(arguments: &[usize]) -> Doomed {
+pub unsafe fn before_free<P: Procedure>(arguments: &[usize]) -> BeingFreed {
     let plan = &P::PLAN;
-    let mut doomed = Doomed { handle: 0, communicator: None };
+    let mut being_freed = BeingFreed { handle: 0, communicator: None };
     // SAFETY: the caller's promise.
     unsafe {
         if plan.freed_communicator != NONE {
-            doomed.handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
-            doomed.communicator = communicators::withdraw(doomed.handle).map(ManuallyDrop::new);
+            being_freed.handle = abi::handle_at(arguments[plan.freed_communicator as usize]);
+            being_freed.communicator =
+                communicators::withdraw(being_freed.handle).map(ManuallyDrop::new);
         } else if plan.freed_object != NONE {
-            doomed.handle = abi::object_at(plan.window, arguments[plan.freed_object as usize]);
+            being_freed.handle = abi::object_at(plan.window, arguments[plan.freed_object as usize]);
         } else if plan.frees_datatype {
-            datatypes::doomed(abi::handle_at(arguments[0]));
+            datatypes::forget(abi::handle_at(arguments[0]));
         }
     }
-    doomed
+    being_freed
 }
 
 /// Whether the call frees something.
@@ -64,25 +66,25 @@ pub fn frees<P: Procedure>() -> bool {
     plan.freed_communicator != NONE || plan.freed_object != NONE || plan.frees_datatype
 }
 
-/// Forgets what a call has freed.
+/// Completes the removal of the object that a call was to free.
 #[inline(always)]
-pub fn forget<P: Procedure>(doomed: Doomed, result: usize) {
+pub fn after_free<P: Procedure>(being_freed: BeingFreed, result: usize) {
     let plan = &P::PLAN;
     let success = result as i32 == 0;
     if plan.freed_communicator != NONE {
-        let withdrawn = doomed.communicator.map(ManuallyDrop::into_inner);
-        communicators::freed(doomed.handle, withdrawn, success);
+        let withdrawn = being_freed.communicator.map(ManuallyDrop::into_inner);
+        communicators::freed(being_freed.handle, withdrawn, success);
     } else if plan.freed_object != NONE && success {
-        communicators::object_freed(plan.window, doomed.handle);
+        communicators::object_freed(plan.window, being_freed.handle);
     } else if plan.frees_datatype {
         cache::forget_handles();
     }
 }
 
-/// Registers what a successful call made or named; its time is the tool's.
+/// Registers what a successful call made or named. This counts as the tool's time.
 ///
 /// # Safety
-/// As [`crate::event::attributes::after`].
+/// As for [`crate::event::attributes::after`].
 #[cold]
 #[inline(never)]
 pub unsafe fn define(
@@ -92,8 +94,9 @@ pub unsafe fn define(
     arguments: &[usize],
     communicator: u16,
 ) {
-    // SAFETY: the caller's promise; the window of the call's own slot stays mapped as the older one.
-    unsafe { window::have_slot(block) };
+    // SAFETY: the caller's promise; the window of the call's own slot stays mapped as the older
+    // one.
+    unsafe { window::ensure_slot(block) };
     let begin = counter::now();
     // SAFETY: the caller's promise.
     unsafe {
@@ -117,7 +120,7 @@ pub unsafe fn define(
                 )))
             } else {
                 let asked = plan.asks_communicator;
-                // With a leader or a root, other members name another communicator.
+                // If there is a leader or a root, other members name another communicator.
                 let shared = plan.communicator != NONE && plan.peer == NONE;
                 let origin = match shared {
                     true => abi::handle(arguments[plan.communicator as usize]),

@@ -1,11 +1,11 @@
-//! What the program holds, by its handles.
+//! Tracks the MPI objects that the program holds, by their handles.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `cache` | what a thread remembers by handle, and when it must forget |
+//! | `cache` | invalidates what threads remember by handle |
 //! | `communicators` | identity of communicators, windows and files |
 //! | `datatypes` | sizes of datatypes |
-//! | `lifetimes` | what a call makes, names or frees |
+//! | `lifetimes` | objects that calls make, name or free |
 
 pub mod cache;
 pub mod communicators;

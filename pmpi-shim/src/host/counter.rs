@@ -1,4 +1,4 @@
-//! The counter that event times are read from, and its relation to the system's clocks.
+//! The counter that event times are read from, and how it relates to the system's clocks.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -10,12 +10,12 @@ use crate::state::thread_block::{ThreadBlock, thread_block};
 
 static KIND: AtomicU8 = AtomicU8::new(CounterKind::MonotonicRaw as u8);
 static INVARIANT: AtomicBool = AtomicBool::new(false);
-/// Whether `read_slow` must be used: no invariant counter, or a skewed test clock.
+/// Whether `read_slow` must be used: there is no invariant counter, or a test skews the clock.
 static SLOW: AtomicBool = AtomicBool::new(false);
 static SKEW_BASE: AtomicU64 = AtomicU64::new(0);
 static SKEW_OFFSET: AtomicU64 = AtomicU64::new(0);
 static SKEW_RATE: AtomicU64 = AtomicU64::new(0);
-/// Counter and CLOCK_MONOTONIC_RAW of the first anchor, 0 before it.
+/// Counter and CLOCK_MONOTONIC_RAW at the first anchor; 0 before it.
 static FIRST_TICKS: AtomicU64 = AtomicU64::new(0);
 static FIRST_RAW_NS: AtomicU64 = AtomicU64::new(0);
 
@@ -23,8 +23,8 @@ static FIRST_RAW_NS: AtomicU64 = AtomicU64::new(0);
 #[inline(always)]
 fn hardware() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has the instruction; a process may be forbidden to use it only by
-    // prctl(PR_SET_TSC), which then kills it at the C library's own clock too.
+    // SAFETY: every x86-64 has the instruction. A process may be forbidden to use it only by
+    // prctl(PR_SET_TSC), which then makes the C library's own clock fatal, too.
     unsafe {
         std::arch::x86_64::_rdtsc()
     }
@@ -49,13 +49,13 @@ pub unsafe fn read(block: *mut ThreadBlock) -> u64 {
     if unsafe { (*block).counter_slow } == 0 { hardware() } else { read_slow() }
 }
 
-/// Reads the counter anywhere else.
+/// Reads the counter outside the path of a call.
 pub fn now() -> u64 {
-    // SAFETY: it is the calling thread's block.
+    // SAFETY: the block is the calling thread's.
     unsafe { read(thread_block()) }
 }
 
-/// Reads a counter that is not simply the hardware's.
+/// Reads a counter other than the plain hardware counter.
 #[cold]
 #[inline(never)]
 pub fn read_slow() -> u64 {
@@ -69,7 +69,7 @@ pub fn read_slow() -> u64 {
     ticks.wrapping_add(SKEW_OFFSET.load(Relaxed)).wrapping_add(drift as u64)
 }
 
-/// Chooses the counter for this process; called once, before anything is recorded.
+/// Chooses the counter of this process. Called once, before anything is recorded.
 pub fn choose(test_clock: Option<TestClock>) {
     let invariant = hardware_is_invariant();
     INVARIANT.store(invariant, Relaxed);
@@ -91,17 +91,17 @@ pub fn choose(test_clock: Option<TestClock>) {
     SLOW.store(!invariant || test_clock.is_some(), Relaxed);
 }
 
-/// Whether a thread's block must ask for the slow reading.
+/// Whether a thread's block must use the slow reading.
 pub fn is_slow() -> bool {
     SLOW.load(Relaxed)
 }
 
-/// Which counter was chosen.
+/// The chosen counter.
 pub fn kind() -> CounterKind {
     CounterKind::from_number(KIND.load(Relaxed)).unwrap_or(CounterKind::MonotonicRaw)
 }
 
-/// Whether the counter has one constant rate and is shared by the host's cores.
+/// Whether the counter has a constant rate and is shared by the host's cores.
 pub fn is_invariant() -> bool {
     INVARIANT.load(Relaxed)
 }
@@ -120,12 +120,12 @@ fn hardware_is_invariant() -> bool {
 /// Nanoseconds of a system clock.
 pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours to be written.
+    // SAFETY: `time` is ours to write.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Nanoseconds a tick, by the time since the first anchor; good enough for a bound.
+/// Nanoseconds per tick, measured since the first anchor. Accurate enough for a bound.
 pub fn ns_per_tick() -> f64 {
     let (ticks, raw_ns) = (FIRST_TICKS.load(Relaxed), FIRST_RAW_NS.load(Relaxed));
     let since = now().wrapping_sub(ticks);
@@ -133,9 +133,9 @@ pub fn ns_per_tick() -> f64 {
     since_ns as f64 / since.max(1) as f64
 }
 
-/// What the kernel says of its own clock; `None` where it may not be asked.
+/// What the kernel says about its clock. `None` if the query is not allowed.
 pub fn system_clock() -> Option<SystemClock> {
-    // SAFETY: a zeroed timex asks for nothing to be changed and is valid to be written over.
+    // SAFETY: a zeroed timex requests no change and may be written over.
     let (state, kernel) = unsafe {
         let mut kernel: libc::timex = std::mem::zeroed();
         (libc::adjtimex(&mut kernel), kernel)
@@ -147,7 +147,7 @@ pub fn system_clock() -> Option<SystemClock> {
     })
 }
 
-/// The counter beside the system's clocks: the tightest of a few readings.
+/// A reading of the counter together with the system's clocks: the tightest of several.
 pub fn anchor() -> ClockAnchor {
     let read_once = || {
         let before = now();
@@ -175,7 +175,7 @@ pub fn anchor() -> ClockAnchor {
     best
 }
 
-/// The hardware counter's rate by a short look at the clock; only good enough for the test clock.
+/// The hardware counter's rate from a short measurement. Accurate enough for the test clock only.
 fn ticks_per_ns() -> f64 {
     let (ticks, ns) = tight_pair();
     while clock_ns(libc::CLOCK_MONOTONIC_RAW) < ns + 2_000_000 {}
@@ -183,8 +183,8 @@ fn ticks_per_ns() -> f64 {
     (later_ticks - ticks) as f64 / (later_ns - ns) as f64
 }
 
-/// Hardware counter and clock at one moment: the tightest of several readings, for the core may be taken away
-/// between two of them.
+/// Hardware counter and clock at one moment: the tightest of several readings, since the thread may
+/// be descheduled between the two.
 fn tight_pair() -> (u64, u64) {
     let readings = (0..16).map(|_| {
         let before = hardware();

@@ -1,12 +1,13 @@
-//! Descriptors of the recorder's own, out of the program's way.
+//! Keeps the recorder's file descriptors out of the program's way.
 
 use std::ffi::c_int;
 use std::fs;
 
-/// Moves a descriptor away from the low ones that a program's next `open` would get, to the upper half
-/// of the kernel's table as it stands: making that table grow costs a threaded process 15 ms.
+/// Moves a descriptor away from the low numbers that the program's next `open` would get, to the
+/// upper half of the kernel's present table. Making that table grow would cost a threaded process
+/// 15 ms.
 pub fn move_up(descriptor: c_int) -> c_int {
-    let table = table_places();
+    let table = table_size();
     // SAFETY: both descriptors are ours.
     unsafe {
         let high = libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, table / 2);
@@ -18,18 +19,18 @@ pub fn move_up(descriptor: c_int) -> c_int {
     }
 }
 
-/// Which file a descriptor stands for; `None` when it is closed.
+/// The file that a descriptor refers to. `None` if it is closed.
 pub fn identity_of(descriptor: c_int) -> Option<(libc::dev_t, libc::ino_t)> {
-    // SAFETY: a zeroed stat is valid to be written over.
+    // SAFETY: a zeroed stat may be written over.
     unsafe {
         let mut status: libc::stat = std::mem::zeroed();
         (libc::fstat(descriptor, &mut status) == 0).then_some((status.st_dev, status.st_ino))
     }
 }
 
-/// Places of the kernel's table of this process's descriptors, as large as it is now; 0 unknown.
-fn table_places() -> c_int {
+/// Current size of the kernel's table of this process's descriptors; 0 if unknown.
+fn table_size() -> c_int {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
-    line.and_then(|places| places.trim().parse().ok()).unwrap_or(0)
+    line.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
 }

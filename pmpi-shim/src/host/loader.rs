@@ -1,4 +1,4 @@
-//! What the dynamic loader tells: functions by name, objects by address, what came and went.
+//! Queries the dynamic loader: functions by name, objects by address, loading and unloading.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 
 use super::signals::without_signals;
 
-/// How many objects the process has loaded and unloaded so far.
+/// Numbers of objects loaded and unloaded by the process so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changes {
     pub loaded: usize,
@@ -14,7 +14,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Both counts as of now; 0 where the loader does not tell.
+    /// The present counts; 0 if the loader does not provide them.
     pub fn now() -> Self {
         unsafe extern "C" fn first(
             info: *mut libc::dl_phdr_info,
@@ -23,7 +23,7 @@ impl Changes {
         ) -> c_int {
             let known = std::mem::offset_of!(libc::dl_phdr_info, dlpi_tls_modid) <= size;
             if known {
-                // SAFETY: the loader passes a valid record of that size; `changes` is handed over below.
+                // SAFETY: the loader passes a valid record of that size; `changes` is passed below.
                 unsafe {
                     *changes.cast::<Changes>() = Changes {
                         loaded: (*info).dlpi_adds as usize,
@@ -34,16 +34,16 @@ impl Changes {
             1
         }
         let mut changes = Self { loaded: 0, unloaded: 0 };
-        // SAFETY: the callback and its argument fit each other.
+        // SAFETY: callback and argument match.
         unsafe { for_each_object(first, (&raw mut changes).cast()) };
         changes
     }
 }
 
-/// Shows `callback` each loaded object, until it returns another number than 0.
+/// Shows `callback` each loaded object until it returns a value other than 0.
 ///
 /// # Safety
-/// As for `dl_iterate_phdr`: `callback` takes `data` for what it is.
+/// As for `dl_iterate_phdr`: `callback` gets `data`, and must use it as what it is.
 pub unsafe fn for_each_object(
     callback: unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int,
     data: *mut c_void,
@@ -52,19 +52,19 @@ pub unsafe fn for_each_object(
     without_signals(|| unsafe { libc::dl_iterate_phdr(Some(callback), data) });
 }
 
-/// The function of that name behind ours in load order or in any loaded object.
+/// The function of this name behind ours in load order, or in any loaded object.
 pub fn find(name: &CStr) -> Option<*const c_void> {
     next_in_load_order(name).or_else(|| find_in_loaded_objects(name))
 }
 
-/// The function of that name behind ours in load order, as far as the global scope goes.
+/// The function of this name behind ours in load order, within the global scope.
 pub fn next_in_load_order(name: &CStr) -> Option<*const c_void> {
-    // SAFETY: a C string; RTLD_NEXT means behind the object that this code lies in.
+    // SAFETY: a C string; RTLD_NEXT searches behind the object that holds this code.
     let next = without_signals(|| unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) });
     (!next.is_null()).then_some(next.cast_const())
 }
 
-/// A data symbol such as `ompi_mpi_comm_world`: first where the executable has a copy of it.
+/// A data symbol such as `ompi_mpi_comm_world`. The executable's copy comes first if there is one.
 pub fn find_data(name: &CStr) -> Option<*const c_void> {
     // SAFETY: a C string.
     let global = without_signals(|| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
@@ -78,11 +78,11 @@ fn loaded_objects() -> Vec<CString> {
         _size: usize,
         names: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader passes a valid record, and `names` is the vector handed over below.
+        // SAFETY: the loader passes a valid record, and `names` is the vector passed below.
         let (name, names) =
             unsafe { ((*info).dlpi_name, &*names.cast::<UnsafeCell<Vec<CString>>>()) };
         if !name.is_null() {
-            // SAFETY: a C string of the loader; the vector is used by this thread alone.
+            // SAFETY: the loader's C string; only this thread uses the vector.
             unsafe {
                 let name = CStr::from_ptr(name);
                 if !name.is_empty() {
@@ -93,7 +93,7 @@ fn loaded_objects() -> Vec<CString> {
         0
     }
     let names = UnsafeCell::new(Vec::new());
-    // SAFETY: the callback and its argument fit each other.
+    // SAFETY: callback and argument match.
     unsafe { for_each_object(keep, (&raw const names).cast_mut().cast()) };
     names.into_inner()
 }
@@ -102,10 +102,11 @@ fn find_in_loaded_objects(name: &CStr) -> Option<*const c_void> {
     loaded_objects().into_iter().find_map(|object| find_in_object(&object, name))
 }
 
-/// The function of that name in a loaded object or what it needs, other than ours.
+/// The function of this name in a loaded object or its dependencies, other than ours.
 pub fn find_in_object(object: &CStr, name: &CStr) -> Option<*const c_void> {
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-    // SAFETY: C strings; NOLOAD only takes a reference to what is loaded, given back at once.
+    // SAFETY: C strings. NOLOAD only takes a reference to an object that is already loaded; it is
+    // released at once.
     let address = without_signals(|| unsafe {
         let handle = libc::dlopen(object.as_ptr(), flags);
         if handle.is_null() {
@@ -119,14 +120,14 @@ pub fn find_in_object(object: &CStr, name: &CStr) -> Option<*const c_void> {
     (!address.is_null() && base_of(address) != ours).then_some(address.cast_const())
 }
 
-/// Path of the object that an address lies in, as the loader knows it.
+/// Path of the object that contains an address, as the loader knows it.
 pub fn object_of(address: *const c_void) -> Option<String> {
     let info = address_info(address)?;
     let name: *const c_char = info.dli_fname;
     if name.is_null() {
         return None;
     }
-    // SAFETY: a C string that the loader keeps while the object is loaded.
+    // SAFETY: the loader keeps this C string while the object is loaded.
     Some(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
@@ -137,7 +138,7 @@ fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
         dli_sname: null(),
         dli_saddr: null_mut(),
     };
-    // SAFETY: `info` is ours to be written; any address may be asked.
+    // SAFETY: `info` is ours to write; any address may be queried.
     let found = without_signals(|| unsafe { libc::dladdr(address, &mut info) });
     (found != 0).then_some(info)
 }

@@ -1,4 +1,4 @@
-//! What the operating system says about process and host.
+//! What the operating system knows about the process and the host.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
@@ -12,31 +12,31 @@ use crate::host::counter;
 use crate::host::loader::for_each_object;
 use crate::host::settings;
 
-/// Longest argument list that a header keeps, bytes.
-const MOST_ARGUMENT_BYTES: usize = 8 * 1024;
-/// Most bytes of one variable's value that are kept.
-const MOST_VALUE_BYTES: usize = 1024;
+/// Maximum length of the argument list in a header, in bytes.
+const MAX_ARGUMENT_BYTES: usize = 8 * 1024;
+/// Maximum stored length of a variable's value, in bytes.
+const MAX_VALUE_BYTES: usize = 1024;
 
 fn first_line(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().to_owned()
 }
 
-/// Host name, or the one that a test pretends.
+/// Host name, or the one set by a test.
 pub fn host() -> String {
     settings::test_host().unwrap_or_else(|| {
         let mut name = [0u8; 256];
-        // SAFETY: the buffer is ours and stays terminated by its last zero.
+        // SAFETY: the buffer is ours and its last byte stays zero.
         unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
         CStr::from_bytes_until_nul(&name).unwrap_or_default().to_string_lossy().into_owned()
     })
 }
 
-/// The running kernel's boot id.
+/// Boot id of the running kernel.
 pub fn boot_id() -> String {
     first_line("/proc/sys/kernel/random/boot_id")
 }
 
-/// A number that two ranks share only when host name and kernel are the same.
+/// A number that two ranks share only if they have the same host name and kernel.
 pub fn host_number(host: &str, boot_id: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in host.bytes().chain([0]).chain(boot_id.bytes()) {
@@ -50,10 +50,10 @@ pub fn program() -> String {
     fs::read_link("/proc/self/exe").map(|p| p.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The program's arguments, its name first; at most [`MOST_ARGUMENT_BYTES`] of them.
+/// The program's arguments, beginning with its name; at most [`MAX_ARGUMENT_BYTES`].
 pub fn arguments() -> Vec<String> {
     let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let mut left = MOST_ARGUMENT_BYTES;
+    let mut left = MAX_ARGUMENT_BYTES;
     bytes
         .split(|byte| *byte == 0)
         .map(|argument| String::from_utf8_lossy(argument).into_owned())
@@ -72,13 +72,13 @@ pub fn arguments() -> Vec<String> {
         .collect()
 }
 
-/// Environment variables that matter, sorted by name.
+/// The environment variables worth recording, sorted by name.
 pub fn environment() -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
             let bytes = value.as_bytes();
-            let value = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_VALUE_BYTES)]);
+            let value = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_VALUE_BYTES)]);
             is_kept(&name).then(|| (name, value.into_owned()))
         })
         .collect();
@@ -88,7 +88,7 @@ pub fn environment() -> Vec<(String, String)> {
 
 /// Cores that this process may run on.
 pub fn affinity() -> Vec<u32> {
-    // SAFETY: a zeroed set is valid; the call writes at most its size.
+    // SAFETY: a zeroed set is valid; the call writes at most the set's size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
@@ -101,10 +101,10 @@ pub fn affinity() -> Vec<u32> {
     }
 }
 
-/// Core and NUMA node that the thread runs on now.
+/// Core and NUMA node that the thread is running on.
 pub fn core_and_node() -> (u32, i32) {
     let (mut core, mut node) = (0u32, 0u32);
-    // SAFETY: both are ours to be written.
+    // SAFETY: both are ours to write.
     let known = unsafe {
         libc::syscall(
             libc::SYS_getcpu,
@@ -116,10 +116,10 @@ pub fn core_and_node() -> (u32, i32) {
     if known { (core, node as i32) } else { (u32::MAX, -1) }
 }
 
-/// Build id of the program: hexadecimal, empty where it has none.
+/// Build id of the program in hexadecimal; empty if it has none.
 pub fn build_id() -> String {
     unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
-        // SAFETY: the loader passes the program itself first, with valid headers; its notes are
+        // SAFETY: the loader passes the program itself first, with valid headers, and its notes are
         // mapped. `out` is the string below.
         unsafe {
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
@@ -130,7 +130,7 @@ pub fn build_id() -> String {
         1
     }
     let mut id = String::new();
-    // SAFETY: callback and argument fit each other.
+    // SAFETY: callback and argument match.
     unsafe { for_each_object(first, (&raw mut id).cast()) };
     id
 }
@@ -142,7 +142,7 @@ pub fn build_id() -> String {
 pub unsafe fn build_id_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<String> {
     headers.iter().filter(|header| header.p_type == libc::PT_NOTE).find_map(|header| {
         let start = (base as usize + header.p_vaddr as usize) as *const u8;
-        // SAFETY: notes are part of what is mapped, by the caller's promise.
+        // SAFETY: notes are part of the mapped object, by the caller's promise.
         build_id_of_notes(unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) })
     })
 }
@@ -161,25 +161,25 @@ fn build_id_of_notes(mut notes: &[u8]) -> Option<String> {
     }
 }
 
-/// How old the process is, by the kernel; its end is not known yet.
+/// Age of the process according to the kernel. Its end is not known yet.
 pub fn process_life() -> Option<ProcessLife> {
     let (ticks, now_ns) = (counter::now(), counter::clock_ns(libc::CLOCK_BOOTTIME));
     let stat = first_line("/proc/self/stat");
-    // SAFETY: asks for a constant of the system.
+    // SAFETY: queries a system constant.
     let steps_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
     let began_ns = began_ns(&stat, steps_per_s)?;
     Some(ProcessLife { ticks, age_ns: now_ns.checked_sub(began_ns)?, end_ticks: 0 })
 }
 
-/// When a process began, nanoseconds since boot: field 22 of its `stat`, behind the command's closing
-/// parenthesis the 20th.
+/// Start of a process in nanoseconds since boot: field 22 of its `stat`, the 20th behind the
+/// command's closing parenthesis.
 fn began_ns(stat: &str, steps_per_s: u64) -> Option<u64> {
     let steps: u64 = stat.rsplit(')').next()?.split_whitespace().nth(19)?.parse().ok()?;
     steps.checked_mul(1_000_000_000)?.checked_div(steps_per_s)
 }
 
-/// What the system did so far to every thread of the process; `recorded` are the ids of the recorded
-/// threads, by their numbers.
+/// Resource usage of every thread of the process so far. `recorded` are the ids of the recorded
+/// threads, indexed by thread number.
 pub fn thread_usages(recorded: &[u32], phase: Phase) -> Vec<ThreadUsage> {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return Vec::new() };
     tasks
@@ -191,15 +191,15 @@ pub fn thread_usages(recorded: &[u32], phase: Phase) -> Vec<ThreadUsage> {
         .collect()
 }
 
-/// Time on a core of recorded threads that have ended, nanoseconds.
+/// CPU time of recorded threads that have ended, in nanoseconds.
 static ENDED_THREADS_NS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts the calling thread's time on a core; called once, where a recorded thread ends.
+/// Adds the calling thread's CPU time. Called once, when a recorded thread ends.
 pub fn thread_ends() {
     ENDED_THREADS_NS.fetch_add(counter::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID), Relaxed);
 }
 
-/// Time on a core of the whole process so far.
+/// CPU time of the whole process so far.
 pub fn process_usage(phase: Phase) -> ProcessUsage {
     ProcessUsage {
         phase,
@@ -209,7 +209,7 @@ pub fn process_usage(phase: Phase) -> ProcessUsage {
     }
 }
 
-/// What the system did so far to one thread of the process.
+/// Resource usage of one thread of the process so far.
 pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage> {
     let folder = format!("/proc/self/task/{os_id}");
     let ticks = counter::now();
@@ -222,7 +222,7 @@ pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim_start_matches(':').trim().parse::<u64>().ok()
     };
-    // Behind the command's closing parenthesis: state is field 3, minflt 10, processor 39.
+    // Fields behind the command's closing parenthesis: state is field 3, minflt 10, processor 39.
     let stat = first_line(&format!("{folder}/stat"));
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     Some(ThreadUsage {
@@ -239,10 +239,10 @@ pub fn thread_usage(os_id: u32, thread: u32, phase: Phase) -> Option<ThreadUsage
     })
 }
 
-/// Date and time for a directory's name: `20091231-235959`, local.
+/// Local date and time for a directory's name: `20091231-235959`.
 pub fn date_for_name() -> String {
     let now = (counter::clock_ns(libc::CLOCK_REALTIME) / 1_000_000_000) as libc::time_t;
-    // SAFETY: a zeroed tm is valid to be written over.
+    // SAFETY: a zeroed tm may be written over.
     let time = unsafe {
         let mut time: libc::tm = std::mem::zeroed();
         libc::localtime_r(&now, &mut time);
@@ -264,9 +264,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_began_where_the_kernel_says() {
+    fn reads_process_start_from_stat() {
         let rest: Vec<String> = (3..30).map(|field| field.to_string()).collect();
-        // The command may hold blanks and parentheses.
+        // The command may contain blanks and parentheses.
         let stat = format!("17 (a (b) c) {}", rest.join(" "));
         assert_eq!(began_ns(&stat, 100), Some(220_000_000));
         assert_eq!(began_ns("17 (a) S 1", 100), None);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_id_is_found_among_other_notes_and_not_beyond_them() {
+    fn finds_build_id_among_other_notes_but_not_beyond_them() {
         let note = |kind: u32, name: &[u8], id: &[u8]| {
             let mut note: Vec<u8> = [name.len() as u32, id.len() as u32, kind]
                 .iter()
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_differ_by_name_and_by_kernel() {
+    fn distinguishes_hosts_by_name_and_kernel() {
         assert_eq!(host_number("n1", "b"), host_number("n1", "b"));
         assert_ne!(host_number("n1", "b"), host_number("n2", "b"));
         assert_ne!(host_number("n1", "2b"), host_number("n12", "b"));

@@ -1,10 +1,10 @@
-//! Memory of the recorder's own, taken from the kernel.
+//! The recorder's allocator, which takes its memory from the kernel.
 //!
-//! A signal handler may call MPI at any instruction: where its thread is inside the program's `malloc`, whose
-//! lock would never be free, or inside this allocator. So there is no lock: free blocks of a size stand in a
-//! list that whoever needs one takes whole, by one exchange, and gives back but for its first. Meanwhile
-//! others find the list empty and ask the kernel. Nothing is read that another may have taken, so no block
-//! needs a generation.
+//! A signal handler may call MPI at any instruction: while its thread is inside the program's
+//! `malloc`, whose lock would then never be released, or inside this allocator. So there is no
+//! lock. Free blocks of a size form a list. A caller that needs a block takes the whole list by one
+//! exchange and puts back all but the first block. Meanwhile others find the list empty and ask the
+//! kernel. A block that another thread may have taken is never read, so blocks need no generation.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
@@ -14,18 +14,18 @@ use std::sync::atomic::{
 };
 
 const PAGE_BYTES: usize = 4096;
-/// Blocks are powers of two: the smallest, the largest. What is larger is a mapping of its own.
+/// Blocks are powers of two between these sizes. Anything larger gets a mapping of its own.
 const SMALLEST_SHIFT: u32 = 5;
 const LARGEST_SHIFT: u32 = 19;
-/// Bytes that are asked of the kernel at once, at least.
+/// Minimum number of bytes requested from the kernel at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// A free block: where the next one of its list stands.
+/// A free block holds the pointer to the next one of its list.
 struct Free {
     next: *mut Free,
 }
 
-/// The recorder's allocator; what it has taken from the kernel for blocks it keeps.
+/// The recorder's allocator. It never returns the memory of its blocks to the kernel.
 pub struct Memory {
     lists: [AtomicPtr<Free>; (LARGEST_SHIFT - SMALLEST_SHIFT + 1) as usize],
 }
@@ -35,29 +35,29 @@ impl Memory {
         Self { lists: [const { AtomicPtr::new(null_mut()) }; _] }
     }
 
-    /// Takes a free block off a list, or a new one.
+    /// Takes a free block from a list, or makes a new one.
     fn take(&self, shift: u32) -> *mut u8 {
         let list = self.list(shift);
         let taken = list.swap(null_mut(), Acquire);
         if taken.is_null() {
             return self.refill(shift);
         }
-        // SAFETY: the whole list is this call's: its blocks are mapped and nobody else's.
-        self.give_back(shift, unsafe { (*taken).next });
+        // SAFETY: this call owns the whole list: its blocks are mapped and belong to nobody else.
+        self.put_back(shift, unsafe { (*taken).next });
         taken.cast()
     }
 
-    /// Puts a chain of free blocks that are the caller's on their list.
-    fn give_back(&self, shift: u32, chain: *mut Free) {
+    /// Puts a chain of free blocks owned by the caller on their list.
+    fn put_back(&self, shift: u32, chain: *mut Free) {
         let list = self.list(shift);
         while !chain.is_null() {
             if list.compare_exchange(null_mut(), chain, Release, Relaxed).is_ok() {
                 return;
             }
-            // Others have given back meanwhile: theirs go on behind the end of this chain.
+            // Other threads have put blocks back meanwhile; append theirs to the end of this chain.
             let theirs = list.swap(null_mut(), Acquire);
             let mut last = chain;
-            // SAFETY: both chains are this call's.
+            // SAFETY: this call owns both chains.
             unsafe {
                 while !(*last).next.is_null() {
                     last = (*last).next;
@@ -67,7 +67,7 @@ impl Memory {
         }
     }
 
-    /// Blocks of a new chunk: one is returned, the others become free.
+    /// Splits a new chunk into blocks, returns one and frees the others.
     fn refill(&self, shift: u32) -> *mut u8 {
         let block = 1 << shift;
         let first = map(CHUNK_BYTES.max(block));
@@ -76,14 +76,15 @@ impl Memory {
         }
         let mut chain = null_mut();
         for index in (1..CHUNK_BYTES / block).rev() {
-            // SAFETY: inside the chunk, which nobody else knows; blocks are aligned as far as pages are.
+            // SAFETY: inside the chunk, which nobody else knows. Blocks are aligned up to the size
+            // of a page.
             unsafe {
                 let free: *mut Free = first.add(index * block).cast();
                 free.write(Free { next: chain });
                 chain = free;
             }
         }
-        self.give_back(shift, chain);
+        self.put_back(shift, chain);
         first
     }
 
@@ -92,7 +93,8 @@ impl Memory {
     }
 }
 
-/// Which block a layout needs, as a power of two; larger than any: a mapping of its own.
+/// The power of two of the block that a layout needs. If it exceeds the largest, the block is a
+/// mapping of its own.
 fn shift_of(layout: Layout) -> u32 {
     let bytes = layout.size().max(layout.align()).max(1 << SMALLEST_SHIFT);
     usize::BITS - (bytes - 1).leading_zeros()
@@ -101,13 +103,13 @@ fn shift_of(layout: Layout) -> u32 {
 fn map(bytes: usize) -> *mut u8 {
     let (access, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping.
+    // SAFETY: creates a new mapping.
     let mapping = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
     if mapping == libc::MAP_FAILED { null_mut() } else { mapping.cast() }
 }
 
-// SAFETY: a block is on one list or the caller's, never both; its size and alignment are at least the
-// layout's (refused above a page).
+// SAFETY: a block is either on one list or the caller's, never both. Its size and alignment are at
+// least the layout's (an alignment above a page is refused).
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.align() > PAGE_BYTES {
@@ -119,7 +121,8 @@ unsafe impl GlobalAlloc for Memory {
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let shift = shift_of(layout);
-        // SAFETY: the caller's promise: the block came from `alloc` with this layout and is not used again.
+        // SAFETY: the caller promises that the block came from `alloc` with this layout and is not
+        // used again.
         unsafe {
             if shift > LARGEST_SHIFT {
                 libc::munmap(block.cast(), layout.size());
@@ -129,8 +132,8 @@ unsafe impl GlobalAlloc for Memory {
             let free: *mut Free = block.cast();
             let mut next = list.load(Relaxed);
             loop {
-                // The first of the list is named, never looked into: that it was taken and came back does no
-                // harm.
+                // The head of the list is stored but never read, so it does no harm if it was taken
+                // and put back meanwhile.
                 free.write(Free { next });
                 match list.compare_exchange_weak(next, free, AcqRel, Relaxed) {
                     Ok(_) => return,
@@ -141,13 +144,14 @@ unsafe impl GlobalAlloc for Memory {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's promise: the new size is none that a layout refuses.
+        // SAFETY: the caller promises that the new size is valid for a layout.
         let new = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
         let shift = shift_of(layout);
         if shift == shift_of(new) && shift <= LARGEST_SHIFT {
             return block;
         }
-        // SAFETY: as above; two blocks do not overlap.
+        // SAFETY: the caller promises that `block` came from `alloc` with this layout; the two blocks
+        // do not overlap.
         unsafe {
             let moved = self.alloc(new);
             if !moved.is_null() {
@@ -164,16 +168,16 @@ mod tests {
     use super::*;
 
     fn layout(bytes: usize, align: usize) -> Layout {
-        Layout::from_size_align(bytes, align).expect("a layout")
+        Layout::from_size_align(bytes, align).expect("the layout is valid")
     }
 
     #[test]
-    fn blocks_have_their_size_and_alignment_and_come_back() {
+    fn blocks_are_sized_aligned_and_reused() {
         let memory = Memory::new();
         for (bytes, align) in [(1, 1), (33, 8), (100, 64), (5000, 4096), (90_000, 16), (3 << 20, 8)]
         {
             let layout = layout(bytes, align);
-            // SAFETY: a layout of more than no bytes; what is freed was allocated with it.
+            // SAFETY: the layout has a size, and the block was allocated with it.
             unsafe {
                 let first = memory.alloc(layout);
                 assert!(!first.is_null() && first.addr().is_multiple_of(align), "{layout:?}");
@@ -184,15 +188,15 @@ mod tests {
                 memory.dealloc(second, layout);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the layout has a size.
         assert!(unsafe { memory.alloc(layout(8, 2 * PAGE_BYTES)) }.is_null());
     }
 
     #[test]
-    fn what_grows_keeps_its_bytes() {
+    fn keeps_bytes_of_growing_block() {
         let memory = Memory::new();
         let mut bytes = 3;
-        // SAFETY: every size is handed on to the next call.
+        // SAFETY: every call is given the size of the one before.
         unsafe {
             let mut block = memory.alloc(layout(bytes, 1));
             block.copy_from(b"abc".as_ptr(), 3);
@@ -206,13 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_one_owner_among_threads() {
+    fn gives_block_to_one_thread_only() {
         static MEMORY: Memory = Memory::new();
         let work = |mark: u8| {
             let mut held: Vec<(*mut u8, Layout)> = Vec::new();
             for round in 0..20_000_usize {
                 let layout = layout(1 + (round * 37) % 300, 8);
-                // SAFETY: as above; each block is written over its whole size.
+                // SAFETY: the layout has a size; each block is written and freed within its size, with the
+                // layout of its allocation.
                 unsafe {
                     let block = MEMORY.alloc(layout);
                     block.write_bytes(mark, layout.size());

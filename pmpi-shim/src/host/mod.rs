@@ -1,21 +1,22 @@
-//! Process, host and environment: what the operating system, the loader and the user say.
+//! Process, host and environment: queries to the operating system, the loader and the user's
+//! settings.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `settings` | what the environment asks for |
+//! | `settings` | the user's settings from the environment |
 //! | `counter` | the counter that times are read from |
-//! | `perf_counters` | counters of processor and kernel, where the user asks for them |
-//! | `machine` | what the operating system says about process and host |
-//! | `loader` | functions by name, objects by address, what came and went |
+//! | `perf_counters` | performance counters of processor and kernel, on request |
+//! | `machine` | facts about process and host |
+//! | `loader` | functions by name, objects by address, loading and unloading |
 //! | `modules` | the code that is mapped into the process |
 //! | `presence` | which ranks load the recorder, as far as can be told without messages |
 //! | `peers` | which ranks run on the same host |
-//! | `run_id` | what the files of one run have in common |
-//! | `descriptors` | descriptors out of the program's way |
-//! | `memory` | what the recorder allocates, apart from the program's |
-//! | `own_stack` | where a thread's own stack lies |
-//! | `own_work` | `errno` and cancellation stay the program's |
-//! | `signals` | signals held off while this thread is inside the loader |
+//! | `run_id` | the id shared by the files of one run |
+//! | `descriptors` | keeps descriptors out of the program's way |
+//! | `memory` | the recorder's allocator |
+//! | `own_stack` | the address range of a thread's stack |
+//! | `own_work` | protects `errno` and thread cancellation |
+//! | `signals` | holds signals off while this thread is inside the loader |
 //! | `unwind` | return addresses on a thread's stack |
 //! | `warn` | one line on standard error |
 

@@ -1,6 +1,7 @@
-//! The code that is mapped into the process: for call sites.
+//! The code mapped into the process, for call sites.
 //!
-//! In: the loader's list. Out: each module when it is first seen, and which addresses belong to the MPI library's language bindings.
+//! Reports each loaded module when it is first seen, and knows which addresses belong to the MPI
+//! library and its language bindings.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,11 +12,11 @@ use crate::host::counter;
 use crate::host::loader::{Changes, for_each_object};
 use crate::host::machine;
 
-/// What is known so far.
+/// The modules known so far.
 #[derive(Debug)]
 struct Known {
     modules: Vec<Module>,
-    /// The loader's counts of objects that came and went, when it was asked last.
+    /// The loader's counts of loaded and unloaded objects at the last query.
     changes: Changes,
 }
 
@@ -26,8 +27,8 @@ fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks for modules and has `write` take those that are new. `false` when nothing has come or gone since
-/// the last time.
+/// Passes new modules to `write`. Returns `false` if nothing was loaded or unloaded since the last
+/// call.
 pub fn look(write: impl Fn(&Module)) -> bool {
     let changes = Changes::now();
     let mut known = known();
@@ -59,8 +60,8 @@ pub fn is_of_mpi(address: usize) -> bool {
 
 fn loaded() -> Vec<Module> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid record with valid headers, whose notes are mapped; `out` is
-        // the vector below.
+        // SAFETY: the loader passes a valid record with valid headers, whose notes are mapped.
+        // `out` is the vector below.
         unsafe {
             let modules = &mut *out.cast::<Vec<Module>>();
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
@@ -82,7 +83,7 @@ fn loaded() -> Vec<Module> {
         0
     }
     let mut modules: Vec<Module> = Vec::new();
-    // SAFETY: callback and argument fit each other.
+    // SAFETY: callback and argument match.
     unsafe { for_each_object(add, (&raw mut modules).cast()) };
     modules
 }

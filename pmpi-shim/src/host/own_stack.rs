@@ -1,36 +1,37 @@
 //! The stack that a thread was started with.
 //!
-//! `pthread_getattr_np` would say it, but allocates: a signal handler that calls MPI may have interrupted
-//! `malloc`. The list of mappings is read with system calls alone.
+//! `pthread_getattr_np` would tell, but it allocates, and a signal handler that calls MPI may have
+//! interrupted `malloc`. So the list of mappings is read, with system calls only.
 
 use std::ops::Range;
 
 const LIST: &std::ffi::CStr = c"/proc/self/maps";
 
-/// Addresses of the stack that the calling thread was started with: mapped as long as the thread lives.
-/// Empty where the kernel does not tell. Takes no lock and allocates nothing.
+/// Addresses of the stack that the calling thread was started with; mapped as long as the thread
+/// lives. Empty if the kernel does not tell. Takes no lock and allocates nothing.
 pub fn find() -> Range<usize> {
     // SAFETY: system calls without pointers; the process's auxiliary vector.
     let (is_first, first_stack, own) = unsafe {
         let is_first = libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid());
-        // The name of the executable stands above the first stack's first frame; every other thread's
-        // descriptor stands above its own.
+        // The executable's name is above the first frame of the first stack. The descriptor of
+        // every other thread is above its stack.
         (is_first, libc::getauxval(libc::AT_EXECFN) as usize, libc::pthread_self() as usize)
     };
     let top = if is_first { first_stack } else { own };
     let most = stack_limit();
     let Some((mapping, below)) = mapping_of(top) else { return 0..0 };
-    // The first stack grows down to its limit. Where mappings have become one, another's is not taken.
+    // The first stack grows down to its limit. If the kernel merged mappings, nothing beyond the
+    // limit is taken.
     let lowest = top.saturating_sub(most);
     let lowest = if is_first { lowest.max(below) } else { lowest.max(mapping.start) };
     lowest..top
 }
 
-/// Most bytes of a stack, as the process's limit says.
+/// Maximum size of a stack in bytes, according to the process's limit.
 fn stack_limit() -> usize {
-    /// Where there is no limit: less than any thread's default.
+    /// Used if there is no limit: less than any thread's default.
     const UNLIMITED: usize = 2 << 20;
-    // SAFETY: a zeroed limit is valid to be written over.
+    // SAFETY: a zeroed limit may be written over.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         let known = libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0;
@@ -39,10 +40,11 @@ fn stack_limit() -> usize {
     }
 }
 
-/// The mapping that holds an address, and where the one below it ends.
+/// The mapping that holds an address, and the end of the one below it.
 fn mapping_of(address: usize) -> Option<(Range<usize>, usize)> {
-    // SAFETY: the path ends with a null byte; the buffer is this frame's; the descriptor is closed here. (The
-    // system calls themselves: the C library's are places where a thread may be cancelled.)
+    // SAFETY: the path ends with a null byte; the buffer is this frame's; the descriptor is closed
+    // here. (Plain system calls are used because the C library's functions are cancellation
+    // points.)
     unsafe {
         let file = libc::syscall(
             libc::SYS_openat,
@@ -68,13 +70,13 @@ fn mapping_of(address: usize) -> Option<(Range<usize>, usize)> {
     }
 }
 
-/// Goes through lines `begin-end …` byte by byte.
+/// Parses lines `begin-end …` byte by byte.
 struct Lines {
     address: usize,
-    /// Numbers of the line so far, and which one is being read; 2: the rest of the line.
+    /// The line's numbers so far, and the index of the one being read; 2: the rest of the line.
     numbers: [usize; 2],
     at: usize,
-    /// Where the mapping of the line before ends.
+    /// End of the mapping on the line before.
     below: usize,
 }
 
@@ -83,7 +85,7 @@ impl Lines {
         Self { address, numbers: [0; 2], at: 0, below: 0 }
     }
 
-    /// The mapping that holds the address, once its two numbers are read.
+    /// Returns the mapping that holds the address once both of its numbers are read.
     fn take(&mut self, byte: u8) -> Option<(Range<usize>, usize)> {
         match (byte, self.at) {
             (b'\n', _) => {
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_is_found_with_the_end_of_the_one_below() {
+    fn finds_mapping_and_end_of_the_one_below() {
         let text =
             "1000-3000 r-xp 0 fd:00 1-2 /usr/bin/a-b c\n7f00-7f80 rw-p 0\n7fff0-80000 rw-p 0\n";
         assert_eq!(of(text, 0x1000), Some((0x1000..0x3000, 0)));
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threads_frames_lie_in_its_own_stack() {
+    fn stack_of_thread_contains_its_frames() {
         let inside = || {
             let (here, stack) = (0u8, find());
             assert!(stack.contains(&(&raw const here as usize)), "{stack:x?}");

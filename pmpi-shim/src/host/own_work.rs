@@ -1,4 +1,4 @@
-//! The recorder's own work inside a thread of the program.
+//! Protects the program's thread while the recorder works in it.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -10,18 +10,19 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE` of Linux.
 const CANCEL_DISABLE: c_int = 1;
 
-/// Guards a stretch of the recorder's own work off the path: `errno` stays as the program left it, and a
-/// thread that is to be cancelled is not cancelled in it, where the MPI call itself would go on.
+/// Guards a section of the recorder's own work off the path of a call. `errno` stays as the program
+/// left it, and the thread cannot be cancelled inside the section, as the MPI call itself would not
+/// be.
 pub struct OwnWork {
     errno: c_int,
     cancel_state: c_int,
 }
 
 impl OwnWork {
-    /// Begins such a stretch, until dropped.
+    /// Begins a section that ends when the guard is dropped.
     pub fn begin() -> Self {
         let mut cancel_state = 0;
-        // SAFETY: both places are the calling thread's own.
+        // SAFETY: both addresses are the calling thread's own.
         unsafe {
             pthread_setcancelstate(CANCEL_DISABLE, &mut cancel_state);
             Self { errno: *libc::__errno_location(), cancel_state }
@@ -31,7 +32,7 @@ impl OwnWork {
 
 impl Drop for OwnWork {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: both addresses are the calling thread's own, because the guard never leaves it.
         unsafe {
             *libc::__errno_location() = self.errno;
             pthread_setcancelstate(self.cancel_state, null_mut());

@@ -1,7 +1,7 @@
-//! Which ranks run on this rank's host: for totals by class of the peer.
+//! Which ranks run on this rank's host, for totals by class of peer.
 //!
-//! In: the host of every rank, and the members of each communicator as it is registered. Out: a
-//! [`PeerClass`] for a rank of a communicator.
+//! Given the host of every rank and the members of each communicator, it determines the
+//! [`PeerClass`] of a communicator's rank.
 
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
@@ -9,23 +9,23 @@ use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use trace_format::header::COMMUNICATOR_UNKNOWN;
 use trace_format::totals::PeerClass;
 
-/// Communicators with more members than this are not looked at: their peers are unknown.
-const MOST_MEMBERS: usize = 1 << 20;
+/// Communicators with more members than this are ignored: their peers are unknown.
+const MAX_MEMBERS: usize = 1 << 20;
 
 struct Hosts {
     rank: usize,
-    /// Bits of the world ranks of this host.
+    /// A bit for each world rank on this host.
     same: Vec<u64>,
 }
 
 static HOSTS: OnceLock<Hosts> = OnceLock::new();
 static MEMBERS: RwLock<Option<Members>> = RwLock::new(None);
 
-/// For each communicator by its local id, the class of each of its ranks, two bits each.
+/// By local id of a communicator, the class of each of its ranks, two bits each.
 type Members = HashMap<u16, Vec<u8>>;
 
-/// Learns the host of every world rank; `rank` is this one.
-pub fn know_hosts(hosts: &[u64], rank: u32) {
+/// Stores the host of every world rank. `rank` is this one.
+pub fn set_hosts(hosts: &[u64], rank: u32) {
     let mut same = vec![0u64; hosts.len().div_ceil(64)];
     for (other, _) in hosts.iter().enumerate().filter(|(_, h)| **h == hosts[rank as usize]) {
         same[other / 64] |= 1 << (other % 64);
@@ -43,10 +43,10 @@ fn class_of_world(hosts: &Hosts, rank: i64) -> PeerClass {
     }
 }
 
-/// Learns a communicator's ranks, as world ranks (-1 outside the world).
-pub fn know_members(communicator: u16, world_ranks: &[i64]) {
+/// Stores a communicator's members as world ranks (-1 outside the world).
+pub fn set_members(communicator: u16, world_ranks: &[i64]) {
     let Some(hosts) = HOSTS.get() else { return };
-    if communicator == COMMUNICATOR_UNKNOWN || world_ranks.len() > MOST_MEMBERS {
+    if communicator == COMMUNICATOR_UNKNOWN || world_ranks.len() > MAX_MEMBERS {
         return;
     }
     let mut classes = vec![0u8; world_ranks.len().div_ceil(4)];
@@ -63,21 +63,21 @@ pub fn know_members(communicator: u16, world_ranks: &[i64]) {
     members.get_or_insert_default().insert(communicator, classes);
 }
 
-/// The classes of all communicators' ranks, held while they are asked.
+/// The classes of all communicators' ranks, locked for reading.
 pub struct Peers(RwLockReadGuard<'static, Option<Members>>);
 
-/// Looks the classes up.
+/// Locks the classes for reading.
 pub fn peers() -> Peers {
     Peers(MEMBERS.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Peers {
-    /// Class of a communicator's rank.
+    /// Class of a rank of a communicator.
     pub fn class(&self, communicator: u16, rank: i32) -> PeerClass {
         let classes = self.0.as_ref().and_then(|members| members.get(&communicator));
-        let place = usize::try_from(rank).ok();
-        let code = classes.zip(place).and_then(|(classes, place)| {
-            classes.get(place / 4).map(|four| four >> (place % 4 * 2) & 3)
+        let index = usize::try_from(rank).ok();
+        let code = classes.zip(index).and_then(|(classes, index)| {
+            classes.get(index / 4).map(|byte| byte >> (index % 4 * 2) & 3)
         });
         match code {
             Some(1) => PeerClass::Itself,
@@ -92,14 +92,14 @@ impl Peers {
 mod tests {
     use super::*;
 
-    // One test for all: what is known of hosts is the process's.
+    // A single test, because the hosts are a global of the process.
     #[test]
-    fn peers_are_of_this_host_or_another() {
-        know_members(1, &[0, 1]);
+    fn classifies_peers_by_host() {
+        set_members(1, &[0, 1]);
         assert_eq!(peers().class(1, 0), PeerClass::Unknown, "no host is known yet");
-        know_hosts(&[7, 7, 9, 7, 9], 1);
-        know_members(2, &[0, 1, 2, 3, 4]);
-        know_members(5, &[4, -1, 3, 99]);
+        set_hosts(&[7, 7, 9, 7, 9], 1);
+        set_members(2, &[0, 1, 2, 3, 4]);
+        set_members(5, &[4, -1, 3, 99]);
         let classes = |communicator, ranks: std::ops::Range<i32>| {
             let peers = peers();
             ranks.map(|rank| peers.class(communicator, rank)).collect::<Vec<_>>()
@@ -110,8 +110,8 @@ mod tests {
         assert_eq!(classes(5, -1..0), [Unknown]);
         assert_eq!(classes(2, 8..9), [Unknown]);
         assert_eq!(classes(6, 0..1), [Unknown]);
-        // An id that comes again means other ranks.
-        know_members(5, &[1]);
+        // A reused id stands for other ranks.
+        set_members(5, &[1]);
         assert_eq!(classes(5, 0..1), [Itself]);
     }
 }

@@ -1,11 +1,11 @@
-//! Counters of processor and kernel (perf_event), where the user asks for them.
+//! Performance counters of processor and kernel (perf_event), if the user asks for them.
 //!
-//! In: what `--counters` names. Out: a definition a counter (with the reason where it cannot be had),
-//! readings at the rank's begin and end and at region markers. Calls of MPI never read one, and without
-//! `--counters` a marker tests one pointer.
+//! `--counters` names the counters. The trace gets a definition of each (with the reason if it is
+//! unavailable), and readings at the rank's begin and end and at region markers. MPI calls never
+//! read a counter, and without `--counters` a marker tests one pointer.
 //!
-//! A counter is the process's: it is opened for every thread that is there after MPI_Init, and threads
-//! made later inherit it. A reading is two system calls an event and thread that was there; it
+//! A counter covers the process: it is opened for every thread that exists after MPI_Init, and
+//! threads made later inherit it. A reading takes two system calls per event and opened thread. It
 //! allocates nothing and takes no lock of this process.
 
 use std::ffi::{c_int, c_long, c_ulong};
@@ -19,34 +19,36 @@ use trace_format::header::Counter;
 
 use crate::host::descriptors::move_up;
 
-/// Most descriptors that all counters may take, and the share of the process's limit.
-const MOST_DESCRIPTORS: usize = 512;
+/// Maximum number of descriptors for all counters, and the share of the process's limit that they
+/// may use.
+const MAX_DESCRIPTORS: usize = 512;
 const SHARE_OF_LIMIT: usize = 4;
 
-/// A counter that is read.
+/// A counter that is being read.
 pub struct Opened {
     /// Its number in the trace.
     pub number: u32,
     descriptors: Vec<Descriptor>,
 }
 
-/// One event of one thread and of those that it makes.
+/// One event of one thread and of the threads that it starts.
 struct Descriptor {
     number: c_int,
-    /// The kernel's id of the event: the program may close a descriptor and get its number for a file.
+    /// The kernel's id of the event. The program may close a descriptor and get its number for
+    /// another file.
     id: u64,
     weight: u32,
 }
 
 static OPENED: OnceLock<Vec<Opened>> = OnceLock::new();
 
-/// The counters that are read; `None` where there are none.
+/// The counters being read. `None` if there are none.
 #[inline(always)]
 pub fn opened() -> Option<&'static [Opened]> {
     OPENED.get().map(Vec::as_slice)
 }
 
-/// Opens the counters; what became of each. Called once, after MPI_Init.
+/// Opens the counters and describes the outcome of each. Called once, after MPI_Init.
 pub fn open(requests: &[CounterRequest]) -> Vec<Counter> {
     if requests.is_empty() {
         return Vec::new();
@@ -88,11 +90,11 @@ fn events_of(request: &CounterRequest) -> Result<Vec<CounterEvent>, String> {
     match &request.events {
         Some(events) => Ok(events.clone()),
         None if request.name == FLOPS => counters::flops_of(counters::processor().as_ref()),
-        None => Err("there is no built-in choice of this name".into()),
+        None => Err("no built-in counter has this name".into()),
     }
 }
 
-/// Ids of the process's threads, the calling one first.
+/// Ids of the process's threads, beginning with the calling one.
 fn threads() -> Vec<c_int> {
     // SAFETY: a system call without arguments.
     let own = unsafe { libc::syscall(libc::SYS_gettid) } as c_int;
@@ -101,7 +103,8 @@ fn threads() -> Vec<c_int> {
     std::iter::once(own).chain(others.filter(|id| *id != own)).collect()
 }
 
-/// Opens events for threads; how many threads could not be counted beside the calling one.
+/// Opens events for threads. Returns how many threads, other than the calling one, could not be
+/// counted.
 fn open_events(
     events: &[CounterEvent],
     threads: &[c_int],
@@ -110,7 +113,7 @@ fn open_events(
     let wanted = events.len() * threads.len();
     if taken + wanted > most_descriptors() {
         return Err(format!(
-            "{} threads were there at MPI_Init, for which {} event(s) need too many open files",
+            "{} threads existed at MPI_Init; {} event(s) for each would need too many open files",
             threads.len(),
             events.len()
         ));
@@ -128,7 +131,7 @@ fn open_events(
                     return Err(counters::refusal(error, paranoid.as_deref().map(str::trim)));
                 }
                 Err(_) => {
-                    // All events of a thread or none: half a sum would be wrong.
+                    // Keep all events of a thread or none: a partial sum would be wrong.
                     close_all(&descriptors[before..]);
                     descriptors.truncate(before);
                     missed += 1;
@@ -142,24 +145,24 @@ fn open_events(
 
 fn most_descriptors() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is ours to be written.
+    // SAFETY: `limit` is ours to write.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
     let allowed = if known { limit.rlim_cur } else { libc::rlim_t::MAX };
-    usize::try_from(allowed).unwrap_or(usize::MAX).min(MOST_DESCRIPTORS * SHARE_OF_LIMIT)
+    usize::try_from(allowed).unwrap_or(usize::MAX).min(MAX_DESCRIPTORS * SHARE_OF_LIMIT)
         / SHARE_OF_LIMIT
 }
 
-/// Opens an event for a thread; the error is errno.
+/// Opens an event for a thread. The error is errno.
 fn open_event(event: &CounterEvent, thread: c_int) -> Result<Descriptor, c_int> {
     let mut opened = perf_event_open(event, thread, true);
     if opened == Err(libc::EINVAL) {
-        // Before Linux 5.13.
+        // Linux before 5.13.
         opened = perf_event_open(event, thread, false);
     }
     let number = move_up(opened?);
     let Some(id) = id_of(number) else {
         let error = last_error();
-        // SAFETY: ours.
+        // SAFETY: the descriptor is ours.
         unsafe { libc::close(number) };
         return Err(error);
     };
@@ -174,7 +177,7 @@ fn perf_event_open(
     const FD_CLOEXEC: c_ulong = 1 << 3;
     let (any_core, no_group): (c_int, c_int) = (-1, -1);
     let attribute = counters::attribute(event, threads_only);
-    // SAFETY: the attribute says its own size, and the kernel only reads it.
+    // SAFETY: the attribute states its own size, and the kernel only reads it.
     let opened = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -189,30 +192,30 @@ fn perf_event_open(
 }
 
 fn last_error() -> c_int {
-    // SAFETY: the calling thread's own place.
+    // SAFETY: the calling thread's own errno.
     unsafe { *libc::__errno_location() }
 }
 
 fn close_all(descriptors: &[Descriptor]) {
     for descriptor in descriptors {
-        // SAFETY: ours, opened a moment ago and given to nobody.
+        // SAFETY: these descriptors are ours, opened a moment ago and passed to nobody.
         unsafe { libc::close(descriptor.number) };
     }
 }
 
-/// The kernel's id of an event; `None` where the descriptor is none of an event.
+/// The kernel's id of an event. `None` if the descriptor is not an event's.
 #[inline]
 fn id_of(descriptor: c_int) -> Option<u64> {
     /// `PERF_EVENT_IOC_ID` of linux/perf_event.h on x86-64 and AArch64.
     const EVENT_ID: c_long = 0x8008_2407;
     let mut id = 0u64;
-    // SAFETY: for an event the kernel writes 8 bytes; other files refuse the request.
+    // SAFETY: for an event the kernel writes 8 bytes; other files reject the request.
     let asked = unsafe { libc::syscall(libc::SYS_ioctl, descriptor, EVENT_ID, &raw mut id) };
     (asked == 0).then_some(id)
 }
 
 impl Descriptor {
-    /// Count so far, and whether it is scaled; `None` where there is none.
+    /// Present count, and whether it is scaled. `None` if there is none.
     #[inline]
     fn read(&self) -> Option<(u64, bool)> {
         if id_of(self.number) != Some(self.id) {
@@ -220,8 +223,8 @@ impl Descriptor {
         }
         let mut words = [0u64; 3];
         let bytes = size_of_val(&words);
-        // By its number: read() of the C library may be a point where the thread is cancelled.
-        // SAFETY: writes into the array. The descriptor is our event's, as was just asked.
+        // SAFETY: writes into the array. The descriptor is our event's, as just checked. (A plain
+        // system call, because read() of the C library may be a cancellation point.)
         let read = unsafe { libc::syscall(libc::SYS_read, self.number, words.as_mut_ptr(), bytes) };
         let [count, enabled, running] = words;
         match () {
@@ -255,7 +258,7 @@ impl Opened {
     }
 }
 
-/// All counters now.
+/// Present values of all counters.
 pub fn read() -> Vec<(u32, u64, u32)> {
     let read = |one: &Opened| {
         let (value, state) = one.read();

@@ -1,12 +1,14 @@
-//! Which ranks load the recorder, as far as can be told without messages.
+//! Finds out which ranks load the recorder, as far as possible without messages.
 //!
-//! In: what the launcher tells each process, and marks that the others left before they entered
-//! MPI_Init. Out: [`Presence`]. MPI_Init returns nowhere before every rank has entered it, so a mark
-//! that is missing afterwards will not come. (Where a library's MPI_Init waits for nobody, the number
-//! of local ranks that the launcher tells is waited for, [`PATIENCE`] long.)
+//! [`Presence`] follows from what the launcher tells each process and from marks that the others
+//! left before they entered MPI_Init. MPI_Init returns nowhere before every rank has entered it, so
+//! a mark that is missing afterwards will not appear. (In case a library's MPI_Init waits for
+//! nobody, the recorder waits up to [`PATIENCE`] for the number of local ranks that the launcher
+//! states.)
 //!
-//! On a host the mark is a socket of an abstract name: no file, and gone with its process. Between
-//! hosts it is a promise of the launcher's ([`is_every_rank`]), or a file beside the run directory.
+//! On a host, the mark is a socket with an abstract name: it is not a file, and it disappears with
+//! its process. Between hosts it is a promise of the launcher ([`is_every_rank`]) or a file beside
+//! the run directory.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -19,25 +21,25 @@ use std::time::{Duration, Instant};
 use crate::host::descriptors::move_up;
 use crate::host::settings::is_every_rank;
 
-/// Time that local ranks get beyond MPI_Init to leave their mark.
+/// Time that local ranks get after MPI_Init to leave their mark.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// An older file is one that a dead process left behind.
+/// An older file was left behind by a dead process.
 const OLDEST_FILE: Duration = Duration::from_secs(3600);
 const SOCKET_PREFIX: &str = "gammachi-";
 
-/// What a process knows of the others.
+/// What a process knows about the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presence {
-    /// Ranks of this host that load the recorder, ascending; this one is among them.
+    /// Ranks of this host that load the recorder, ascending, including this one.
     pub local: Vec<u32>,
-    /// Whether rank 0 loads it, wherever it is.
+    /// Whether rank 0 loads the recorder, on whatever host.
     pub rank_zero: bool,
-    /// Whether all ranks of the job are on this host, as far as the launcher tells.
+    /// Whether all ranks of the job are on this host, according to the launcher.
     pub one_host: bool,
 }
 
-/// The marks of this process.
+/// The marks left by this process.
 struct Marks {
     rank: u32,
     /// Held until the ranks have met.
@@ -47,29 +49,29 @@ struct Marks {
 
 static MARKS: Mutex<Option<Marks>> = Mutex::new(None);
 
-fn text(name: &str) -> Option<String> {
+fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn number(name: &str) -> Option<u32> {
-    text(name)?.parse().ok()
+    variable(name)?.parse().ok()
 }
 
-/// Rank in MPI_COMM_WORLD, as the launcher tells it before MPI_Init.
+/// Rank in MPI_COMM_WORLD according to the launcher, before MPI_Init.
 fn launchers_rank() -> Option<u32> {
     ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"].into_iter().find_map(number)
 }
 
-/// Ranks of the job, as the launcher tells.
+/// Number of ranks of the job according to the launcher.
 fn launchers_size() -> Option<u32> {
     ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"].into_iter().find_map(number)
 }
 
-/// Ranks of the job on this host, as the launcher tells.
+/// Number of ranks of the job on this host according to the launcher.
 fn launchers_local_size() -> Option<u32> {
     number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS")).or_else(|| {
         let node = number("SLURM_NODEID")? as usize;
-        tasks_of_node(&text("SLURM_STEP_TASKS_PER_NODE")?, node)
+        tasks_of_node(&variable("SLURM_STEP_TASKS_PER_NODE")?, node)
     })
 }
 
@@ -77,7 +79,7 @@ fn is_one_host() -> bool {
     launchers_size().is_some() && launchers_size() == launchers_local_size()
 }
 
-/// Slurm's `4(x2),3`: tasks of every node.
+/// Tasks on a node from Slurm's list, such as `4(x2),3`.
 fn tasks_of_node(list: &str, node: usize) -> Option<u32> {
     let mut first = 0;
     for part in list.split(',') {
@@ -101,15 +103,15 @@ fn hash(parts: &[&str]) -> u64 {
     hash
 }
 
-/// The same for all ranks of a job on all hosts, where the launcher has such a name.
+/// A key that all ranks of a job share on all hosts, if the launcher provides a name for the job.
 fn job_key() -> u64 {
-    let names = ["PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"].map(text);
+    let names = ["PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID"].map(variable);
     let names = names.map(Option::unwrap_or_default);
     hash(&names.each_ref().map(String::as_str))
 }
 
-/// The same for all ranks of a job on this host and for no others: MPICH's launcher has no name for a
-/// job, but its proxy, one a host, holds the other end of the socket in `PMI_FD`.
+/// A key that all ranks of a job on this host share and no others. MPICH's launcher has no name for
+/// a job, but its proxy, one per host, holds the other end of the socket in `PMI_FD`.
 fn local_key() -> u64 {
     let proxy = number("PMI_FD").and_then(peer).unwrap_or(0);
     hash(&[&job_key().to_string(), &proxy.to_string()])
@@ -119,7 +121,7 @@ fn local_key() -> u64 {
 fn peer(descriptor: u32) -> Option<i32> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the result fits `peer`; a descriptor that is none or no socket is an error.
+    // SAFETY: the result fits `peer`; a bad descriptor or one that is no socket is an error.
     let known = unsafe {
         libc::getsockopt(
             i32::try_from(descriptor).ok()?,
@@ -136,7 +138,7 @@ fn socket_name(key: u64, rank: &str) -> String {
     format!("{SOCKET_PREFIX}{key:016x}-{rank}")
 }
 
-/// Leaves this process's marks; before MPI_Init.
+/// Leaves this process's marks. Called before MPI_Init.
 pub fn announce(out: Option<&Path>) {
     let Some(rank) = launchers_rank() else { return };
     if launchers_size() == Some(1) {
@@ -157,17 +159,17 @@ pub fn announce(out: Option<&Path>) {
     *MARKS.lock().unwrap_or_else(PoisonError::into_inner) = Some(marks);
 }
 
-/// A descriptor that the program's next `open` would not have got.
+/// Moves a socket to a descriptor that the program's next `open` would not have got.
 fn out_of_the_way(socket: UnixDatagram) -> UnixDatagram {
     use std::os::fd::{FromRawFd, IntoRawFd};
     let high = move_up(socket.into_raw_fd());
-    // SAFETY: `move_up` hands back a descriptor that is ours alone.
+    // SAFETY: `move_up` returns a descriptor that is ours alone.
     let socket = unsafe { UnixDatagram::from_raw_fd(high) };
     debug_assert!(socket.as_raw_fd() >= 0);
     socket
 }
 
-/// What rank 0 leaves for other hosts that see the same directory.
+/// The file that rank 0 leaves for other hosts that see the same directory.
 fn starting_file(out: Option<&Path>) -> Option<PathBuf> {
     let key = job_key() as u32;
     let directory = match out {
@@ -181,7 +183,7 @@ fn starting_file(out: Option<&Path>) -> Option<PathBuf> {
     Some(directory.join(format!(".gammachi.starting-{key:08x}")))
 }
 
-/// Takes the marks away again; when the ranks that have met no longer look for them.
+/// Removes the marks, once the ranks have met and no longer look for them.
 pub fn withdraw() {
     let marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(file) = marks.and_then(|marks| marks.file) {
@@ -189,7 +191,7 @@ pub fn withdraw() {
     }
 }
 
-/// Looks who is there; after MPI_Init.
+/// Determines which ranks are present. Called after MPI_Init.
 pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
     let marked = {
         let marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,12 +219,12 @@ pub fn look(rank: u32, size: u32, out: Option<&Path>) -> Presence {
 
 fn is_fresh(file: &Path) -> bool {
     let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
-    // A clock that runs ahead of the file server's makes an age negative.
+    // If this clock is behind the file server's, the age is negative.
     modified.is_ok_and(|at| at.elapsed().map_or(true, |age| age < OLDEST_FILE))
 }
 
 fn local_ranks(prefix: &str, rank: u32, size: u32) -> Vec<u32> {
-    // Other users' names need not be UTF-8.
+    // Names made by other users need not be UTF-8.
     let sockets = fs::read("/proc/net/unix").unwrap_or_default();
     let sockets = String::from_utf8_lossy(&sockets);
     let ranks = sockets
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tasks_of_a_node_are_read_from_slurms_list() {
+    fn reads_tasks_of_node_from_slurm_list() {
         assert_eq!(tasks_of_node("4", 0), Some(4));
         assert_eq!(tasks_of_node("4(x2),3", 1), Some(4));
         assert_eq!(tasks_of_node("4(x2),3", 2), Some(3));
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn local_ranks_are_those_of_the_job_and_this_one() {
+    fn finds_local_ranks_of_this_job_only() {
         let key = 0x1234_5678 ^ u64::from(std::process::id());
         let bind = |name: String| {
             UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap()
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_for_other_hosts_stands_beside_the_run() {
+    fn puts_file_for_other_hosts_beside_run_directory() {
         let file = starting_file(Some(Path::new("/runs/one"))).unwrap();
         assert_eq!(file.parent(), Some(Path::new("/runs")));
         let name = file.file_name().unwrap().to_str().unwrap();
@@ -274,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_dead_process_does_not_count() {
+    fn ignores_file_of_dead_process() {
         let name = format!("gammachi-starting-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        assert!(!is_fresh(&path), "it is not there");
+        assert!(!is_fresh(&path), "the file does not exist");
         let file = fs::File::create(&path).unwrap();
         let now = std::time::SystemTime::now();
         for (at, fresh) in [
@@ -293,13 +295,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_left_no_mark_is_alone() {
+    fn rank_without_mark_is_alone() {
         let presence = look(3, 8, None);
         assert_eq!((&presence.local[..], presence.rank_zero), (&[3][..], false));
     }
 
     #[test]
-    fn names_of_jobs_do_not_run_together() {
+    fn keys_of_different_names_differ() {
         assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
         assert_ne!(socket_name(1, "2"), socket_name(2, "1"));
     }

@@ -1,7 +1,7 @@
-//! What the environment asks of the recorder.
+//! The recorder's settings from the environment.
 //!
-//! `trace_format::settings` reads the variables and says what is wrong with them; here they come from
-//! this process's environment.
+//! `trace_format::settings` parses the variables and words the complaints about them. This module
+//! supplies them from the environment of the process.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use trace_format::settings::{
 };
 pub use trace_format::settings::{RecordingOptions as Settings, TestClock};
 
-/// How the run is to be recorded, and a sentence for every value that could not be used.
+/// The settings for this run, and one sentence for every value that could not be used.
 pub fn read() -> (Settings, Vec<String>) {
     read_from(from_process)
 }
@@ -27,27 +27,27 @@ fn from_process(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// The run directory, before MPI is initialised.
+/// The run directory. Available before MPI is initialised.
 pub fn out() -> Option<PathBuf> {
     OUT.value(from_process).map(PathBuf::from)
 }
 
-/// What `gammachi run` tells all ranks of its runs; empty where it does not record them.
+/// The id that `gammachi run` passes to all ranks. Empty if the command did not start the run.
 pub fn run_id() -> OsString {
     RUN_ID.value(from_process).unwrap_or_default()
 }
 
-/// Whether `gammachi run` has seen to it that every rank of every host loads the recorder.
+/// Whether `gammachi run` ensured that every rank on every host loads the recorder.
 pub fn is_every_rank() -> bool {
     EVERY_RANK.value(from_process).is_some()
 }
 
-/// A test's skew of this process's counter.
+/// Skew of this process's counter, set by a test.
 pub fn test_clock() -> Option<TestClock> {
     TEST_CLOCK.parsed(from_process, str::parse).ok().flatten()
 }
 
-/// Host name to pretend, for tests that make many hosts of one.
+/// Host name set by tests that simulate several hosts on one.
 pub fn test_host() -> Option<String> {
     TEST_HOST.text(from_process).ok().flatten()
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_one_sentence_with_what_is_done_instead() {
+    fn describes_wrong_value_and_substitute_in_one_sentence() {
         assert_eq!(complaints("", ""), [""; 0]);
         assert_eq!(
             complaints(LEVEL.name, "9"),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn test_hooks_are_read_beside_the_options() {
+    fn reads_test_hooks_beside_options() {
         assert_eq!(complaints(TEST_CLOCK.name, "5e6,20"), [""; 0]);
         assert_eq!(complaints(TEST_HOST.name, "n7"), [""; 0]);
     }

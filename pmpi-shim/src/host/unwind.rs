@@ -1,7 +1,8 @@
 //! Return addresses on a thread's stack.
 //!
-//! In: registers of a frame of the recorder. Out: where the functions above it go on, innermost first. Tables of the
-//! loaded modules are read where they are mapped; what is known of an address is remembered.
+//! Starting at a frame of the recorder, it finds the return addresses of the functions above it,
+//! innermost first. The unwind tables of the loaded modules are read where they are mapped, and
+//! rules found for an address are cached.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -14,10 +15,10 @@ use framehop::{
 
 use crate::host::loader::{Changes, for_each_object};
 
-/// Frames of a walk at most, the recorder's own included.
-const MOST_FRAMES: usize = 200;
+/// Maximum number of frames of a walk, including the recorder's own.
+const MAX_FRAMES: usize = 200;
 
-/// A section of a module, where it is mapped.
+/// A section of a module, as mapped.
 type Section = &'static [u8];
 
 /// Unwinds with the modules that were loaded when it was made.
@@ -29,7 +30,7 @@ struct Unwinding {
 
 static UNWINDING: Mutex<Option<Unwinding>> = Mutex::new(None);
 
-/// Registers of the frame that asks for them.
+/// Registers of the frame that captures them.
 pub struct Registers {
     at: u64,
     registers: UnwindRegsNative,
@@ -37,7 +38,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Those of the function that this is expanded in.
+    /// Captures the registers of the function that this is inlined in.
     #[inline(always)]
     pub fn here() -> Self {
         let (at, stack, frame): (u64, u64, u64);
@@ -59,7 +60,7 @@ impl Registers {
         #[cfg(target_arch = "aarch64")]
         let link: u64;
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above. Written with care, not yet run on such a machine.
+        // SAFETY: reads four registers. Not yet run on AArch64.
         unsafe {
             std::arch::asm!(
                 "adr {at}, .",
@@ -79,8 +80,9 @@ impl Registers {
     }
 }
 
-/// Gives the return addresses of the frames from `entered` on, the stack's address at which the program called the
-/// recorder, as far as the stack can be read (`stack`: addresses that are mapped) and understood.
+/// Passes the return addresses to `take`, starting with the frame at `entered`, the stack address
+/// at which the program called the recorder, for as long as the stack can be read (`stack`: its
+/// mapped addresses) and understood.
 pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: impl FnMut(u64)) {
     let mut unwinding = up_to_date();
     let Some(Unwinding { unwinder, cache, .. }) = unwinding.as_mut() else { return };
@@ -91,12 +93,12 @@ pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: imp
     }
     let mut read = |address: u64| {
         let is_a_word = readable.contains(&address) && address.is_multiple_of(8);
-        // SAFETY: a word of the thread's own stack, which is mapped from where the walk begins to its end; frames
-        // that stand there are not stored to while their callee runs.
+        // SAFETY: a word of the thread's own stack, which is mapped from the start of the walk to
+        // its end. Frames up there are not written while their callee runs.
         if is_a_word { Ok(unsafe { (address as *const u64).read_volatile() }) } else { Err(()) }
     };
     let mut address = FrameAddress::InstructionPointer(at);
-    for _ in 0..MOST_FRAMES {
+    for _ in 0..MAX_FRAMES {
         let Ok(Some(goes_on)) = unwinder.unwind_frame(address, &mut registers, cache, &mut read)
         else {
             return;
@@ -111,7 +113,8 @@ pub fn walk(from: Registers, entered: usize, stack: &Range<usize>, mut take: imp
     }
 }
 
-/// Reads the tables of what is loaded now: it takes a millisecond, and a walk some hundred nanoseconds.
+/// Reads the tables of the loaded modules. This takes a millisecond, a walk some hundred
+/// nanoseconds.
 pub fn prepare() {
     drop(up_to_date());
 }
@@ -126,11 +129,12 @@ fn up_to_date() -> MutexGuard<'static, Option<Unwinding>> {
     unwinding
 }
 
-/// What is loaded now.
+/// The modules loaded now.
 fn modules() -> UnwinderNative<Section, MayAllocateDuringUnwind> {
     unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, out: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid record; `out` is the unwinder below. Sections lie in segments that are
-        // mapped as long as the module is loaded; when one goes, the unwinder is made anew before it is used again.
+        // SAFETY: the loader passes a valid record; `out` is the unwinder below. Sections lie in
+        // segments that stay mapped as long as the module is loaded. When a module is unloaded, the
+        // unwinder is rebuilt before it is used again.
         unsafe {
             let unwinder = &mut *out.cast::<UnwinderNative<Section, MayAllocateDuringUnwind>>();
             let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
@@ -141,15 +145,15 @@ fn modules() -> UnwinderNative<Section, MayAllocateDuringUnwind> {
         0
     }
     let mut unwinder = UnwinderNative::new();
-    // SAFETY: callback and argument fit each other.
+    // SAFETY: callback and argument match.
     unsafe { for_each_object(add, (&raw mut unwinder).cast()) };
     unwinder
 }
 
-/// A module with its tables for unwinding; `None` without any.
+/// A module with its unwind tables. `None` if it has none.
 ///
 /// # Safety
-/// The headers are those of a loaded module at that base.
+/// The headers are those of a module loaded at `base`.
 unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Section>> {
     let range = |header: &libc::Elf64_Phdr| {
         let begin = base.wrapping_add(header.p_vaddr);
@@ -165,10 +169,11 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     if index.end > segment.end || index.end - index.start < 8 {
         return None;
     }
-    // Version, encodings of the pointer to the frames, of their number and of the table; then the pointer.
+    // Version, encodings of the pointer to the frames, of their number and of the table; then the
+    // pointer.
     const VERSION: u8 = 1;
     const RELATIVE_TO_ITSELF_SIGNED_32: u8 = 0x1b;
-    // SAFETY: inside a segment that is mapped; the caller's promise.
+    // SAFETY: inside a mapped segment, by the caller's promise.
     let index_bytes = unsafe {
         std::slice::from_raw_parts(index.start as *const u8, (index.end - index.start) as usize)
     };
@@ -180,7 +185,8 @@ unsafe fn module_of(headers: &[libc::Elf64_Phdr], base: u64) -> Option<Module<Se
     let distance = i64::from(i32::from_le_bytes(*distance));
     let frames = index.start.wrapping_add(4).wrapping_add_signed(distance);
     let frames = frames..loads().find(|load| load.contains(&frames))?.end;
-    // SAFETY: as above. The frames end before their segment does, with a mark of their own.
+    // SAFETY: inside a mapped segment, by the caller's promise. The frames end before
+    // their segment does, with a terminator.
     let frame_bytes = unsafe {
         std::slice::from_raw_parts(frames.start as *const u8, (frames.end - frames.start) as usize)
     };
@@ -210,20 +216,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_is_found_and_the_same_again() {
+    fn finds_same_return_addresses_again() {
         #[inline(never)]
         fn twice() -> [Vec<u64>; 2] {
             std::hint::black_box([addresses(), addresses()])
         }
         let [first, second] = twice();
         assert!(first.len() > 5, "{first:x?}");
-        // Two places of one function, then the same.
+        // Two call sites in one function; the frames above are the same.
         assert_ne!(first[0], second[0]);
         assert_eq!(first[1..], second[1..]);
     }
 
     #[test]
-    fn nothing_is_read_beyond_the_stack() {
+    fn reads_nothing_beyond_stack() {
         let from = Registers::here();
         let entered = from.stack as usize;
         walk(from, entered, &(0..0), |_| panic!("no address is known"));

@@ -1,7 +1,8 @@
-//! Objects that the program closes: what was found in them must not be called any more.
+//! Forgets functions in objects that the program closes, so that they are not called any more.
 //!
-//! `dlclose` is interposed for that alone. An object that is loaded again usually lies elsewhere, and pinning
-//! it would keep its destructors from running and its data from beginning anew.
+//! `dlclose` is interposed for this purpose only. An object that is loaded again usually gets
+//! another address. Pinning it instead would prevent its destructors from running and its data from
+//! being initialised again.
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -15,7 +16,7 @@ use crate::mpi::weak_references;
 /// Interposes `dlclose`.
 ///
 /// # Safety
-/// The caller answers for the handle.
+/// The caller vouches for the handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -27,12 +28,12 @@ pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
     }
     type Close = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
     let before = Changes::now();
-    // SAFETY: the C library's function of this name; the handle is the caller's.
+    // SAFETY: the C library's function of this name; the caller vouches for the handle.
     let result = unsafe { transmute::<*mut c_void, Close>(real)(handle) };
     let after = Changes::now();
     if after.unloaded != before.unloaded {
         let _ = std::panic::catch_unwind(|| {
-            // A destructor that loads something may put it where the closed object lay.
+            // A destructor that loads an object may put it where the closed one was.
             real_entry::forget_unloaded(after.loaded != before.loaded);
             weak_references::forget_unloaded();
         });

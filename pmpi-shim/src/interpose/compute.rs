@@ -1,10 +1,11 @@
-//! Interposed linear algebra and Fourier transforms: time that counts as computation, and its work.
+//! Interposed linear algebra and Fourier transforms, whose time counts as computation, and their
+//! work.
 //!
-//! The entries are generated from `trace-format/compute/functions.txt` (`build_compute.rs`). Recorded
-//! are, outside MPI calls and other interposed compute functions, with `--compute blas` the larger
-//! ones (BLAS 3 and trsv, LAPACK, FFTW), and with `--flops` all; otherwise a call goes straight on.
-//! What a library does inside such a call, a driver's own BLAS calls on its thread among it, is the
-//! outermost call's.
+//! The entries are generated from `trace-format/compute/functions.txt` (`build_compute.rs`).
+//! `--compute blas` records the larger functions (BLAS 3 and trsv, LAPACK, FFTW), `--flops` all of
+//! them, if they are called outside MPI calls and other interposed compute functions. Any other
+//! call is only forwarded. Whatever a library does inside such a call, including a driver's own
+//! BLAS calls on its thread, belongs to the outermost call.
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 use std::mem::transmute;
@@ -23,7 +24,7 @@ use crate::store::window::{make_room, take_slot};
 
 const _: () = assert!(WORK > LAST_PROCEDURE);
 
-/// Work of a call: floating-point operations, and the bytes of its operands.
+/// Work of a call: floating-point operations and the bytes of its operands.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     flops: f64,
@@ -38,7 +39,7 @@ impl Work {
     }
 }
 
-/// Whether a call of that kind, entered at `here`, is to be recorded now.
+/// Whether a call of this kind, entered at `here`, is to be recorded now.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -53,24 +54,24 @@ unsafe fn records(block: *mut ThreadBlock, here: usize, from: u8) -> bool {
     }
 }
 
-/// Writes a call's work into its slot.
+/// Writes a call's work to its slot.
 ///
 /// # Safety
 /// `slot` is the calling thread's, not published yet.
 #[inline(always)]
 unsafe fn write_work(slot: *mut trace_format::layout::Slot, work: Work) {
-    // SAFETY: the caller's promise; peer and tag, bytes and request are 8 aligned bytes each.
+    // SAFETY: the caller's promise; peer and tag are 8 aligned bytes, and so are bytes and request.
     unsafe {
         (&raw mut (*slot).peer).cast::<f64>().write_volatile(work.flops);
         (&raw mut (*slot).bytes).cast::<u64>().write_volatile(work.bytes);
     }
 }
 
-/// Forwards a call and records it with its work when it is the outermost compute call; `from` is the
+/// Forwards a call, and records it with its work if it is the outermost compute call. `from` is the
 /// least choice ([`state::chose_compute`]) that records it.
 ///
 /// # Safety
-/// `invoke` calls the entry with the arguments that the program passed to its name.
+/// `invoke` calls the function of the entry's name with the arguments that the program passed.
 #[inline(always)]
 unsafe fn computed<R>(
     entry: &'static RealEntry,
@@ -79,7 +80,7 @@ unsafe fn computed<R>(
     invoke: impl FnOnce(*const c_void) -> R,
 ) -> R {
     let block = thread_block();
-    // SAFETY: the thread's own block; its stub has stored where the return address stands.
+    // SAFETY: the thread's own block; its stub has stored the address of the return address.
     unsafe {
         let here = (*block).entered_stack;
         let caller = *(here as *const usize);
@@ -102,11 +103,11 @@ unsafe fn computed<R>(
     }
 }
 
-/// Forwards the execution of a plan and records it. A plan may communicate: then its calls are events,
-/// and the work is one without length behind them.
+/// Forwards the execution of a plan and records it. The execution may communicate: then its calls
+/// are events, and its work is an event without length behind them.
 ///
 /// # Safety
-/// As [`computed`]; the first argument is the plan, or where it stands.
+/// As for [`computed`]; the first argument is the plan or its address.
 #[inline(always)]
 unsafe fn transformed(
     entry: &'static RealEntry,
@@ -125,7 +126,7 @@ unsafe fn transformed(
         let _spacer = Spacer::new();
         let plan = plans::plan_at(arguments[0], by_reference);
         let work = Work { flops: plans::flops_of(plan), bytes: 0 };
-        // A window that is opened for the event itself would be opened after it began.
+        // A window opened for the event itself would be opened after the event's begin.
         within(block, || make_room(block, 1));
         (*block).transform_return = caller;
         (*block).transform_stack = here;
@@ -140,7 +141,7 @@ unsafe fn transformed(
         let (begin, duration) = if alone {
             (begin, end.wrapping_sub(begin))
         } else {
-            // Behind the last of its calls, and behind what opening a window took.
+            // Behind its last call, and after the time spent opening a window.
             (counter::read(block), 0)
         };
         write_work(slot, work);
@@ -151,14 +152,14 @@ unsafe fn transformed(
     }
 }
 
-/// Forwards the making of a plan and remembers its operations.
+/// Forwards the making of a plan and stores the plan's operations.
 ///
 /// # Safety
-/// The arguments are those that the program passed to the entry's own name.
+/// The arguments are those that the program passed to the function of the entry's name.
 unsafe fn planned(
     entry: &'static RealEntry,
     form: Form,
-    arguments: [usize; plans::MOST_ARGUMENTS],
+    arguments: [usize; plans::MAX_ARGUMENTS],
 ) -> usize {
     let block = thread_block();
     // SAFETY: as in `computed`; the arguments are those of a planner of this form.
@@ -178,13 +179,13 @@ unsafe fn planned(
 entry_stub!(
     gammachi_recorder_work,
     declared,
-    "Work that the program declares; what `gammachi.h` calls when the recorder is present."
+    "Records work that the program declares. Called by `gammachi.h` if the recorder is present."
 );
 
 unsafe extern "C-unwind" fn declared(flops: c_double, bytes: c_double) {
     let block = thread_block();
-    // SAFETY: the thread's own block, whose stub has stored where the call was entered. Inside an MPI or
-    // compute call its slot is open: none may follow.
+    // SAFETY: the thread's own block, whose stub has stored where the call was entered. Inside an
+    // MPI or compute call the slot of that call is open, so no other may follow it.
     unsafe {
         let here = (*block).entered_stack;
         if !state::is_recording() || is_inside(block, here) || is_inside_transform(block, here) {
@@ -201,43 +202,43 @@ unsafe extern "C-unwind" fn declared(flops: c_double, bytes: c_double) {
     }
 }
 
-/// Value of a size.
+/// A size as a number.
 #[inline(always)]
 fn size(n: c_int) -> f64 {
     f64::from(n.max(0))
 }
 
-/// Value behind a Fortran argument.
+/// The size that a Fortran argument points to.
 ///
 /// # Safety
-/// The program passes a pointer to an integer there.
+/// The program passed a pointer to an integer.
 #[inline(always)]
 unsafe fn size_at(pointer: usize) -> f64 {
-    // SAFETY: the caller's promise. Of a 64-bit integer this is the low half.
+    // SAFETY: the caller's promise. This reads the low half of a 64-bit integer.
     size(unsafe { *(pointer as *const c_int) })
 }
 
-/// Whether a length of work space asks for the best one (LAPACK: −1).
+/// Whether a work space length asks for the best length (LAPACK: −1).
 ///
 /// # Safety
-/// The program passes a pointer to an integer there.
+/// The program passed a pointer to an integer.
 #[inline(always)]
 unsafe fn is_query(pointer: usize) -> bool {
     // SAFETY: the caller's promise.
     unsafe { *(pointer as *const c_int) == -1 }
 }
 
-/// Letter behind a Fortran option.
+/// The letter that a Fortran option points to.
 ///
 /// # Safety
-/// The program passes a pointer to a character there.
+/// The program passed a pointer to a character.
 #[inline(always)]
 unsafe fn letter_at(pointer: usize) -> u8 {
     // SAFETY: the caller's promise.
     (unsafe { *(pointer as *const c_char) } as u8).to_ascii_uppercase()
 }
 
-/// Letter of a CBLAS enumeration: only the side is looked at.
+/// The letter of a CBLAS enumeration value. Only the side is distinguished.
 #[inline(always)]
 fn letter(value: usize) -> u8 {
     if value as c_int == 141 { b'L' } else { b'R' }

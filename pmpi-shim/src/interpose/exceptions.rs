@@ -1,5 +1,5 @@
-//! The entries that the table cannot generate: those that begin and end recording, the ones that
-//! return floating point, and the variadic one.
+//! The wrappers that cannot be generated from the table: those that begin and end recording, those
+//! that return floating point, and the variadic one.
 
 use std::ffi::{c_double, c_int, c_void};
 use std::mem::transmute;
@@ -18,13 +18,13 @@ use crate::store::outermost::{Spacer, enter, is_inside, leave, within};
 use crate::store::slots::{open, publish};
 use crate::store::window::{self, take_slot};
 
-/// Calls MPI_Init or MPI_Init_thread and begins recording when it succeeded.
+/// Calls MPI_Init or MPI_Init_thread and begins recording if it succeeded.
 ///
 /// # Safety
-/// As [`recorded_plain`].
+/// As for [`recorded_plain`].
 unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, arguments: A) -> usize {
     let block = thread_block();
-    // SAFETY: the block is the thread's own; the arguments go on unchanged.
+    // SAFETY: the block is the thread's own; the arguments are passed on unchanged.
     unsafe {
         let here = (*block).entered_stack;
         if is_inside(block, here) {
@@ -48,13 +48,13 @@ unsafe fn initialise<A: Invoke>(entry: &'static RealEntry, function: u16, argume
     }
 }
 
-/// Calls MPI_Finalize between the two halves of the recorder's end.
+/// Calls MPI_Finalize between the two parts of ending the recording.
 ///
 /// # Safety
-/// As [`recorded_plain`].
+/// As for [`recorded_plain`].
 unsafe fn finalise(entry: &'static RealEntry) -> usize {
     let block = thread_block();
-    // SAFETY: as in `recorded_plain`, which this follows step by step.
+    // SAFETY: as in `recorded_plain`, whose steps this follows.
     unsafe {
         let here = (*block).entered_stack;
         if is_inside(block, here) || !state::has_trace() {
@@ -66,8 +66,8 @@ unsafe fn finalise(entry: &'static RealEntry) -> usize {
         let slot = take_slot(block);
         let begin = counter::read(block);
         open(slot, begin, FINALIZE, 0);
-        // The tool's own event comes before this one is closed, so the place of its duration, which
-        // is seldom short, is taken now.
+        // The tool's own event is written before this one is closed. Reserve the slot for this
+        // event's duration, which is rarely short, now.
         let more = (*block).cursor;
         more.write(Slot::default());
         publish(more, slot_word(CONTINUES_DURATION, CONTINUATION, 0));
@@ -88,7 +88,7 @@ macro_rules! initialisers {
 
         unsafe extern "C-unwind" fn $inner($($argument: usize),*) -> usize {
             static REAL: RealEntry = RealEntry::new($name);
-            // SAFETY: the words go on unchanged to the entry of this name.
+            // SAFETY: the words are passed on unchanged to the entry of this name.
             unsafe { initialise(&REAL, $function, [$($argument),*]) }
         }
     )*};
@@ -106,18 +106,17 @@ entry_stub!(PMPI_Finalize, pmpi_finalize);
 
 unsafe extern "C-unwind" fn mpi_finalize() -> usize {
     static REAL: RealEntry = RealEntry::new(c"MPI_Finalize");
-    // SAFETY: the entry of this name takes nothing.
+    // SAFETY: the entry of this name takes no arguments.
     unsafe { finalise(&REAL) }
 }
 
 unsafe extern "C-unwind" fn pmpi_finalize() -> usize {
     static REAL: RealEntry = RealEntry::new(c"PMPI_Finalize");
-    // SAFETY: as above.
+    // SAFETY: the entry of this name takes no arguments.
     unsafe { finalise(&REAL) }
 }
 
-/// The arguments that may follow MPI_Pcontrol's level, as far as registers and a few stack words
-/// carry them.
+/// The arguments after MPI_Pcontrol's level that fit in registers and a few stack words.
 struct PcontrolArguments {
     level: c_int,
     words: [usize; 5],
@@ -129,8 +128,8 @@ impl Invoke for PcontrolArguments {
     unsafe fn invoke(self, entry: *const c_void) -> usize {
         let Self { level, words: [a, b, c, d, e], doubles: [s, t, u, v, w, x, y, z] } = self;
         type Pcontrol = unsafe extern "C-unwind" fn(c_int, ...) -> c_int;
-        // SAFETY: the entry is MPI_Pcontrol. Integers and doubles travel in registers of their own,
-        // so each argument is where the program put it.
+        // SAFETY: the entry is MPI_Pcontrol. Integers and doubles use separate registers, so each
+        // argument is where the program put it.
         unsafe {
             transmute::<*const c_void, Pcontrol>(entry)(
                 level, a, b, c, d, e, s, t, u, v, w, x, y, z,
@@ -143,7 +142,7 @@ macro_rules! pcontrols {
     ($($symbol:ident $inner:ident $name:literal;)*) => {$(
         entry_stub!($symbol, $inner);
 
-        // Stable Rust defines no variadic functions: a fixed signature takes what registers may hold.
+        // Stable Rust cannot define variadic functions, so a fixed signature takes what registers may hold.
         #[allow(clippy::too_many_arguments)] // As many as registers carry.
         unsafe extern "C-unwind" fn $inner(
             level: c_int,
@@ -158,8 +157,8 @@ macro_rules! pcontrols {
                 doubles: [s, t, u, v, w, x, y, z],
             };
             let block = thread_block();
-            // SAFETY: the block is the thread's own; the arguments go on as they came. Inside another call,
-            // whose slot is open, the window stays as it is.
+            // SAFETY: the block is the thread's own; the arguments are passed on unchanged. Inside
+            // another call, whose slot is open, the window stays as it is.
             unsafe {
                 let here = (*block).entered_stack;
                 if is_inside(block, here) {
@@ -189,7 +188,7 @@ macro_rules! clocks {
         /// Forwards the MPI procedure of this name, which returns seconds.
         ///
         /// # Safety
-        /// The caller answers for MPI being in a state to be asked.
+        /// The caller vouches that MPI is in a state in which the procedure may be called.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $symbol() -> c_double {
             static REAL: RealEntry = RealEntry::new($name);

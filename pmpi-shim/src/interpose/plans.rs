@@ -1,9 +1,9 @@
-//! Plans of FFTW and their operations: 5·N·log2 N of a complex transform of N points, half of it where one
-//! side is real; of a transform that ranks share, a rank's part.
+//! FFTW's plans and their operations: 5·N·log2 N for a complex transform of N points, half of it if
+//! one side is real, and a rank's share of a transform that ranks share.
 //!
-//! (`fftw_flops` is no help: it counts instructions that work on several numbers at once.) Plans are found
-//! by their address in a fixed table without locks; a plan that finds no place has 0 operations. A plan
-//! that is destroyed stays until another one gets its address.
+//! (`fftw_flops` is no help: it counts instructions that work on several numbers at once.) Plans
+//! are found by their address in a fixed table without locks. A plan that does not fit in the table
+//! has 0 operations. The entry of a destroyed plan stays until another plan gets its address.
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -12,64 +12,66 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::host::loader::find;
 use crate::host::own_work::OwnWork;
 
-/// Arguments of the longest planner, rounded up.
-pub const MOST_ARGUMENTS: usize = 14;
-/// Plans that are remembered.
-const PLACES: usize = 4096;
-/// Places looked at for one plan.
-const STEPS: usize = 64;
-/// More dimensions than this are no plan.
-const MOST_DIMENSIONS: usize = 64;
+/// Number of arguments of the longest planner, rounded up.
+pub const MAX_ARGUMENTS: usize = 14;
+/// Number of plans in the table.
+const ENTRIES: usize = 4096;
+/// Maximum number of entries examined for one plan.
+const MAX_PROBES: usize = 64;
+/// A planner call with more dimensions than this is invalid.
+const MAX_DIMENSIONS: usize = 64;
 
-/// Where a planner's lengths stand; as in `trace_format::compute`.
+/// Where a planner's lengths are, as in `trace_format::compute`.
 #[derive(Debug, Clone, Copy)]
 pub enum Lengths {
-    /// The first so many arguments.
+    /// The first arguments, this many.
     Each(usize),
     /// (rank, lengths).
     Array,
-    /// (rank, lengths, how many).
+    /// (rank, lengths, count).
     Many,
-    /// (rank, dimensions, rank, dimensions of how many).
+    /// (rank, dimensions, rank of the batch, dimensions of the batch).
     Guru,
     /// The same with 64 bits.
     Guru64,
-    /// Fortran: (rank, lengths, strides, strides, rank of how many, their lengths).
+    /// Fortran: (rank, lengths, strides, strides, rank of the batch, its lengths).
     SplitGuru,
 }
 
-/// What a planner's arguments are; as in `trace_format::compute`.
+/// The arguments of a planner, as in `trace_format::compute`.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     pub lengths: Lengths,
-    /// Operations of a transform of N points over N·log2 N.
+    /// Operations of a transform of N points divided by N·log2 N.
     pub factor: f64,
-    /// Which argument is the communicator whose ranks share the transform; lengths are then of 64 bits.
+    /// Index of the communicator whose ranks share the transform. If there is one, lengths have 64
+    /// bits.
     pub communicator: Option<usize>,
-    /// Whether the first argument says where the plan is to be written, and the others are passed by reference.
+    /// Whether the first argument is the address to write the plan to, and the others are passed by
+    /// reference.
     pub by_reference: bool,
 }
 
-/// A plan: what is passed, or what stands there.
+/// The plan, passed by value or by reference.
 ///
 /// # Safety
-/// Passed by reference, it is a pointer to the 64 bits that Fortran programs keep a plan in.
+/// If passed by reference, it is a pointer to the 64 bits in which Fortran programs keep a plan.
 pub unsafe fn plan_at(argument: usize, by_reference: bool) -> usize {
-    // SAFETY: the caller's promise; a Fortran program may keep it at any address.
+    // SAFETY: the caller's promise; a Fortran program may keep it unaligned.
     if by_reference { unsafe { (argument as *const usize).read_unaligned() } } else { argument }
 }
 
-static PLANS: [(AtomicUsize, AtomicU64); PLACES] =
-    [const { (AtomicUsize::new(0), AtomicU64::new(0)) }; PLACES];
+static PLANS: [(AtomicUsize, AtomicU64); ENTRIES] =
+    [const { (AtomicUsize::new(0), AtomicU64::new(0)) }; ENTRIES];
 
-fn places(plan: usize) -> impl Iterator<Item = &'static (AtomicUsize, AtomicU64)> {
+fn candidates(plan: usize) -> impl Iterator<Item = &'static (AtomicUsize, AtomicU64)> {
     let first = (plan >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-    (0..STEPS).map(move |step| &PLANS[(first + step) % PLACES])
+    (0..MAX_PROBES).map(move |step| &PLANS[(first + step) % ENTRIES])
 }
 
-/// Keeps a plan's operations.
+/// Stores a plan's operations.
 pub fn remember(plan: usize, flops: f64) {
-    for (key, value) in places(plan) {
+    for (key, value) in candidates(plan) {
         let taken = key.compare_exchange(0, plan, Ordering::AcqRel, Ordering::Acquire);
         if taken.is_ok() || taken == Err(plan) {
             value.store(flops.to_bits(), Ordering::Release);
@@ -78,9 +80,9 @@ pub fn remember(plan: usize, flops: f64) {
     }
 }
 
-/// A plan's operations; 0 where they are not known.
+/// A plan's operations; 0 if unknown.
 pub fn flops_of(plan: usize) -> f64 {
-    for (key, value) in places(plan) {
+    for (key, value) in candidates(plan) {
         match key.load(Ordering::Acquire) {
             0 => break,
             there if there == plan => return f64::from_bits(value.load(Ordering::Acquire)),
@@ -90,16 +92,16 @@ pub fn flops_of(plan: usize) -> f64 {
     0.0
 }
 
-/// Operations of what a planner was asked for.
+/// Operations of the transform requested from a planner.
 ///
 /// # Safety
-/// The arguments are those of a planner of this form.
-pub unsafe fn flops(form: Form, arguments: &[usize; MOST_ARGUMENTS]) -> f64 {
+/// The arguments are those of a planner with this form.
+pub unsafe fn flops(form: Form, arguments: &[usize; MAX_ARGUMENTS]) -> f64 {
     let Form { lengths, factor, communicator, by_reference } = form;
     let wide = communicator.is_some();
     let arguments = if by_reference { &arguments[1..] } else { &arguments[..] };
-    // SAFETY: the caller's promise: where an array is expected, one of that many integers stands, and
-    // Fortran's integers stand where the argument says.
+    // SAFETY: the caller's promise: where an array is expected, there is one of that many integers,
+    // and Fortran's arguments point to integers.
     unsafe {
         let integer = |at: usize| match (by_reference, wide) {
             (true, _) => i64::from((arguments[at] as *const c_int).read_unaligned()),
@@ -127,7 +129,7 @@ pub unsafe fn flops(form: Form, arguments: &[usize; MOST_ARGUMENTS]) -> f64 {
 
 /// Product of every `stride`-th integer of an array.
 unsafe fn product(rank: usize, array: usize, wide: bool, stride: usize) -> f64 {
-    if array == 0 || rank > MOST_DIMENSIONS {
+    if array == 0 || rank > MAX_DIMENSIONS {
         return 1.0;
     }
     // SAFETY: the caller's promise.
@@ -145,7 +147,7 @@ unsafe fn size_of_communicator(communicator: usize) -> f64 {
     let _own = OwnWork::begin();
     let Some(entry) = find(c"PMPI_Comm_size") else { return 1.0 };
     let mut size = 1;
-    // SAFETY: the MPI library's own entry; the program has passed the communicator.
+    // SAFETY: the MPI library's own entry, with the communicator that the program passed.
     unsafe { transmute::<*const c_void, CommSize>(entry)(communicator, &mut size) };
     f64::from(size.max(1))
 }

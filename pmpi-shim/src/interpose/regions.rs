@@ -1,4 +1,4 @@
-//! Regions: named stretches of a rank's time, marked by the program through `gammachi.h`.
+//! Regions: named sections of a rank's time, marked by the program through `gammachi.h`.
 
 use std::ffi::{CStr, c_char};
 use std::panic::catch_unwind;
@@ -16,24 +16,25 @@ use crate::store::window::take_slot;
 
 unsafe fn mark(name: *const c_char, function: u16) {
     let block = thread_block();
-    // SAFETY: the thread's own block, whose stub has stored where the marker was entered; the program
-    // passes a C string.
+    // SAFETY: the thread's own block, whose stub has stored where the marker was entered. The
+    // program passes a C string.
     unsafe {
         let here = (*block).entered_stack;
-        // Inside an MPI call (a callback) the call's own slot is open: no marker may follow it.
+        // Inside an MPI call (in a callback) the call's own slot is open, so no marker may follow
+        // it.
         if name.is_null() || !state::is_recording() || is_inside(block, here) {
             return;
         }
         enter(block, here);
         let _spacer = Spacer::new();
-        write_down(block, CStr::from_ptr(name), function);
+        write_marker_of(block, CStr::from_ptr(name), function);
         leave(block);
     }
 }
 
 /// # Safety
 /// `block` is the calling thread's, inside its outermost call.
-unsafe fn write_down(block: *mut ThreadBlock, name: &CStr, function: u16) {
+unsafe fn write_marker_of(block: *mut ThreadBlock, name: &CStr, function: u16) {
     let Ok(id) = catch_unwind(|| id_of(name)) else { return };
     // SAFETY: the caller's promise.
     unsafe {
@@ -48,20 +49,20 @@ unsafe fn write_down(block: *mut ThreadBlock, name: &CStr, function: u16) {
 entry_stub!(
     gammachi_recorder_region_begin,
     region_begin,
-    "Begins a region; what `gammachi.h` calls when the recorder is present. Takes null or a C string."
+    "Begins a region. Called by `gammachi.h` if the recorder is present. Takes null or a C string."
 );
 entry_stub!(
     gammachi_recorder_region_end,
     region_end,
-    "Ends a region; what `gammachi.h` calls when the recorder is present. Takes null or a C string."
+    "Ends a region. Called by `gammachi.h` if the recorder is present. Takes null or a C string."
 );
 
 unsafe extern "C-unwind" fn region_begin(name: *const c_char) {
-    // SAFETY: the caller of the stub answers for the name.
+    // SAFETY: the caller of the stub vouches for the name.
     unsafe { mark(name, REGION_BEGIN) };
 }
 
 unsafe extern "C-unwind" fn region_end(name: *const c_char) {
-    // SAFETY: as above.
+    // SAFETY: the caller of the stub vouches for the name.
     unsafe { mark(name, REGION_END) };
 }

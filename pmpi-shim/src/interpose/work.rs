@@ -1,9 +1,9 @@
-//! Floating-point operations of dense linear algebra, from the sizes: what the expressions of
-//! `trace-format/compute/functions.txt` are made of.
+//! Floating-point operations of dense linear algebra, computed from the sizes. The expressions in
+//! `trace-format/compute/functions.txt` use these functions.
 //!
 //! Counts are those of the usual algorithms: LAPACK Working Note 41 for factorisations and solvers,
-//! Golub and Van Loan for eigenvalues and singular values, whose iterations depend on the data.
-//! A division counts as a multiplication; diagonals that are known to be 1 are not left out.
+//! Golub and Van Loan for eigenvalues and singular values, whose iterations depend on the data. A
+//! division counts as a multiplication; diagonals known to be 1 are included.
 
 use std::ops::Add;
 
@@ -12,7 +12,7 @@ use std::ops::Add;
 pub struct Operations {
     multiplications: f64,
     additions: f64,
-    /// Whether they are real already, whatever the type.
+    /// Whether they are already real operations, whatever the type.
     are_real: bool,
 }
 
@@ -29,8 +29,8 @@ impl Add for Operations {
 }
 
 impl Operations {
-    /// Real floating-point operations; a complex multiplication has 6, an addition 2. 0 for sizes that
-    /// the library refuses.
+    /// Real floating-point operations: a complex multiplication counts as 6, an addition as 2. 0
+    /// for sizes that the library rejects.
     pub fn flops(self, complex: bool) -> f64 {
         let (of_one, of_other) = if complex && !self.are_real { (6.0, 2.0) } else { (1.0, 1.0) };
         let flops = of_one * self.multiplications + of_other * self.additions;
@@ -51,17 +51,17 @@ pub fn each(number: f64) -> Operations {
     pair(number, number)
 }
 
-/// Order of the square matrix beside one of m × n.
+/// Order of the square matrix multiplied with an m × n matrix from one side.
 pub fn order(side: u8, m: f64, n: f64) -> f64 {
     if side == b'L' { m } else { n }
 }
 
-/// A triangular matrix of order n and r vectors.
+/// A triangular matrix of order n applied to r vectors.
 pub fn triangle(n: f64, r: f64) -> Operations {
     pair(r * n * (n + 1.0) / 2.0, r * n * (n - 1.0) / 2.0)
 }
 
-/// A triangular matrix with k diagonals beside the main one.
+/// A triangular matrix with k diagonals beside the main one, applied to a vector.
 pub fn triangle_band(n: f64, k: f64) -> Operations {
     let k = k.min((n - 1.0).max(0.0));
     let elements = n * (k + 1.0) - k * (k + 1.0) / 2.0;
@@ -70,7 +70,7 @@ pub fn triangle_band(n: f64, k: f64) -> Operations {
 
 /// Elements of an m × n matrix with `below` diagonals below the main one and `above` above it.
 pub fn band(m: f64, n: f64, below: f64, above: f64) -> f64 {
-    // Of the corner beyond a diagonal: t columns (or rows), the first with d elements.
+    // The corner beyond a diagonal has t columns (or rows), the first with d elements.
     let corner = |d: f64, most: f64| {
         let t = d.min(most).max(0.0);
         t * d - t * (t - 1.0) / 2.0
@@ -127,12 +127,12 @@ pub fn qr(m: f64, n: f64) -> Operations {
     }
 }
 
-/// The first n columns of an m × m orthogonal matrix of k reflectors: 4mnk − 2(m+n)k² + 4k³/3.
+/// The first n columns of an m × m orthogonal matrix from k reflectors: 4mnk − 2(m+n)k² + 4k³/3.
 pub fn make_q(m: f64, n: f64, k: f64) -> Operations {
     each(2.0 * m * n * k - (m + n) * k * k + 2.0 * k * k * k / 3.0)
 }
 
-/// k reflectors on an m × n matrix: 4mnk less 2k² times the other side.
+/// k reflectors applied to an m × n matrix: 4mnk minus 2k² times the other side.
 pub fn apply_q(side: u8, m: f64, n: f64, k: f64) -> Operations {
     let (along, across) = if side == b'L' { (m, n) } else { (n, m) };
     each(across * k * (2.0 * along - k))
@@ -143,19 +143,19 @@ pub fn least_squares(m: f64, n: f64, r: f64) -> Operations {
     qr(long, short) + apply_q(b'L', long, r, short) + triangle(short, r)
 }
 
-/// Values alone 4n³/3; with vectors so many n³ as the algorithm has.
+/// Values alone: 4n³/3. With vectors: a multiple of n³ that depends on the algorithm.
 pub fn eigen_symmetric(jobz: u8, n: f64, with_vectors: f64) -> Operations {
     let factor = if jobz == b'V' { with_vectors } else { 4.0 / 3.0 };
     each(factor * n * n * n / 2.0)
 }
 
-/// Values alone 10n³; with vectors 25n³.
+/// Values alone: 10n³. With vectors: 25n³.
 pub fn eigen_general(left: u8, right: u8, n: f64) -> Operations {
     let vectors = left == b'V' || right == b'V';
     each(if vectors { 25.0 } else { 10.0 } * n * n * n / 2.0)
 }
 
-/// Values alone 4mn² − 4n³/3; with vectors 14mn² + 8n³ or 6mn² + 20n³, whichever is less (m ≥ n).
+/// Values alone: 4mn² − 4n³/3. With vectors: 14mn² + 8n³ or 6mn² + 20n³, whichever is less (m ≥ n).
 pub fn singular_values(left: u8, right: u8, m: f64, n: f64) -> Operations {
     let (long, short) = (m.max(n), m.min(n));
     let (ln2, n3) = (long * short * short, short * short * short);

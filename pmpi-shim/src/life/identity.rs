@@ -1,4 +1,4 @@
-//! What the header of the rank's file says of run, program, host and MPI library.
+//! The header of the rank's file: facts about the run, the program, the host and the MPI library.
 
 use trace_format::functions;
 use trace_format::header::FileHeader;

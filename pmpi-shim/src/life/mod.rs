@@ -2,12 +2,12 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | this one | begin, end, what stands between |
+//! | this one | beginning and ending the recording |
 //! | `run_directory` | where the run's files go |
-//! | `identity` | what the header of the rank's file says |
+//! | `identity` | the header of the rank's file |
 //!
-//! A process that never calls MPI_Init stays in the first state and touches nothing. What stops
-//! recording stops it for good; the program goes on.
+//! A process that never calls MPI_Init stays in the first state and touches nothing. Once recording
+//! stops, it never restarts; the program continues.
 
 pub mod identity;
 pub mod run_directory;
@@ -47,8 +47,8 @@ use crate::store::totals;
 use crate::store::trace_file::{self, CreateError, define};
 use crate::store::window;
 
-/// Claims the start for the first call of MPI_Init; gives the counter beside the system's clocks as
-/// it stood before that call.
+/// Claims the start for the first call of MPI_Init. Returns a reading of the counter and the
+/// system's clocks from before that call.
 pub fn claim_start() -> Option<ClockAnchor> {
     if !state::claim_start() {
         return None;
@@ -65,13 +65,13 @@ pub fn claim_start() -> Option<ClockAnchor> {
 }
 
 extern "C" fn after_fork_in_child() {
-    // The child's copy of the thread's block points into the parent's trace.
+    // The child's copy of the thread's block refers to the parent's trace.
     state::end();
-    // SAFETY: the only thread of the child is the calling one.
+    // SAFETY: the calling thread is the only one of the child.
     unsafe { window::leave_to_parent(thread_block()) };
 }
 
-/// Begins recording; called once, after MPI_Init returned successfully.
+/// Begins recording. Called once, after MPI_Init returned successfully.
 ///
 /// # Safety
 /// `block` is the calling thread's; MPI is initialised and the program has not called it since.
@@ -94,11 +94,11 @@ pub unsafe fn start(
     };
     state::refuse(exchange::own().is_some());
     if let Some(reason) = refusal {
-        warn(&format!("nothing is recorded, the program goes on: {reason}"));
+        warn(&format!("nothing is recorded; the program continues: {reason}"));
     }
 }
 
-/// As [`start`]; the error is what this rank should say, if anything.
+/// Like [`start`]. The error is the message that this rank should print, if any.
 unsafe fn try_start(
     block: *mut ThreadBlock,
     function: u16,
@@ -106,11 +106,11 @@ unsafe fn try_start(
     end: u64,
     early_anchor: ClockAnchor,
 ) -> Result<(), Option<String>> {
-    // MPI_Init has loaded plug-ins; at the first call it would be the program's time.
+    // MPI_Init has loaded plug-ins. At the first call this would count as the program's time.
     weak_references::repair();
     let (settings, complaints) = settings::read();
     let library = MpiLibrary::detect();
-    // Wrappers read handles by these also where nothing is recorded.
+    // Wrappers need these constants to read handles even if nothing is recorded.
     abi::set(library.family, library.request_null(), library.datatype_null());
     ignored_statuses::set(&library);
     let (rank, size) = library.rank_and_size().ok_or_else(|| {
@@ -136,25 +136,27 @@ unsafe fn try_start(
         (&participants, rank == participants.root(), exchanger.is_some())
     {
         warn(&format!(
-            "the recorder is loaded by {} of {size} ranks ({}) as far as this host can see; they are \
-             recorded, the others are not",
+            "as far as this host can see, only {} of {size} ranks ({}) load the recorder; \
+             the others are not recorded",
             members.len(),
             number_list(members.iter().map(|member| member.0))
         ));
     }
-    // Kept from here on, whatever happens: the other ranks exchange clocks with this one.
-    let mut kept = exchange::own();
-    *kept = exchanger;
-    let chosen = agree_on_directory(&settings, &library, rank, &participants, kept.as_ref());
+    // The exchanger exists from here on, whatever happens, because the other ranks exchange clocks
+    // with this one.
+    let mut exchanger_slot = exchange::own();
+    *exchanger_slot = exchanger;
+    let chosen =
+        agree_on_directory(&settings, &library, rank, &participants, exchanger_slot.as_ref());
     if participants == Participants::Everyone {
-        // All have met in a collective call: nobody looks for marks any more.
+        // All ranks have met in a collective call, so nobody looks for marks any more.
         presence::withdraw();
     }
     let (directory, run_id) = match chosen {
         RunDirectory::Chosen(directory, run_id) => (directory, run_id),
         RunDirectory::Refused(reason) => {
             // No rank records, so none waits for another.
-            *kept = None;
+            *exchanger_slot = None;
             return Err((rank == participants.root()).then_some(reason));
         }
     };
@@ -175,17 +177,17 @@ unsafe fn try_start(
         }
         window::watch_threads();
         window::set_level(level);
-        // SAFETY: the calling thread's block; opened at the call's begin, so that its event fits in.
+        // SAFETY: the calling thread's block; opened at the call's begin, so that the call's event fits in.
         unsafe { window::open(block, begin, 0) }
     });
-    let measured = kept.as_ref().and_then(|e| e.measure_at_init());
-    if let Some(exchanger) = kept.as_ref() {
+    let measured = exchanger_slot.as_ref().and_then(|e| e.measure_at_init());
+    if let Some(exchanger) = exchanger_slot.as_ref() {
         schedule::begin(exchanger, settings.clock.every_s);
     }
-    drop(kept);
+    drop(exchanger_slot);
     let described = opened.and_then(|()| {
         if let Some(measured) = &measured {
-            schedule::write_down(measured);
+            schedule::write_to_trace(measured);
         }
         if let Some(system_clock) = counter::system_clock() {
             define(&Definition::SystemClock(system_clock))?;
@@ -207,7 +209,7 @@ unsafe fn try_start(
         unsafe { window::scratch(block) };
         return Err(Some(reason));
     }
-    // SAFETY: a handler without arguments.
+    // SAFETY: the handler takes no arguments.
     unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     state::choose_compute(settings.compute.as_str(), settings.flops);
     regions::choose(settings.compute.as_str());
@@ -223,13 +225,14 @@ unsafe fn try_start(
     }
     state::record();
     let ticks = counter::now();
-    totals::stretch_begins(ticks);
+    totals::begin_elapsed(ticks);
     define(&Definition::RankBegin { ticks }).map_err(Some)?;
     write_counters(perf_counters::read(), Phase::Init, ticks);
     Ok(())
 }
 
-/// Makes the rank's file (the one that decided has made its own already) and fills its beginning.
+/// Makes the rank's file (the rank that decided has already made its own) and writes its first
+/// records.
 fn begin_file(
     settings: &Settings,
     directory: &Path,
@@ -241,7 +244,7 @@ fn begin_file(
         create_rank_file(settings, directory, (rank, run_id), false).map_err(|refused| {
             match refused {
                 CreateError::Exists => {
-                    format!("{} holds a trace of this rank already", directory.display())
+                    format!("{} already holds a trace of this rank", directory.display())
                 }
                 CreateError::Failed(reason) => reason,
             }
@@ -250,14 +253,15 @@ fn begin_file(
     fill()
 }
 
-/// Writes a reading of the counters down, where there are some.
+/// Writes a reading of the performance counters, if there are any.
 fn write_counters(values: Vec<(u32, u64, u32)>, phase: Phase, ticks: u64) {
     if !values.is_empty() {
         let _ = define(&Definition::CounterReading(CounterReading { phase, ticks, values }));
     }
 }
 
-/// What must be done before MPI is finalized; `begin` is when the program entered MPI_Finalize.
+/// Does what must be done before MPI is finalized. `begin` is when the program entered
+/// MPI_Finalize.
 ///
 /// # Safety
 /// `block` is the calling thread's; its slot for MPI_Finalize is open.
@@ -269,7 +273,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         presence::withdraw();
         schedule::end();
         let exchanger = exchange::own().take();
-        totals::stretch_ends(begin);
+        totals::end_elapsed(begin);
         let _ = define(&Definition::RankEnd { ticks: begin });
         write_counters(counted, Phase::Finalize, begin);
         for usage in machine::thread_usages(&window::thread_os_ids(), Phase::Finalize) {
@@ -278,7 +282,7 @@ pub unsafe fn before_finalize(block: *mut ThreadBlock, begin: u64) {
         let process = machine::process_usage(Phase::Finalize);
         let _ = define(&Definition::ProcessUsage(process));
         if let Some(measured) = exchanger.and_then(Exchanger::measure_at_finalize) {
-            schedule::write_down(&measured);
+            schedule::write_to_trace(&measured);
         }
         let _ = define(&Definition::ClockAnchor(counter::anchor()));
         // SAFETY: the caller's promise.
@@ -297,8 +301,8 @@ pub unsafe fn after_finalize(block: *mut ThreadBlock) {
         state::end();
         // SAFETY: the caller's promise; after this the thread has no window.
         if let Err(reason) = unsafe { window::finish(block, lost_events) } {
-            warn(&format!("this rank's trace is not whole: {reason}"));
+            warn(&format!("this rank's trace is incomplete: {reason}"));
         }
-        stage::move_home();
+        stage::move_to_run_directory();
     }));
 }

@@ -1,4 +1,4 @@
-//! Where the run's files go: one rank makes the directory and tells the others.
+//! The run directory: one rank makes it and tells the others.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,10 +17,10 @@ use crate::mpi::library::MpiLibrary;
 use crate::store::stage;
 use crate::store::trace_file::{self, CreateError};
 
-/// Longest path that rank 0 hands to the others.
-const MOST_PATH_BYTES: usize = 4096;
-/// Directories tried when the wanted one holds a run already.
-const MOST_DIRECTORIES: u32 = 1000;
+/// Maximum length of a path that rank 0 passes to the others.
+const MAX_PATH_BYTES: usize = 4096;
+/// Number of directories tried if the requested one already holds a run.
+const MAX_DIRECTORIES: u32 = 1000;
 
 /// A run's directory and id, decided by one rank for all.
 pub enum RunDirectory {
@@ -28,8 +28,8 @@ pub enum RunDirectory {
     Refused(String),
 }
 
-/// One rank makes directory and its own file and tells the others; where MPI's constants are not
-/// known, every rank takes the directory of the environment.
+/// Has one rank make the directory and its own file and tell the others. If MPI's constants are
+/// unknown, every rank uses the directory from the environment.
 pub fn agree_on_directory(
     settings: &Settings,
     library: &MpiLibrary,
@@ -41,45 +41,51 @@ pub fn agree_on_directory(
     let Some(exchanger) = exchanger else {
         let Some(out) = settings.out.clone() else {
             return RunDirectory::Refused(format!(
-                "{} must name the run directory under an MPI library that this version does not know",
+                "{} must name the run directory, because this version does not know the MPI library",
                 OUT.name
             ));
         };
         return match decides {
-            true => make_run_directory(settings, &out, rank, run_id::apart()),
-            false => RunDirectory::Chosen(out, run_id::apart()),
+            true => make_run_directory(settings, &out, rank, run_id::without_messages()),
+            false => RunDirectory::Chosen(out, run_id::without_messages()),
         };
     };
-    // The run's id, then the path: all zeros where the rank that decides cannot record.
-    let mut message = vec![0u8; RUN_ID_BYTES + MOST_PATH_BYTES];
+    // The run's id, then the path; all zeros if the deciding rank cannot record.
+    let mut message = vec![0u8; RUN_ID_BYTES + MAX_PATH_BYTES];
     let mut chosen = RunDirectory::Refused(String::new());
     if decides {
         let out = settings.out.clone().unwrap_or_else(default_directory);
-        let id =
-            if *participants == Participants::Everyone { run_id::fresh() } else { run_id::apart() };
+        let id = if *participants == Participants::Everyone {
+            run_id::fresh()
+        } else {
+            run_id::without_messages()
+        };
         chosen = make_run_directory(settings, &out, rank, id);
         if let RunDirectory::Chosen(directory, id) = &chosen {
             let bytes = directory.as_os_str().as_encoded_bytes();
-            if bytes.len() < MOST_PATH_BYTES {
+            if bytes.len() < MAX_PATH_BYTES {
                 message[..RUN_ID_BYTES].copy_from_slice(id);
                 message[RUN_ID_BYTES..][..bytes.len()].copy_from_slice(bytes);
             } else {
-                chosen = RunDirectory::Refused("the run directory's path is too long".to_owned());
+                chosen =
+                    RunDirectory::Refused("the path of the run directory is too long".to_owned());
             }
         }
     }
-    let told = match participants {
+    let arrived = match participants {
         Participants::Everyone => exchanger.broadcast(&mut message),
-        Participants::Some(_) => agreement::hand_round(library, rank, participants, &mut message),
+        Participants::Some(_) => {
+            agreement::send_to_others(library, rank, participants, &mut message)
+        }
     };
-    if !told {
+    if !arrived {
         return RunDirectory::Refused("MPI refused the recorder's own broadcast".to_owned());
     }
     if decides {
         return chosen;
     }
     let (id, path) = message.split_at(RUN_ID_BYTES);
-    let length = path.iter().position(|byte| *byte == 0).unwrap_or(MOST_PATH_BYTES);
+    let length = path.iter().position(|byte| *byte == 0).unwrap_or(MAX_PATH_BYTES);
     match &path[..length] {
         [] => RunDirectory::Refused(format!("rank {} cannot record", participants.root())),
         path => RunDirectory::Chosen(
@@ -95,7 +101,8 @@ fn default_directory() -> PathBuf {
     PathBuf::from(format!("{name}-{}.gammachi", machine::date_for_name()))
 }
 
-/// Makes the directory and the rank's file in it; `DIR-2`, `DIR-3` … where it holds a run already.
+/// Makes the directory and the rank's file in it. Tries `DIR-2`, `DIR-3` … if `DIR` already holds a
+/// run.
 fn make_run_directory(
     settings: &Settings,
     wanted: &Path,
@@ -103,11 +110,11 @@ fn make_run_directory(
     run_id: RunId,
 ) -> RunDirectory {
     let wanted = std::path::absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
-    for attempt in 1..=MOST_DIRECTORIES {
+    for attempt in 1..=MAX_DIRECTORIES {
         let mut directory = wanted.clone();
         if attempt > 1 {
             directory.as_mut_os_string().push(format!("-{attempt}"));
-            // One that is there is somebody else's, though it may be empty still.
+            // An existing directory belongs to somebody else, even if it is still empty.
             match trace_file::make_new_directory(&directory) {
                 Ok(()) => {}
                 Err(CreateError::Exists) => continue,
@@ -120,11 +127,14 @@ fn make_run_directory(
             Err(CreateError::Failed(reason)) => return RunDirectory::Refused(reason),
         }
     }
-    RunDirectory::Refused(format!("{} and its successors hold runs already", wanted.display()))
+    RunDirectory::Refused(format!(
+        "{} and the directories numbered after it already hold runs",
+        wanted.display()
+    ))
 }
 
-/// The rank's file, in the staging directory where there is one that can be used; `chooses` where no rank
-/// has said yet that the run directory is this run's.
+/// Makes the rank's file, in the staging directory if there is one that can be used. `chooses`: no
+/// rank has yet claimed the run directory for this run.
 pub fn create_rank_file(
     settings: &Settings,
     directory: &Path,
@@ -134,7 +144,7 @@ pub fn create_rank_file(
     if let Some(staging) = &settings.stage {
         match stage::create(staging, directory, rank, run_id, chooses) {
             Err(CreateError::Failed(reason)) => {
-                warn(&format!("{}: not staged there: {reason}", staging.display()));
+                warn(&format!("not staged in {}: {reason}", staging.display()));
             }
             made => return made,
         }

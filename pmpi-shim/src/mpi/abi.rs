@@ -1,6 +1,6 @@
-//! Where the loaded MPI keeps what a status says, and the values of its constants.
+//! Layout of statuses, and the values of the constants, in the loaded MPI.
 //!
-//! Facts of DESIGN section 3, set once before recording begins and read on the path of a call.
+//! The facts are set once, before recording begins, and are read on the path of a call.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
@@ -9,7 +9,7 @@ use trace_format::layout::CANCELLED;
 
 use crate::mpi::library::Family;
 
-/// What the path of a call needs to know of the loaded MPI.
+/// Facts about the loaded MPI that the path of a call needs.
 struct Facts {
     family: AtomicU8,
     source_at: AtomicUsize,
@@ -40,9 +40,9 @@ const OPEN_MPI: u8 = 1;
 const MPICH: u8 = 2;
 const ABI: u8 = 3;
 
-/// Takes over the facts of a family, and the library's handles that are addresses in Open MPI.
+/// Sets the facts of a family, and the library's handles, which are addresses in Open MPI.
 pub fn set(family: Family, request_null: usize, datatype_null: usize) {
-    // Source's offset (tag follows, error follows), bytes, IGNORE, IN_PLACE, ROOT, PROC_NULL.
+    // Offset of the source (tag and error follow), bytes, IGNORE, IN_PLACE, ROOT, PROC_NULL.
     let (kind, source_at, bytes, ignore, in_place, root, proc_null) = match family {
         Family::OpenMpi => (OPEN_MPI, 0, 24, 0, 1, -4, -2),
         Family::Mpich => (MPICH, 8, 20, 1, usize::MAX, -3, -1),
@@ -66,7 +66,7 @@ pub fn is_known() -> bool {
     FACTS.family.load(Relaxed) != 0
 }
 
-/// Bytes of an MPI_Status.
+/// Size of an MPI_Status in bytes.
 #[inline(always)]
 pub fn status_bytes() -> usize {
     FACTS.status_bytes.load(Relaxed)
@@ -93,16 +93,16 @@ pub fn proc_null() -> i32 {
     FACTS.proc_null.load(Relaxed)
 }
 
-/// A handle argument without what an ABI of 32-bit handles leaves in the upper half.
+/// A handle argument, without what an ABI with 32-bit handles leaves in the upper half.
 #[inline(always)]
 pub fn handle(word: usize) -> usize {
     if FACTS.wide_handles.load(Relaxed) { word } else { word & 0xffff_ffff }
 }
 
-/// The handle that a pointer argument points to; 0 for a null pointer, which MPI will refuse.
+/// The handle that a pointer argument points to; 0 for a null pointer, which MPI will reject.
 ///
 /// # Safety
-/// The program passed null or a valid pointer to a handle there.
+/// The program passed null or a valid pointer to a handle.
 #[inline(always)]
 pub unsafe fn handle_at(pointer: usize) -> usize {
     if pointer == 0 {
@@ -118,7 +118,7 @@ pub unsafe fn handle_at(pointer: usize) -> usize {
     }
 }
 
-/// A window or file argument: MPICH's files are pointers where its other handles are ints.
+/// A window or file argument. MPICH's files are pointers, while its other handles are ints.
 #[inline(always)]
 pub fn handle_of_object(window: bool, word: usize) -> usize {
     if window { handle(word) } else { word }
@@ -127,7 +127,7 @@ pub fn handle_of_object(window: bool, word: usize) -> usize {
 /// The window or file that a pointer argument points to.
 ///
 /// # Safety
-/// As [`handle_at`].
+/// As for [`handle_at`].
 #[inline(always)]
 pub unsafe fn object_at(window: bool, pointer: usize) -> usize {
     // SAFETY: the caller's promise.
@@ -140,14 +140,14 @@ pub unsafe fn object_at(window: bool, pointer: usize) -> usize {
     }
 }
 
-/// Bytes between the handles of an array.
+/// Distance between the handles of an array in bytes.
 #[inline(always)]
 pub fn handle_stride() -> usize {
     if FACTS.wide_handles.load(Relaxed) { 8 } else { 4 }
 }
 
-/// A request as an event keeps it: 0 for MPI_REQUEST_NULL, an int handle as it is, a pointer without
-/// its alignment bits (unique among requests within 64 GiB of each other).
+/// A request as stored in an event: 0 for MPI_REQUEST_NULL, an int handle unchanged, a pointer
+/// without its alignment bits (unique among requests within 64 GiB of each other).
 #[inline(always)]
 pub fn request_key(request: usize) -> u32 {
     if request == FACTS.request_null.load(Relaxed) {
@@ -159,9 +159,9 @@ pub fn request_key(request: usize) -> u32 {
     }
 }
 
-/// What a status says.
+/// The contents of a status.
 #[derive(Debug, Clone, Copy)]
-pub struct Said {
+pub struct StatusFields {
     /// MPI_SOURCE.
     pub source: i32,
     /// MPI_TAG.
@@ -177,19 +177,20 @@ pub struct Said {
 /// # Safety
 /// `status` points to a status that the library has written.
 #[inline(always)]
-pub unsafe fn read_status(status: usize) -> Said {
+pub unsafe fn read_status(status: usize) -> StatusFields {
     // SAFETY: the caller's promise; offsets are the family's.
     unsafe {
         let word = |at: usize| ((status + at) as *const u32).read_unaligned();
         let source_at = FACTS.source_at.load(Relaxed);
         let low_high = |low: u32, high: u32| u64::from(low) | u64::from(high >> 1) << 32;
         let (bytes, cancelled) = match FACTS.family.load(Relaxed) {
-            // Open MPI's files leave the field as it was: only its true means true.
+            // Open MPI's files leave the field unchanged, so only its exact value for true means
+            // true.
             OPEN_MPI => (((status + 16) as *const u64).read_unaligned(), word(12) == 1),
             MPICH => (low_high(word(0), word(4)), word(4) & 1 != 0),
             _ => (low_high(word(12), word(16)), word(16) & 1 != 0),
         };
-        Said {
+        StatusFields {
             source: word(source_at) as i32,
             tag: word(source_at + 4) as i32,
             bytes,
@@ -198,7 +199,7 @@ pub unsafe fn read_status(status: usize) -> Said {
     }
 }
 
-/// The error classes that are treated by themselves.
+/// The error classes that the recorder treats specially.
 pub fn error_classes() -> ErrorClasses {
     match FACTS.family.load(Relaxed) {
         OPEN_MPI => ErrorClasses::OPEN_MPI,
@@ -207,10 +208,11 @@ pub fn error_classes() -> ErrorClasses {
     }
 }
 
-/// Class of an error code, without asking MPI; never 0 for a code that is an error.
+/// Class of an error code, without asking MPI. Never 0 for an error.
 pub fn error_class(code: i32) -> u32 {
     let class = match FACTS.family.load(Relaxed) {
-        // Both libraries of the ABI are MPICH's: the class stands in the low bits of their codes.
+        // Both libraries with this ABI derive from MPICH: the class is in the low bits of their
+        // codes.
         MPICH | ABI => code & 0x7f,
         _ => code,
     };
@@ -228,8 +230,8 @@ pub fn datatype_null() -> usize {
     FACTS.datatype_null.load(Relaxed)
 }
 
-/// Whether a datatype is one that MPI has made, which is never freed: by MPICH's bits, or because it lies
-/// in a library and not on the heap.
+/// Whether a datatype was made by MPI itself and is never freed: according to MPICH's bits, or
+/// because it lies in a library and not on the heap.
 pub fn is_predefined(datatype: usize) -> bool {
     match FACTS.family.load(Relaxed) {
         MPICH => datatype >> 30 == 1,
@@ -238,7 +240,7 @@ pub fn is_predefined(datatype: usize) -> bool {
     }
 }
 
-/// Kind of a communicator's topology.
+/// Kind of topology of a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topology {
     /// MPI_CART.
@@ -249,7 +251,7 @@ pub enum Topology {
     DistributedGraph,
 }
 
-/// What a value of MPI_Topo_test means.
+/// Decodes a value of MPI_Topo_test.
 pub fn topology(value: i32) -> Option<Topology> {
     match (FACTS.family.load(Relaxed), value) {
         (OPEN_MPI, 1) | (MPICH, 2) | (ABI, 211) => Some(Topology::Cartesian),
@@ -262,7 +264,7 @@ pub fn topology(value: i32) -> Option<Topology> {
 /// Error field of a status.
 ///
 /// # Safety
-/// As [`read_status`].
+/// As for [`read_status`].
 pub unsafe fn status_error(status: usize) -> i32 {
     // SAFETY: the caller's promise; the field follows source and tag in every ABI.
     unsafe { ((status + FACTS.source_at.load(Relaxed) + 8) as *const i32).read_unaligned() }
@@ -272,22 +274,22 @@ pub unsafe fn status_error(status: usize) -> i32 {
 mod tests {
     use super::*;
 
-    /// A status of so many words, with values at some of them.
+    /// A status of this many words, with values at some of them.
     fn status(words: usize, values: &[(usize, i32)]) -> Vec<u32> {
         let mut status = vec![0u32; words];
         values.iter().for_each(|(at, value)| status[*at] = *value as u32);
         status
     }
 
-    // One test for all families: the facts are those of the process.
+    // A single test for all families, because the facts are globals of the process.
     #[test]
-    fn statuses_handles_and_errors_are_read_as_each_family_has_them() {
+    fn reads_statuses_handles_and_errors_of_each_family() {
         let read = |status: &[u32]| {
             assert_eq!(size_of_val(status), status_bytes());
             let at = status.as_ptr() as usize;
-            // SAFETY: a status of the family that is set, as long as the family's are.
-            let (said, error) = unsafe { (read_status(at), status_error(at)) };
-            (said.source, said.tag, said.bytes, said.cancelled, error)
+            // SAFETY: a status of the present family, with that family's length.
+            let (fields, error) = unsafe { (read_status(at), status_error(at)) };
+            (fields.source, fields.tag, fields.bytes, fields.cancelled, error)
         };
         let words = [0x1111_2222u32, 0x3333_4444];
         let first = words.as_ptr() as usize;
@@ -300,7 +302,7 @@ mod tests {
         open_mpi[3] = 1;
         assert_eq!(read(&open_mpi).3, CANCELLED);
         open_mpi[3] = 0x5555;
-        assert_eq!(read(&open_mpi).3, 0, "what a file has left there is not true");
+        assert_eq!(read(&open_mpi).3, 0, "a file's leftover value is not true");
         assert_eq!((request_key(0x7000), request_key(0x9_0000_0010)), (0, 0x9000_0001));
         assert_eq!((handle_there(), handle_stride()), (0x3333_4444_1111_2222, 8));
         assert_eq!((error_class(19), is_ignored(0), is_in_place(1)), (19, true, true));
@@ -327,8 +329,8 @@ mod tests {
         assert_eq!(topology(213), Some(Topology::DistributedGraph));
 
         set(Family::Unknown, 1, 2);
-        assert_eq!((request_key(0x180), datatype_null()), (0, 0x200), "nothing is set");
-        // SAFETY: null is what a program passes that MPI will refuse.
+        assert_eq!((request_key(0x180), datatype_null()), (0, 0x200), "no family is set");
+        // SAFETY: a null pointer is never dereferenced.
         assert_eq!(unsafe { (handle_at(0), object_at(true, 0), object_at(false, 0)) }, (0, 0, 0));
     }
 }

@@ -1,10 +1,11 @@
-//! What is called in place of a function that no loaded library has.
+//! Replacements for functions that no loaded library has.
 //!
-//! The recorder exports every procedure of the standard, so a program that looks for one by `dlsym` finds
-//! ours, and may call it. The call then does what a program can expect of an MPI that is not there, or that
-//! lacks the procedure: questions whether MPI runs are answered with "no", everything else fails with an
-//! error. Of linear algebra there is no such answer: results that were never computed would be taken for
-//! right, so the process ends, as the loader ends it for a missing symbol.
+//! The recorder exports every procedure of the standard, so a program that looks one up with
+//! `dlsym` finds the recorder's and may call it. The call then does what a program can expect of an
+//! MPI that is absent or lacks the procedure: inquiries whether MPI is initialised or finalized
+//! answer "no", and everything else fails with an error. For linear algebra there is no such
+//! answer, because results that were never computed would be taken for correct ones. There the
+//! process ends, just as the loader ends it for a missing symbol.
 
 use std::ffi::{CStr, c_double, c_int, c_void};
 use std::sync::atomic::{
@@ -16,18 +17,18 @@ use crate::host::loader::find;
 use crate::host::warn::warn;
 use crate::mpi::library::{Family, MpiLibrary};
 
-/// MPI_ERR_OTHER of the loaded MPI.
+/// MPI_ERR_OTHER in the loaded MPI.
 static ERROR: AtomicI32 = AtomicI32::new(ERR_OTHER);
-/// Of Open MPI and of the standard ABI; also where there is no MPI.
+/// In Open MPI and the standard ABI. Also used without an MPI.
 const ERR_OTHER: c_int = 16;
-/// Of MPICH and what derives from it.
+/// In MPICH and its derivatives.
 const ERR_OTHER_OF_MPICH: c_int = 15;
 
-/// The function to call instead; says once by `said` that something is missing.
-pub fn stand_in(name: &CStr, said: &AtomicBool) -> *const c_void {
+/// The function to call instead. Warns once, noted in `warned`, that the real one is missing.
+pub fn stand_in(name: &CStr, warned: &AtomicBool) -> *const c_void {
     let text = name.to_string_lossy();
     let Some(stem) = text.strip_prefix('P').unwrap_or(&text).strip_prefix("MPI_") else {
-        return not_of_mpi(&text, said);
+        return not_of_mpi(&text, warned);
     };
     let stem = stem.strip_suffix("_c").unwrap_or(stem);
     match stem {
@@ -36,26 +37,26 @@ pub fn stand_in(name: &CStr, said: &AtomicBool) -> *const c_void {
         "Aint_add" => return add as *const c_void,
         "Aint_diff" => return subtract as *const c_void,
         "Wtime" | "Wtick" => {
-            complain(&text, said, "it returns 0");
+            warn_of_procedure(&text, warned, "it returns 0");
             return zero_seconds as *const c_void;
         }
         _ => {}
     }
     let converts = ["_f2c", "_c2f", "_toint", "_fromint"].iter().any(|end| stem.ends_with(end));
     if converts {
-        complain(&text, said, "it returns 0");
+        warn_of_procedure(&text, warned, "it returns 0");
         return zero as *const c_void;
     }
-    complain(&text, said, "the call returns an error");
+    warn_of_procedure(&text, warned, "the call returns an error");
     error as *const c_void
 }
 
-fn complain(name: &str, said: &AtomicBool, outcome: &str) {
-    if said.swap(true, AcqRel) {
+fn warn_of_procedure(name: &str, warned: &AtomicBool, outcome: &str) {
+    if warned.swap(true, AcqRel) {
         return;
     }
     let library = find(c"PMPI_Init").map(|_| MpiLibrary::detect());
-    let where_not = match &library {
+    let lack = match &library {
         Some(library) if library.version_text.is_empty() => "which the loaded MPI lacks".to_owned(),
         Some(library) => format!("which {} lacks", library.version_text),
         None => "but no MPI library is loaded".to_owned(),
@@ -63,25 +64,25 @@ fn complain(name: &str, said: &AtomicBool, outcome: &str) {
     if library.is_some_and(|library| library.family == Family::Mpich) {
         ERROR.store(ERR_OTHER_OF_MPICH, Relaxed);
     }
-    warn(&format!("the program calls {name}, {where_not}: {outcome}"));
+    warn(&format!("the program calls {name}, {lack}: {outcome}"));
 }
 
-fn not_of_mpi(name: &str, said: &AtomicBool) -> *const c_void {
+fn not_of_mpi(name: &str, warned: &AtomicBool) -> *const c_void {
     if name.contains("fftw") && name.contains("_plan_") {
-        complain_of_library(name, said, "no plan is made");
+        warn_of_function(name, warned, "no plan is made");
         return if name.ends_with('_') {
             no_plan_there as *const c_void
         } else {
             zero as *const c_void
         };
     }
-    complain_of_library(name, said, "the process ends, for its results would be wrong");
-    // SAFETY: ends the process at once, as the loader does for a missing symbol.
+    warn_of_function(name, warned, "the process ends, because its results would be wrong");
+    // SAFETY: ends the process at once, as the loader would for a missing symbol.
     unsafe { libc::_exit(127) }
 }
 
-fn complain_of_library(name: &str, said: &AtomicBool, outcome: &str) {
-    if !said.swap(true, AcqRel) {
+fn warn_of_function(name: &str, warned: &AtomicBool, outcome: &str) {
+    if !warned.swap(true, AcqRel) {
         warn(&format!("the program calls {name}, which no loaded library has: {outcome}"));
     }
 }
@@ -89,7 +90,7 @@ fn complain_of_library(name: &str, said: &AtomicBool, outcome: &str) {
 /// MPI_Initialized, MPI_Finalized.
 unsafe extern "C" fn no(flag: *mut c_int) -> c_int {
     if !flag.is_null() {
-        // SAFETY: the program passes a place for the answer.
+        // SAFETY: the program passes a pointer to the answer.
         unsafe { flag.write(0) };
     }
     0
@@ -115,10 +116,10 @@ extern "C" fn error() -> c_int {
     ERROR.load(Relaxed)
 }
 
-/// A planner of FFTW's Fortran interface: the plan is a result.
+/// A planner of FFTW's Fortran interface: returns the null plan through its first argument.
 unsafe extern "C" fn no_plan_there(plan: *mut u64) {
     if !plan.is_null() {
-        // SAFETY: the program passes a place for 64 bits.
+        // SAFETY: the program passes a pointer to 64 bits.
         unsafe { plan.write(0) };
     }
 }

@@ -1,12 +1,14 @@
-//! Which ranks record together.
+//! Agreement on which ranks record together.
 //!
-//! In: what each rank knows of the others ([`presence`]). Out: [`Participants`], the same on all its members.
-//! A rank that does not load the recorder (MPMD with `gammachi exec` before some programs, a host
-//! without the library, a launcher that forwards nothing) takes part in nothing that the others do
-//! together, so nobody waits for it, and no word is sent to it: its program might receive it.
+//! From what each rank knows about the others ([`presence`]) follow the [`Participants`], the same
+//! on all members. A rank that does not load the recorder (MPMD with `gammachi exec` before some
+//! programs, a host without the library, a launcher that forwards nothing) takes part in nothing
+//! that the others do together. So nobody waits for it, and nobody sends it a message, which its
+//! program might receive.
 //!
-//! Where all ranks of the job are on one host and present, everybody sees that for itself. Otherwise
-//! the lowest present rank of each host tells rank 0 who is there, and rank 0 answers with all.
+//! If all ranks of the job are present on one host, every rank sees that for itself. Otherwise the
+//! lowest present rank of each host tells rank 0 which ranks are present, and rank 0 replies with
+//! the full list.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,12 +17,13 @@ use crate::host::presence::{self, Presence};
 use crate::mpi::library::MpiLibrary;
 use crate::mpi::messages::Messages;
 
-/// Words up to rank 0, and words down. A program's receives with a tag of its own never match them.
+/// Messages to rank 0, and its replies. Receives that the program posts with tags of its own never
+/// match them.
 const TAG_UP: i32 = 31_161;
 const TAG_DOWN: i32 = 31_162;
-/// Time that rank 0 waits for the next host to speak.
+/// Time that rank 0 waits for the next host to report.
 const NEXT_HOST: Duration = Duration::from_secs(2);
-/// Time that a host waits for rank 0, and for its own lowest rank.
+/// Time that a host waits for rank 0, and that a rank waits for the lowest rank of its host.
 const ANSWER: Duration = Duration::from_secs(30);
 const LOCAL_ANSWER: Duration = Duration::from_secs(60);
 
@@ -29,7 +32,7 @@ const LOCAL_ANSWER: Duration = Duration::from_secs(60);
 pub enum Participants {
     /// All of MPI_COMM_WORLD.
     Everyone,
-    /// Only these, ascending: rank and the number of its host.
+    /// Only these, ascending: rank and number of its host.
     Some(Vec<(u32, u64)>),
 }
 
@@ -42,7 +45,7 @@ impl Participants {
         }
     }
 
-    /// Its members besides the root, where they are not everyone.
+    /// The members other than the root, if not all ranks take part.
     pub fn others(&self) -> impl Iterator<Item = u32> {
         let members: &[(u32, u64)] = match self {
             Self::Everyone => &[],
@@ -68,7 +71,8 @@ impl Participants {
     }
 }
 
-/// Finds the ranks that record together with this one. Inside MPI_Init's wrapper; hangs on nobody.
+/// Finds the ranks that record together with this one. Runs inside MPI_Init's wrapper. Every wait
+/// has a deadline.
 pub fn agree(
     library: &MpiLibrary,
     (rank, size): (u32, u32),
@@ -88,8 +92,8 @@ pub fn agree(
     let leader = local[0];
     let most = 2 * size as usize;
     if rank != leader {
-        let told = messages.receive_words(Some(leader), TAG_DOWN, most, LOCAL_ANSWER);
-        return told.map_or(Participants::Some(vec![(rank, host)]), |words| {
+        let reply = messages.receive_words(Some(leader), TAG_DOWN, most, LOCAL_ANSWER);
+        return reply.map_or(Participants::Some(vec![(rank, host)]), |words| {
             Participants::from_words(&words)
         });
     }
@@ -97,8 +101,8 @@ pub fn agree(
     let participants = if rank == 0 && !one_host {
         gather(&messages, this_host(), size)
     } else {
-        let told = (rank_zero && rank != 0).then(|| ask(&messages, &local, host, most)).flatten();
-        told.unwrap_or_else(|| Participants::Some(this_host()))
+        let reply = (rank_zero && rank != 0).then(|| ask(&messages, &local, host, most)).flatten();
+        reply.unwrap_or_else(|| Participants::Some(this_host()))
     };
     let words = participants.words();
     for other in &local[1..] {
@@ -107,7 +111,7 @@ pub fn agree(
     participants
 }
 
-/// Tells rank 0 who is on this host; what rank 0 says.
+/// Tells rank 0 who is present on this host, and returns rank 0's reply.
 fn ask(messages: &Messages, local: &[u32], host: u64, most: usize) -> Option<Participants> {
     let words: Vec<u64> = [host].into_iter().chain(local.iter().map(|r| u64::from(*r))).collect();
     if !messages.send_words(0, TAG_UP, &words, ANSWER) {
@@ -118,7 +122,7 @@ fn ask(messages: &Messages, local: &[u32], host: u64, most: usize) -> Option<Par
         .map(|words| Participants::from_words(&words))
 }
 
-/// On rank 0: hears the other hosts, and answers each.
+/// On rank 0: receives the reports of the other hosts and replies to each.
 fn gather(messages: &Messages, mut members: Vec<(u32, u64)>, size: u32) -> Participants {
     let mut leaders: Vec<u64> = Vec::new();
     while members.len() < size as usize {
@@ -142,9 +146,9 @@ fn gather(messages: &Messages, mut members: Vec<(u32, u64)>, size: u32) -> Parti
     participants
 }
 
-/// Sends bytes (a multiple of 8) from the root to the other participants, where they are not
-/// everyone; whether they are there.
-pub fn hand_round(
+/// Sends bytes (a multiple of 8) from the root to the other participants if not all ranks take
+/// part. Returns whether they arrived.
+pub fn send_to_others(
     library: &MpiLibrary,
     rank: u32,
     participants: &Participants,
@@ -171,7 +175,7 @@ pub fn hand_round(
     true
 }
 
-/// `0, 2-5`: ascending numbers for a sentence.
+/// Ascending numbers as text, such as `0, 2-5`.
 pub fn number_list(numbers: impl Iterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -192,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rank_zero_says_is_understood() {
+    fn decodes_participants_sent_by_rank_zero() {
         for participants in
             [Participants::Everyone, Participants::Some(vec![(1, u64::MAX), (3, 0)])]
         {
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_member_decides_for_the_others() {
+    fn lowest_member_is_root() {
         assert_eq!(Participants::Everyone.root(), 0);
         assert_eq!(Participants::Everyone.others().count(), 0);
         let some = Participants::Some(vec![(1, 7), (4, 7), (5, 9)]);
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_listed_in_runs() {
+    fn lists_numbers_as_ranges() {
         let list = |numbers: &[u32]| number_list(numbers.iter().copied());
         assert_eq!(list(&[]), "");
         assert_eq!(list(&[7]), "7");

@@ -1,7 +1,7 @@
-//! Functions of plug-ins: what a name means to each caller that asked for it.
+//! Functions of plug-ins: what a name means to each caller.
 //!
-//! A table without locks, because compute calls come from many threads and from signal handlers. What finds
-//! no place is looked for again at each call.
+//! The table has no locks, because compute calls come from many threads and from signal handlers. A
+//! caller that does not fit in the table is resolved again at each call.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{
@@ -9,36 +9,38 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire},
 };
 
-const PLACES: usize = 1 << 12;
-/// Places looked at for one caller.
-const STEPS: usize = 16;
+const ENTRIES: usize = 1 << 12;
+/// Maximum number of entries examined for one caller.
+const MAX_PROBES: usize = 16;
 
-/// Never dropped: another thread may be reading it.
+/// Never dropped, because another thread may be reading it.
 struct Known {
     entry: usize,
     caller: usize,
     address: usize,
 }
 
-static TABLE: [AtomicPtr<Known>; PLACES] = [const { AtomicPtr::new(null_mut()) }; PLACES];
+static TABLE: [AtomicPtr<Known>; ENTRIES] = [const { AtomicPtr::new(null_mut()) }; ENTRIES];
 
-fn places(entry: usize, caller: usize) -> impl Iterator<Item = &'static AtomicPtr<Known>> {
+fn candidates(entry: usize, caller: usize) -> impl Iterator<Item = &'static AtomicPtr<Known>> {
     let first = (entry.rotate_left(20) ^ caller).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    (0..STEPS).map(move |step| &TABLE[(first + step) % PLACES])
+    (0..MAX_PROBES).map(move |step| &TABLE[(first + step) % ENTRIES])
 }
 
-/// The function that a caller means by an entry's name, if it is known.
+/// The function that an entry's name means to a caller, if known.
 pub fn find(entry: usize, caller: usize) -> Option<usize> {
-    places(entry, caller).find_map(|place| {
-        // SAFETY: what is stored there is never dropped.
-        let known = unsafe { place.load(Acquire).as_ref() }?;
+    candidates(entry, caller).find_map(|entry_cell| {
+        // SAFETY: stored values are never dropped.
+        let known = unsafe { entry_cell.load(Acquire).as_ref() }?;
         (known.entry == entry && known.caller == caller).then_some(known.address)
     })
 }
 
-/// Keeps what a caller means.
+/// Stores what a name means to a caller.
 pub fn remember(entry: usize, caller: usize, address: usize) {
-    let Some(free) = places(entry, caller).find(|place| place.load(Acquire).is_null()) else {
+    let Some(free) =
+        candidates(entry, caller).find(|entry_cell| entry_cell.load(Acquire).is_null())
+    else {
         return;
     };
     let known = Box::into_raw(Box::new(Known { entry, caller, address }));
@@ -48,10 +50,10 @@ pub fn remember(entry: usize, caller: usize, address: usize) {
     }
 }
 
-/// Forgets all callers: their code, or the functions, may be gone.
+/// Forgets all callers, because their code or the functions may be gone.
 pub fn forget() {
-    for place in &TABLE {
-        place.store(null_mut(), std::sync::atomic::Ordering::Release);
+    for entry_cell in &TABLE {
+        entry_cell.store(null_mut(), std::sync::atomic::Ordering::Release);
     }
 }
 
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_means_what_each_caller_would_have_got() {
+    fn name_means_what_each_caller_would_have_got() {
         assert_eq!(find(1, 10), None);
         remember(1, 10, 100);
         remember(1, 11, 101);

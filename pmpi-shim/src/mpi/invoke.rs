@@ -1,4 +1,4 @@
-//! Calls of C functions by their address, with machine words as arguments.
+//! Calls C functions by address, with machine words as arguments.
 
 use std::ffi::c_void;
 use std::mem::transmute;

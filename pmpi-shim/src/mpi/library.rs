@@ -1,28 +1,28 @@
-//! Which MPI is loaded, and the constants of its ABI that the recorder itself needs.
+//! Identifies the loaded MPI, and provides the constants of its ABI that the recorder itself needs.
 //!
-//! Facts from DESIGN section 3. Our own calls go straight to `PMPI_*` of the library, past every
-//! tool; what another MPI would need to know is "unknown" here, and then nothing is called.
+//! The recorder's own calls go straight to the library's `PMPI_*`, past every other tool. For an
+//! unknown MPI the constants are unknown, and nothing is called that needs them.
 
 use std::ffi::{CStr, c_void};
 
 use crate::host::loader::{find, find_data, object_of};
 use crate::mpi::invoke::Invoke;
 
-/// Which family of ABIs the loaded library belongs to.
+/// The ABI family of the loaded library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Open MPI: handles are pointers.
     OpenMpi,
-    /// MPICH and what derives from it: handles are ints.
+    /// MPICH and its derivatives: handles are ints.
     Mpich,
     /// The standard ABI of MPI 5.
     Abi,
-    /// None of them: functions and times only.
+    /// None of these: only functions and times are recorded.
     Unknown,
 }
 
 impl Family {
-    /// The name that traces carry.
+    /// The name used in traces.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenMpi => "openmpi",
@@ -40,7 +40,7 @@ pub struct MpiLibrary {
     pub family: Family,
     /// First line of its version text.
     pub version_text: String,
-    /// MPI standard that it reports.
+    /// Version of the MPI standard that the library reports.
     pub standard: (i32, i32),
     comm_world: usize,
     comm_self: usize,
@@ -51,32 +51,33 @@ pub struct MpiLibrary {
     errors_return: usize,
 }
 
-/// Longest version text (MPI_MAX_LIBRARY_VERSION_STRING of MPICH).
+/// Maximum length of a version text (MPI_MAX_LIBRARY_VERSION_STRING of MPICH).
 const VERSION_TEXT_BYTES: usize = 8192;
 
 fn call<A: Invoke>(name: &CStr, arguments: A) -> Option<i32> {
     let entry = find(name)?;
-    // SAFETY: every caller in this module passes the arguments that the
-    // standard gives for the name, handles of the detected family.
+    // SAFETY: every caller in this module passes the arguments that the standard defines for the
+    // name, with handles of the detected family.
     Some(unsafe { arguments.invoke(entry) } as i32)
 }
 
-/// An entry of the library, for calls that are made many times.
+/// An entry of the library that is called many times.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry(*const c_void);
 
-// SAFETY: the address of a function; any thread may call it as far as MPI's thread level allows.
+// SAFETY: the address of a function; any thread may call it if MPI's thread level allows.
 unsafe impl Send for Entry {}
-// SAFETY: as above; it is never written.
+// SAFETY: the address is never written, and the function may be called from any thread if MPI's
+// thread level allows.
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    /// The `PMPI_*` entry of that name.
+    /// The `PMPI_*` entry of this name.
     pub fn of(name: &CStr) -> Option<Self> {
         find(name).map(Self)
     }
 
-    /// Calls it; whether it returned MPI_SUCCESS.
+    /// Calls the entry. Returns whether the result was MPI_SUCCESS.
     ///
     /// # Safety
     /// The arguments are those of the entry.
@@ -86,15 +87,15 @@ impl Entry {
     }
 }
 
-/// What an inquiry that takes a handle and an int to write says.
+/// The answer to an inquiry that takes a handle and a pointer to an int.
 pub fn ask(name: &CStr, handle: usize) -> Option<i32> {
     let mut value = 0i32;
-    // SAFETY: an inquiry that takes a communicator and an int to write.
+    // SAFETY: the arguments of such an inquiry, with an int of ours.
     unsafe { Entry::of(name)?.call([handle, &raw mut value as usize]) }.then_some(value)
 }
 
 impl MpiLibrary {
-    /// Looks at what is loaded. MPI must be initialised.
+    /// Identifies the loaded library. MPI must be initialised.
     pub fn detect() -> Self {
         let version_text = library_version();
         let standard = standard_version();
@@ -150,43 +151,43 @@ impl MpiLibrary {
             || object.contains("libmpi.so.12")
     }
 
-    /// Handle of MPI_COMM_WORLD, where it is known.
+    /// Handle of MPI_COMM_WORLD, if known.
     pub fn comm_world(&self) -> Option<usize> {
         (self.comm_world != 0).then_some(self.comm_world)
     }
 
-    /// Handle of MPI_COMM_SELF, where it is known.
+    /// Handle of MPI_COMM_SELF, if known.
     pub fn comm_self(&self) -> Option<usize> {
         (self.comm_self != 0).then_some(self.comm_self)
     }
 
-    /// Handle of MPI_COMM_NULL, where it is known.
+    /// Handle of MPI_COMM_NULL, if known.
     pub fn comm_null(&self) -> Option<usize> {
         (self.comm_null != 0).then_some(self.comm_null)
     }
 
-    /// Handle of MPI_REQUEST_NULL, 0 where it is not known.
+    /// Handle of MPI_REQUEST_NULL, 0 if unknown.
     pub fn request_null(&self) -> usize {
         self.request_null
     }
 
-    /// Handle of MPI_DATATYPE_NULL, 0 where it is not known.
+    /// Handle of MPI_DATATYPE_NULL, 0 if unknown.
     pub fn datatype_null(&self) -> usize {
         self.datatype_null
     }
 
-    /// Handle of MPI_BYTE, where it is known.
+    /// Handle of MPI_BYTE, if known.
     pub fn byte(&self) -> Option<usize> {
         (self.byte != 0).then_some(self.byte)
     }
 
-    /// Handle of MPI_ERRORS_RETURN, where it is known.
+    /// Handle of MPI_ERRORS_RETURN, if known.
     pub fn errors_return(&self) -> Option<usize> {
         (self.errors_return != 0).then_some(self.errors_return)
     }
 
-    /// Rank in MPI_COMM_WORLD and its size: asked of MPI, or, where its handle is not known, of the
-    /// variables that launchers set.
+    /// Rank in MPI_COMM_WORLD and its size: from MPI or, if the communicator's handle is unknown,
+    /// from variables that launchers set.
     pub fn rank_and_size(&self) -> Option<(u32, u32)> {
         let Some(world) = self.comm_world() else { return rank_from_launcher() };
         let (mut rank, mut size) = (-1i32, -1i32);
@@ -195,7 +196,7 @@ impl MpiLibrary {
         Some((u32::try_from(rank).ok()?, u32::try_from(size).ok()?))
     }
 
-    /// Provided thread level as 0 to 3, −1 where it cannot be asked.
+    /// Provided thread level from 0 to 3; −1 if it cannot be queried.
     pub fn thread_level(&self) -> i32 {
         let mut provided = -1i32;
         let asked = call(c"PMPI_Query_thread", [&raw mut provided as usize]);

@@ -1,22 +1,23 @@
-//! The recorder's own messages, each with a deadline, between ranks that are known to load the recorder.
+//! The recorder's own messages, each with a deadline, between ranks known to load the recorder.
 //!
-//! Inside MPI_Init's wrapper they go over MPI_COMM_WORLD, where the program has no receives posted yet; at
-//! MPI_Finalize and during the run over a communicator of our own.
+//! Inside MPI_Init's wrapper they use MPI_COMM_WORLD, on which the program has not posted receives
+//! yet; at MPI_Finalize and during the run they use the recorder's own communicator.
 
 use std::time::{Duration, Instant};
 
 use crate::mpi::library::{Entry, Family, MpiLibrary};
 
-/// A wait longer than this is no part of a clock exchange that counts: the processor is given away.
+/// After this time the processor is yielded: a wait that long is not part of a clock exchange that
+/// counts.
 const SPIN: Duration = Duration::from_micros(20);
-/// A wait longer than this lets the thread sleep between looks.
+/// After this time the thread sleeps between tests.
 const DOZE: Duration = Duration::from_millis(2);
 /// How long it sleeps.
 const NAP: Duration = Duration::from_micros(50);
-/// Longest wait for a cancelled receive to complete.
+/// Maximum wait for a cancelled receive to complete.
 const CANCELLED: Duration = Duration::from_secs(1);
 
-/// A communicator, and the calls that messages take.
+/// A communicator, and the MPI calls that messages need.
 #[derive(Debug)]
 pub struct Messages {
     communicator: usize,
@@ -29,19 +30,19 @@ pub struct Messages {
     request_free: Entry,
 }
 
-/// How waiting for a request of ours ended.
+/// How the wait for a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It is complete.
+    /// The request is complete.
     Done,
-    /// MPI reported an error, and the request is no more.
+    /// MPI reported an error, and the request no longer exists.
     Failed,
-    /// The deadline passed; MPI may use the message's memory as late as it likes.
+    /// The deadline passed; MPI may still access the message's memory at any later time.
     Late,
 }
 
 impl Messages {
-    /// Messages over MPI_COMM_WORLD; `None` where the library's constants are not known.
+    /// Messages over MPI_COMM_WORLD. `None` if the library's constants are unknown.
     pub fn new(library: &MpiLibrary) -> Option<Self> {
         Some(Self {
             communicator: library.comm_world()?,
@@ -55,15 +56,15 @@ impl Messages {
         })
     }
 
-    /// Has messages go over another communicator from now on.
-    pub fn go_over(&mut self, communicator: usize) {
+    /// Sends further messages over another communicator.
+    pub fn switch_to(&mut self, communicator: usize) {
         self.communicator = communicator;
     }
 
     /// Sends bytes and waits until they have left.
     ///
     /// # Safety
-    /// The buffer holds that many bytes; where the send is late it lives for ever.
+    /// The buffer holds that many bytes. If the send is late, the buffer is never freed.
     pub unsafe fn send(
         &self,
         (buffer, bytes): (*const u8, usize),
@@ -86,17 +87,17 @@ impl Messages {
         };
         let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
         if end == End::Late {
-            // SAFETY: the request is ours and will not be used again.
+            // SAFETY: the request is ours and is not used again.
             unsafe { self.request_free.call([&raw mut request as usize]) };
         }
         end
     }
 
-    /// Receives at most so many bytes, of any rank where none is named.
+    /// Receives at most `bytes` bytes, from any rank if none is given.
     ///
     /// # Safety
-    /// The buffer has room for that many bytes and is nobody else's; where the receive is late it lives for
-    /// ever.
+    /// The buffer has room for that many bytes and nobody else uses it. If the receive is late, the
+    /// buffer is never freed.
     pub unsafe fn receive(
         &self,
         (buffer, bytes): (*mut u8, usize),
@@ -120,7 +121,7 @@ impl Messages {
         };
         let end = if started { self.complete(&mut request, deadline) } else { End::Failed };
         if end == End::Late {
-            // SAFETY: the request is ours. Cancelled, it completes now, or else when MPI finalizes.
+            // SAFETY: the request is ours. Once cancelled, it completes now or when MPI is finalized.
             unsafe {
                 self.cancel.call([&raw mut request as usize]);
                 if self.complete(&mut request, deadline.min(CANCELLED)) == End::Late {
@@ -131,10 +132,10 @@ impl Messages {
         end
     }
 
-    /// Sends words, with their number before them; whether they had left before the deadline.
+    /// Sends words, preceded by their number. Returns whether they left before the deadline.
     pub fn send_words(&self, to: u32, tag: i32, words: &[u64], deadline: Duration) -> bool {
         let message: Vec<u64> = [words.len() as u64].iter().chain(words).copied().collect();
-        // SAFETY: the vector's own bytes; it is forgotten where the send is late.
+        // SAFETY: the vector's own bytes; the vector is leaked if the send is late.
         let end = unsafe {
             self.send((message.as_ptr().cast(), size_of_val(&message[..])), to, tag, deadline)
         };
@@ -144,7 +145,8 @@ impl Messages {
         end == End::Done
     }
 
-    /// Receives what [`Messages::send_words`] sent, at most `most` words; `None` after the deadline.
+    /// Receives a message of [`Messages::send_words`] with at most `most` words. `None` after the
+    /// deadline.
     pub fn receive_words(
         &self,
         from: Option<u32>,
@@ -154,9 +156,9 @@ impl Messages {
     ) -> Option<Vec<u64>> {
         let mut message = vec![0u64; most + 1];
         let room = (message.as_mut_ptr().cast(), size_of_val(&message[..]));
-        // SAFETY: the vector's own bytes; it is forgotten where the receive is late.
+        // SAFETY: the vector's own bytes; the vector is leaked if the receive is late.
         match unsafe { self.receive(room, from, tag, deadline) } {
-            End::Done => said(&message).map(<[u64]>::to_vec),
+            End::Done => payload(&message).map(<[u64]>::to_vec),
             End::Failed => None,
             End::Late => {
                 std::mem::forget(message);
@@ -165,14 +167,15 @@ impl Messages {
         }
     }
 
-    /// Tests a request until it completes or the deadline has passed; then it is still there.
+    /// Tests a request until it completes or the deadline passes. In the latter case it still
+    /// exists.
     pub fn complete(&self, request: &mut usize, deadline: Duration) -> End {
         let mut flag = 0i32;
-        // Large enough for every ABI's MPI_Status; no library refuses a real one.
+        // Large enough for every ABI's MPI_Status. A real status is never rejected.
         let mut status = [0u64; 8];
         let mut start = None;
         for look in 0u64.. {
-            // SAFETY: the arguments of MPI_Test; all three are ours.
+            // SAFETY: the arguments of MPI_Test; request, flag and status are ours.
             let sound = unsafe {
                 self.test.call([
                     request as *mut usize as usize,
@@ -202,8 +205,8 @@ impl Messages {
     }
 }
 
-/// The words of a message that has their number before them; `None` where it has fewer.
-fn said(message: &[u64]) -> Option<&[u64]> {
+/// The words of a message that begins with their number. `None` if there are fewer.
+fn payload(message: &[u64]) -> Option<&[u64]> {
     let (number, words) = message.split_first()?;
     words.get(..usize::try_from(*number).ok()?)
 }
@@ -213,11 +216,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_as_many_as_their_number_says() {
-        assert_eq!(said(&[2, 7, 8, 0]), Some(&[7, 8][..]));
-        assert_eq!(said(&[0, 7]), Some(&[][..]));
-        assert_eq!(said(&[3, 7, 8]), None);
-        assert_eq!(said(&[u64::MAX, 7]), None);
-        assert_eq!(said(&[]), None);
+    fn takes_number_of_words_from_first_word() {
+        assert_eq!(payload(&[2, 7, 8, 0]), Some(&[7, 8][..]));
+        assert_eq!(payload(&[0, 7]), Some(&[][..]));
+        assert_eq!(payload(&[3, 7, 8]), None);
+        assert_eq!(payload(&[u64::MAX, 7]), None);
+        assert_eq!(payload(&[]), None);
     }
 }

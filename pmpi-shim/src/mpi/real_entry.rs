@@ -1,9 +1,10 @@
-//! The way to the functions that ours stand in front of.
+//! Finds the functions behind the wrappers.
 //!
-//! `MPI_X` goes to the next `MPI_X` in load order, so that another tool sees the call too; `PMPI_X`
-//! to the MPI library. Where the library was loaded with RTLD_LOCAL (Python), the next in load order
-//! does not exist: then the loaded objects are asked one by one, by handle. What lies in an object that the
-//! program closes is looked for again (`closed_objects`).
+//! `MPI_X` forwards to the next `MPI_X` in load order, so that another tool sees the call, too;
+//! `PMPI_X` forwards to the MPI library. If the library was loaded with RTLD_LOCAL (as Python
+//! does), there is no next function in load order; then the loaded objects are searched one by one,
+//! by handle. A function in an object that the program closes is looked up again
+//! (`closed_objects`).
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::null_mut;
@@ -20,24 +21,24 @@ use crate::mpi::absent;
 use crate::mpi::callers;
 use crate::mpi::weak_references;
 
-/// An interposed name and the function behind it, resolved at the first call, and again when the object
-/// that it lies in was closed.
+/// An interposed name and the function behind it. It is resolved at the first call, and again if
+/// the object that contains it was closed.
 pub struct RealEntry {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
-    /// Whether it is among [`ENTRIES`].
+    /// Whether the entry is in the list [`ENTRIES`].
     is_listed: AtomicBool,
     next: AtomicPtr<RealEntry>,
-    /// Objects ever loaded when no library had it; 0 before.
+    /// Number of objects ever loaded when no library had the function; 0 before.
     absent_among: AtomicUsize,
     said_absent: AtomicBool,
 }
 
-/// The entries that were ever resolved; the first of a list.
+/// Head of the list of entries that were ever resolved.
 static ENTRIES: AtomicPtr<RealEntry> = AtomicPtr::new(null_mut());
 
 impl RealEntry {
-    /// An entry that is not resolved yet.
+    /// An entry that has not been resolved yet.
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
@@ -49,22 +50,22 @@ impl RealEntry {
         }
     }
 
-    /// The function; what [`absent`] has in its place when no loaded library has it.
+    /// The function, or its replacement from [`absent`] if no loaded library has it.
     #[inline(always)]
     pub fn get(&'static self) -> *const c_void {
         let address = self.address.load(Relaxed);
         if address.is_null() { self.resolve() } else { address }
     }
 
-    /// The function, null where it is not known yet.
+    /// The function; null if it has not been resolved.
     #[inline(always)]
     pub fn known(&'static self) -> *const c_void {
         self.address.load(Relaxed)
     }
 
-    /// As [`RealEntry::get`], for a name that several libraries may have, loaded so that only their own
-    /// users see them (plug-ins, Python modules): where the name is not in the global scope, each
-    /// caller gets what it would get if the recorder were not loaded.
+    /// Like [`RealEntry::get`], for a name that several libraries may define, loaded so that only
+    /// their own users see them (plug-ins, Python modules). If the name is not in the global scope,
+    /// each caller gets the function that it would get without the recorder.
     #[inline(always)]
     pub fn get_for(&'static self, caller: usize) -> *const c_void {
         let address = self.address.load(Relaxed);
@@ -94,9 +95,9 @@ impl RealEntry {
     #[inline(never)]
     fn resolve(&'static self) -> *const c_void {
         let _own = OwnWork::begin();
-        // A caller's code asks for absent procedures after the first call of a present one.
+        // Code that tests for absent procedures does so after the first call of a present one.
         let _ = std::panic::catch_unwind(weak_references::repair);
-        // A library that is loaded later may have what is absent now.
+        // A library loaded later may have what is absent now.
         let loaded = Changes::now().loaded;
         if self.absent_among.load(Relaxed) != loaded || loaded == 0 {
             if let Some(address) = find(self.name) {
@@ -120,11 +121,11 @@ impl RealEntry {
     }
 }
 
-/// Forgets what lay in objects that are not loaded any more; `all` forgets every function.
+/// Forgets functions in objects that are no longer loaded; with `all`, forgets every function.
 pub fn forget_unloaded(all: bool) {
     callers::forget();
     let mut entry = ENTRIES.load(Acquire);
-    // SAFETY: the list is made of entries that are never moved or dropped.
+    // SAFETY: listed entries are never moved or dropped.
     while let Some(listed) = unsafe { entry.as_ref() } {
         let address = listed.address.load(Relaxed);
         if all || !is_loaded(address) {

@@ -1,14 +1,15 @@
-//! Weak references to what no loaded library has.
+//! Resets weak references to procedures that no loaded library has.
 //!
-//! A program may refer weakly to a procedure and call it only where it is there (mpi4py does so for
-//! everything newer than MPI 3). The recorder exports every procedure of the standard, so all of them
-//! look present, also those that the loaded MPI lacks. Here such references are set back to 0, as the
-//! loader leaves them where no recorder is preloaded: once when the recorder is loaded, for what the program was
-//! started with, after MPI_Init, and again at the first call of a procedure after other objects were loaded. Each
-//! object is looked at once.
+//! A program may refer weakly to a procedure and call it only if it is present (mpi4py does so for
+//! everything newer than MPI 3). The recorder exports every procedure of the standard, so all of
+//! them look present, even those that the loaded MPI lacks. This module sets such references to 0,
+//! as the loader leaves them without the recorder: once when the recorder is loaded, for the
+//! objects that the program started with; after MPI_Init; and at the first call of a procedure
+//! after other objects were loaded. Each object is examined once.
 //!
-//! Read are the relocations of every loaded object, as the loader does (System V gABI, "Relocation"):
-//! an entry counts where its symbol is weak and undefined and its place holds an address of ours.
+//! It reads the relocations of every loaded object, as the loader does (System V gABI,
+//! "Relocation"). An entry counts if its symbol is weak and undefined and the relocated word holds
+//! an address of the recorder.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -59,32 +60,33 @@ const STB_WEAK: u8 = 2;
 /// Absolute address, entry of the global offset table, entry of the procedure linkage table.
 #[cfg(target_arch = "x86_64")]
 const ADDRESS_TYPES: [u32; 3] = [1, 6, 7];
-/// As above. Written with care, not yet run on such a machine.
+/// As above. Not yet run on AArch64.
 #[cfg(target_arch = "aarch64")]
 const ADDRESS_TYPES: [u32; 3] = [257, 1025, 1026];
 
-/// A place that holds an address of ours for a weak reference.
+/// The word of a weak reference, which holds an address of the recorder.
 struct Reference {
     name: CString,
-    place: usize,
-    /// Whether the loader has made the place read-only after relocation.
+    word_at: usize,
+    /// Whether the loader has made the word read-only after relocation.
     protected: bool,
 }
 
-/// What is gathered while the loader shows its objects.
+/// State of the search while the loader lists its objects.
 struct Search<'a> {
     ours: std::ops::Range<usize>,
-    /// Objects that were looked at before, by the addresses of their dynamic sections.
+    /// Objects examined before, by the addresses of their dynamic sections.
     seen: &'a mut BTreeSet<usize>,
     references: Vec<Reference>,
 }
 
-/// Objects ever loaded when references were last looked at.
+/// Number of objects ever loaded when references were last examined.
 static LOADED: AtomicUsize = AtomicUsize::new(0);
-/// Objects whose references were looked at; held by who looks.
+/// Objects whose references have been examined. Locked during the search.
 static SEEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
-/// Runs when the recorder is loaded: after the program's objects are relocated, before their code.
+/// Runs when the recorder is loaded: after the program's objects were relocated, before their code
+/// runs.
 extern "C" fn at_load() {
     let _ = std::panic::catch_unwind(repair);
 }
@@ -93,42 +95,43 @@ extern "C" fn at_load() {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = at_load;
 
-/// Sets weak references back in objects that were loaded since this was last done. Off the path.
+/// Resets weak references in objects loaded since the last call. Runs off the path of a call.
 pub fn repair() {
     if Changes::now().loaded == LOADED.load(Relaxed) {
         return;
     }
-    // Whoever is interrupted in it, or finds another thread in it, goes on: it is done at the next call.
+    // If this is interrupted, or another thread is doing it, the caller continues; it is done at
+    // the next call.
     let Ok(mut seen) = SEEN.try_lock() else { return };
     let Changes { loaded, .. } = Changes::now();
     let mut search = Search { ours: own_range(), seen: &mut seen, references: Vec::new() };
-    // SAFETY: the callback and its argument fit each other.
+    // SAFETY: callback and argument match.
     unsafe { for_each_object(gather, (&raw mut search).cast()) };
     let mut absent: HashMap<CString, bool> = HashMap::new();
-    for Reference { name, place, protected } in search.references {
+    for Reference { name, word_at, protected } in search.references {
         let is_absent = *absent.entry(name).or_insert_with_key(|name| find(name).is_none());
         if is_absent {
-            // SAFETY: a place that the loader has relocated, in an object that is still loaded: whoever
-            // unloads it while its code asks for MPI's procedures has no place to stand on.
-            unsafe { set_to_zero(place, protected) };
+            // SAFETY: a word that the loader has relocated, in an object that is still loaded:
+            // nothing can unload the object while its own code is calling MPI's procedures.
+            unsafe { set_to_zero(word_at, protected) };
         }
     }
     LOADED.store(loaded, Relaxed);
 }
 
-/// Objects were unloaded: others may come to lie where they were.
+/// Must be called when objects were unloaded, because others may be loaded at their addresses.
 pub fn forget_unloaded() {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// Addresses of this library.
+/// Address range of this library.
 fn own_range() -> std::ops::Range<usize> {
     unsafe extern "C" fn ours(
         info: *mut libc::dl_phdr_info,
         _size: usize,
         range: *mut c_void,
     ) -> c_int {
-        // SAFETY: the loader passes a valid record; `range` is handed over below.
+        // SAFETY: the loader passes a valid record; `range` is passed below.
         unsafe {
             let all = extent(&*info);
             let found = all.contains(&(own_range as *const () as usize));
@@ -139,23 +142,23 @@ fn own_range() -> std::ops::Range<usize> {
         }
     }
     let mut range = 0..0usize;
-    // SAFETY: the callback and its argument fit each other.
+    // SAFETY: callback and argument match.
     unsafe { for_each_object(ours, (&raw mut range).cast()) };
     range
 }
 
 /// # Safety
-/// A record of the loader's.
+/// `info` is a record of the loader's.
 unsafe fn headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
     if info.dlpi_phdr.is_null() {
         return &[];
     }
-    // SAFETY: the loader keeps so many headers there while the object is loaded.
+    // SAFETY: the loader keeps that many headers there while the object is loaded.
     unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize) }
 }
 
 /// # Safety
-/// A record of the loader's.
+/// `info` is a record of the loader's.
 unsafe fn extent(info: &libc::dl_phdr_info) -> std::ops::Range<usize> {
     let base = info.dlpi_addr as usize;
     // SAFETY: the caller's promise.
@@ -173,8 +176,8 @@ unsafe extern "C" fn gather(
     _size: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader passes a valid record, `search` is what `repair` handed over; every address
-    // read is one that the object's own headers name, as the loader read it.
+    // SAFETY: the loader passes a valid record; `search` was passed by `repair`. Every address read
+    // is one that the object's own headers name, as the loader read it.
     unsafe {
         let (info, search) = (&*info, &mut *search.cast::<Search<'_>>());
         let all = extent(info);
@@ -204,24 +207,24 @@ unsafe extern "C" fn gather(
                     continue;
                 }
                 let symbol = (tables.symbols as *const Symbol).add(symbol);
-                let place = base + offset as usize;
+                let word_at = base + offset as usize;
                 if (*symbol).section != 0
                     || (*symbol).info >> 4 != STB_WEAK
-                    || !all.contains(&place)
-                    || !search.ours.contains(&(place as *const usize).read_unaligned())
+                    || !all.contains(&word_at)
+                    || !search.ours.contains(&(word_at as *const usize).read_unaligned())
                 {
                     continue;
                 }
                 let name = (tables.strings + (*symbol).name as usize) as *const libc::c_char;
-                // Those to functions of our own header are right as they are.
+                // References to the functions of `gammachi.h` are correct as they are.
                 let bytes = CStr::from_ptr(name).to_bytes();
                 if !bytes.starts_with(b"MPI_") && !bytes.starts_with(b"PMPI_") {
                     continue;
                 }
                 search.references.push(Reference {
                     name: CStr::from_ptr(name).to_owned(),
-                    place,
-                    protected: protected.contains(&place),
+                    word_at,
+                    protected: protected.contains(&word_at),
                 });
             }
         }
@@ -229,16 +232,16 @@ unsafe extern "C" fn gather(
     0
 }
 
-/// Where an object's dynamic section says that its tables lie.
+/// Addresses of the tables named in an object's dynamic section.
 struct Tables {
     symbols: usize,
     strings: usize,
-    /// Address and bytes of each table of relocations.
+    /// Address and size in bytes of each relocation table.
     relocations: [(usize, usize); 2],
 }
 
 impl Tables {
-    /// `None` where something is missing or of another kind.
+    /// `None` if something is missing or of an unsupported kind.
     ///
     /// # Safety
     /// `entry` is the dynamic section of an object loaded at `base`.
@@ -255,7 +258,7 @@ impl Tables {
                 entry = entry.add(1);
             }
         }
-        // glibc has relocated these addresses in place, other loaders and the vDSO have not.
+        // glibc has relocated these addresses in place; other loaders and the vDSO have not.
         let address = |tag: i64| {
             let value = *found.get(&tag)? as usize;
             let address = if all.contains(&value) { value } else { base + value };
@@ -275,19 +278,19 @@ impl Tables {
 }
 
 /// # Safety
-/// `place` holds an address that nobody else writes.
-unsafe fn set_to_zero(place: usize, protected: bool) {
-    // SAFETY: asks the system for a number; the pages are those of the caller's place, which were
-    // readable, and are read-only again where they were.
+/// `word_at` is the address of a word that nobody else writes.
+unsafe fn set_to_zero(word_at: usize, protected: bool) {
+    // SAFETY: `sysconf` only returns a number. The pages contain the caller's word; they were
+    // readable, and become read-only again if they were.
     unsafe {
         let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
-        let first = place & !(page - 1);
-        let length = (place + size_of::<usize>() - first).next_multiple_of(page);
+        let first = word_at & !(page - 1);
+        let length = (word_at + size_of::<usize>() - first).next_multiple_of(page);
         let protect = |protection| libc::mprotect(first as *mut c_void, length, protection) == 0;
         if protected && !protect(libc::PROT_READ | libc::PROT_WRITE) {
             return;
         }
-        AtomicUsize::from_ptr(place as *mut usize).store(0, Relaxed);
+        AtomicUsize::from_ptr(word_at as *mut usize).store(0, Relaxed);
         if protected {
             protect(libc::PROT_READ);
         }

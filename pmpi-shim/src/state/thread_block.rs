@@ -1,8 +1,8 @@
-//! What a thread needs on the path of a call, found with two instructions.
+//! A thread's state on the path of a call, found with two instructions.
 //!
-//! The block is defined in assembly as a `.tbss` object and read by its offset in the global offset
-//! table (initial-exec), because stable Rust's `thread_local!` calls `__tls_get_addr` in a shared
-//! library, which costs as much as a third of the whole path.
+//! The block is defined in assembly as a `.tbss` object and addressed by its offset in the global
+//! offset table (initial-exec). Stable Rust's `thread_local!` would call `__tls_get_addr` in a
+//! shared library, which costs as much as a third of the whole path.
 
 use std::arch::{asm, global_asm};
 use std::ffi::c_void;
@@ -13,12 +13,12 @@ use trace_format::layout::Slot;
 /// Bytes reserved for the block in assembly.
 const BLOCK_BYTES: usize = 768;
 
-/// Datatypes whose sizes a thread remembers.
-pub const SIZE_PLACES: usize = 16;
-/// Communicators that a thread remembers.
-pub const COMMUNICATOR_PLACES: usize = 8;
+/// Number of datatype sizes cached per thread.
+pub const CACHED_SIZES: usize = 16;
+/// Number of communicators cached per thread.
+pub const CACHED_COMMUNICATORS: usize = 8;
 
-/// What the path needs to know of a communicator.
+/// The facts about a communicator that the path of a call needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct CommunicatorFacts {
     /// Local id.
@@ -27,15 +27,16 @@ pub struct CommunicatorFacts {
     pub inter: bool,
     /// This process's rank in it.
     pub rank: i32,
-    /// Ranks that a collective exchanges with: its size, or the remote group's.
+    /// Number of ranks that a collective call exchanges with: the communicator's size, or that of
+    /// the remote group.
     pub peers: i32,
-    /// Ranks of the local group.
+    /// Number of ranks in the local group.
     pub size: i32,
-    /// Neighbours that are received from.
+    /// Number of neighbours received from.
     pub in_neighbours: i32,
-    /// Neighbours that are sent to.
+    /// Number of neighbours sent to.
     pub out_neighbours: i32,
-    /// Bits of neighbours that are MPI_PROC_NULL: the edges of a Cartesian topology.
+    /// A bit for each neighbour that is MPI_PROC_NULL, at the edges of a Cartesian topology.
     pub missing_neighbours: u64,
 }
 
@@ -48,11 +49,11 @@ pub struct ThreadBlock {
     pub end: *mut Slot,
     /// Stack address at which the outermost call in progress was entered, 0 outside MPI.
     pub outer_stack: usize,
-    /// The word at that address, its return address: it stands there while the frame lives.
+    /// The word at that address, the call's return address. It stays there while the frame lives.
     pub outer_return: usize,
     /// Stack address at which the last wrapper was entered; stored by [`entry_stub`].
     pub entered_stack: usize,
-    /// 0: read the time-stamp counter; else `host::counter::read_slow`.
+    /// 0: read the time-stamp counter. Otherwise call `host::counter::read_slow`.
     pub counter_slow: u32,
     /// Detail level: 0 function and times, 1 and above attributes.
     pub level: u32,
@@ -60,36 +61,37 @@ pub struct ThreadBlock {
     pub window: *mut u8,
     /// Bytes of that mapping.
     pub window_bytes: usize,
-    /// The thread's windows (`store::window` knows their type), null before the first.
+    /// The thread's windows (only `store::window` knows their type), null before the first.
     pub recorder: *mut c_void,
-    /// Generation of handles that the two caches below belong to.
+    /// Handle generation that the two caches below belong to.
     pub generation: u32,
-    /// Records of runs of empty polls that may still grow: the first, and what lies behind the last; null
-    /// without any.
+    /// Records of runs of empty polls that may still grow: the first one, and the end of the last;
+    /// null if there are none.
     pub polls: (*mut Slot, *mut Slot),
-    /// Handles copied before a call that overwrites them; grown by mmap.
+    /// Handles copied before a call that overwrites them. Grown by mmap.
     pub handles: *mut usize,
-    /// Places in `handles`.
-    pub handle_places: usize,
-    /// Datatype handle and size, by hash.
-    pub sizes: [(usize, u64); SIZE_PLACES],
-    /// Communicator handle and what is known of it, by hash.
-    pub communicators: [(usize, *const CommunicatorFacts); COMMUNICATOR_PLACES],
-    /// Last window or file by handle and whether it is a window; its id, its communicator's id.
+    /// Capacity of `handles` in words.
+    pub handle_capacity: usize,
+    /// Cached datatypes: handle and size, by hash.
+    pub sizes: [(usize, u64); CACHED_SIZES],
+    /// Cached communicators: handle and facts, by hash.
+    pub communicators: [(usize, *const CommunicatorFacts); CACHED_COMMUNICATORS],
+    /// The last window or file: its handle and whether it is a window; its id and its
+    /// communicator's id.
     pub object: ((usize, bool), (u32, u16)),
-    /// Window's cursor and end while MPI_Pcontrol has paused the thread.
+    /// The window's cursor and end while MPI_Pcontrol has paused the thread.
     pub paused: (*mut Slot, *mut Slot),
-    /// Counter when it was paused, 0 while it is not.
+    /// Counter when the thread was paused, 0 while it is not.
     pub paused_at: u64,
-    /// Stack address at which the execution of a plan was entered that is in progress, 0 outside; MPI calls
+    /// Stack address at which the plan execution in progress was entered, 0 outside. MPI calls
     /// inside it are events, compute calls are not.
     pub transform_stack: usize,
     /// The word at that address.
     pub transform_return: usize,
-    /// The stack that the thread was started with: mapped as long as the thread lives. Empty until a call
-    /// inside a call asks for it.
+    /// The stack that the thread was started with, mapped as long as the thread lives. Empty until
+    /// a nested call needs it.
     pub own_stack: Range<usize>,
-    /// Where events go that are not recorded.
+    /// Slots for events that are not recorded.
     pub scratch: [Slot; 2],
 }
 
@@ -113,8 +115,8 @@ global_asm!(
 pub fn thread_block() -> *mut ThreadBlock {
     let block: *mut ThreadBlock;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the thread pointer and a constant of the global offset table; both are set up
-    // by the dynamic loader before any code of this library runs.
+    // SAFETY: reads the thread pointer and a constant of the global offset table. The dynamic
+    // loader sets up both before any code of this library runs.
     unsafe {
         asm!(
             "mov {block}, qword ptr fs:[0]",
@@ -124,7 +126,8 @@ pub fn thread_block() -> *mut ThreadBlock {
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above. Written with care, not yet run on such a machine.
+    // SAFETY: reads the thread pointer and a constant of the global offset table, as on x86-64. Not
+    // yet run on AArch64.
     unsafe {
         asm!(
             "mrs {block}, tpidr_el0",
@@ -139,10 +142,10 @@ pub fn thread_block() -> *mut ThreadBlock {
     block
 }
 
-/// Defines an exported C function that notes the stack address at which it is entered, in the thread's
-/// block, and goes on to `$inner`, which takes the same arguments.
+/// Defines an exported C function that stores the stack address at which it is entered in the
+/// thread's block and jumps to `$inner`, which takes the same arguments.
 ///
-/// On x86-64 the return address stands there; it stays as long as the call is not left.
+/// On x86-64 the return address is at that address. It stays there until the call returns.
 macro_rules! entry_stub {
     ($symbol:ident, $inner:path) => {
         entry_stub!($symbol, $inner, concat!("Interposes `", stringify!($symbol), "`."));
@@ -151,7 +154,7 @@ macro_rules! entry_stub {
         #[doc = $about]
         ///
         /// # Safety
-        /// The caller answers for the arguments, as for the procedure itself.
+        /// The caller vouches for the arguments, as for the procedure itself.
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C-unwind" fn $symbol() {
@@ -182,4 +185,4 @@ macro_rules! entry_stub {
 pub(crate) use entry_stub;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-compile_error!("the recorder knows x86-64 and AArch64");
+compile_error!("the recorder supports x86-64 and AArch64 only");

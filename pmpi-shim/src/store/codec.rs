@@ -1,24 +1,26 @@
-//! A window's slots in few bytes.
+//! Encodes the slots of a window in few bytes.
 
 use std::alloc::{Layout, alloc_zeroed};
 
 use trace_format::encoded::{Encoder, Words};
 use trace_format::layout::{ChunkHeader, SLOT_BYTES};
 
-/// Fewer slots are not worth the tables: a thread made some calls and ended.
-const FEWEST_SLOTS: usize = 64;
+/// Minimum number of slots worth encoding. A window with fewer belongs to a thread that made some
+/// calls and ended.
+const MIN_SLOTS: usize = 64;
 
-/// An encoder that has not been on the stack, of which threads may have little; `None` without memory.
+/// An encoder allocated without passing through the stack, of which threads may have little. `None`
+/// without memory.
 fn zeroed() -> Option<Box<Encoder>> {
-    // SAFETY: the layout has a size. An encoder is valid when all its bytes are zero, and a box owns memory of the
-    // global allocator with its layout.
+    // SAFETY: the layout has a size. An encoder is valid if all its bytes are zero, and a box owns
+    // memory from the global allocator with its layout.
     unsafe {
         let memory = alloc_zeroed(Layout::new::<Encoder>()).cast::<Encoder>();
         (!memory.is_null()).then(|| Box::from_raw(memory))
     }
 }
 
-/// Tables and memory that encoding needs, from a thread's first full window on.
+/// Tables and memory for encoding, kept from a thread's first full window on.
 #[derive(Default)]
 pub struct Codec {
     encoder: Option<Box<Encoder>>,
@@ -32,21 +34,21 @@ impl std::fmt::Debug for Codec {
 }
 
 impl Codec {
-    /// Encodes the slots of a window; `None` where that does not pay.
+    /// Encodes the slots of a window. `None` if that does not pay.
     pub fn encode(&mut self, window: &ChunkHeader, slots: &[u8]) -> Option<&[u8]> {
         let first: *const Words = slots.as_ptr().cast();
         let count = slots.len() / SLOT_BYTES;
-        // In a mapping, behind a header of 64 bytes, they are aligned.
-        if count < FEWEST_SLOTS || !first.is_aligned() {
+        // The slots lie in a mapping, behind a header of 64 bytes, so they are aligned.
+        if count < MIN_SLOTS || !first.is_aligned() {
             return None;
         }
-        // SAFETY: inside the slice, aligned as was just seen; any bytes are valid words.
+        // SAFETY: inside the slice, and aligned as just checked; any bytes are valid words.
         let slots = unsafe { std::slice::from_raw_parts(first, count) };
         if self.encoder.is_none() {
             self.encoder = zeroed();
         }
         let encoder = self.encoder.as_mut()?;
-        // What does not become half as long is not encoded.
+        // Encoding pays if it at least halves the size.
         let most = size_of_val(slots) / 2;
         if self.out.len() < most {
             self.out.try_reserve_exact(most - self.out.len()).ok()?;

@@ -1,6 +1,7 @@
-//! Memory that a thread's events go to: taken from the rank's file, opened as a window, emptied, taken again.
+//! The memory of windows: taken from the rank's file, opened as a window, cleared, and reused.
 //!
-//! Where no memory can be shared with the file, only the process has it; such windows are written when it exits.
+//! If the file's memory cannot be shared, the windows use the process's own memory and are written
+//! when the process exits.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Release, SeqCst};
@@ -15,21 +16,21 @@ use crate::state::thread_block::thread_block;
 use crate::store::outermost::within;
 use crate::store::trace_file::{self, Memory, define};
 
-/// Memory of threads that ended, for those that begin.
+/// Memory of ended threads, for new ones.
 static SPARE: Mutex<Vec<Memory>> = Mutex::new(Vec::new());
-/// Windows of the process's own memory, which are written when it exits.
+/// Windows in the process's own memory, which are written at exit.
 static UNMAPPED: Mutex<Vec<Unmapped>> = Mutex::new(Vec::new());
 
-/// A window and what is in it.
+/// A window and its contents.
 #[derive(Debug)]
 pub struct Window {
     pub memory: Memory,
     pub header: ChunkHeader,
-    /// Bytes of slots that are used; of the current window as of its last change.
+    /// Bytes of slots in use; for the current window, as of the last change of windows.
     pub used: usize,
 }
 
-/// A window that only this process has.
+/// A window that exists only in this process.
 #[derive(Debug)]
 struct Unmapped {
     process: u32,
@@ -38,15 +39,15 @@ struct Unmapped {
 }
 
 impl Window {
-    /// The slots that were used.
+    /// The slots in use.
     pub fn slots(&self) -> &[u8] {
-        // SAFETY: a mapping of so many bytes, which only the calling thread stores to.
+        // SAFETY: a mapping of that many bytes, to which only the calling thread stores.
         unsafe {
             std::slice::from_raw_parts(self.memory.mapping.add(CHUNK_HEADER_BYTES), self.used)
         }
     }
 
-    /// Makes clean memory a window: its header is stored, the word with the magic last.
+    /// Turns cleared memory into a window: stores its header, the word with the magic last.
     pub fn open(memory: Memory, header: ChunkHeader) -> Self {
         let (first, rest) = bytes_of(&header).split_at(8);
         // SAFETY: the memory is the calling thread's, aligned, and longer than a header.
@@ -58,14 +59,15 @@ impl Window {
         Self { memory, header, used: 0 }
     }
 
-    /// Empties a window whose events are kept elsewhere. The header says so while the slots go and goes last:
-    /// whoever finds a window that a process died in then knows how far it reaches.
-    pub fn clean(self) -> Memory {
+    /// Clears a window whose events are kept elsewhere. The header states that clearing is in
+    /// progress and is cleared last. If the process dies meanwhile, a reader of the window knows
+    /// how far it was cleared.
+    pub fn clear(self) -> Memory {
         const CLEARING_AT: usize = std::mem::offset_of!(ChunkHeader, clearing);
         let Memory { mapping, bytes, .. } = self.memory;
         let used = (CHUNK_HEADER_BYTES + self.used + RESERVED_SLOTS * SLOT_BYTES).min(bytes);
-        // SAFETY: as in `open`; slots behind the used ones were never stored to, but for
-        // continuations that an event was begun with.
+        // SAFETY: as in `open`. Slots behind the used ones were never stored to, except for
+        // continuations written at the begin of an event.
         unsafe {
             AtomicU64::from_ptr(mapping.add(CLEARING_AT).cast()).store(1, Release);
             std::sync::atomic::fence(SeqCst);
@@ -79,22 +81,22 @@ impl Window {
     }
 }
 
-/// Keeps clean memory for whoever acquires some next.
-pub fn spare(clean: impl IntoIterator<Item = Memory>) {
-    spares().extend(clean);
+/// Keeps cleared memory for the next caller of `acquire`.
+pub fn recycle(cleared: impl IntoIterator<Item = Memory>) {
+    recycled().extend(cleared);
 }
 
-fn spares() -> MutexGuard<'static, Vec<Memory>> {
+fn recycled() -> MutexGuard<'static, Vec<Memory>> {
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Clean memory for a window of at least so many bytes.
+/// Cleared memory for a window of at least this many bytes.
 pub fn acquire(bytes: usize) -> Result<Memory, String> {
-    let mut spares = spares();
-    if let Some(index) = spares.iter().position(|memory| memory.bytes >= bytes) {
-        return Ok(spares.swap_remove(index));
+    let mut recycled = recycled();
+    if let Some(index) = recycled.iter().position(|memory| memory.bytes >= bytes) {
+        return Ok(recycled.swap_remove(index));
     }
-    drop(spares);
+    drop(recycled);
     let memory = trace_file::window(bytes)?;
     if memory.offset.is_none() {
         let mut unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,21 +105,21 @@ pub fn acquire(bytes: usize) -> Result<Memory, String> {
         drop(unmapped);
         if is_first {
             let _ = define(&Definition::Unmapped);
-            // SAFETY: a handler without arguments.
+            // SAFETY: the handler takes no arguments.
             unsafe { libc::atexit(write_unmapped) };
         }
     }
     Ok(memory)
 }
 
-/// Writes the windows that only the process has, when it exits.
+/// At exit, writes the windows that exist only in this process.
 extern "C" fn write_unmapped() {
     let _own = OwnWork::begin();
     let write = || {
         let unmapped = UNMAPPED.lock().unwrap_or_else(PoisonError::into_inner);
         for window in unmapped.iter().filter(|window| window.process == std::process::id()) {
-            // SAFETY: windows of the process's own memory are never unmapped; another thread may still
-            // be storing slots, of which the committed ones count.
+            // SAFETY: windows in the process's own memory are never unmapped. Another thread may
+            // still be storing slots; the committed ones count.
             let bytes =
                 unsafe { std::slice::from_raw_parts(window.mapping as *const u8, window.bytes) };
             trace_file::append_window(bytes);

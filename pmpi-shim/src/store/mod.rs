@@ -1,21 +1,21 @@
-//! Where slots go.
+//! Storage of slots: a thread's windows, the rank's file, totals.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | `slots` | how an event stands in its slots |
-//! | `outermost` | which call of a thread is an event, and what longjmp leaves behind |
-//! | `window` | a thread's windows: what it writes to, how they take turns |
-//! | `mapping` | a window's memory: taken, opened, emptied |
-//! | `site_table` | addresses that a thread has called from, and the modules that they lie in |
+//! | `slots` | layout of an event in its slots |
+//! | `outermost` | which call of a thread is an event; cleaning up after longjmp |
+//! | `window` | a thread's windows and how they take turns |
+//! | `mapping` | a window's memory: taken, opened, cleared |
+//! | `site_table` | call addresses that a thread remembers, and the modules that contain them |
 //! | `paths` | numbers of call paths |
-//! | `keeping` | what becomes of a full window, by the run's policy |
+//! | `keeping` | archiving full windows according to the run's policy |
 //! | `codec` | a window's slots in few bytes |
 //! | `totals` | events folded into totals |
 //! | `regions` | names of regions, and which are computation |
-//! | `transient` | definitions of what the program makes and frees, in bounded space |
+//! | `transient` | definitions of objects that the program makes and frees, in bounded space |
 //! | `trace_file` | the rank's file: windows, chunks, definitions |
-//! | `file_space` | space of a file by its descriptor |
-//! | `stage` | a staging directory, from which the file moves at the end |
+//! | `file_space` | space of a file, by its descriptor |
+//! | `stage` | the staging directory, from which the file is moved at the end |
 
 pub mod codec;
 pub mod file_space;

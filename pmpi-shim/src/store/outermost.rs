@@ -1,15 +1,17 @@
-//! Which call of a thread is its outermost: only that one is an event, and only while none is open may
-//! anything else write a slot.
+//! Determines which call of a thread is its outermost. Only that call is an event, and nothing else
+//! may write a slot while it is open.
 //!
-//! A call is open from [`enter`] to [`leave`]. Calls inside it are entered below it on the stack, and the
-//! word where it was entered, its return address, stands while its frame lives. What longjmp or an
-//! exception has left shows by an entry at or above it, or by another word there (every later call of the
-//! same caller writes one); then the open call is marked abandoned. The stack may be gone by then (fibres,
-//! stacks of signal handlers): the word is read only where it is known to be mapped.
+//! A call is open from [`enter`] to [`leave`]. Calls inside it are entered below it on the stack,
+//! and the word at the address where it was entered, its return address, is unchanged while its
+//! frame lives. A call left by longjmp or an exception is recognised when another call is entered
+//! at or above it, or when that word has changed (every later call of the same caller writes one);
+//! then the open call is marked as abandoned. The stack may be gone by then (fibres, stacks of
+//! signal handlers), so the word is read only if it is known to be mapped.
 //!
-//! A signal handler may call MPI at any instruction. So everything that writes slots or takes the
-//! recorder's locks is inside an open call: MPI and compute calls by their wrappers, the recorder's own
-//! work by [`within`]. The handler's call then goes on unrecorded.
+//! A signal handler may call MPI at any instruction. Everything that writes slots or takes the
+//! recorder's locks is therefore inside an open call: MPI and compute calls through their wrappers,
+//! the recorder's own work through [`within`]. The handler's call is then forwarded without being
+//! recorded.
 
 use std::mem::MaybeUninit;
 
@@ -17,14 +19,14 @@ use trace_format::layout::{CHUNK_HEADER_BYTES, CONTINUATION, FUNCTION_ABANDONED,
 
 use crate::host::own_stack;
 use crate::host::own_work::OwnWork;
-use crate::mpi::plan::numbers::MOST_ARGUMENTS;
+use crate::mpi::plan::numbers::MAX_ARGUMENTS;
 use crate::state::thread_block::ThreadBlock;
 use crate::store::slots::publish;
 
-/// Most bytes that a caller pushes before a call (six arguments are in registers, one word aligns): two calls
-/// of one caller are entered no further apart, and one inside the other always is, because every wrapper
-/// has a frame larger than this ([`Spacer`]).
-const STACK_ARGUMENT_BYTES: usize = (MOST_ARGUMENTS - 6 + 1) * size_of::<usize>();
+/// Maximum number of bytes that a caller pushes before a call (six arguments are in registers, one
+/// word aligns). Two calls of one caller are entered no further apart than this. A call inside
+/// another is always further away, because every wrapper has a larger frame ([`Spacer`]).
+const STACK_ARGUMENT_BYTES: usize = (MAX_ARGUMENTS - 6 + 1) * size_of::<usize>();
 
 /// Keeps a wrapper's frame larger than [`STACK_ARGUMENT_BYTES`].
 pub struct Spacer(MaybeUninit<[usize; STACK_ARGUMENT_BYTES / size_of::<usize>() + 2]>);
@@ -33,7 +35,7 @@ impl Spacer {
     #[inline(always)]
     pub fn new() -> Self {
         let spacer = Self(MaybeUninit::uninit());
-        // SAFETY: the assembly is empty; it only makes the compiler keep the bytes in the frame.
+        // SAFETY: the assembly is empty; it only forces the compiler to keep the bytes in the frame.
         unsafe {
             std::arch::asm!("/* {0} */", in(reg) spacer.0.as_ptr(), options(nostack, preserves_flags));
         }
@@ -41,11 +43,11 @@ impl Spacer {
     }
 }
 
-/// Begins an outermost call that was entered at `here`.
+/// Opens an outermost call that was entered at `here`.
 ///
 /// # Safety
-/// `block` is the calling thread's; `here` is the address at which a wrapper of this thread that has not
-/// returned was entered, or one of a word in a living frame.
+/// `block` is the calling thread's. `here` is the address at which a wrapper of this thread was
+/// entered that has not returned, or the address of a word in a living frame.
 #[inline(always)]
 pub unsafe fn enter(block: *mut ThreadBlock, here: usize) {
     // SAFETY: the caller's promise. A signal handler between the two stores still finds no call open.
@@ -56,7 +58,7 @@ pub unsafe fn enter(block: *mut ThreadBlock, here: usize) {
     }
 }
 
-/// Ends an outermost call.
+/// Closes the outermost call.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -66,17 +68,17 @@ pub unsafe fn leave(block: *mut ThreadBlock) {
     unsafe { (&raw mut (*block).outer_stack).write_volatile(0) };
 }
 
-/// Does work of the recorder's own that writes slots or takes locks, as an open call.
+/// Runs the recorder's own work, which writes slots or takes locks, as an open call.
 ///
 /// # Safety
 /// `block` is the calling thread's.
 pub unsafe fn within<R>(block: *mut ThreadBlock, work: impl FnOnce() -> R) -> R {
-    let mut place = 0usize;
-    let here = (&raw mut place).expose_provenance();
-    // SAFETY: the caller's promise; the word lives in this frame until the work is done. What was open
-    // before (a thread may end inside a call) is open again behind it.
+    let mut marker = 0usize;
+    let here = (&raw mut marker).expose_provenance();
+    // SAFETY: the caller's promise. The word lives in this frame until the work is done. A call
+    // that was open before (a thread may end inside a call) is open again afterwards.
     unsafe {
-        (&raw mut place).write_volatile(!here);
+        (&raw mut marker).write_volatile(!here);
         let before = ((*block).outer_stack, (*block).outer_return);
         leave(block);
         enter(block, here);
@@ -88,11 +90,11 @@ pub unsafe fn within<R>(block: *mut ThreadBlock, work: impl FnOnce() -> R) -> R 
     }
 }
 
-/// Whether the thread is inside an outermost call already, for a call entered at `here`; heals what one
-/// that was left has left behind.
+/// Whether the thread is already inside an outermost call, for a call entered at `here`. An open
+/// call that was left by longjmp or an exception is marked as abandoned.
 ///
 /// # Safety
-/// `block` is the calling thread's, `here` an address of its stack.
+/// `block` is the calling thread's, and `here` is an address of its stack.
 #[inline(always)]
 pub unsafe fn is_inside(block: *mut ThreadBlock, here: usize) -> bool {
     // SAFETY: the caller's promise.
@@ -107,16 +109,16 @@ unsafe fn is_inside_open(block: *mut ThreadBlock, here: usize) -> bool {
         let open = ((*block).outer_stack, (*block).outer_return);
         let inside = encloses(block, open, here);
         if !inside {
-            heal(block);
+            mark_abandoned(block);
         }
         inside
     }
 }
 
-/// Whether the thread executes a plan already, for a compute call entered at `here`.
+/// Whether the thread is already executing a plan, for a compute call entered at `here`.
 ///
 /// # Safety
-/// As [`is_inside`].
+/// As for [`is_inside`].
 #[inline(always)]
 pub unsafe fn is_inside_transform(block: *mut ThreadBlock, here: usize) -> bool {
     // SAFETY: the caller's promise.
@@ -133,29 +135,29 @@ pub unsafe fn is_inside_transform(block: *mut ThreadBlock, here: usize) -> bool 
     }
 }
 
-/// Whether a call that was entered at `stack`, where `word` stood, is open around one entered at `here`.
+/// Whether a call that was entered at `stack`, where `word` stood, encloses one entered at `here`.
 #[inline(never)]
 unsafe fn encloses(block: *mut ThreadBlock, (stack, word): (usize, usize), here: usize) -> bool {
     let well_below = here.saturating_add(STACK_ARGUMENT_BYTES) < stack;
-    // Beside it: another call of the caller of what was left. Above it: a signal handler on a stack of its
-    // own, or what was left is below.
+    // Beside it: the caller of an abandoned call makes another one. Above it: a signal handler on
+    // its own stack, or the open call was abandoned further down.
     if !well_below && here < stack {
         return false;
     }
     // SAFETY: the caller's promise.
-    unsafe { stands(block, stack, word) && (well_below || is_on_alternate_stack()) }
+    unsafe { is_unchanged(block, stack, word) && (well_below || is_on_alternate_stack()) }
 }
 
-/// Whether a word stands at an address of this thread's stacks as it did.
+/// Whether the word at an address of one of this thread's stacks is unchanged.
 #[inline(always)]
-unsafe fn stands(block: *mut ThreadBlock, address: usize, word: usize) -> bool {
-    // AArch64 keeps return addresses in a register; there the order of addresses decides alone.
+unsafe fn is_unchanged(block: *mut ThreadBlock, address: usize, word: usize) -> bool {
+    // AArch64 keeps return addresses in a register, so there only the order of addresses decides.
     if cfg!(not(target_arch = "x86_64")) {
         return true;
     }
-    // SAFETY: the thread's own stack is mapped as long as the thread lives; of other stacks the kernel was
-    // asked a moment ago. (That another thread unmaps the stack of this one's open call meanwhile is the
-    // program's own fault.)
+    // SAFETY: the thread's own stack is mapped as long as the thread lives; for other stacks the
+    // kernel has just been asked. (If another thread unmaps the stack of this thread's open call
+    // meanwhile, the program is at fault.)
     unsafe {
         if (*block).own_stack.is_empty() {
             let _own = OwnWork::begin();
@@ -173,8 +175,9 @@ fn is_readable(address: usize) -> bool {
     const NO_SUCH_CHANGE: i32 = -1;
     const SIGNAL_SET_BYTES: usize = 8;
     let _own = OwnWork::begin();
-    // SAFETY: the kernel reads the set before it refuses the change: EFAULT where it cannot be read, else
-    // EINVAL. Nothing is changed. (Other ways to ask are forbidden in some containers.)
+    // SAFETY: the kernel reads the set before it rejects the change: EFAULT if the set cannot be
+    // read, otherwise EINVAL. Nothing is changed. (Other ways to test this are forbidden in some
+    // containers.)
     unsafe {
         let refused = libc::syscall(
             libc::SYS_rt_sigprocmask,
@@ -187,10 +190,10 @@ fn is_readable(address: usize) -> bool {
     }
 }
 
-/// Whether a signal handler runs on a stack of its own.
+/// Whether the thread is running a signal handler on an alternate stack.
 fn is_on_alternate_stack() -> bool {
     let _own = OwnWork::begin();
-    // SAFETY: a zeroed stack_t is valid to be written over.
+    // SAFETY: a zeroed stack_t may be written over.
     unsafe {
         let mut stack: libc::stack_t = std::mem::zeroed();
         libc::sigaltstack(std::ptr::null(), &mut stack) == 0
@@ -204,9 +207,9 @@ fn is_on_alternate_stack() -> bool {
 /// `block` is the calling thread's.
 #[cold]
 #[inline(never)]
-unsafe fn heal(block: *mut ThreadBlock) {
-    // SAFETY: while a call is open no other event begins, so its slot, if it has one, is the last
-    // before the cursor that is no continuation; its window is still mapped.
+unsafe fn mark_abandoned(block: *mut ThreadBlock) {
+    // SAFETY: no other event begins while a call is open. So its slot, if it has one, is the last
+    // before the cursor that is not a continuation, and its window is still mapped.
     unsafe {
         leave(block);
         let first = (*block).window as usize + CHUNK_HEADER_BYTES;
@@ -226,7 +229,7 @@ unsafe fn heal(block: *mut ThreadBlock) {
                 slot_word(0, (*slot).function() | FUNCTION_ABANDONED, (*slot).communicator());
             publish(slot, word);
         } else if (*slot).word == 0 {
-            // A signal handler has left it before the event was begun: the place is free again.
+            // A signal handler left the call before its event began: the slot is free again.
             let mut used = (*block).cursor;
             while used > slot {
                 used = used.sub(1);

@@ -1,18 +1,18 @@
-//! What each thread remembers of the addresses that it called from and the modules that they lie in.
+//! The call addresses that each thread remembers, and the modules that contain them.
 
 use trace_format::header::Definition;
 
 use crate::host::modules;
 use crate::store::trace_file::define;
 
-/// Addresses that a thread remembers.
-const PLACES: usize = 64;
+/// Number of addresses that a thread remembers.
+const ENTRIES: usize = 64;
 
-/// What a thread remembers of an address: how many bytes above the entry its binding's caller stands, 0
-/// where the address is the program's own.
+/// What a thread remembers about an address: how many bytes above the entry its binding's caller
+/// is, or 0 if the address belongs to the program itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place {
-    /// The address; 0 in a place that is free.
+pub struct SiteEntry {
+    /// The address; 0 in a free entry.
     pub address: usize,
     /// Bytes above the entry.
     pub above: usize,
@@ -21,29 +21,30 @@ pub struct Place {
 /// The addresses that a thread remembers.
 #[derive(Debug)]
 pub struct SiteTable {
-    places: [Place; PLACES],
+    entries: [SiteEntry; ENTRIES],
 }
 
 impl Default for SiteTable {
     fn default() -> Self {
-        Self { places: [Place::default(); PLACES] }
+        Self { entries: [SiteEntry::default(); ENTRIES] }
     }
 }
 
 impl SiteTable {
-    /// Forgets all addresses: other code may have taken their place.
+    /// Forgets all addresses, because other code may be loaded there now.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// The place of an address, which may hold another one.
+    /// The entry for an address. It may hold another address.
     #[inline(always)]
-    pub fn place(&mut self, address: usize) -> &mut Place {
-        &mut self.places[(address >> 2) % PLACES]
+    pub fn entry(&mut self, address: usize) -> &mut SiteEntry {
+        &mut self.entries[(address >> 2) % ENTRIES]
     }
 }
 
-/// Writes down the modules that are new. `false` when nothing has come or gone since the last time.
+/// Defines new modules in the trace. Returns `false` if nothing was loaded or unloaded since the
+/// last call.
 pub fn look_at_modules() -> bool {
     modules::look(|module| {
         let _ = define(&Definition::Module(module.clone()));

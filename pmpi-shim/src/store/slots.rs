@@ -1,4 +1,4 @@
-//! How an event stands in its slots: begun, completed, published last.
+//! Writes an event to its slots: opened, completed, published last.
 
 use std::sync::atomic::{AtomicU64, Ordering::Release};
 
@@ -12,17 +12,17 @@ use crate::state::thread_block::ThreadBlock;
 /// Stores the word that publishes a slot.
 ///
 /// # Safety
-/// `slot` is a slot that this thread owns.
+/// This thread owns `slot`.
 #[inline(always)]
 pub unsafe fn publish(slot: *mut Slot, word: u64) {
     // SAFETY: the caller's promise; the field is an aligned u64 that only this thread writes.
     unsafe { AtomicU64::from_ptr(&raw mut (*slot).word) }.store(word, Release);
 }
 
-/// Begins an event: function and begin are visible while the call runs.
+/// Opens an event. Its function and begin are visible while the call runs.
 ///
 /// # Safety
-/// `slot` is a slot that this thread owns.
+/// This thread owns `slot`.
 #[inline(always)]
 pub unsafe fn open(slot: *mut Slot, begin: u64, function: u16, communicator: u16) {
     // SAFETY: the caller's promise.
@@ -35,7 +35,7 @@ pub unsafe fn open(slot: *mut Slot, begin: u64, function: u16, communicator: u16
 /// Completes an event.
 ///
 /// # Safety
-/// `block` is the calling thread's, `slot` the last event's that it took.
+/// `block` is the calling thread's, and `slot` is that of the last event it took.
 #[inline(always)]
 pub unsafe fn close(
     block: *mut ThreadBlock,
@@ -57,7 +57,7 @@ pub unsafe fn close(
 /// Completes the event of an MPI call that returned `result`.
 ///
 /// # Safety
-/// As [`close`].
+/// As for [`close`].
 #[inline(always)]
 pub unsafe fn close_call(
     block: *mut ThreadBlock,
@@ -68,7 +68,7 @@ pub unsafe fn close_call(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        // One comparison for both: an error code stands above every duration that fits.
+        // One comparison covers both: an error code is above every duration that fits.
         if duration | (result as u64) << 32 < u64::from(DURATION_ESCAPE) {
             publish(slot, slot_word(duration as u32, function, communicator));
         } else {
@@ -91,7 +91,8 @@ unsafe fn close_long(
     unsafe { close_with_more(block, slot, duration, (function, communicator), 0) };
 }
 
-/// [`close_call`] where the duration does not fit the slot, or the call failed: its continuation has both.
+/// [`close_call`] if the duration does not fit the slot or the call failed. Its continuation holds
+/// both.
 #[cold]
 #[inline(never)]
 unsafe fn close_with_more(
@@ -101,7 +102,7 @@ unsafe fn close_with_more(
     (function, communicator): (u16, u16),
     code: i32,
 ) {
-    // SAFETY: the promises of `close`; one of the reserved slots is still free behind the event.
+    // SAFETY: the promises of `close`; one of the reserved slots behind the event is still free.
     unsafe {
         let more = (*block).cursor;
         (&raw mut (*more).begin).write_volatile(duration);
@@ -116,7 +117,7 @@ unsafe fn close_with_more(
 mod tests {
     use super::*;
 
-    /// A block whose cursor stands behind the first of some slots.
+    /// A block whose cursor is behind the first of some slots.
     fn with_slots(work: impl FnOnce(*mut ThreadBlock, *mut Slot)) -> ([Slot; 4], usize) {
         let mut slots = [Slot::default(); 4];
         // SAFETY: a thread's block is all zero when the thread starts.
@@ -131,21 +132,21 @@ mod tests {
     }
 
     #[test]
-    fn an_open_event_shows_its_function_and_begin() {
-        // SAFETY: slots of ours.
+    fn open_event_shows_function_and_begin() {
+        // SAFETY: the slots are the test's own.
         let (slots, used) = with_slots(|_, slot| unsafe { open(slot, 77, 12, 3) });
         assert_eq!((used, slots[0].begin, slots[0].is_open()), (1, 77, true));
         assert_eq!((slots[0].function(), slots[0].communicator()), (12, 3));
     }
 
     #[test]
-    fn what_fits_stands_in_the_slot_and_the_rest_behind_it() {
+    fn stores_what_fits_in_slot_and_rest_in_continuation() {
         let longest = u64::from(DURATION_ESCAPE) - 1;
         for (duration, result, slots_used) in
             [(0, 0, 1), (longest, 0, 1), (longest + 1, 0, 2), (1 << 40, 0, 2), (5, 17, 2)]
         {
             let (slots, used) = with_slots(|block, slot| {
-                // SAFETY: slots of ours, one of them free behind the event.
+                // SAFETY: the slots are the test's own, and one behind the event is free.
                 unsafe {
                     open(slot, 77, 12, 3);
                     close_call(block, slot, duration, (12, 3), result);

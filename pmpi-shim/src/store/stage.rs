@@ -1,9 +1,9 @@
-//! Node-local staging: a rank's file is written below `GAMMACHI_STAGE` and moved to the run directory when
-//! MPI is finalized.
+//! Node-local staging: a rank's file is written below `GAMMACHI_STAGE` and moved to the run
+//! directory when MPI is finalized.
 //!
-//! In: the staging directory, the run directory, the run's id. While the ranks run, the run directory holds
-//! one small file, made by the rank that chose it, that keeps the directory and names the place of that
-//! rank's data. What a kill leaves in the staging directories `gammachi collect` joins.
+//! While the ranks run, the run directory holds one small file made by the rank that chose the
+//! directory. It reserves the directory and names the location of that rank's data. If the job is
+//! killed, `gammachi collect` gathers what remains in the staging directories.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -20,19 +20,19 @@ use crate::host::warn::warn;
 use crate::store::file_space::may_grow_to;
 use crate::store::trace_file::{self, CreateError};
 
-/// Where this rank's file lies, and where it shall go.
+/// Where this rank's file is, and where it will be moved.
 struct Staged {
     file: PathBuf,
     home: PathBuf,
     /// The run directory.
     directory: PathBuf,
-    /// The file that keeps the run directory, where this rank made it.
+    /// The file that reserves the run directory, if this rank made it.
     claim: Option<PathBuf>,
 }
 
 static STAGED: Mutex<Option<Staged>> = Mutex::new(None);
 
-/// Makes the rank's file in the staging directory; `claims` where this rank chooses the run directory.
+/// Makes the rank's file in the staging directory. `claims`: this rank chooses the run directory.
 pub fn create(
     stage: &Path,
     directory: &Path,
@@ -65,7 +65,7 @@ pub fn create(
     Ok(())
 }
 
-/// Name of the job's folder on this host: jobs that share a staging directory never meet in it.
+/// Name of the job's folder on this host. Jobs that share a staging directory never share a folder.
 fn job_name(run_id: &RunId) -> String {
     let mut job = String::from("gammachi-");
     match run_id.iter().any(|byte| *byte != 0) {
@@ -75,21 +75,21 @@ fn job_name(run_id: &RunId) -> String {
     job
 }
 
-/// Makes the job's folder, or finds that a rank of this user has made it. The staging directory may be one that
-/// all users write to, where a name may have been taken by somebody who wants what is put there.
+/// Makes the job's folder, or verifies that a rank of this user made it. All users may be able to
+/// write to the staging directory, so somebody else may have taken the name to obtain the data.
 fn make_private(job: &Path) -> Result<(), String> {
     let wrong = |error: io::Error| format!("{}: {error}", job.display());
     private_directory::make(job).map_err(wrong)?;
     let there = fs::symlink_metadata(job).map_err(wrong)?;
-    // SAFETY: a system call without arguments.
+    // SAFETY: the system call has no arguments.
     let own = there.uid() == unsafe { libc::geteuid() };
     match there.is_dir() && own && there.mode() & 0o077 == 0 {
         true => Ok(()),
-        false => Err(format!("{} is another user's, or open to others", job.display())),
+        false => Err(format!("{} belongs to another user or is open to others", job.display())),
     }
 }
 
-/// Keeps the run directory for this run, and says in it where the data lie meanwhile.
+/// Reserves the run directory for this run, and records in it where the data are for now.
 fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateError> {
     trace_file::make_directories(directory, home).map_err(CreateError::Failed)?;
     let path = home.with_extension(STAGED_EXTENSION);
@@ -105,16 +105,16 @@ fn claim(directory: &Path, home: &Path, file: &Path) -> Result<PathBuf, CreateEr
     }
 }
 
-/// Moves the file, which is complete, to the run directory. Where that fails it stays, and one line says
+/// Moves the completed file to the run directory. If that fails the file stays, and one line says
 /// where.
-pub fn move_home() {
+pub fn move_to_run_directory() {
     let Some(staged) = STAGED.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return;
     };
     if let Err(error) = copy(&staged.file, &staged.directory, &staged.home) {
         warn(&format!(
-            "this rank's trace stays in {} on {}, for it cannot be moved to {}: {error}; gammachi collect \
-             joins it",
+            "this rank's trace remains in {} on {}, because it cannot be moved to {}: {error}; \
+             gather it with gammachi collect",
             staged.file.display(),
             machine::host(),
             staged.home.display()
@@ -122,7 +122,7 @@ pub fn move_home() {
         return;
     }
     let _ = fs::remove_file(&staged.file);
-    // Folders that are empty now: the ranks', the run's, the job's.
+    // Remove folders that are empty now: the rank's, the run's, the job's.
     for folder in staged.file.ancestors().skip(1).take(3) {
         if fs::remove_dir(folder).is_err() {
             break;
@@ -133,7 +133,7 @@ pub fn move_home() {
     }
 }
 
-/// Copies under another name first: under its own name there is never half a file.
+/// Copies under a temporary name first, so that there is never half a file under the final name.
 fn copy(from: &Path, directory: &Path, to: &Path) -> io::Result<()> {
     trace_file::make_directories(directory, to).map_err(io::Error::other)?;
     let mut half = to.as_os_str().to_owned();
@@ -144,7 +144,8 @@ fn copy(from: &Path, directory: &Path, to: &Path) -> io::Result<()> {
         let mut target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
         io::copy(&mut source, &mut target)?;
         target.sync_all()?;
-        // Unlike a rename, a link never replaces another run's file; not every file system has links.
+        // Unlike a rename, a link never replaces another run's file. Not every file system has
+        // links.
         match fs::hard_link(&half, to) {
             Ok(()) => fs::remove_file(&half),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -164,11 +165,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_others_may_enter_is_refused() {
+    fn rejects_folder_open_to_others() {
         let stage = std::env::temp_dir().join(format!("stage-private-{}", std::process::id()));
         fs::create_dir_all(&stage).unwrap();
         assert_eq!(make_private(&stage.join("new")), Ok(()));
-        assert_eq!(make_private(&stage.join("new")), Ok(()), "another rank's");
+        assert_eq!(make_private(&stage.join("new")), Ok(()), "another rank made it");
         fs::DirBuilder::new().mode(0o755).create(stage.join("open")).unwrap();
         assert!(make_private(&stage.join("open")).is_err());
         symlink(stage.join("new"), stage.join("link")).unwrap();

@@ -1,9 +1,9 @@
-//! Events folded into totals: the slots of whole chunks come in, a snapshot in the thread's totals chunk
-//! goes out.
+//! Folds events into totals.
 //!
-//! Folding happens where a window changes, never on the path of a call. A thread's stretch is cut here
-//! by the same rules as in the analyzer: what is neither MPI nor the recorder nor an interposed compute
-//! function is the program's own.
+//! The slots of whole chunks are added up, and a snapshot of the sums is published in the thread's
+//! totals chunk. This happens when a window changes, never on the path of a call. A thread's time
+//! is divided by the same rules as in the analyzer: what is neither MPI nor the recorder nor an
+//! interposed compute function belongs to the program.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -20,27 +20,27 @@ use crate::mpi::abi;
 use crate::store::regions;
 use crate::store::trace_file;
 
-/// Counter at the begin and the end of the rank's elapsed time τ_i: only what lies between is in the sums
-/// by activity.
-static STRETCH: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(u64::MAX)];
+/// Counter at the begin and the end of the rank's elapsed time τ_i. The sums by activity cover only
+/// the time between.
+static ELAPSED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(u64::MAX)];
 
-/// τ_i begins.
-pub fn stretch_begins(ticks: u64) {
-    STRETCH[0].store(ticks, Relaxed);
+/// Begins τ_i.
+pub fn begin_elapsed(ticks: u64) {
+    ELAPSED[0].store(ticks, Relaxed);
 }
 
-/// τ_i ends.
-pub fn stretch_ends(ticks: u64) {
-    STRETCH[1].store(ticks, Relaxed);
+/// Ends τ_i.
+pub fn end_elapsed(ticks: u64) {
+    ELAPSED[1].store(ticks, Relaxed);
 }
 
-/// What is folded of a function.
+/// What is folded for a function.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     class: Class,
     moves: bool,
     has_peer: bool,
-    /// A small compute function, which is the program's own code.
+    /// Whether it is a small compute function, which counts as the program's own code.
     light: bool,
 }
 
@@ -62,16 +62,16 @@ fn kind_of(function: u16) -> Option<Kind> {
     kinds().get(usize::from(function.checked_sub(FIRST_FUNCTION)?)).copied()
 }
 
-/// An event, put together from its slots.
+/// An event, assembled from its slots.
 #[derive(Debug, Default)]
 struct Call {
     slot: Slot,
     duration: Option<u64>,
     bytes: Option<(u64, u64)>,
     received: u64,
-    /// Number of polls and ticks inside them.
+    /// Number of polls and the ticks inside them.
     polls: Option<(u64, u64)>,
-    /// Class of the error that it returned.
+    /// Class of the error that the call returned.
     error: u32,
 }
 
@@ -100,7 +100,7 @@ impl Call {
         !self.slot.is_open() && !self.slot.is_abandoned()
     }
 
-    /// Ticks from its begin to its end; 0 where that is not known.
+    /// Ticks from begin to end; 0 if unknown.
     fn span(&self) -> u64 {
         match self.slot.duration() {
             _ if !self.returned() => 0,
@@ -120,23 +120,24 @@ impl Call {
     }
 }
 
-/// A thread's totals and where they stand in the file.
+/// A thread's totals and their position in the file.
 #[derive(Debug)]
 pub struct ThreadTotals {
     offset: u64,
     published: u64,
     header: SnapshotHeader,
     entries: Vec<TotalsEntry>,
-    /// Positions of entries by function, classes and detail.
+    /// Index of each entry by function, classes and detail.
     positions: HashMap<(u16, u8, u8, u32), usize>,
-    /// Up to where the thread's stretch is cut.
+    /// Up to where the thread's time has been divided.
     at_ticks: u64,
 }
 
 impl ThreadTotals {
-    /// Of a thread whose first chunk to be folded has this header; `offset` is that of its totals chunk.
+    /// Totals of a thread whose first folded chunk has this header. `offset` is that of its totals
+    /// chunk.
     pub fn begin(first: &ChunkHeader, offset: u64) -> Self {
-        let begin_ticks = first.opened_ticks.max(STRETCH[0].load(Relaxed));
+        let begin_ticks = first.opened_ticks.max(ELAPSED[0].load(Relaxed));
         let header = SnapshotHeader {
             first_sequence: first.sequence,
             next_sequence: first.sequence,
@@ -154,8 +155,8 @@ impl ThreadTotals {
         }
     }
 
-    /// Folds a chunk, up to when the next one was opened, and publishes the result. On an error what was
-    /// published before still stands.
+    /// Folds a chunk, up to the time when the next one was opened, and publishes the result. After
+    /// an error the last published result is still valid.
     pub fn fold(
         &mut self,
         chunk: &ChunkHeader,
@@ -184,19 +185,19 @@ impl ThreadTotals {
                 }
             }
         }
-        self.own_until(next_opened);
+        self.add_own_time(next_opened);
         self.header.end_ticks = self.at_ticks;
         self.header.next_sequence = chunk.sequence + 1;
         self.publish()
     }
 
     fn advance(&mut self, to_ticks: u64) -> u64 {
-        let ticks = to_ticks.min(STRETCH[1].load(Relaxed)).saturating_sub(self.at_ticks);
+        let ticks = to_ticks.min(ELAPSED[1].load(Relaxed)).saturating_sub(self.at_ticks);
         self.at_ticks += ticks;
         ticks
     }
 
-    fn own_until(&mut self, to_ticks: u64) {
+    fn add_own_time(&mut self, to_ticks: u64) {
         let ticks = self.advance(to_ticks);
         self.header.own_ticks += ticks;
         if self.header.open_regions > 0 {
@@ -206,7 +207,7 @@ impl ThreadTotals {
 
     fn event(&mut self, call: &Call, peers: &Peers) {
         let slot = &call.slot;
-        self.own_until(slot.begin);
+        self.add_own_time(slot.begin);
         let end = slot.begin.saturating_add(call.span());
         match slot.function() {
             TOOL => {
@@ -224,9 +225,9 @@ impl ThreadTotals {
                 if let (Some((_, inside)), true) = (call.polls, call.returned()) {
                     let ticks = self.advance(slot.begin.saturating_add(inside).min(end));
                     self.header.mpi_ticks += ticks;
-                    self.own_until(end);
+                    self.add_own_time(end);
                 } else if kind.light {
-                    self.own_until(end);
+                    self.add_own_time(end);
                 } else if kind.class == Class::Compute {
                     let ticks = self.advance(end);
                     self.header.compute_ticks += ticks;
@@ -270,7 +271,7 @@ impl ThreadTotals {
             self.header.poll_ticks += inside;
         }
         let entry = self.entry(slot.function(), peer_class as u8, size, 0);
-        // Of merged polls only the mean is known.
+        // For merged polls only the mean is known.
         let each = inside / calls.max(1);
         entry.count += calls;
         entry.ticks += inside;
@@ -293,8 +294,8 @@ impl ThreadTotals {
         }
     }
 
-    /// The entry of a key; where there is no place left, that of the function's calls of any class, and
-    /// then the last one, which stands for everything that found none.
+    /// The entry of a key. If there is no space left, the entry of the function's calls of any
+    /// class, and finally the last entry, which collects everything else.
     fn entry(&mut self, function: u16, peer: u8, size: u8, detail: u32) -> &mut TotalsEntry {
         let key = match function {
             COLLECTIVES_ON | FAILED_CALLS => (function, 0, 0, detail),
@@ -305,7 +306,7 @@ impl ThreadTotals {
             FAILED_CALLS => (function, ANY_CLASS, ANY_CLASS, 0),
             _ => (function, ANY_CLASS, ANY_CLASS, 0),
         };
-        let position = self.position(key, MOST_ENTRIES - KEPT_FREE);
+        let position = self.position(key, MOST_ENTRIES - RESERVED_ENTRIES);
         let position = position.or_else(|| self.position(whole, MOST_ENTRIES));
         let last = self.entries.len() - usize::from(position.is_none());
         &mut self.entries[position.unwrap_or(last)]
@@ -337,24 +338,25 @@ impl ThreadTotals {
         Some(self.entries.len() - 1)
     }
 
-    /// Writes a snapshot where the older one stands, then the selector that names it.
+    /// Writes a snapshot over the older one, then the selector that names it.
     fn publish(&mut self) -> Result<(), String> {
         self.write_snapshot(((self.published + 1) & 1) as usize)
     }
 
-    fn write_snapshot(&mut self, place: usize) -> Result<(), String> {
+    fn write_snapshot(&mut self, index: usize) -> Result<(), String> {
         self.header.entries = self.entries.len() as u32;
         let mut bytes = bytes_of(&self.header).to_vec();
         bytes.extend(self.entries.iter().flat_map(bytes_of));
         let crc = checksum(&bytes[SNAPSHOT_CRC_BYTES..]);
         bytes[..SNAPSHOT_CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
-        trace_file::write_at(self.offset + snapshot_at(place) as u64, &bytes)?;
+        trace_file::write_at(self.offset + snapshot_at(index) as u64, &bytes)?;
         self.published += 1;
-        let selector = self.published << 1 | place as u64;
+        let selector = self.published << 1 | index as u64;
         trace_file::write_at(self.offset + SELECTOR_AT as u64, &selector.to_le_bytes())
     }
 
-    /// Puts the newest snapshot in the first place; where the chunk begins in the file, and where it ends.
+    /// Copies the newest snapshot to the first position. Returns where the chunk begins and where
+    /// it ends in the file.
     pub fn compact(&mut self) -> Result<(u64, u64), String> {
         if self.published & 1 == 1 {
             self.write_snapshot(0)?;
@@ -364,5 +366,5 @@ impl ThreadTotals {
     }
 }
 
-/// Entries that are left for functions whose classes find no place any more.
-const KEPT_FREE: usize = 40;
+/// Number of entries reserved for functions whose classes no longer fit.
+const RESERVED_ENTRIES: usize = 40;

@@ -1,9 +1,9 @@
-//! The rank's file: windows that are mapped from it, chunks that are written to it, definitions.
+//! The rank's file: windows mapped from it, chunks written to it, definitions.
 //!
-//! A store goes only into pages that `posix_fallocate` granted and that were populated: on a full
-//! file system touching a hole would kill the program by SIGBUS. Only windows are mapped; everything
-//! else is written. The descriptor is checked before each use, since a program may close descriptors
-//! that are not its own.
+//! The recorder stores only into pages that `posix_fallocate` granted and that were populated: on a
+//! full file system, touching a hole would kill the program by SIGBUS. Only windows are mapped;
+//! everything else is written. The descriptor is checked before each use, because a program may
+//! close descriptors that are not its own.
 
 use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -22,36 +22,36 @@ use crate::store::file_space::{
     allocate, may_grow_to, populate, refuse_copy_on_write, synchronise, write_all, write_zeros,
 };
 
-/// Bytes of a definition chunk, unless one record needs more.
+/// Size of a definition chunk, unless one record needs more.
 const DEFINITION_CHUNK_BYTES: u64 = 16 << 10;
 
 struct TraceFile {
     descriptor: c_int,
     identity: (libc::dev_t, libc::ino_t),
     path: PathBuf,
-    /// Behind everything that was given away.
+    /// End of the space handed out so far.
     end: u64,
-    /// Beyond this no events are added; windows and definitions are.
+    /// Size limit for events. Windows and definitions may exceed it.
     max_bytes: u64,
     /// Whether no more events may be added.
     full: bool,
-    /// The chunk that definitions are added to which always stay.
+    /// The chunk to which permanent definitions are added.
     definitions: Option<DefinitionChunk>,
     /// Offset and length of all definition chunks.
-    definition_places: Vec<(u64, u64)>,
+    definition_chunks: Vec<(u64, u64)>,
 }
 
 /// A chunk of definitions.
 #[derive(Debug, Clone, Copy)]
 pub struct DefinitionChunk {
     offset: u64,
-    /// Where the next record goes.
+    /// Offset of the next record.
     next: u64,
     end: u64,
 }
 
 impl DefinitionChunk {
-    /// Bytes of the chunk.
+    /// Size of the chunk in bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.offset
     }
@@ -66,30 +66,30 @@ fn lock() -> MutexGuard<'static, Option<TraceFile>> {
 /// Memory for a thread's events.
 #[derive(Debug)]
 pub struct Memory {
-    /// Start of the mapping; its bytes are zero.
+    /// Start of the mapping, which is zeroed.
     pub mapping: *mut u8,
     /// Bytes of the mapping.
     pub bytes: usize,
-    /// Where it lies in the file; `None` for memory that is not the file's.
+    /// Its offset in the file; `None` if the memory is not the file's.
     pub offset: Option<u64>,
 }
 
-// SAFETY: plain memory; whoever holds the value uses it alone.
+// SAFETY: plain memory; only the holder of the value uses it.
 unsafe impl Send for Memory {}
 
 fn system_error() -> String {
     std::io::Error::last_os_error().to_string()
 }
 
-/// Whether a file could not be made because one of that name stands there.
+/// Why a file or directory could not be made.
 pub enum CreateError {
-    /// A file of that name exists.
+    /// It already exists.
     Exists,
     /// Anything else, as a sentence.
     Failed(String),
 }
 
-/// Makes a run directory that must not be there yet.
+/// Makes a run directory that must not exist yet.
 pub fn make_new_directory(path: &Path) -> Result<(), CreateError> {
     private_directory::make_new(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => CreateError::Exists,
@@ -97,7 +97,7 @@ pub fn make_new_directory(path: &Path) -> Result<(), CreateError> {
     })
 }
 
-/// Makes a run directory and the folder of a file in it, where they are missing.
+/// Makes a run directory and the folder of a file in it, unless they exist.
 pub fn make_directories(run: &Path, file: &Path) -> Result<(), String> {
     private_directory::make_for(run, file).map_err(|error| cannot_make(run, &error))
 }
@@ -109,9 +109,9 @@ fn cannot_make(path: &Path, error: &std::io::Error) -> String {
 /// Makes the rank's file, mode 0600; it must not exist.
 pub fn create(path: &Path) -> Result<(), CreateError> {
     let name = CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| CreateError::Failed("the path holds a zero byte".into()))?;
+        .map_err(|_| CreateError::Failed("the path contains a zero byte".into()))?;
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-    // SAFETY: a C string and plain flags.
+    // SAFETY: the path is a C string, the flags are plain numbers.
     let descriptor = unsafe { libc::open(name.as_ptr(), flags, 0o600) };
     if descriptor < 0 {
         let error = std::io::Error::last_os_error();
@@ -131,12 +131,12 @@ pub fn create(path: &Path) -> Result<(), CreateError> {
         max_bytes: u64::MAX,
         full: false,
         definitions: None,
-        definition_places: Vec::new(),
+        definition_chunks: Vec::new(),
     });
     Ok(())
 }
 
-/// Adds no events beyond that many bytes; 0: no limit.
+/// Limits the size of the file for events; 0: no limit.
 pub fn limit(max_bytes: u64) {
     if let Some(file) = lock().as_mut() {
         file.max_bytes = if max_bytes == 0 { u64::MAX } else { max_bytes };
@@ -144,16 +144,16 @@ pub fn limit(max_bytes: u64) {
 }
 
 impl TraceFile {
-    /// The descriptor, opened anew where the program closed or replaced it.
+    /// The descriptor, reopened if the program closed or replaced it.
     fn descriptor(&mut self) -> Result<c_int, String> {
         if identity_of(self.descriptor) == Some(self.identity) {
             return Ok(self.descriptor);
         }
         let name = CString::new(self.path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
-        // SAFETY: a C string and plain flags.
+        // SAFETY: the path is a C string, the flags are plain numbers.
         let descriptor = unsafe { libc::open(name.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
         if descriptor < 0 || identity_of(descriptor) != Some(self.identity) {
-            return Err(format!("the trace file {} is gone", self.path.display()));
+            return Err(format!("the trace file {} no longer exists", self.path.display()));
         }
         self.descriptor = move_up(descriptor);
         Ok(self.descriptor)
@@ -174,7 +174,8 @@ impl TraceFile {
     fn grant(&mut self, offset: u64, bytes: usize) -> Result<c_int, String> {
         let descriptor = self.descriptor_up_to(offset + bytes as u64)?;
         match allocate(descriptor, offset, bytes) {
-            // A file system that every signal interrupts: what is written is granted, too.
+            // EINTR: every attempt was interrupted by a signal. Writing the zeros grants the space,
+            // too.
             0 | libc::EINTR => write_zeros(descriptor, offset, bytes),
             error => Err(std::io::Error::from_raw_os_error(error)),
         }
@@ -187,7 +188,7 @@ impl TraceFile {
         write_all(descriptor, offset, bytes).map_err(|error| self.cannot_grow(&error))
     }
 
-    /// Writes a chunk, its header last; until then another one says that it is not finished.
+    /// Writes a chunk, its header last. Until then another header marks the chunk as unfinished.
     fn write_chunk(
         &mut self,
         offset: u64,
@@ -200,14 +201,15 @@ impl TraceFile {
         self.write(offset, bytes_of(header))
     }
 
-    /// Memory of the file; `None` where its file system maps no memory to be shared.
+    /// Memory of the file. `None` if its file system does not support shared mappings.
     fn window(&mut self, bytes: usize) -> Result<Option<Memory>, String> {
         let offset = self.end.next_multiple_of(MAPPING_GRANULE);
-        // What lies before it is granted too: reading a hole takes space on some file systems (tmpfs).
+        // The gap before it is granted, too: on some file systems (tmpfs), reading a hole takes
+        // space.
         let gap = (offset - self.end) as usize;
         let descriptor = self.grant(self.end, gap + bytes)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a fresh mapping of our own file.
+        // SAFETY: creates a new mapping of our own file.
         let mapping = unsafe {
             libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, descriptor, offset as i64)
         };
@@ -230,7 +232,7 @@ impl TraceFile {
         added
     }
 
-    /// Makes an empty chunk for definitions of so many bytes in all, or of the usual length.
+    /// Makes an empty chunk for definitions of this many framed bytes, or of the usual length.
     fn open_definitions(&mut self, framed: u64) -> Result<DefinitionChunk, String> {
         let needed = CHUNK_HEADER_BYTES as u64 + framed;
         let length = needed.next_multiple_of(CHUNK_GRANULE).max(DEFINITION_CHUNK_BYTES);
@@ -239,7 +241,7 @@ impl TraceFile {
         let header = self.definition_header(offset, length);
         self.write(offset, bytes_of(&header))?;
         self.end += length;
-        self.definition_places.push((offset, length));
+        self.definition_chunks.push((offset, length));
         Ok(DefinitionChunk {
             offset,
             next: offset + CHUNK_HEADER_BYTES as u64,
@@ -248,8 +250,8 @@ impl TraceFile {
     }
 
     fn definition_header(&self, offset: u64, length: u64) -> ChunkHeader {
-        let number = self.definition_places.iter().position(|(at, _)| *at == offset);
-        let number = number.unwrap_or(self.definition_places.len()) as u32;
+        let number = self.definition_chunks.iter().position(|(at, _)| *at == offset);
+        let number = number.unwrap_or(self.definition_chunks.len()) as u32;
         sealed(ChunkHeader { length, ..empty_chunk(CHUNK_DEFINITIONS, 0, number) })
     }
 
@@ -259,7 +261,7 @@ impl TraceFile {
         chunk: &mut DefinitionChunk,
         payload: &[u8],
     ) -> Result<(), String> {
-        // The frame is written last: without it the record is not there.
+        // The frame is written last. Without it the record does not exist.
         self.write(chunk.next + FRAME_BYTES as u64, payload)?;
         self.write(chunk.next, &frame_of(payload))?;
         chunk.next += framed_bytes(payload.len()) as u64;
@@ -275,7 +277,7 @@ impl TraceFile {
             // SAFETY: writes into the slice.
             match unsafe { libc::pread(descriptor, rest.as_mut_ptr().cast(), rest.len(), at) } {
                 read @ 1.. => done += read as usize,
-                // What was never written at the end of the file.
+                // The end of the file, which was never written.
                 0 => {
                     rest.fill(0);
                     break;
@@ -291,18 +293,19 @@ impl TraceFile {
         Ok(())
     }
 
-    /// Moves the definition chunks that stand behind what a chunk holds, where nothing else is needed, to there;
-    /// where the last of them ends then. While it works, each stands in its old place or in both.
+    /// Moves the definition chunks that follow the contents of a chunk, where nothing else is
+    /// needed, directly behind these. Returns where the last of them ends then. At any moment, each
+    /// exists at its old position, its new one, or both.
     fn gather_definitions(&mut self, chunk: u64, used_end: u64) -> Result<u64, String> {
         let mut end = used_end.next_multiple_of(CHUNK_GRANULE);
-        // A reader goes on where the chunk's header says that it ends.
+        // A reader continues where the chunk's header says that the chunk ends.
         let mut header = [0; CHUNK_HEADER_BYTES];
         self.read(chunk, &mut header)?;
         let header: ChunkHeader = read_plain(&header).ok_or("a chunk is too short")?;
         let shorter = sealed(ChunkHeader { length: end - chunk, ..header });
         self.write(chunk, bytes_of(&shorter))?;
-        self.definition_places.sort_unstable();
-        for (offset, length) in self.definition_places.clone() {
+        self.definition_chunks.sort_unstable();
+        for (offset, length) in self.definition_chunks.clone() {
             if offset < end {
                 continue;
             }
@@ -313,7 +316,7 @@ impl TraceFile {
                 continue;
             }
             let used = chunk.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
-            // Room for the file's last record stays, and for an empty frame behind it.
+            // Leave room for the file's last record and an empty frame behind it.
             let shorter = (used + 64).next_multiple_of(CHUNK_GRANULE).min(length);
             if end + shorter > offset {
                 end = offset + length;
@@ -331,7 +334,7 @@ impl TraceFile {
         Ok(end)
     }
 
-    /// Has what a definition chunk holds not count any more.
+    /// Invalidates the contents of a definition chunk.
     fn retire(&mut self, offset: u64, length: u64) -> Result<(), String> {
         let header = self.definition_header(offset, length);
         self.write(offset, bytes_of(&sealed(ChunkHeader { kind: CHUNK_UNFINISHED, ..header })))
@@ -342,7 +345,7 @@ fn frame_of(payload: &[u8]) -> [u8; FRAME_BYTES] {
     (u64::from(checksum(payload)) << 32 | payload.len() as u64).to_le_bytes()
 }
 
-/// A header with its magic and checksum.
+/// Completes a header with its magic and checksum.
 fn sealed(mut header: ChunkHeader) -> ChunkHeader {
     header.magic = CHUNK_MAGIC;
     let (from, to) = CHUNK_CRC_COVERS;
@@ -385,15 +388,15 @@ pub fn write_header(mut fixed: FixedHeader, header: &FileHeader) -> Result<(), S
     file.write(0, &area)
 }
 
-/// Memory for a thread's events: of the file, or, where its file system maps no memory to be shared, the
-/// process's own.
+/// Memory for a thread's events: the file's or, if its file system does not support shared
+/// mappings, the process's own.
 pub fn window(bytes: usize) -> Result<Memory, String> {
     if let Some(memory) = lock().as_mut().ok_or("no trace file")?.window(bytes)? {
         return Ok(memory);
     }
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a fresh mapping.
+    // SAFETY: creates a new mapping.
     let mapping = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
     if mapping == libc::MAP_FAILED {
         return Err(format!("no memory for the trace: {}", system_error()));
@@ -419,49 +422,45 @@ pub fn event_header(
     })
 }
 
-fn kept_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
+fn archived_header(window: &ChunkHeader, length: u64) -> ChunkHeader {
     sealed(ChunkHeader { flags: 0, length, ..*window })
 }
 
-/// Adds a chunk with a window's slots as they were encoded; its offset, or `None` where the file may not grow any
-/// more.
+/// Adds a chunk with a window's encoded slots. Returns its offset, or `None` if the file may not
+/// grow.
 pub fn append_encoded(window: &ChunkHeader, encoded: &[u8]) -> Result<Option<u64>, String> {
     let (body_bytes, body_crc) = (encoded.len() as u32, checksum(encoded));
     append(&ChunkHeader { kind: CHUNK_ENCODED, body_bytes, body_crc, ..*window }, encoded, 0)
 }
 
-/// Adds a chunk with what a window held, in a place of its own of at least `place_bytes`; its offset, or
-/// `None` where the file may not grow any more.
-pub fn append(
-    window: &ChunkHeader,
-    slots: &[u8],
-    place_bytes: usize,
-) -> Result<Option<u64>, String> {
+/// Adds a chunk of at least `min_bytes` with a window's slots. Returns its offset, or `None` if the
+/// file may not grow.
+pub fn append(window: &ChunkHeader, slots: &[u8], min_bytes: usize) -> Result<Option<u64>, String> {
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
-    let used = (CHUNK_HEADER_BYTES + slots.len()).max(place_bytes) as u64;
+    let used = (CHUNK_HEADER_BYTES + slots.len()).max(min_bytes) as u64;
     let (offset, length) = (file.end, used.next_multiple_of(CHUNK_GRANULE));
     if offset + length > file.max_bytes {
         file.full = true;
         return Ok(None);
     }
-    if place_bytes > CHUNK_HEADER_BYTES + slots.len() {
-        file.write_chunk(offset, &kept_header(window, length), &padded(slots, length))?;
+    if min_bytes > CHUNK_HEADER_BYTES + slots.len() {
+        file.write_chunk(offset, &archived_header(window, length), &padded(slots, length))?;
     } else {
-        file.write_chunk(offset, &kept_header(window, length), slots)?;
+        file.write_chunk(offset, &archived_header(window, length), slots)?;
     }
     file.end += length;
     Ok(Some(offset))
 }
 
-/// Slots and zeros behind them, to fill a chunk of that length.
+/// The slots followed by zeros, to fill a chunk of this length.
 fn padded(slots: &[u8], length: u64) -> Vec<u8> {
     let mut whole = slots.to_vec();
     whole.resize(length as usize - CHUNK_HEADER_BYTES, 0);
     whole
 }
 
-/// Adds what a window holds that was not mapped from the file; nothing where it is empty.
+/// Adds the contents of a window that was not mapped from the file, unless it is empty.
 pub fn append_window(window: &[u8]) {
     let Some(header) = read_plain::<ChunkHeader>(window) else { return };
     let slots = &window[CHUNK_HEADER_BYTES..];
@@ -474,20 +473,20 @@ pub fn append_window(window: &[u8]) {
     }
 }
 
-/// Puts a chunk in the place of an older one of `length` bytes.
+/// Replaces an older chunk of `length` bytes.
 pub fn replace(offset: u64, length: u64, window: &ChunkHeader, slots: &[u8]) -> Result<(), String> {
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
-    // No old slots may stand behind the new ones.
-    file.write_chunk(offset, &kept_header(window, length), &padded(slots, length))
+    // Zeros behind the new slots overwrite the old ones.
+    file.write_chunk(offset, &archived_header(window, length), &padded(slots, length))
 }
 
-/// Reads back what lies at an offset of the file.
+/// Reads back bytes at an offset of the file.
 pub fn read_back(offset: u64, bytes: &mut [u8]) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.read(offset, bytes)
 }
 
-/// A chunk for a thread's totals; its offset.
+/// Makes a chunk for a thread's totals. Returns its offset.
 pub fn totals_chunk((thread, thread_os_id): (u32, u32)) -> Result<u64, String> {
     let mut guard = lock();
     let file = guard.as_mut().ok_or("no trace file")?;
@@ -500,28 +499,28 @@ pub fn totals_chunk((thread, thread_os_id): (u32, u32)) -> Result<u64, String> {
     Ok(offset)
 }
 
-/// Writes bytes into a place that was given away before.
+/// Writes bytes into space handed out before.
 pub fn write_at(offset: u64, bytes: &[u8]) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.write(offset, bytes)
 }
 
-/// Adds a definition record; what cannot be written is lost with the space it had no room in.
+/// Adds a definition record. If there is no space for it, it is lost.
 pub fn define(definition: &Definition) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.define(definition)
 }
 
-/// Whether the file may not grow by events any more.
+/// Whether no more events may be added to the file.
 pub fn is_full() -> bool {
     lock().as_ref().is_none_or(|file| file.full)
 }
 
-/// Makes an empty chunk for definitions that may be left out again, with room for that many bytes of framed
-/// records.
+/// Makes an empty chunk for definitions that may be removed again, with room for this many bytes of
+/// framed records.
 pub fn open_definitions(framed: u64) -> Result<DefinitionChunk, String> {
     lock().as_mut().ok_or("no trace file")?.open_definitions(framed)
 }
 
-/// Adds a record to a chunk of [`open_definitions`]; whether it had room for it.
+/// Adds a record to a chunk of [`open_definitions`]. Returns whether there was room for it.
 pub fn add_definition(chunk: &mut DefinitionChunk, payload: &[u8]) -> Result<bool, String> {
     if chunk.next + framed_bytes(payload.len()) as u64 > chunk.end {
         return Ok(false);
@@ -529,7 +528,7 @@ pub fn add_definition(chunk: &mut DefinitionChunk, payload: &[u8]) -> Result<boo
     lock().as_mut().ok_or("no trace file")?.add_definition(chunk, payload).map(|()| true)
 }
 
-/// Fills a chunk, whose contents do not count, with these records, which fit.
+/// Fills a chunk, whose contents are invalid, with records that fit in it.
 pub fn fill_definitions<'a>(
     chunk: &mut DefinitionChunk,
     payloads: impl Iterator<Item = &'a [u8]>,
@@ -548,27 +547,29 @@ pub fn fill_definitions<'a>(
     file.write_chunk(chunk.offset, &header, &content)
 }
 
-/// Has what a chunk holds not count any more.
+/// Invalidates the contents of a chunk.
 pub fn retire_definitions(chunk: &DefinitionChunk) -> Result<(), String> {
     lock().as_mut().ok_or("no trace file")?.retire(chunk.offset, chunk.bytes())
 }
 
-/// Has the file reach its storage, cuts off what nobody needs at its end, and closes it.
+/// Flushes the file to its storage, cuts off unneeded space at its end, and closes it.
 ///
-/// The caller has unmapped what is cut, so that nothing can store there.
+/// The caller has unmapped the space that is cut, so nothing can be stored there.
 ///
 /// # Errors
-/// What was refused now though it had been taken before, as a sentence; a part of the trace may be lost.
+/// A sentence about data that the file system accepted before and refused now. Part of the trace
+/// may be lost.
 pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), String> {
     let mut guard = lock();
     let Some(file) = guard.as_mut() else { return Ok(()) };
     let mut outcome = Ok(());
     if let Ok(descriptor) = file.descriptor() {
-        let reason = format!("the file system of {} lost what it had taken", file.path.display());
+        let reason =
+            format!("the file system of {} lost data that it had accepted", file.path.display());
         let refused = |error: std::io::Error| format!("{reason}: {error}");
         outcome = synchronise(descriptor).map_err(refused);
         if let Err(reason) = &outcome {
-            // Other pages than the lost ones may still be taken.
+            // The file system may still accept other pages.
             let _ = file.define(&Definition::Stopped { ticks, reason: reason.clone() });
         }
         // The last record needs room before the end is known.
@@ -577,7 +578,7 @@ pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), Stri
         if file.definitions.is_none_or(|chunk| chunk.next + framed > chunk.end) {
             file.definitions = file.open_definitions(framed).ok();
         }
-        let definitions = file.definition_places.iter().map(|(at, length)| at + length).max();
+        let definitions = file.definition_chunks.iter().map(|(at, length)| at + length).max();
         let keep = match cut {
             Some(Cut::Behind { chunk, used_end }) => file.gather_definitions(chunk, used_end).ok(),
             Some(Cut::Tail { used_end, given_end }) if given_end == file.end => {
@@ -586,14 +587,14 @@ pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), Stri
             _ => None,
         };
         if let Some(keep) = keep {
-            // SAFETY: our descriptor; nothing stores behind the new end. A failure leaves zeros.
+            // SAFETY: the descriptor is ours, and nothing stores behind the new end. A failure leaves zeros.
             unsafe { libc::ftruncate(descriptor, keep as i64) };
         }
-        // Said last: a file that is finished is never shortened.
+        // Written last: a finished file is never shortened.
         let _ = file.define(&last);
-        // The bulk has arrived; what came since is little.
+        // Most data have been flushed already; little has been written since.
         outcome = outcome.and_then(|()| synchronise(descriptor).map_err(refused));
-        // SAFETY: ours; never used again.
+        // SAFETY: the descriptor is ours and never used again.
         if unsafe { libc::close(descriptor) } != 0 {
             let error = std::io::Error::last_os_error();
             if error.kind() != std::io::ErrorKind::Interrupted {
@@ -605,21 +606,21 @@ pub fn finish(cut: Option<Cut>, ticks: u64, lost_events: u64) -> Result<(), Stri
     outcome
 }
 
-/// What nobody needs at the end of the file.
+/// Space at the end of the file that is not needed.
 #[derive(Debug, Clone, Copy)]
 pub enum Cut {
     /// The tail of the last chunk.
     Tail {
         /// Where it begins.
         used_end: u64,
-        /// Where the file would end with it: nothing is cut when it ends elsewhere.
+        /// Where the file would end with it. Nothing is cut if it ends elsewhere.
         given_end: u64,
     },
-    /// All behind a chunk, but definitions.
+    /// Everything behind a chunk except definitions.
     Behind {
         /// Where the chunk begins.
         chunk: u64,
-        /// Where what it holds ends.
+        /// Where its contents end.
         used_end: u64,
     },
 }

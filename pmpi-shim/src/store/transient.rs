@@ -1,10 +1,12 @@
-//! Definitions of what a program makes and frees: communicators, windows, files, and their names.
+//! Definitions of objects that a program makes and frees: communicators, windows, files, and their
+//! names.
 //!
-//! As long as every event stays, so does every definition. Where the file has a limit that is reached, or only
-//! totals are kept, they go into a chunk of their own; when that is full, the ones of what was freed since make
-//! room, oldest first: the chunk is written anew in another place, then the old one does not count any more.
-//! What was left out is counted, and the count stands in the chunk. So a program that duplicates and frees a
-//! communicator a million times costs neither disk nor memory.
+//! As long as every event is kept, so is every definition. If the file's size limit is reached, or
+//! only totals are kept, definitions go to a chunk of their own. When that chunk is full,
+//! definitions of objects freed since are dropped, oldest first: the chunk is rewritten at another
+//! position, then the old one is invalidated. The chunk also counts the dropped definitions. So a
+//! program that duplicates and frees a communicator a million times costs neither disk space nor
+//! memory.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,9 +16,9 @@ use trace_format::header::Definition;
 use crate::store::keeping;
 use crate::store::trace_file::{self, DefinitionChunk};
 
-/// What a definition is of.
+/// The object of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum Subject {
     /// A communicator, by its local id.
     Communicator(u16),
     /// A window or file, by its local id.
@@ -25,9 +27,9 @@ pub enum Made {
 
 #[derive(Debug)]
 struct Record {
-    of: Made,
+    of: Subject,
     payload: Vec<u8>,
-    /// Whether it says that there is such a thing, not only its name.
+    /// Whether it defines the object itself, not only its name.
     is_first: bool,
     freed: bool,
 }
@@ -40,21 +42,21 @@ impl Record {
 
 #[derive(Debug)]
 struct Transient {
-    /// What stands in the chunk, in its order.
+    /// Contents of the chunk, in order.
     records: Vec<Record>,
-    /// Communicators, and windows and files, whose definitions were left out.
+    /// Number of communicators, and of windows and files, whose definitions were dropped.
     left_out: (u64, u64),
     chunk: Option<DefinitionChunk>,
-    /// The chunk before, whose place can be used again.
+    /// The previous chunk, whose space can be reused.
     unused: Option<DefinitionChunk>,
 }
 
 static TRANSIENT: Mutex<Transient> =
     Mutex::new(Transient { records: Vec::new(), left_out: (0, 0), chunk: None, unused: None });
 
-/// Adds a definition of something that the program may free; what cannot be written is lost with the space
-/// that it had no room in.
-pub fn define(of: Made, definition: &Definition) {
+/// Adds a definition of an object that the program may free. If there is no space for it, it is
+/// lost.
+pub fn define(of: Subject, definition: &Definition) {
     if keeping::keeps_all() {
         let _ = trace_file::define(definition);
         return;
@@ -65,10 +67,10 @@ pub fn define(of: Made, definition: &Definition) {
     let _ = transient.add(Record { of, payload, is_first, freed: false });
 }
 
-/// The program has freed it: its definitions may make room for others.
-pub fn freed(of: Made) {
+/// The object was freed: its definitions may be dropped.
+pub fn freed(of: Subject) {
     let mut transient = TRANSIENT.lock().unwrap_or_else(PoisonError::into_inner);
-    // Ids come again: those before the latest were freed before.
+    // Ids are reused: definitions before the latest of this id belong to objects freed earlier.
     let latest =
         transient.records.iter_mut().rev().take_while(|record| !(record.of == of && record.freed));
     latest.filter(|record| record.of == of).for_each(|record| record.freed = true);
@@ -84,7 +86,8 @@ impl Transient {
         if added { Ok(()) } else { self.make_room() }
     }
 
-    /// Leaves out what was freed, as far as the rest does not fill half of a chunk, and writes a chunk anew.
+    /// Drops definitions of freed objects until the rest fills no more than half of a chunk, and
+    /// rewrites the chunk.
     fn make_room(&mut self) -> Result<(), String> {
         let usual = 2 * keeping::freed_definition_bytes();
         let all: u64 = self.records.iter().map(Record::framed).sum();
@@ -96,18 +99,18 @@ impl Transient {
             }
             too_much = too_much.saturating_sub(record.framed());
             match record.of {
-                Made::Communicator(_) => left_out.0 += u64::from(record.is_first),
-                Made::Object(_) => left_out.1 += u64::from(record.is_first),
+                Subject::Communicator(_) => left_out.0 += u64::from(record.is_first),
+                Subject::Object(_) => left_out.1 += u64::from(record.is_first),
             }
             false
         });
         let (communicators, objects) = self.left_out;
         let count = encode(&Definition::LeftOut { communicators, objects }).ok_or("no count")?;
         let needed: u64 = self.records.iter().map(Record::framed).sum();
-        // Where what the program holds is more than half, it gets room to grow by as much.
+        // If the program's objects need more than half, make room for as much again.
         let wanted = (2 * needed).max(usual) + framed_bytes(count.len()) as u64;
-        let place = self.unused.take().filter(|place| place.bytes() >= wanted);
-        let mut chunk = place.map_or_else(|| trace_file::open_definitions(wanted), Ok)?;
+        let reusable = self.unused.take().filter(|chunk| chunk.bytes() >= wanted);
+        let mut chunk = reusable.map_or_else(|| trace_file::open_definitions(wanted), Ok)?;
         let payloads =
             std::iter::once(&count[..]).chain(self.records.iter().map(|r| &r.payload[..]));
         trace_file::fill_definitions(&mut chunk, payloads)?;

@@ -1,10 +1,10 @@
-//! A thread's windows: the memory that its events go to.
+//! A thread's windows: the memory that its events are written to.
 //!
-//! Two windows of a thread take turns. The one that is being filled is mapped from the rank's file, so
-//! what was recorded survives the process; the other one, full, still is, until the first is full,
-//! too: then [`keeping`] writes it behind the file's end in few bytes, or folds it into the thread's totals, and it is used
-//! again. So few pages are mapped, they stay in the processor's cache, and the last events are
-//! always there.
+//! Two windows of a thread take turns. The one being filled is mapped from the rank's file, so what
+//! was recorded survives the process. The other one, which is full, also stays mapped until the
+//! first is full, too. Then [`keeping`] writes its events behind the end of the file in few bytes,
+//! or folds them into the thread's totals, and the window is reused. So few pages are mapped, they
+//! stay in the processor's cache, and the last events are always there.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -24,31 +24,31 @@ use crate::host::own_work::OwnWork;
 use crate::host::warn::warn;
 use crate::state;
 use crate::state::thread_block::ThreadBlock;
-use crate::store::keeping::{self, Kept};
-use crate::store::mapping::{Window, acquire, spare};
+use crate::store::keeping::{self, Archive};
+use crate::store::mapping::{Window, acquire, recycle};
 use crate::store::outermost::within;
 use crate::store::site_table::{SiteTable, look_at_modules};
 use crate::store::slots::{close, publish};
 use crate::store::trace_file::{self, Cut, Memory, define};
 
-/// Bytes of a window, unless one event needs more: some 3,270 slots, which are kept in any case. Two fit a
-/// second-level cache, and one is changed in 30 to 50 µs (docs/overhead.md).
+/// Size of a window, unless one event needs more: some 3,270 slots, which are always kept. Two
+/// windows fit in a second-level cache, and a window is changed in 30 to 50 µs (docs/overhead.md).
 const WINDOW_BYTES: usize = 128 << 10;
-/// What a window's length is a multiple of.
+/// The length of a window is a multiple of this.
 const PAGE_BYTES: usize = 4096;
-/// Bytes of the first window of other threads than the first: many threads make few calls.
+/// Size of the first window of every thread but the first: many threads make few calls.
 const SMALL_WINDOW_BYTES: usize = 64 << 10;
 
 static THREAD_END: OnceLock<libc::pthread_key_t> = OnceLock::new();
-/// Operating system's ids of the threads that have windows, in order of their numbers.
+/// Operating system's ids of the threads that have windows, indexed by thread number.
 static THREAD_OS_IDS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
-/// Level from which on events say where they were called.
+/// Detail level from which events have a call site.
 pub const SITES_LEVEL: u32 = 1;
 
 /// Detail level of the run.
 static LEVEL: AtomicU32 = AtomicU32::new(0);
 
-/// A thread's way of keeping events; found through its block.
+/// The recording state of a thread, found through its block.
 #[derive(Debug)]
 struct Recorder {
     /// Number of the thread in the trace, and the operating system's id.
@@ -59,12 +59,12 @@ struct Recorder {
     minor_faults: u64,
     current: Window,
     older: Option<Window>,
-    kept: Kept,
-    /// Where the thread has called from.
+    archive: Archive,
+    /// Addresses that the thread has called from.
     sites: SiteTable,
 }
 
-/// Chooses the detail level; called once, before the first window is opened.
+/// Sets the detail level. Called once, before the first window is opened.
 pub fn set_level(level: u8) {
     LEVEL.store(u32::from(level), Relaxed);
 }
@@ -75,19 +75,19 @@ pub fn thread_os_ids() -> Vec<u32> {
 }
 
 impl Recorder {
-    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32), kept: Kept) -> Self {
+    fn new(memory: Memory, header: ChunkHeader, thread: (u32, u32), archive: Archive) -> Self {
         Self {
             thread,
             sequence: 1,
             minor_faults: minor_faults(),
             current: Window::open(memory, header),
             older: None,
-            kept,
+            archive,
             sites: SiteTable::default(),
         }
     }
 
-    /// Makes the older window, or new memory, the current one. On an error all is as it was.
+    /// Makes the older window, or new memory, the current one. On an error nothing has changed.
     fn advance(&mut self, used: usize, opened_ticks: u64, needed: usize) -> Result<(), String> {
         self.current.used = used;
         if LEVEL.load(Relaxed) >= SITES_LEVEL && look_at_modules() {
@@ -96,16 +96,17 @@ impl Recorder {
         let usual = WINDOW_BYTES.max(needed);
         if let Some(older) = &self.older {
             let next_opened = self.current.header.opened_ticks;
-            self.kept.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
+            self.archive.keep(&older.header, older.slots(), older.memory.bytes, next_opened)?;
         }
-        let memory = match self.older.take().map(Window::clean) {
+        let memory = match self.older.take().map(Window::clear) {
             Some(memory) if memory.bytes >= usual => memory,
             smaller => {
                 if let Some(memory) = smaller {
-                    spare([memory]);
+                    recycle([memory]);
                 }
                 acquire(usual).or_else(|reason| {
-                    // Where there is no space for the usual window, the least one may still fit.
+                    // If there is no space for a window of the usual size, the smallest one may
+                    // still fit.
                     if needed < usual { acquire(needed) } else { Err(reason) }
                 })?
             }
@@ -125,30 +126,31 @@ impl Recorder {
         Ok(())
     }
 
-    /// Keeps what both windows hold elsewhere and empties them; what cannot be kept stays where it is.
-    fn put_away(&mut self, used: usize, ticks: u64) -> Vec<Memory> {
+    /// Archives the contents of both windows and clears them. A window that cannot be archived is
+    /// left as it is.
+    fn archive_windows(&mut self, used: usize, ticks: u64) -> Vec<Memory> {
         self.current.used = used;
         let next_opened = self.current.header.opened_ticks;
-        let mut clean = Vec::new();
+        let mut cleared = Vec::new();
         if let Some(older) = self.older.take() {
-            if self.kept.keep(&older.header, older.slots(), 0, next_opened).is_err() {
-                return clean;
+            if self.archive.keep(&older.header, older.slots(), 0, next_opened).is_err() {
+                return cleared;
             }
-            clean.push(older.clean());
+            cleared.push(older.clear());
         }
         let current = &self.current;
-        if self.kept.keep(&current.header, current.slots(), 0, ticks).is_ok() {
+        if self.archive.keep(&current.header, current.slots(), 0, ticks).is_ok() {
             let Memory { mapping, bytes, offset } = current.memory;
             let window =
                 Window { memory: Memory { mapping, bytes, offset }, header: current.header, used };
-            clean.push(window.clean());
+            cleared.push(window.clear());
         }
-        clean
+        cleared
     }
 }
 
-/// Takes the thread's next slot, with `RESERVED_SLOTS` free behind it, moving to a new window where
-/// the current one is full.
+/// Takes the thread's next slot, with `RESERVED_SLOTS` free behind it. Moves to a new window if the
+/// current one is full.
 ///
 /// # Safety
 /// `block` is the calling thread's block.
@@ -166,7 +168,7 @@ pub unsafe fn take_slot(block: *mut ThreadBlock) -> *mut Slot {
     }
 }
 
-/// Moves to a new window unless an event and that many slots more fit the current one.
+/// Moves to a new window unless an event and this many more slots fit in the current one.
 ///
 /// # Safety
 /// `block` is the calling thread's.
@@ -181,8 +183,8 @@ pub unsafe fn make_room(block: *mut ThreadBlock, slots: usize) {
     }
 }
 
-/// Gives the thread slots to write to, at least `slots` beside the reserved ones: its next window, or
-/// scratch when nothing is recorded.
+/// Gives the thread slots to write to, at least `slots` in addition to the reserved ones: its next
+/// window, or scratch if nothing is recorded.
 ///
 /// # Safety
 /// `block` is the calling thread's, and its window is full or it has none.
@@ -210,16 +212,16 @@ unsafe fn next(block: *mut ThreadBlock, slots: usize) {
     }
 }
 
-/// Ends recording for good and says why in one line.
+/// Ends recording for good and prints the reason in one line.
 fn stop(ticks: u64, reason: &str) {
     if state::stop() {
-        warn(&format!("recording stopped, the program goes on: {reason}"));
-        // The chunk of definitions may still have room where the file could not grow.
+        warn(&format!("recording stopped; the program continues: {reason}"));
+        // The chunk of definitions may still have room even if the file cannot grow.
         let _ = define(&Definition::Stopped { ticks, reason: reason.to_owned() });
     }
 }
 
-/// Where the thread has called from.
+/// The thread's table of call addresses.
 ///
 /// # Safety
 /// `block` is the calling thread's, which has a window.
@@ -237,12 +239,12 @@ unsafe fn recorder_of(block: *mut ThreadBlock) -> *mut Recorder {
     unsafe { (*block).recorder.cast() }
 }
 
-/// Sends the thread's events nowhere.
+/// Directs the thread's events to the scratch slots, so that they are dropped.
 ///
 /// # Safety
 /// `block` is the calling thread's.
 pub unsafe fn scratch(block: *mut ThreadBlock) {
-    // SAFETY: two slots inside the block; the cursor meets the end after each event.
+    // SAFETY: the two slots are inside the block; the cursor reaches the end after each event.
     unsafe {
         (*block).level = 0;
         (*block).polls = (null_mut(), null_mut());
@@ -251,14 +253,14 @@ pub unsafe fn scratch(block: *mut ThreadBlock) {
     }
 }
 
-/// Leaves the windows of a process that this one was forked from: they are the parent's, also where it had
-/// paused.
+/// In a forked process, abandons the windows: they belong to the parent, even if recording was
+/// paused there.
 ///
 /// # Safety
 /// `block` is that of the calling thread, the only one.
 pub unsafe fn leave_to_parent(block: *mut ThreadBlock) {
-    // SAFETY: the caller's promise. The mapping and the recorder stay where they are: nothing of them is
-    // stored to, or given back, in this process.
+    // SAFETY: the caller's promise. The mapping and the recorder stay where they are: this process
+    // neither stores to them nor frees them.
     unsafe {
         scratch(block);
         (*block).paused_at = 0;
@@ -272,7 +274,7 @@ pub unsafe fn leave_to_parent(block: *mut ThreadBlock) {
 /// Stops recording the calling thread (MPI_Pcontrol with level 0).
 ///
 /// # Safety
-/// `block` is the calling thread's, no call of the program's is open.
+/// `block` is the calling thread's, and no call of the program is open.
 pub unsafe fn pause(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -284,10 +286,10 @@ pub unsafe fn pause(block: *mut ThreadBlock) {
     }
 }
 
-/// Goes on recording the calling thread; the time between is an event of the tool's.
+/// Resumes recording the calling thread. The time between is an event of the tool.
 ///
 /// # Safety
-/// As [`pause`].
+/// As for [`pause`].
 pub unsafe fn resume(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise: nothing has touched the window since.
     unsafe {
@@ -310,7 +312,7 @@ unsafe fn used_bytes(block: *mut ThreadBlock) -> usize {
     unsafe {
         let first = (*block).window as usize + CHUNK_HEADER_BYTES;
         let used = ((*block).cursor as usize).wrapping_sub(first);
-        // A thread that stopped recording has its cursor elsewhere: its window is kept whole.
+        // A thread that stopped recording has its cursor elsewhere; then the whole window counts.
         let most = (*block).window_bytes.saturating_sub(CHUNK_HEADER_BYTES);
         if used <= most { used } else { most / SLOT_BYTES * SLOT_BYTES }
     }
@@ -321,7 +323,7 @@ unsafe fn used_bytes(block: *mut ThreadBlock) -> usize {
 /// # Safety
 /// `block` is the calling thread's.
 pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> Result<(), String> {
-    // The event itself, a long duration, and the tool's own event before or behind it.
+    // Room for the event itself, a long duration, and the tool's own event before or behind it.
     let needed = CHUNK_HEADER_BYTES + (slots + 3 + RESERVED_SLOTS) * SLOT_BYTES;
     let needed = needed.next_multiple_of(PAGE_BYTES);
     // SAFETY: the caller's promise; recorder and windows are the thread's own.
@@ -347,7 +349,7 @@ pub unsafe fn open(block: *mut ThreadBlock, opened_ticks: u64, slots: usize) -> 
     Ok(())
 }
 
-/// A number and a first window for the calling thread.
+/// Assigns the calling thread a number and a first window.
 fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
     let id = os_id();
     let mut ids = THREAD_OS_IDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -355,28 +357,28 @@ fn begin_thread(needed: usize) -> Result<impl FnOnce(u64) -> Recorder, String> {
     ids.push(id);
     drop(ids);
     let thread = (number, id);
-    let kept = Kept::begin(thread)?;
+    let archive = Archive::begin(thread)?;
     let usual = if number == 0 { WINDOW_BYTES } else { SMALL_WINDOW_BYTES };
     let memory = acquire(usual.max(needed)).or_else(|_| acquire(needed))?;
     Ok(move |opened_ticks| {
         let header = trace_file::event_header(thread, 0, opened_ticks, memory.bytes, 0);
-        Recorder::new(memory, header, thread, kept)
+        Recorder::new(memory, header, thread, archive)
     })
 }
 
-/// Runs when a thread ends: its events go to the file, its windows to other threads, and what the system
-/// did to the thread is written down.
+/// Runs when a thread ends: its events are written to the file, its windows are given to other
+/// threads, and its resource usage is recorded.
 unsafe extern "C" fn thread_ended(block: *mut c_void) {
     let block: *mut ThreadBlock = block.cast();
     let _own = OwnWork::begin();
-    // SAFETY: the C library passes what the ending thread itself stored: its block, which lives as
-    // long as the thread.
+    // SAFETY: the C library passes the value that the ending thread itself stored: its block, which
+    // lives as long as the thread.
     unsafe { within(block, || end_thread(block)) };
 }
 
 /// # Safety
-/// `block` is the calling thread's, which ends: nothing is open any more. A later destructor that calls MPI
-/// gets a recorder of its own.
+/// `block` is the calling thread's. The thread is ending: nothing is open any more. A later
+/// destructor that calls MPI gets a recorder of its own.
 unsafe fn end_thread(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -390,9 +392,9 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
         (*block).window = null_mut();
         (*block).handles = null_mut();
         if !handles.is_null() {
-            libc::munmap(handles.cast(), (*block).handle_places * size_of::<usize>());
+            libc::munmap(handles.cast(), (*block).handle_capacity * size_of::<usize>());
         }
-        (*block).handle_places = 0;
+        (*block).handle_capacity = 0;
         if recorder.is_null() || !state::is_recording() {
             return;
         }
@@ -400,9 +402,10 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
             machine::thread_ends();
             let mut recorder = Box::from_raw(recorder);
             let ((number, id), many) = (recorder.thread, recorder.sequence > 1);
-            let clean = recorder.put_away(used, counter::now());
-            spare(clean);
-            // What the system did is asked of threads that did much; for the others it costs too much.
+            let cleared = recorder.archive_windows(used, counter::now());
+            recycle(cleared);
+            // Resource usage is queried for threads that did much; for the others it costs too
+            // much.
             if many && let Some(usage) = machine::thread_usage(id, number, Phase::Finalize) {
                 let _ = define(&Definition::ThreadUsage(usage));
             }
@@ -410,22 +413,22 @@ unsafe fn end_thread(block: *mut ThreadBlock) {
     }
 }
 
-/// Asks to be told when threads end; called once, before the first window is opened.
+/// Has the C library report the end of threads. Called once, before the first window is opened.
 pub fn watch_threads() {
     let mut key = 0;
-    // SAFETY: `key` is ours to be written; the destructor fits what `open` stores.
+    // SAFETY: `key` is ours to write; the destructor matches the value that `open` stores.
     if unsafe { libc::pthread_key_create(&mut key, Some(thread_ended)) } == 0 {
         let _ = THREAD_END.set(key);
     }
 }
 
-/// Ends the calling thread's recording when MPI is finalized, and the file with it.
+/// Ends the calling thread's recording when MPI is finalized, and completes the file.
 ///
 /// # Errors
-/// As [`trace_file::finish`].
+/// As for [`trace_file::finish`].
 ///
 /// # Safety
-/// `block` is the calling thread's; nothing is recorded any more.
+/// `block` is the calling thread's. Nothing is recorded any more.
 pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), String> {
     // SAFETY: the caller's promise; after this the thread has no window.
     unsafe {
@@ -440,12 +443,12 @@ pub unsafe fn finish(block: *mut ThreadBlock, lost_events: u64) -> Result<(), St
         let alone = thread_os_ids().len() == 1;
         let cut = if keeping::only_totals() || recorder.current.memory.offset.is_none() {
             let windows = recorder.windows().count();
-            let clean = recorder.put_away(used, counter::now());
-            for memory in clean.iter().filter(|memory| memory.offset.is_some()) {
+            let cleared = recorder.archive_windows(used, counter::now());
+            for memory in cleared.iter().filter(|memory| memory.offset.is_some()) {
                 libc::munmap(memory.mapping.cast(), memory.bytes);
             }
-            let totals = recorder.kept.compact();
-            let only_totals = keeping::only_totals() && alone && clean.len() == windows;
+            let totals = recorder.archive.compact();
+            let only_totals = keeping::only_totals() && alone && cleared.len() == windows;
             totals.filter(|_| only_totals).map(|(chunk, used_end)| Cut::Behind { chunk, used_end })
         } else {
             let Memory { mapping, bytes, offset } = recorder.current.memory;
@@ -465,12 +468,12 @@ impl Recorder {
     }
 }
 
-/// Room for `slots` continuations behind the event that the thread is completing: where its window has
-/// too little, the event moves to a new one with the continuations that it has, and that begins when the
-/// event began. `None` where there is no space for one: recording ends with this event.
+/// Makes room for `slots` continuations behind the event that the thread is completing. If its
+/// window has too little, the event and its continuations move to a new window that begins when the
+/// event began. `None` if there is no space: recording ends with this event.
 ///
 /// # Safety
-/// `block` is the calling thread's, `slot` the last event's that it took.
+/// `block` is the calling thread's, and `slot` is that of the last event it took.
 pub unsafe fn with_room(
     block: *mut ThreadBlock,
     slot: *mut Slot,
@@ -504,11 +507,12 @@ pub unsafe fn with_room(
     }
 }
 
-/// Has the thread's next slot at hand: what begins from now on lies behind the opening of its window.
+/// Ensures that the thread has a free slot: what begins from now on lies behind the opening of its
+/// window.
 ///
 /// # Safety
 /// `block` is the calling thread's.
-pub unsafe fn have_slot(block: *mut ThreadBlock) {
+pub unsafe fn ensure_slot(block: *mut ThreadBlock) {
     // SAFETY: the caller's promise.
     unsafe {
         if (*block).cursor >= (*block).end {
@@ -526,10 +530,10 @@ pub unsafe fn tool_event(block: *mut ThreadBlock, reason: ToolReason, begin: u64
     unsafe { tool_event_with(block, reason, 0, begin) };
 }
 
-/// As [`tool_event`], with a number that belongs to the reason.
+/// Like [`tool_event`], with a number that belongs to the reason.
 ///
 /// # Safety
-/// As [`tool_event`].
+/// As for [`tool_event`].
 pub unsafe fn tool_event_with(
     block: *mut ThreadBlock,
     reason: ToolReason,
@@ -548,12 +552,12 @@ pub unsafe fn tool_event_with(
 }
 
 fn os_id() -> u32 {
-    // SAFETY: a system call without arguments.
+    // SAFETY: the system call has no arguments.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
 fn minor_faults() -> u64 {
-    // SAFETY: a zeroed rusage is valid to be written over.
+    // SAFETY: a zeroed rusage may be written over.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &mut usage);

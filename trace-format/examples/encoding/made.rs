@@ -1,12 +1,13 @@
-//! Made streams that behave as programs do: loops of calls, times that vary, handles of both kinds.
+//! Generated streams that behave like real programs: loops of calls, varying times, request handles
+//! of both kinds.
 
 use trace_format::encoded::Words;
 use trace_format::layout::*;
 
-/// Steps of the made counter; it counts nanoseconds in steps as some processors' do.
+/// Step of the simulated counter: it counts nanoseconds in steps, as that of some processors does.
 const STEP: u64 = 26;
 
-/// Functions of the made programs; their numbers mean nothing.
+/// Functions of the simulated programs. Their numbers have no meaning.
 #[derive(Clone, Copy)]
 enum Call {
     Irecv,
@@ -22,10 +23,10 @@ enum Call {
     Bcast,
 }
 
-/// How the made library gives out request handles.
+/// How the simulated library assigns request handles.
 #[derive(Clone, Copy, PartialEq)]
 enum Handles {
-    /// The last one freed first, as lists of free objects do.
+    /// The one freed last is reused first, as with lists of free objects.
     Recycled,
     /// One after the other.
     Increasing,
@@ -55,11 +56,12 @@ impl Program {
         self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    fn random_below(&mut self, limit: u64) -> u64 {
         (self.random() >> 11) % limit
     }
 
-    /// Steps of the counter, log-normal: the median in nanoseconds, spread by that many e-folds.
+    /// A time in steps of the counter, log-normally distributed: median in nanoseconds, spread in
+    /// e-folds.
     fn time(&mut self, median_ns: f64, spread: f64) -> u64 {
         let uniform = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
         let (one, other) = (uniform(self.random()), uniform(self.random()));
@@ -86,7 +88,7 @@ impl Program {
         }
     }
 
-    /// Stores an event with its continuations; `site` numbers the call's place in the program.
+    /// Stores an event with its continuations. `site` numbers the call sites of the program.
     #[allow(clippy::too_many_arguments)]
     fn event(
         &mut self,
@@ -120,7 +122,7 @@ impl Program {
         [bytes.into(), word, object, u64::from(request) << 32, 0]
     }
 
-    /// Receives and sends with each neighbour, then a wait for all of them.
+    /// Receives from and sends to each neighbour, then waits for all of them.
     fn exchange(&mut self, site: u64, neighbours: &[u32], bytes: u32, wait: (f64, f64)) {
         let mut behind = Vec::new();
         for (n, peer) in (0..).zip(neighbours) {
@@ -174,10 +176,10 @@ fn irregular() -> Program {
     let mut program = Program::new(Handles::Recycled);
     let mut under_way = Vec::new();
     for _ in 0..20_000u64 {
-        let (peer, site) = (program.below(512) as u32, program.below(12));
+        let (peer, site) = (program.random_below(512) as u32, program.random_below(12));
         let bytes = program.time(700.0, 1.2) as u32;
         program.compute(3_000.0, 1.0);
-        match program.below(3) {
+        match program.random_below(3) {
             0 => {
                 let request = program.handle();
                 let length = [bytes, request];
@@ -185,7 +187,7 @@ fn irregular() -> Program {
                 under_way.push(request);
             }
             1 if !under_way.is_empty() => {
-                let index = program.below(under_way.len() as u64) as usize;
+                let index = program.random_below(under_way.len() as u64) as usize;
                 let request = under_way.swap_remove(index);
                 program.event(Call::Wait, site, [0, 0], [0, request], (900.0, 0.9), &[]);
                 program.release(request);
@@ -202,7 +204,7 @@ fn irregular() -> Program {
 fn master() -> Program {
     let mut program = Program::new(Handles::Recycled);
     for _ in 0..15_000u64 {
-        let worker = 1 + program.below(63) as u32;
+        let worker = 1 + program.random_below(63) as u32;
         program.event(Call::Recv, 1, [worker, 1], [2_048, 0], (12_000.0, 1.1), &[]);
         program.compute(900.0, 0.4);
         program.event(Call::Send, 2, [worker, 2], [64, 0], (450.0, 0.4), &[]);

@@ -1,12 +1,13 @@
-//! Measures how small and how fast windows are encoded and decoded.
+//! Measures the size of encoded windows and the speed of encoding and decoding.
 //!
 //! ```text
 //! cargo run --release -p gammachi-trace-format --features reader --example encoding -- [RANK-FILE...] [NAME...]
 //! ```
 //!
-//! Takes made streams (those whose names contain one of NAME, if any), and rank files. Slots of version
-//! 1 get a call site: their own where they have one, else one made up from function, peer and bytes.
-//! Every window is decoded again and compared. Beside it stands zstd -1 on the same windows.
+//! Uses generated streams (those whose names contain one of NAME, if any) and rank files. Slots of
+//! version 1 get a call site: their own if they have one, otherwise one made from function, peer
+//! and bytes. Every window is decoded again and compared. For comparison, the same windows are
+//! compressed with zstd -1.
 
 mod made;
 
@@ -57,7 +58,7 @@ fn is_call(slot: &Words) -> bool {
     (slot[1] >> 32) as u16 != CONTINUATION
 }
 
-/// Whole calls, as many as fit into a window.
+/// Splits slots into windows of whole calls.
 fn windows(slots: &[Words]) -> Vec<&[Words]> {
     let mut windows = Vec::new();
     let mut rest = slots;
@@ -120,13 +121,13 @@ fn measure(name: &str, slots: &[Words]) -> io::Result<()> {
     }
     let zstd_ns = began.elapsed().as_nanos() as f64;
     let given_up = windows.len() - streams.len();
-    let kept = if given_up == 0 {
+    let rejected = if given_up == 0 {
         String::new()
     } else {
-        format!("  ({given_up} of {} windows given up)", windows.len())
+        format!("  ({given_up} of {} windows not worth encoding)", windows.len())
     };
     println!(
-        "{:28} {:7.2} {:9.2} {:10.2} {:>16} {:>16} {:7.2} {:11.1}{kept}",
+        "{:28} {:7.2} {:9.2} {:10.2} {:>16} {:>16} {:7.2} {:11.1}{rejected}",
         name.chars().rev().take(28).collect::<Vec<_>>().into_iter().rev().collect::<String>(),
         slots.len() as f64 / calls,
         bytes as f64 / calls,
@@ -139,7 +140,7 @@ fn measure(name: &str, slots: &[Words]) -> io::Result<()> {
     Ok(())
 }
 
-/// Shortest and median time of a piece of work in nanoseconds.
+/// Shortest and median duration of some work in nanoseconds.
 fn times(mut work: impl FnMut()) -> (f64, f64) {
     let mut times = [0; ROUNDS];
     for time in &mut times {

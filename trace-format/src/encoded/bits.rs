@@ -1,9 +1,10 @@
-//! Strings of bits in bytes: the first bit of a stream is the lowest of its first byte.
+//! Bit strings in bytes: the first bit of a stream is the lowest bit of its first byte.
 
 use super::Damage;
 
-/// Bits that one [`BitWriter::put`] takes, and that one [`BitReader::peek`] is sure to have.
-pub(super) const MOST_BITS: u32 = 56;
+/// Maximum number of bits for one [`BitWriter::put`], and guaranteed number from one
+/// [`BitReader::peek`].
+pub(super) const MAX_BITS: u32 = 56;
 
 /// Ones in the lowest `width` bits; `width` is at most 63.
 #[inline(always)]
@@ -11,7 +12,7 @@ pub(super) const fn ones(width: u32) -> u64 {
     (1u64 << (width & 63)) - 1
 }
 
-/// Appends bits to a buffer that is eight bytes longer than what may be written.
+/// Appends bits to a buffer that is eight bytes longer than the data that may be written.
 pub(super) struct BitWriter<'a> {
     out: &'a mut [u8],
     at: usize,
@@ -24,11 +25,11 @@ impl<'a> BitWriter<'a> {
         Self { out, at: 0, pending: 0, pending_bits: 0 }
     }
 
-    /// Appends the lowest `width` bits of `value`, at most [`MOST_BITS`]; those above must be zero.
-    /// `None` where the buffer is full.
+    /// Appends the lowest `width` bits of `value`, at most [`MAX_BITS`]. The higher bits must be
+    /// zero. `None` if the buffer is full.
     #[inline(always)]
     pub(super) fn put(&mut self, value: u64, width: u32) -> Option<()> {
-        debug_assert!(width <= MOST_BITS && value & !ones(width) == 0);
+        debug_assert!(width <= MAX_BITS && value & !ones(width) == 0);
         self.pending |= value << (self.pending_bits & 7);
         let bits = self.pending_bits + width;
         let word = self.out.get_mut(self.at..)?.first_chunk_mut::<8>()?;
@@ -39,10 +40,10 @@ impl<'a> BitWriter<'a> {
         Some(())
     }
 
-    /// As [`Self::put`], for up to 64 bits.
+    /// Like [`Self::put`], for up to 64 bits.
     #[inline]
     pub(super) fn put_wide(&mut self, value: u64, width: u32) -> Option<()> {
-        if width <= MOST_BITS {
+        if width <= MAX_BITS {
             return self.put(value, width);
         }
         self.put(value & ones(32), 32)?;
@@ -55,14 +56,14 @@ impl<'a> BitWriter<'a> {
         self.at
     }
 
-    /// Bytes written, the last one filled up with zeros.
+    /// Completes the last byte with zeros and returns the number of bytes written.
     pub(super) fn finish(self) -> usize {
         self.at + usize::from(self.pending_bits > 0)
     }
 }
 
-/// Takes bits from bytes that nobody vouches for. Behind their end it yields zeros;
-/// [`BitReader::check`] tells.
+/// Reads bits from untrusted bytes. Beyond their end it yields zeros; [`BitReader::check`] reports
+/// that.
 #[derive(Clone, Copy)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -74,7 +75,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, position: 0 }
     }
 
-    /// The next [`MOST_BITS`] bits or more, the first of them lowest.
+    /// The next [`MAX_BITS`] bits or more, the first one lowest.
     #[inline(always)]
     pub(super) fn peek(&self) -> u64 {
         let at = (self.position >> 3) as usize;
@@ -85,7 +86,7 @@ impl<'a> BitReader<'a> {
         word >> (self.position & 7)
     }
 
-    /// As [`Self::peek`], where the bytes do not end before.
+    /// Like [`Self::peek`], unless the bytes end earlier.
     #[inline(always)]
     pub(super) fn peek_inside(&self) -> Option<u64> {
         let word = self.bytes.get((self.position >> 3) as usize..)?.first_chunk::<8>()?;
@@ -99,13 +100,13 @@ impl<'a> BitReader<'a> {
         rest.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
 
-    /// Passes over bits.
+    /// Skips bits.
     #[inline(always)]
     pub(super) fn skip(&mut self, width: u32) {
         self.position += u64::from(width);
     }
 
-    /// Takes up to [`MOST_BITS`] bits.
+    /// Reads up to [`MAX_BITS`] bits.
     #[inline(always)]
     pub(super) fn take(&mut self, width: u32) -> u64 {
         let bits = self.peek() & ones(width);
@@ -113,17 +114,17 @@ impl<'a> BitReader<'a> {
         bits
     }
 
-    /// Takes up to 64 bits.
+    /// Reads up to 64 bits.
     #[inline]
     pub(super) fn take_wide(&mut self, width: u32) -> u64 {
-        if width <= MOST_BITS {
+        if width <= MAX_BITS {
             return self.take(width);
         }
         let low = self.take(32);
         low | self.take(width - 32) << 32
     }
 
-    /// Whether all bits taken so far were there.
+    /// Checks that all bits read so far existed.
     #[inline(always)]
     pub(super) fn check(&self) -> Result<(), Damage> {
         if self.position > 8 * self.bytes.len() as u64 { Err(Damage::CutOff) } else { Ok(()) }

@@ -1,6 +1,6 @@
 //! Decodes a window.
 
-use super::bits::{BitReader, MOST_BITS, ones};
+use super::bits::{BitReader, MAX_BITS, ones};
 use super::numbers::{
     HEAD_BITS, Heads, Step, take_count, take_difference, take_time, take_times, unzigzag,
 };
@@ -9,11 +9,11 @@ use super::slot::{
     Apart, EXPONENT_BITS, FIELDS, apart, content, fields, from_fields, is_continuation, set_request,
 };
 use super::templates::{
-    ESCAPED, MOST_CALL_SLOTS, ORPHAN, REQUEST, REQUEST_BEHIND, TIMES_BEHIND, Template, Templates,
+    ESCAPED, MAX_CALL_SLOTS, ORPHAN, REQUEST, REQUEST_BEHIND, TIMES_BEHIND, Template, Templates,
 };
 use super::{Damage, STREAM_HEADER_BYTES, Words};
 
-/// Decodes windows, one after the other. About 80 KiB, to be kept for the next one.
+/// Decodes windows, one after the other. Takes about 80 KiB and should be reused.
 pub struct Decoder {
     templates: Templates,
 }
@@ -29,7 +29,7 @@ struct Stream<'a> {
     reader: BitReader<'a>,
     step: Step,
     slots: &'a mut Vec<Words>,
-    /// Where the window's slots begin in `slots`.
+    /// Index in `slots` at which the window's slots begin.
     base: usize,
     end: u64,
     previous: u16,
@@ -41,16 +41,16 @@ impl Decoder {
         Self { templates: Templates::new() }
     }
 
-    /// Appends to `slots` those that an [`Encoder`](super::Encoder) was given, `most_slots` at most.
-    /// Bytes behind the stream are not looked at.
+    /// Appends to `slots` those that an [`Encoder`](super::Encoder) was given, at most `max_slots`.
+    /// Bytes behind the stream are ignored.
     ///
-    /// Takes time and memory in proportion to `most_slots`, whatever the bytes are. After an error,
-    /// `slots` has the calls before the damage.
+    /// Time and memory are proportional to `max_slots`, whatever the bytes. After an error, `slots`
+    /// holds the calls before the damage.
     pub fn decode(
         &mut self,
         opened_ticks: u64,
         bytes: &[u8],
-        most_slots: usize,
+        max_slots: usize,
         slots: &mut Vec<Words>,
     ) -> Result<(), Damage> {
         let (header, body) =
@@ -58,12 +58,12 @@ impl Decoder {
         let header = u64::from_le_bytes(*header);
         let step = Step::new((header >> 32) as u32).ok_or(Damage::Header)?;
         let count = header as u32 as usize;
-        if count > most_slots {
+        if count > max_slots {
             return Err(Damage::TooManySlots);
         }
         self.templates.reset();
-        // A call takes three bits at least; no more memory than such a stream can fill.
-        slots.reserve(count.min(body.len().saturating_mul(8 * MOST_CALL_SLOTS / 3 + 1)));
+        // A call takes at least three bits. Reserve no more memory than such a stream can fill.
+        slots.reserve(count.min(body.len().saturating_mul(8 * MAX_CALL_SLOTS / 3 + 1)));
         let base = slots.len();
         let all = base + count;
         let mut stream = Stream {
@@ -93,11 +93,11 @@ impl Decoder {
 }
 
 impl Stream<'_> {
-    /// Takes calls of the most frequent kinds, as many as follow each other: of a template that is there,
-    /// with nothing apart but their times and an expected request.
+    /// Reads a sequence of calls of the most frequent kind: those that have an expected template
+    /// and no values of their own but their times and an expected request.
     fn predicted_calls(&mut self, all: usize) {
         let base = self.base;
-        // Copies, which can stay in registers.
+        // Local copies, which can stay in registers.
         let (slots, mut reader, step) = (&mut *self.slots, self.reader, self.step);
         let (mut end, mut previous) = (self.end, self.previous);
         let Some(mut head) = reader.peek_inside() else { return };
@@ -111,7 +111,7 @@ impl Stream<'_> {
                 if head & 2 != 0 || u32::from(number) >= self.templates.named() {
                     break;
                 }
-                // From here on as if choice 0 stood before the times.
+                // From here on, as if choice 0 preceded the times.
                 before = 1 + number_bits;
                 bits = bits >> before & !1;
                 head = bits;
@@ -123,7 +123,7 @@ impl Stream<'_> {
             }
             let Some(heads) = Heads::of(head, bits) else { break };
             let Some((mut width, exponents)) = heads.exponents([gap, duration]) else { break };
-            if before + width >= MOST_BITS {
+            if before + width >= MAX_BITS {
                 break;
             }
             let at = base + at as usize;
@@ -140,8 +140,8 @@ impl Stream<'_> {
             }
             [template.gap, template.duration] = exponents;
             reader.skip(before + width);
-            // The next call's head comes from this word if it is in it: that is sooner there.
-            head = if before + width <= MOST_BITS - HEAD_BITS {
+            // If the next call's head is in this word, take it from here: it is available earlier.
+            head = if before + width <= MAX_BITS - HEAD_BITS {
                 bits >> width
             } else {
                 reader.peek_inside().unwrap_or_default()
@@ -163,7 +163,7 @@ impl Stream<'_> {
         (self.reader, self.end, self.previous) = (reader, end, previous);
     }
 
-    /// Takes any call.
+    /// Reads any call.
     #[inline(never)]
     fn call(&mut self) -> Result<(), Damage> {
         let at = self.slots.len();
@@ -197,7 +197,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Takes which template a call has; appends the slots of a new one.
+    /// Reads which template a call has, and appends the slots of a new one.
     fn template(&mut self) -> Result<u16, Damage> {
         let choice = self.reader.peek().trailing_ones().min(3);
         self.reader.skip((choice + 1).min(3));
@@ -220,7 +220,7 @@ impl Stream<'_> {
         Ok(number)
     }
 
-    /// Takes the content of a call of so many slots and makes it a template.
+    /// Reads the content of a call with this many slots and makes it a template.
     fn make(&mut self, length: usize, beside: Option<(u16, usize)>) -> Result<u16, Damage> {
         let at = self.slots.len();
         for slot in 0..length {
@@ -247,7 +247,7 @@ impl Stream<'_> {
         Ok(self.templates.add(at, call, beside.map(|(number, _)| number)))
     }
 
-    /// Takes the requests of the call at an index.
+    /// Reads the requests of the call at an index.
     fn requests(&mut self, number: u16, flags: u8, at: usize) {
         let all_expected = self.reader.take(1) == 0;
         let call = self.slots.get_mut(at..).unwrap_or_default();
@@ -282,7 +282,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Takes the times that stand in continuations of the call at an index.
+    /// Reads the times in continuations of the call at an index.
     fn times_behind(&mut self, number: u16, flags: u8, at: usize) {
         let call = self.slots.get_mut(at..).unwrap_or_default();
         let is_event = flags & ORPHAN == 0;
@@ -314,7 +314,7 @@ impl Stream<'_> {
     }
 }
 
-/// Takes how a request is written.
+/// Reads how a request is written.
 fn take_means(reader: &mut BitReader) -> Means {
     let ones = reader.peek().trailing_ones().min(3);
     reader.skip((ones + 1).min(3));

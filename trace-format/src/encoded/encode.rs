@@ -10,40 +10,40 @@ use super::slot::{
     same_continuation,
 };
 use super::templates::{
-    ESCAPED, MOST_CALL_SLOTS, ORPHAN, REQUEST, REQUEST_BEHIND, TIMES_BEHIND, Template, Templates,
+    ESCAPED, MAX_CALL_SLOTS, ORPHAN, REQUEST, REQUEST_BEHIND, TIMES_BEHIND, Template, Templates,
 };
 use super::{STREAM_HEADER_BYTES, Words};
 
-/// Entries of the table from a call's content to its template.
+/// Size of the table from a call's content to its template.
 const CONTENTS: usize = 4096;
-/// Entries of the table from a call's shape to the last template that has it.
+/// Size of the table from a call's shape to the last template with that shape.
 const SHAPES: usize = 512;
-/// Slots after which the encoder looks whether it pays, and again after as many.
+/// Number of slots after which the encoder repeatedly checks whether encoding pays.
 const CHECK_SLOTS: usize = 1024;
-/// Bytes a slot above which it does not pay.
-const MOST_BYTES_A_SLOT: usize = 10;
-/// It does not pay where one slot in so many has a content that is not among the templates.
-const FEWEST_SLOTS_A_LITERAL: usize = 2;
+/// Encoding does not pay above this number of bytes per slot.
+const MAX_BYTES_PER_SLOT: usize = 10;
+/// Encoding does not pay if one in this many slots has a content that is not among the templates.
+const MIN_SLOTS_PER_LITERAL: usize = 2;
 
-/// Encodes windows, one after the other. About 90 KiB; valid when all bytes are
-/// zero, as those of freshly mapped memory are.
+/// Encodes windows, one after the other. Takes about 90 KiB. All bytes zero is a valid encoder, as
+/// in freshly mapped memory.
 #[repr(C)]
 pub struct Encoder {
     templates: Templates,
-    /// By hash of the content: the template's number plus one.
+    /// By hash of the content: the template's number plus one, or 0.
     contents: [u16; CONTENTS],
-    /// By hash of function, length and call site, and of function and length: as above.
+    /// By hash of function, length and call site, and by hash of function and length: likewise.
     shapes: [u16; SHAPES],
-    /// Slots of the window whose content is written out.
+    /// Number of slots of the window whose content is written out.
     literals: u32,
 }
 
-// No padding, so that "all bytes zero" says all.
+// There is no padding, so "all bytes zero" covers everything.
 const _: () = assert!(
     size_of::<Encoder>() == size_of::<Templates>() + 2 * (CONTENTS + SHAPES) + size_of::<u32>()
 );
 
-/// How far an encoder has come.
+/// Progress of an encoder.
 pub(super) struct Progress {
     slots: usize,
     literals: usize,
@@ -52,13 +52,13 @@ pub(super) struct Progress {
 
 impl Progress {
     fn pays(self) -> bool {
-        self.bytes <= MOST_BYTES_A_SLOT * self.slots
-            && FEWEST_SLOTS_A_LITERAL * self.literals <= self.slots
+        self.bytes <= MAX_BYTES_PER_SLOT * self.slots
+            && MIN_SLOTS_PER_LITERAL * self.literals <= self.slots
     }
 }
 
-/// Where in a window the encoder is.
-struct Place {
+/// The encoder's position in a window.
+struct Position {
     /// Index of the next call's first slot.
     at: usize,
     /// Counter at the end of the call before.
@@ -74,7 +74,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// All bytes zero.
+    /// An encoder with all bytes zero.
     pub const fn new() -> Self {
         Self {
             templates: Templates::new(),
@@ -84,19 +84,21 @@ impl Encoder {
         }
     }
 
-    /// Encodes slots into `out` and returns the number of bytes used, always less than the slots have.
+    /// Encodes slots into `out` and returns the number of bytes used, which is always less than the
+    /// size of the slots.
     ///
-    /// `None` where it does not pay: more bytes than the slots have; after the first 1,024 slots more
-    /// than ten bytes a slot, or every other slot unlike any before. The caller writes the slots as
-    /// they are then, as where `out` is too small; eight bytes more than the slots have are always
-    /// enough. `opened_ticks` is the counter when the window was opened; the decoder must be given the
-    /// same.
+    /// Returns `None` if encoding does not pay: the result is larger than the slots or, after the
+    /// first 1,024 slots, takes more than ten bytes per slot, or every other slot differs from all
+    /// earlier ones. It also returns `None` if `out` is too small; eight bytes more than the slots
+    /// take are always enough. The caller then writes the slots as they are. `opened_ticks` is the
+    /// counter when the window was opened; the decoder must be given the same value.
     pub fn encode(&mut self, opened_ticks: u64, slots: &[Words], out: &mut [u8]) -> Option<usize> {
         let used = self.encode_while(opened_ticks, slots, out, Progress::pays)?;
         (used < size_of_val(slots)).then_some(used)
     }
 
-    /// As [`Self::encode`], whatever the size, as long as `pays` says so after each 1,024 slots.
+    /// Like [`Self::encode`], whatever the size, as long as `pays` returns true after each 1,024
+    /// slots.
     pub(super) fn encode_while(
         &mut self,
         opened_ticks: u64,
@@ -119,7 +121,7 @@ impl Encoder {
         self.shapes.fill(0);
     }
 
-    /// Writes all calls; returns the bytes used.
+    /// Writes all calls and returns the number of bytes used.
     fn calls(
         &mut self,
         opened_ticks: u64,
@@ -129,19 +131,20 @@ impl Encoder {
         pays: impl Fn(Progress) -> bool,
     ) -> Option<usize> {
         let mut writer = BitWriter::new(out);
-        let mut place = Place { at: 0, end: opened_ticks, previous: 0 };
+        let mut position = Position { at: 0, end: opened_ticks, previous: 0 };
         let mut check = CHECK_SLOTS;
-        while let Some(call) = call_at(slots, place.at) {
-            if let Some((bits, width)) = self.predicted(slots, call, &mut place, step) {
+        while let Some(call) = call_at(slots, position.at) {
+            if let Some((bits, width)) = self.predicted(slots, call, &mut position, step) {
                 writer.put(bits, width)?;
             } else {
-                // Moved there and back: a writer whose address is known stays out of registers.
+                // Moved to a copy and back: a writer whose address is taken would not stay in
+                // registers.
                 let mut moved = writer;
-                place = self.call(slots, call, place, step, &mut moved)?;
+                position = self.call(slots, call, position, step, &mut moved)?;
                 writer = moved;
             }
-            if place.at >= check {
-                let (slots, literals) = (place.at, self.literals as usize);
+            if position.at >= check {
+                let (slots, literals) = (position.at, self.literals as usize);
                 if !pays(Progress { slots, literals, bytes: writer.bytes() }) {
                     return None;
                 }
@@ -151,18 +154,19 @@ impl Encoder {
         Some(writer.finish())
     }
 
-    /// The bits of a call of the most frequent kind: it follows as expected, and has nothing apart but
-    /// its times and an expected request. Changes nothing where it is another.
+    /// The bits of a call of the most frequent kind: one that has the expected template and no
+    /// values of its own but its times and an expected request. Changes nothing if the call is of
+    /// another kind.
     #[inline(always)]
     fn predicted(
         &mut self,
         slots: &[Words],
         call: &[Words],
-        place: &mut Place,
+        position: &mut Position,
         step: &Step,
     ) -> Option<(u64, u32)> {
-        let number = self.templates.get(place.previous).next;
-        if place.at == 0
+        let number = self.templates.get(position.previous).next;
+        if position.at == 0
             || self.templates.get(number).flags & !REQUEST != 0
             || !self.is_like(slots, number, call)
         {
@@ -176,7 +180,7 @@ impl Encoder {
             return None;
         }
         let duration = u64::from(first[1] as u32);
-        let ticks = [first[0].wrapping_sub(place.end), duration];
+        let ticks = [first[0].wrapping_sub(position.end), duration];
         let expected = [template.gap, template.duration];
         let ((bits, mut width), exponents) = predicted_times(step, ticks, expected)?;
         [template.gap, template.duration] = exponents;
@@ -185,23 +189,23 @@ impl Encoder {
             self.templates.ring.push(request);
             width += 1;
         }
-        place.at += call.len();
-        place.end = first[0].wrapping_add(duration);
-        place.previous = number;
+        position.at += call.len();
+        position.end = first[0].wrapping_add(duration);
+        position.previous = number;
         Some((bits, width))
     }
 
-    /// Writes any call; returns what is behind it.
+    /// Writes any call and returns the position behind it.
     #[inline(never)]
     fn call(
         &mut self,
         slots: &[Words],
         call: &[Words],
-        place: Place,
+        position: Position,
         step: &Step,
         writer: &mut BitWriter,
-    ) -> Option<Place> {
-        let Place { at, end, previous } = place;
+    ) -> Option<Position> {
+        let Position { at, end, previous } = position;
         let mut number = self.templates.get(previous).next;
         if at > 0 && self.is_like(slots, number, call) {
             writer.put(0, 1)?;
@@ -210,10 +214,10 @@ impl Encoder {
         }
         self.templates.get_mut(previous).next = number;
         let end = self.values(step, number, call, end, writer)?;
-        Some(Place { at: at + call.len(), end, previous: number })
+        Some(Position { at: at + call.len(), end, previous: number })
     }
 
-    /// Whether a call has a template's content.
+    /// Whether a call has the content of a template.
     #[inline(always)]
     fn is_like(&self, slots: &[Words], number: u16, call: &[Words]) -> bool {
         let &Template { at, length, flags, .. } = self.templates.get(number);
@@ -232,7 +236,7 @@ impl Encoder {
             && behind.iter().zip(models).all(|(one, other)| same_continuation(one, other))
     }
 
-    /// Writes what is not the call's content; returns its end.
+    /// Writes the values that are not part of the call's content. Returns the end of the call.
     fn values(
         &mut self,
         step: &Step,
@@ -262,7 +266,7 @@ impl Encoder {
         self.times_behind(step, number, call, end, writer)
     }
 
-    /// Writes the call's requests.
+    /// Writes the requests of the call.
     fn requests(&mut self, number: u16, call: &[Words], writer: &mut BitWriter) -> Option<()> {
         let templates = &mut self.templates;
         let with_request = || {
@@ -301,7 +305,7 @@ impl Encoder {
         Some(())
     }
 
-    /// Writes the times that stand in continuations; returns the call's end.
+    /// Writes the times in continuations and returns the end of the call.
     fn times_behind(
         &mut self,
         step: &Step,
@@ -336,7 +340,8 @@ impl Encoder {
         Some(end)
     }
 
-    /// Finds or makes the template of a call that does not follow as expected, and writes which.
+    /// Finds or makes the template of a call that does not follow as expected, and writes which it
+    /// is.
     fn other(
         &mut self,
         slots: &[Words],
@@ -368,7 +373,7 @@ impl Encoder {
         Some(number)
     }
 
-    /// Writes a call's content beside another one's, or beside zeros.
+    /// Writes a call's content as differences from another one's, or from zeros.
     fn content(
         &self,
         slots: &[Words],
@@ -402,11 +407,11 @@ impl Encoder {
     }
 }
 
-/// The slot at an index and the continuations behind it.
+/// The slot at an index and its continuations.
 #[inline(always)]
 fn call_at(slots: &[Words], at: usize) -> Option<&[Words]> {
     let rest = slots.get(at..)?;
-    let most = rest.len().min(MOST_CALL_SLOTS);
+    let most = rest.len().min(MAX_CALL_SLOTS);
     let mut length = 1;
     while length < most && is_continuation(&rest[length]) {
         length += 1;
@@ -414,7 +419,7 @@ fn call_at(slots: &[Words], at: usize) -> Option<&[Words]> {
     rest.get(..length)
 }
 
-/// Whether two events have the same content; `flags` are those of the first one's template.
+/// Whether two events have the same content. `flags` are those of the first one's template.
 #[inline(always)]
 fn same_event(one: &Words, other: &Words, flags: u8) -> bool {
     let differences = (one[1] ^ other[1]) >> 32
@@ -426,7 +431,7 @@ fn same_event(one: &Words, other: &Words, flags: u8) -> bool {
     differences == 0 && flags & (ESCAPED | REQUEST) == escaped | request
 }
 
-/// Whether the request of a call's slot is written apart.
+/// Whether the request of a call's slot is written separately.
 #[inline(always)]
 fn has_request(slot: usize, words: &Words) -> bool {
     if slot == 0 && !is_continuation(words) {
@@ -462,7 +467,7 @@ fn content_hash(call: &[Words]) -> u64 {
     words.fold(call.len() as u64, mix)
 }
 
-/// Hashes of what a call is like: with its call site, and without.
+/// Hashes of the shape of a call: with its call site, and without.
 fn shape_hashes(call: &[Words]) -> [u64; 2] {
     let Some(first) = call.first() else { return [0; 2] };
     let kind = if is_continuation(first) { first[1] as u32 } else { 0 };

@@ -1,16 +1,16 @@
-//! How the stream writes numbers: small counts, and ticks beside an exponent that is expected.
+//! Codes numbers in the stream: small counts, and ticks relative to an expected exponent.
 
-use super::bits::{BitReader, BitWriter, MOST_BITS, ones};
+use super::bits::{BitReader, BitWriter, MAX_BITS, ones};
 use super::{Damage, Words};
 use crate::layout::{CONTINUATION, DURATION_ESCAPE};
 
-/// Ones that announce ticks written out instead of an exponent's difference.
+/// Number of ones that announce ticks written out instead of an exponent's difference.
 const EXCEPTION_ONES: u32 = 7;
 /// Longest prefix of a small count.
-const MOST_PREFIX: u32 = 16;
-/// Bits that [`CHANGES`] looks at: a prefix of up to four ones, and what follows it.
+const MAX_PREFIX: u32 = 16;
+/// Number of bits that index [`CHANGES`]: a prefix of up to four ones and the bits after it.
 const CHANGE_BITS: u32 = 9;
-/// Samples of a group when the step is looked for, and groups.
+/// Sample size of a group when searching for the step, and number of groups.
 const SAMPLES: usize = 24;
 const GROUPS: usize = 3;
 
@@ -40,11 +40,11 @@ pub(super) fn put_count(writer: &mut BitWriter, count: u32) -> Option<()> {
     writer.put(code, width)
 }
 
-/// Takes what [`put_count`] wrote.
+/// Reads a number written by [`put_count`].
 pub(super) fn take_count(reader: &mut BitReader) -> Result<u32, Damage> {
     let bits = reader.peek();
     let prefix = bits.trailing_ones();
-    if prefix > MOST_PREFIX {
+    if prefix > MAX_PREFIX {
         return Err(Damage::Count);
     }
     reader.skip(2 * prefix + 1);
@@ -52,19 +52,19 @@ pub(super) fn take_count(reader: &mut BitReader) -> Result<u32, Damage> {
     Ok((number - 1) as u32)
 }
 
-/// The step by which the counter moves, ready for exact division.
+/// The step of the counter, prepared for exact division.
 #[derive(Clone, Copy)]
 pub(super) struct Step {
     step: u64,
     /// Inverse of the step's odd part modulo 2⁶⁴.
     inverse: u64,
     twos: u32,
-    /// Largest quotient whose successor and whose product with the step fit.
+    /// Largest quotient whose successor, and whose product with the step, fit in a word.
     most: u64,
 }
 
 impl Step {
-    /// For numbers that are no ticks.
+    /// For numbers that are not ticks.
     pub(super) const ONE: Self = Self { step: 1, inverse: 1, twos: 0, most: u64::MAX - 1 };
 
     /// `None` for zero.
@@ -75,14 +75,16 @@ impl Step {
         let twos = step.trailing_zeros();
         let step = u64::from(step);
         let odd = step >> twos;
-        // Newton: each round doubles the valid bits, of which an odd number has three at the start.
+        // Newton's method: each round doubles the number of valid bits, of which an odd number has
+        // three at the start.
         let inverse =
             (0..5).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
         Some(Self { step, inverse, twos, most: (u64::MAX / step).min(u64::MAX - 1) })
     }
 
-    /// Finds the step from the first events: greatest common divisors of what lies between begins,
-    /// and of durations. The median of three groups, so that one stray time does no harm.
+    /// Finds the step from the first events: the greatest common divisor of the distances between
+    /// begins, and of the durations. Takes the median of three groups, so that one stray time does
+    /// no harm.
     pub(super) fn find(slots: &[Words]) -> u32 {
         let mut found = [0u32; GROUPS];
         let mut events = slots.iter().filter(|slot| (slot[1] >> 32) as u16 != CONTINUATION);
@@ -103,12 +105,12 @@ impl Step {
         if middle > 0 { middle } else { high.max(1) }
     }
 
-    /// Number in the stream's header.
+    /// The step as written in the stream's header.
     pub(super) fn number(&self) -> u32 {
         self.step as u32
     }
 
-    /// How many steps these ticks are, plus one; `None` where they are no whole number of them.
+    /// Number of steps in these ticks, plus one. `None` if they are not a multiple of the step.
     #[inline(always)]
     fn divide(&self, ticks: u64) -> Option<u64> {
         let quotient = ticks.wrapping_mul(self.inverse).rotate_right(self.twos);
@@ -128,7 +130,8 @@ fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Codes of an exponent's difference, by its seven lowest bits: width in bits 16 to 20 of each.
+/// Codes of an exponent's difference, indexed by its seven lowest bits, with the width in bits 16
+/// to 20.
 static CODES: [u32; 128] = codes();
 
 const fn codes() -> [u32; 128] {
@@ -143,7 +146,7 @@ const fn codes() -> [u32; 128] {
     table
 }
 
-/// Ticks as they are written: the exponent's code, and what follows all codes of their group.
+/// Ticks as written: the exponent's code, and what follows all codes of the group.
 struct Parts {
     code: u64,
     code_bits: u32,
@@ -153,10 +156,10 @@ struct Parts {
 }
 
 impl Parts {
-    /// Of a number of steps plus one.
+    /// For a number of steps plus one.
     #[inline(always)]
     fn regular(successor: u64, expected: u8) -> Self {
-        // The same exponent as without `| 1`, but no case for zero, which it is not.
+        // The same exponent as without `| 1`, but without a branch for zero, which never occurs.
         let exponent = 63 - (successor | 1).leading_zeros();
         let code = CODES[exponent.wrapping_sub(expected.into()) as usize % CODES.len()];
         Self {
@@ -168,7 +171,7 @@ impl Parts {
         }
     }
 
-    /// Of ticks. What is expected becomes their exponent, if they are a whole number of steps.
+    /// For ticks. If they are a multiple of the step, `expected` becomes their exponent.
     fn new(step: &Step, ticks: u64, expected: &mut u8) -> Self {
         if let Some(successor) = step.divide(ticks) {
             let part = Self::regular(successor, *expected);
@@ -188,8 +191,8 @@ impl Parts {
     }
 }
 
-/// Choice 0 and two times in ticks beside the exponents that are expected: bits and width, and the
-/// exponents. `None` where they are no whole numbers of steps or need more than a word.
+/// Choice 0 and two times in ticks relative to the expected exponents: bits and width, and the
+/// exponents. `None` if they are not multiples of the step or need more than a word.
 #[inline(always)]
 pub(super) fn predicted_times(
     step: &Step,
@@ -207,11 +210,11 @@ pub(super) fn predicted_times(
         | gap.rest << gap_rest_at
         | duration.rest << (duration_rest_at & 63);
     let exponents = [gap.rest_bits as u8, duration.rest_bits as u8];
-    // One bit is left for a request.
-    (width < MOST_BITS).then_some(((bits, width), exponents))
+    // One bit is reserved for a request.
+    (width < MAX_BITS).then_some(((bits, width), exponents))
 }
 
-/// Writes two times in ticks beside the exponents that are expected.
+/// Writes two times in ticks relative to the expected exponents.
 pub(super) fn put_times(
     writer: &mut BitWriter,
     step: &Step,
@@ -232,7 +235,7 @@ pub(super) fn put_times(
     duration.put_rest(writer)
 }
 
-/// Writes one number of ticks beside the exponent that is expected.
+/// Writes one time in ticks relative to the expected exponent.
 pub(super) fn put_time(
     writer: &mut BitWriter,
     step: &Step,
@@ -244,7 +247,7 @@ pub(super) fn put_time(
     part.put_rest(writer)
 }
 
-/// Writes a number that is not zero: the exponent in `exponent_bits`, then the bits below the highest.
+/// Writes a nonzero number: the exponent in `exponent_bits`, then the bits below the highest.
 pub(super) fn put_difference(
     writer: &mut BitWriter,
     number: u64,
@@ -255,14 +258,14 @@ pub(super) fn put_difference(
     writer.put_wide(number & ones(exponent), exponent)
 }
 
-/// Takes what [`put_difference`] wrote.
+/// Reads a number written by [`put_difference`].
 pub(super) fn take_difference(reader: &mut BitReader, exponent_bits: u32) -> u64 {
     let exponent = reader.take(exponent_bits) as u32;
     1 << exponent | reader.take_wide(exponent)
 }
 
-/// Differences of exponents by the bits that their codes begin with: width in bits 8 to 11 of each
-/// (0: the code needs more bits), the difference below.
+/// Differences of exponents, indexed by the first bits of their codes: width in bits 8 to 11 (0:
+/// the code needs more bits), the difference below.
 static CHANGES: [u16; 1 << CHANGE_BITS] = changes();
 
 const fn changes() -> [u16; 1 << CHANGE_BITS] {
@@ -284,14 +287,14 @@ const fn difference(bits: u32, prefix: u32) -> i32 {
     (count >> 1) as i32 ^ -((count & 1) as i32)
 }
 
-/// Bits that [`PAIRS`] looks at.
+/// Number of bits that index [`PAIRS`].
 const PAIR_BITS: u32 = 12;
 
-/// Bits that [`Heads::of`] looks at: a choice and what [`PAIRS`] does.
+/// Number of bits that [`Heads::of`] examines: a choice and the bits for [`PAIRS`].
 pub(super) const HEAD_BITS: u32 = 1 + PAIR_BITS;
 
-/// Two differences of exponents by the bits that their codes begin with: width in bits 0 to 3 of each
-/// (0: the codes need more bits), the differences modulo 64 in bits 4 to 9 and 10 to 15.
+/// Two differences of exponents, indexed by the first bits of their codes: width in bits 0 to 3 (0:
+/// the codes need more bits), the differences modulo 64 in bits 4 to 9 and 10 to 15.
 static PAIRS: [u16; 1 << PAIR_BITS] = pairs();
 
 const fn pairs() -> [u16; 1 << PAIR_BITS] {
@@ -309,17 +312,18 @@ const fn pairs() -> [u16; 1 << PAIR_BITS] {
     table
 }
 
-/// How a call begins that follows as expected: the differences of its exponents.
+/// The head of a call that follows as expected: the differences of its exponents.
 pub(super) struct Heads {
-    /// Of the choice and both codes.
+    /// Width of the choice and both codes.
     width: u32,
     gap: u32,
     duration: u32,
 }
 
 impl Heads {
-    /// From a call's first bits; `None` where the choice is another or a code too long. Of `head` only the first
-    /// [`HEAD_BITS`] need be the call's; `bits` are all that are at hand, sooner or later.
+    /// Reads the first bits of a call. `None` if the choice differs or a code is too long. Only the
+    /// first [`HEAD_BITS`] of `head` need to belong to the call; `bits` holds all available bits,
+    /// but may be ready later.
     #[inline(always)]
     pub(super) fn of(head: u64, bits: u64) -> Option<Self> {
         let pair = u32::from(PAIRS[(head >> 1) as usize % PAIRS.len()]);
@@ -338,17 +342,17 @@ impl Heads {
         is_found.then_some(Self { width: width + (duration >> 8), gap, duration })
     }
 
-    /// Bits of head and times, and the exponents, from those that were expected; `None` where one word
-    /// is too short for them and one bit more.
+    /// Width of head and times, and the exponents, given the expected ones. `None` if they and one
+    /// more bit do not fit in one word.
     #[inline(always)]
     pub(super) fn exponents(&self, expected: [u8; 2]) -> Option<(u32, [u8; 2])> {
         let gap = (u32::from(expected[0]) + self.gap) & 63;
         let duration = (u32::from(expected[1]) + self.duration) & 63;
         let width = self.width + gap + duration;
-        (width < MOST_BITS).then_some((width, [gap as u8, duration as u8]))
+        (width < MAX_BITS).then_some((width, [gap as u8, duration as u8]))
     }
 
-    /// The times in ticks; `bits` are the call's from the first on.
+    /// The times in ticks. `bits` are the call's, from the first one.
     #[inline(always)]
     pub(super) fn ticks(&self, bits: u64, step: &Step, [gap, duration]: [u8; 2]) -> [u64; 2] {
         let (gap, duration) = (u32::from(gap), u32::from(duration));
@@ -360,10 +364,10 @@ impl Heads {
     }
 }
 
-/// Takes two times that [`put_times`] wrote.
+/// Reads two times written by [`put_times`].
 #[inline]
 pub(super) fn take_times(reader: &mut BitReader, step: &Step, expected: [&mut u8; 2]) -> [u64; 2] {
-    // As if choice 0 stood before them.
+    // As if choice 0 preceded them.
     let bits = reader.peek() << 1;
     let [gap, duration] = expected;
     if let Some(heads) = Heads::of(bits, bits)
@@ -377,7 +381,7 @@ pub(super) fn take_times(reader: &mut BitReader, step: &Step, expected: [&mut u8
     exponents.map(|exponent| take_rest(reader, step, exponent))
 }
 
-/// Takes one time that [`put_time`] wrote.
+/// Reads one time written by [`put_time`].
 pub(super) fn take_time(reader: &mut BitReader, step: &Step, expected: &mut u8) -> u64 {
     let exponent = take_exponent(reader, expected);
     take_rest(reader, step, exponent)

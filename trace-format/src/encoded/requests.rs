@@ -1,10 +1,10 @@
-//! Predicts request handles: libraries give them out again, or count them up.
+//! Predicts request handles: libraries reuse them or count them up.
 
-/// Requests that the ring holds.
+/// Number of requests in the ring.
 const RING: usize = 64;
-/// Bits of a distance in the ring.
+/// Number of bits of a distance in the ring.
 pub(super) const DISTANCE_BITS: u32 = RING.trailing_zeros();
-/// The last requests of events in their order.
+/// The last requests of events, in order.
 #[repr(C)]
 pub(super) struct Ring {
     requests: [u32; RING],
@@ -16,18 +16,18 @@ impl Ring {
         Self { requests: [0; RING], count: 0 }
     }
 
-    /// The request that came `distance` requests ago; 1 is the last one.
+    /// The request that occurred `distance` requests ago; 1 is the last one.
     #[inline(always)]
     pub(super) fn ago(&self, distance: u32) -> u32 {
         self.requests[self.count.wrapping_sub(distance) as usize % RING]
     }
 
-    /// How long ago a request was the last one.
+    /// How long ago a request occurred last.
     fn find(&self, request: u32) -> Option<u32> {
         (1..=RING as u32).find(|distance| self.ago(*distance) == request)
     }
 
-    /// Adds an event's request, unless it is the last one still.
+    /// Adds an event's request, unless it is still the last one.
     #[inline(always)]
     pub(super) fn push(&mut self, request: u32) {
         if request != self.ago(1) {
@@ -37,13 +37,13 @@ impl Ring {
     }
 }
 
-/// How one slot of a template says its next request.
+/// How one slot of a template predicts its next request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Expected {
     last: u32,
     stride: u32,
-    /// Distance in the ring; 0: `last` + `stride`.
+    /// Distance in the ring; 0 means `last` + `stride`.
     distance: u32,
 }
 
@@ -52,9 +52,9 @@ pub(super) struct Expected {
 pub(super) enum Means {
     /// As expected.
     Expected,
-    /// The request that came so long ago.
+    /// The request that occurred this many requests ago.
     Ago(u32),
-    /// The last one plus the stride, though a distance was expected.
+    /// The last one plus the stride, although a distance was expected.
     Stride,
     /// In full.
     Full,
@@ -87,13 +87,13 @@ impl Expected {
         ring.find(request).map_or(Means::Full, Means::Ago)
     }
 
-    /// Takes in a request that was as expected.
+    /// Updates the prediction with a request that was as expected.
     #[inline(always)]
     pub(super) fn confirm(&mut self, request: u32) {
         self.last = request;
     }
 
-    /// Takes in a request.
+    /// Updates the prediction with any request.
     pub(super) fn update(&mut self, means: Means, request: u32) {
         match means {
             Means::Expected => {}

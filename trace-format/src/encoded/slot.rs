@@ -1,4 +1,4 @@
-//! What of a slot is the same each time a call is made, and what is not.
+//! Splits a slot into what is the same each time a call is made and what is not.
 
 use super::Words;
 use crate::layout::{
@@ -8,7 +8,7 @@ use crate::layout::{
 
 const HIGH: u64 = !0 << 32;
 
-/// Which values of a slot are written apart from its content.
+/// The values of a slot that are written separately from its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Apart {
     /// None.
@@ -17,7 +17,7 @@ pub(super) enum Apart {
     Request,
     /// The duration, in `begin`.
     Duration,
-    /// Ticks inside, number and whole duration of a run of polls.
+    /// Ticks inside, number and total duration of a run of polls.
     Polls,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn is_continuation(slot: &Words) -> bool {
     (slot[1] >> 32) as u16 == CONTINUATION
 }
 
-/// Whether an event's duration is not in its slot.
+/// Whether an event's duration is stored outside its slot.
 #[inline(always)]
 pub(super) fn is_escaped(event: &Words) -> bool {
     event[1] as u32 == DURATION_ESCAPE
@@ -45,7 +45,7 @@ pub(super) fn set_request(slot: &mut Words, request: u32) {
     slot[3] = slot[3] & !HIGH | u64::from(request) << 32;
 }
 
-/// What is written apart of a continuation; the same for its content.
+/// The values of a continuation that are written separately. The same for its content.
 #[inline(always)]
 pub(super) fn apart(continuation: &Words) -> Apart {
     match continuation[1] as u32 {
@@ -56,7 +56,8 @@ pub(super) fn apart(continuation: &Words) -> Apart {
     }
 }
 
-/// An event's content: without begin, duration (all ones stay) and the request's value (1 stands for any).
+/// An event's content: without its begin, its duration (all ones stay) and the value of its request
+/// (1 stands for any).
 #[inline(always)]
 fn event_content(slot: &Words) -> Words {
     let [_, word, object, amount, site] = *slot;
@@ -65,7 +66,7 @@ fn event_content(slot: &Words) -> Words {
     [0, word & HIGH | duration, object, amount & !HIGH | request, site]
 }
 
-/// A continuation's content: without what [`apart`] names (1 stands for any request).
+/// A continuation's content: without the values named by [`apart`] (1 stands for any request).
 #[inline(always)]
 fn continuation_content(slot: &Words) -> Words {
     let [begin, word, object, amount, site] = *slot;
@@ -77,7 +78,7 @@ fn continuation_content(slot: &Words) -> Words {
     }
 }
 
-/// What has to be equal in two slots for one to be copied from the other.
+/// The part of a slot that must be equal for one slot to be copied from another.
 #[inline(always)]
 pub(super) fn content(slot: &Words) -> Words {
     if is_continuation(slot) { continuation_content(slot) } else { event_content(slot) }
@@ -111,7 +112,8 @@ pub(super) const FIELDS: usize = 8;
 /// Bits of a field's exponent in the stream.
 pub(super) const EXPONENT_BITS: [u32; FIELDS] = [6, 5, 5, 5, 5, 5, 5, 6];
 
-/// A content's fields: begin; low and high half of word, peer and tag, bytes and request; site.
+/// The fields of a content: begin; low and high halves of word, peer and tag, bytes and request;
+/// site.
 #[inline(always)]
 pub(super) fn fields(content: &Words) -> [u64; FIELDS] {
     let [begin, word, object, amount, site] = *content;

@@ -1,51 +1,51 @@
-//! What encoder and decoder remember of the calls of a window; both change it in the same way.
+//! What encoder and decoder remember about the calls of a window. Both update it in the same way.
 
 use super::requests::{Expected, Ring};
 use super::slot::{Apart, apart, is_continuation, is_escaped, request};
 use super::{Damage, Words};
 
-/// Templates that are remembered; later ones take the places of the oldest.
+/// Number of templates remembered; later ones replace the oldest.
 pub(super) const TEMPLATES: usize = 2048;
-/// Continuations whose expectations are remembered.
+/// Number of continuations whose expectations are remembered.
 const CONTINUATIONS: usize = 2048;
-/// Slots of a call; more continuations are calls of their own.
-pub(super) const MOST_CALL_SLOTS: usize = 64;
+/// Maximum number of slots of a call; further continuations form calls of their own.
+pub(super) const MAX_CALL_SLOTS: usize = 64;
 
-/// The first slot continues an event before the window, or has too many slots before it.
+/// The first slot continues an event before the window, or one that has too many slots.
 pub(super) const ORPHAN: u8 = 1;
-/// The event's duration stands in a continuation.
+/// The event's duration is in a continuation.
 pub(super) const ESCAPED: u8 = 2;
-/// The event has a request that is not zero.
+/// The event has a nonzero request.
 pub(super) const REQUEST: u8 = 4;
-/// A continuation has one.
+/// A continuation has a nonzero request.
 pub(super) const REQUEST_BEHIND: u8 = 8;
 /// A continuation has times of its own.
 pub(super) const TIMES_BEHIND: u8 = 16;
 
-/// A call: where it stood first in the window, and what is expected of the next one like it.
+/// A call: its first occurrence in the window, and what is expected of the next one like it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Template {
     /// Index of its first slot.
     pub(super) at: u32,
-    /// Number of the template that came after it.
+    /// Number of the template that followed it.
     pub(super) next: u16,
-    /// First of its continuations' expectations.
+    /// Index of the first of its continuations' expectations.
     behind: u16,
-    /// Slots.
+    /// Number of slots.
     pub(super) length: u8,
     /// [`ORPHAN`] …
     pub(super) flags: u8,
-    /// u8 of the gap before it.
+    /// Exponent of the gap before it.
     pub(super) gap: u8,
-    /// u8 of its duration.
+    /// Exponent of its duration.
     pub(super) duration: u8,
-    /// Its event's request.
+    /// Expectation for its event's request.
     pub(super) request: Expected,
 }
 
 impl Template {
-    /// Whether expectations of its slots are remembered.
+    /// Whether expectations for its slots are stored.
     fn has_entries(&self) -> bool {
         self.length > 1 || self.flags & ORPHAN != 0
     }
@@ -60,15 +60,15 @@ pub(super) struct Behind {
     pub(super) exponents: [u8; 4],
 }
 
-/// The templates of a window. Valid when all bytes are zero.
+/// The templates of a window. All bytes zero is a valid value.
 #[repr(C)]
 pub(super) struct Templates {
     templates: [Template; TEMPLATES],
     behind: [Behind; CONTINUATIONS],
     pub(super) ring: Ring,
-    /// Templates made so far.
+    /// Number of templates made so far.
     count: u32,
-    /// Expectations of continuations made so far.
+    /// Number of continuation expectations made so far.
     behind_count: u32,
 }
 
@@ -94,20 +94,20 @@ impl Templates {
         }
     }
 
-    /// Begins a window. Entries need no reset: none is used before it is made.
+    /// Begins a window. The entries need no reset, because none is used before it is made.
     pub(super) fn reset(&mut self) {
         self.ring = Ring::new();
         self.count = 0;
         self.behind_count = 0;
     }
 
-    /// Templates that can be named.
+    /// Number of templates that can be referred to.
     #[inline(always)]
     pub(super) fn named(&self) -> u32 {
         self.count.min(TEMPLATES as u32)
     }
 
-    /// Bits of a template's number.
+    /// Width of a template's number in bits.
     #[inline(always)]
     pub(super) fn number_bits(&self) -> u32 {
         u32::BITS - self.named().saturating_sub(1).leading_zeros()
@@ -136,20 +136,20 @@ impl Templates {
         &mut self.templates[usize::from(number) % TEMPLATES]
     }
 
-    /// What is expected of a slot of a template that is not its event.
+    /// Expectation for a slot of a template other than its event.
     #[inline(always)]
     pub(super) fn behind_mut(&mut self, template: u16, slot: usize) -> &mut Behind {
         let first = usize::from(self.get(template).behind);
         &mut self.behind[(first + slot) % CONTINUATIONS]
     }
 
-    /// The ring, and a template.
+    /// The ring and a template.
     #[inline(always)]
     pub(super) fn ring_and_template(&mut self, template: u16) -> (&mut Ring, &mut Template) {
         (&mut self.ring, &mut self.templates[usize::from(template) % TEMPLATES])
     }
 
-    /// The ring, and what is expected of the request of a call's slot.
+    /// The ring and the expectation for the request of a call's slot.
     #[inline(always)]
     pub(super) fn ring_and_request(
         &mut self,
@@ -164,15 +164,16 @@ impl Templates {
         (&self.ring, &mut behind.request)
     }
 
-    /// Makes a template of a call whose first slot has the index `at`: expects of it what is
-    /// expected of the one of the same length that it was written beside, if any.
+    /// Makes a template of a call whose first slot has the index `at`. It inherits the expectations
+    /// of the template of the same length relative to which the call was written, if any.
     pub(super) fn add(&mut self, at: u32, call: &[Words], beside: Option<u16>) -> u16 {
         let number = (self.count % TEMPLATES as u32) as u16;
-        let length = call.len().min(MOST_CALL_SLOTS);
+        let length = call.len().min(MAX_CALL_SLOTS);
         let flags = flags(call);
         let behind = (self.behind_count as usize % CONTINUATIONS) as u16;
         if length > 1 || flags & ORPHAN != 0 {
-            // One event alone has no entries: those of an earlier window may stand in its place.
+            // A single event has no entries of its own; those of an earlier window may be stored
+            // there.
             let beside = beside.filter(|beside| self.get(*beside).has_entries());
             for slot in 0..length {
                 let fresh = Behind { request: Expected::new(), exponents: [0; 4] };

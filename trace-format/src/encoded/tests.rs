@@ -1,4 +1,4 @@
-//! Losslessness on any slots, and a decoder that no bytes can hurt.
+//! Tests that any slots are encoded without loss, and that no bytes can harm the decoder.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn continuation(kind: u32, begin: u64, object: u64, amount: u64) -> Words {
     [begin, slot_word(kind, CONTINUATION, COMPLETED), object, amount, 0]
 }
 
-/// A loop of an exchange, a wait for it, a collective call and a run of polls.
+/// A loop with an exchange, a wait for it, a collective call and a run of polls.
 fn program(steps: u64, step_ticks: u64) -> Vec<Words> {
     let mut slots = Vec::new();
     for step in 0..steps {
@@ -41,11 +41,13 @@ fn program(steps: u64, step_ticks: u64) -> Vec<Words> {
     slots
 }
 
-/// Encodes whatever the size.
+/// Encodes the slots whatever the resulting size.
 fn encoded(opened: u64, slots: &[Words]) -> Vec<u8> {
     let mut out = vec![0; 64 + BOUND_BYTES_A_SLOT * slots.len()];
     let mut encoder = Box::new(Encoder::new());
-    let used = encoder.encode_while(opened, slots, &mut out, |_| true).expect("there is room");
+    let used = encoder
+        .encode_while(opened, slots, &mut out, |_| true)
+        .expect("the buffer is large enough");
     assert!(used <= 16 + BOUND_BYTES_A_SLOT * slots.len());
     out.truncate(used);
     out
@@ -81,7 +83,7 @@ fn any_word() -> impl Strategy<Value = u64> {
     (low, function, 0u16..3).prop_map(|(low, function, high)| slot_word(low, function, high))
 }
 
-/// Slots of which a part repeats, so that templates are used again.
+/// Slots that partly repeat, so that templates are reused.
 fn any_slots() -> impl Strategy<Value = Vec<Words>> {
     let slot = (any_number(), any_word(), any_number(), any_number(), any_number())
         .prop_map(|(begin, word, object, amount, site)| [begin, word, object, amount, site]);
@@ -120,12 +122,12 @@ proptest! {
     }
 
     #[test]
-    fn windows_do_not_depend_on_each_other(windows in vec(any_slots(), 2..5)) {
+    fn encodes_windows_independently(windows in vec(any_slots(), 2..5)) {
         let mut encoder = Box::new(Encoder::new());
         let mut decoder = Box::new(Decoder::new());
         for slots in windows {
             let mut out = vec![0; 64 + BOUND_BYTES_A_SLOT * slots.len()];
-            let used = encoder.encode_while(7, &slots, &mut out, |_| true).expect("there is room");
+            let used = encoder.encode_while(7, &slots, &mut out, |_| true).expect("the buffer is large enough");
             prop_assert_eq!(&out[..used], &encoded(7, &slots)[..]);
             let mut kept = Vec::new();
             prop_assert_eq!(decoder.decode(7, &out[..used], slots.len(), &mut kept), Ok(()));
@@ -134,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn flipped_bits_never_hurt(flips in vec((any::<u16>(), 0u32..8), 1..4), most in 0usize..700) {
+    fn survives_flipped_bits(flips in vec((any::<u16>(), 0u32..8), 1..4), most in 0usize..700) {
         let slots = program(60, 26);
         let mut bytes = encoded(0, &slots);
         for (at, bit) in flips {
@@ -147,10 +149,10 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_hurt(bytes in vec(any::<u8>(), 0..400), most in 0usize..5000) {
+    fn survives_random_bytes(bytes in vec(any::<u8>(), 0..400), most in 0usize..5000) {
         let (kept, _) = decoded(0, &bytes, most);
         prop_assert!(kept.len() <= most);
-        // A valid header, so that the rest is looked at.
+        // A valid header, so that the rest is examined.
         let header = [0x80, 0x0c, 0, 0, 26, 0, 0, 0];
         let (kept, _) = decoded(0, &[&header, &bytes[..]].concat(), most);
         prop_assert!(kept.len() <= most);
@@ -158,7 +160,7 @@ proptest! {
 }
 
 #[test]
-fn cut_off_stream_yields_whole_calls_before_the_cut() {
+fn yields_whole_calls_before_the_cut() {
     let slots = program(40, 26);
     let bytes = encoded(0, &slots);
     let mut longest = 0;
@@ -172,7 +174,7 @@ fn cut_off_stream_yields_whole_calls_before_the_cut() {
 }
 
 #[test]
-fn decoder_appends_and_is_used_again() {
+fn decoder_appends_and_can_be_reused() {
     let (one, other) = (program(40, 26), program(30, 2));
     let mut decoder = Box::new(Decoder::new());
     let mut slots = Vec::new();
@@ -184,12 +186,12 @@ fn decoder_appends_and_is_used_again() {
 }
 
 #[test]
-fn encoder_leaves_nothing_to_the_next_window() {
+fn encoder_carries_nothing_over_to_next_window() {
     let (one, other) = (program(400, 26), program(30, 2));
     let mut encoder = Box::new(Encoder::new());
     let mut out = vec![0; size_of_val(&one[..]) + 8];
     assert!(encoder.encode(0, &one, &mut out).is_some());
-    let used = encoder.encode(0, &other, &mut out).expect("it pays");
+    let used = encoder.encode(0, &other, &mut out).expect("encoding pays");
     assert_eq!(out[..used], encoded(0, &other));
 }
 
@@ -218,7 +220,7 @@ fn first_call_like_another_is_damage() {
 }
 
 #[test]
-fn zeros_are_a_valid_encoder() {
+fn all_zero_bytes_are_a_valid_encoder() {
     let encoder = Box::new(Encoder::new());
     let bytes: *const u8 = (&raw const *encoder).cast();
     // SAFETY: the encoder lives until the end of this function and has no padding (asserted beside it).
@@ -228,7 +230,7 @@ fn zeros_are_a_valid_encoder() {
 }
 
 #[test]
-fn programs_pay_and_noise_does_not() {
+fn encoding_pays_for_programs_but_not_for_noise() {
     let slots = program(600, 26);
     let mut encoder = Box::new(Encoder::new());
     let mut out = vec![0; size_of_val(&slots[..]) + 8];
@@ -243,22 +245,26 @@ fn programs_pay_and_noise_does_not() {
     assert_eq!(encoder.encode(0, &noise, &mut out), None);
     let sizes: Vec<Words> =
         (0..5000).map(|n| event(n * 900, 30, 1, random() as u32 % 64, 0)).collect();
-    assert!(encoder.encode(0, &sizes, &mut out).is_some(), "64 peers are few");
+    assert!(encoder.encode(0, &sizes, &mut out).is_some(), "64 peers are few enough");
     let sizes: Vec<Words> = (0..5000).map(|n| event(n * 900, 30, 1, random() as u32, 0)).collect();
     assert_eq!(encoder.encode(0, &sizes, &mut out), None, "no call is like another");
 }
 
 #[test]
-fn small_buffers_are_refused_and_eight_spare_bytes_suffice() {
+fn rejects_small_buffers_and_needs_eight_spare_bytes() {
     let slots = program(50, 26);
     let mut encoder = Box::new(Encoder::new());
     let mut out = vec![0; size_of_val(&slots[..]) + 8];
-    let used = encoder.encode(0, &slots, &mut out).expect("it pays");
+    let used = encoder.encode(0, &slots, &mut out).expect("encoding pays");
     for length in [0, 7, 8, 16, used / 2, used - 1] {
         assert_eq!(encoder.encode(0, &slots, &mut out[..length]), None, "{length} bytes");
     }
     assert_eq!(encoder.encode(0, &slots, &mut out[..used + 8]), Some(used));
-    assert_eq!(encoder.encode(0, &[], &mut out), None, "nothing is less than no slots");
+    assert_eq!(
+        encoder.encode(0, &[], &mut out),
+        None,
+        "an encoding cannot be smaller than no slots"
+    );
 }
 
 #[test]
@@ -272,7 +278,7 @@ fn keeps_more_continuations_than_a_call_has() {
 }
 
 #[test]
-fn keeps_calls_behind_more_templates_than_are_remembered() {
+fn keeps_calls_after_more_templates_than_are_remembered() {
     let calls = (0..9000u64).map(|n| event(100 * n, 30, 1, (n % 3000) as u32, 0));
     let slots: Vec<Words> =
         calls.flat_map(|call| [call, event(call[0] + 40, 9, 2, 1, 0)]).collect();
@@ -280,7 +286,7 @@ fn keeps_calls_behind_more_templates_than_are_remembered() {
 }
 
 #[test]
-fn finds_the_counter_s_step_past_a_stray_time() {
+fn finds_counter_step_despite_stray_time() {
     let mut slots = program(100, 26);
     let step = |slots: &[Words]| u32::from_le_bytes(encoded(0, slots)[4..8].try_into().unwrap());
     assert_eq!(step(&slots), 26);
@@ -291,10 +297,10 @@ fn finds_the_counter_s_step_past_a_stray_time() {
     assert_eq!(step(&[event(u64::MAX, 0, 1, 0, 0), event(1, 0, 1, 0, 0)]), 2);
 }
 
-/// The format must not change without a new version of the trace format. The same bytes stand in
-/// `docs/encoded-chunks.md`.
+/// The format must not change without a new version of the trace format. The same bytes are listed
+/// in `docs/encoded-chunks.md`.
 #[test]
-fn format_stays_as_it_is() {
+fn format_is_unchanged() {
     let bytes = encoded(26, &program(3, 26));
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
@@ -307,8 +313,9 @@ fn format_stays_as_it_is() {
 }
 
 #[test]
-fn codes_longer_than_a_head_are_read_whole() {
-    // Times whose exponents change by so much that both codes take more than the bits that a decoder looks at first.
+fn reads_codes_longer_than_a_head() {
+    // Times whose exponents change so much that both codes exceed the bits that a decoder examines
+    // first.
     let slots = [
         [215, 73_014_491_522, 0, 0, 0],
         [47_755, 73_030_320_856, 0, 0, 0],

@@ -1,6 +1,6 @@
-//! Sorts functions into classes by their names.
+//! Classifies functions by name.
 
-/// What a function is for.
+/// The purpose of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Sends and receives.
@@ -15,7 +15,7 @@ pub enum Class {
     OneSided,
     /// Files.
     Io,
-    /// Making and freeing communicators, groups, topologies, processes, sessions.
+    /// Making and freeing communicators, groups, topologies, processes and sessions.
     Communicators,
     /// Datatypes, packing.
     Datatypes,
@@ -23,12 +23,12 @@ pub enum Class {
     Lifetime,
     /// Everything else in MPI.
     Other,
-    /// Work: interposed compute functions.
+    /// Interposed compute functions.
     Compute,
 }
 
 impl Class {
-    /// Name for people.
+    /// Name shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Self::PointToPoint => "point-to-point",
@@ -72,7 +72,7 @@ const COLLECTIVES: &[&str] = &[
     "scatterv",
 ];
 
-/// What sends, receives, starts and cancels (MPI 5.0, chapters 3 and 4), without `MPI_`.
+/// Sending, receiving, starting and cancelling (MPI 5.0, chapters 3 and 4), without `MPI_`.
 const POINT_TO_POINT: &[&str] = &[
     "bsend",
     "ibsend",
@@ -101,7 +101,8 @@ const POINT_TO_POINT: &[&str] = &[
     "cancel",
 ];
 
-/// Remote memory access (MPI 5.0, section 12.3), without `MPI_` and the `r` of the forms with a request.
+/// Remote memory access (MPI 5.0, section 12.3), without `MPI_` and without the `r` of the forms
+/// with a request.
 const ACCESSES: &[&str] =
     &["put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap"];
 
@@ -112,8 +113,8 @@ pub(super) fn is_access(name: &str) -> bool {
     with_request.is_some() || ACCESSES.contains(&lower.as_str())
 }
 
-/// A name without `MPI_`, `_init` and the `I` of the non-blocking form, in lower case, where that is a
-/// collective operation.
+/// The name of a collective operation in lower case, without `MPI_`, `_init` and the `I` of the
+/// non-blocking form. `None` if it is not a collective operation.
 pub(super) fn collective_stem(name: &str) -> Option<String> {
     let lower = name.strip_prefix("MPI_")?.to_ascii_lowercase();
     let stem = lower.strip_suffix("_init").unwrap_or(&lower);
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_of_some_names() {
+    fn classifies_functions_by_name() {
         for (name, class) in [
             ("MPI_Send", Class::PointToPoint),
             ("MPI_Recv_init", Class::PointToPoint),

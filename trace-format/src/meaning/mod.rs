@@ -1,15 +1,15 @@
-//! Tells what a call means, from its procedure's row in the table.
+//! Determines the meaning of a call from its procedure's row in the table.
 //!
-//! The only place that says what a function is for, what it does to messages and requests, whom it waits
-//! for, and what the fields of its record say. The recorder's build script reads the [`plan`] of every
-//! procedure, the analyzer the rest.
+//! This is the only place that defines what a function is for, what it does to messages and
+//! requests, which ranks it waits for, and which fields of its record are significant. The
+//! recorder's build script reads the [`plan`] of every procedure, the analyzer everything else.
 //!
-//! | file | its idea |
+//! | file | contents |
 //! |---|---|
-//! | `class` | what a function is for |
-//! | `operation` | what a call does to messages, requests and collective operations |
-//! | `synchronisation` | whose part its result depends on |
-//! | `plan` | where its arguments stand |
+//! | `class` | the purpose of a function |
+//! | `operation` | the effect of a call on messages, requests and collective operations |
+//! | `synchronisation` | the ranks that a call's result depends on |
+//! | `plan` | the positions of its arguments |
 
 mod class;
 mod operation;
@@ -26,31 +26,31 @@ pub use operation::Operation;
 use plan::{NO_SIDE, NONE, Plan, Shape};
 pub use synchronisation::Synchronises;
 
-/// What the peer of a call's record is.
+/// The role of the peer in a call's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// The call has none.
+    /// The call has no peer.
     Nobody,
-    /// Where it sends to.
+    /// The rank that it sends to.
     Destination,
-    /// Where it receives from; with a status, what that says.
+    /// The rank that it receives from; the status's source if there is a status.
     Source,
-    /// The root of a collective operation, or of what makes a communicator.
+    /// The root of a collective operation, or of a call that makes a communicator.
     Root,
-    /// Whose memory is accessed, locked or flushed.
+    /// The rank whose memory is accessed, locked or flushed.
     Target,
-    /// A leader, as a rank of another communicator than the record names.
+    /// A leader, as a rank of a communicator other than the record's.
     Leader,
 }
 
 impl Peer {
-    /// Whether it is a rank of the communicator that the record names.
+    /// Whether it is a rank of the record's communicator.
     pub fn is_on_communicator(self) -> bool {
         !matches!(self, Self::Nobody | Self::Leader)
     }
 }
 
-/// What a call works on beside a communicator.
+/// The object that a call works on besides a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object {
     /// A window.
@@ -59,7 +59,7 @@ pub enum Object {
     File,
 }
 
-/// What a call makes.
+/// The object that a call makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// A communicator.
@@ -68,26 +68,26 @@ pub enum Made {
     Object(Object),
 }
 
-/// Which fields of a call's record say something.
+/// The significant fields of a call's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields {
-    /// A communicator: its own, or its window's or file's.
+    /// Whether it has a communicator: its own, or that of its window or file.
     pub communicator: bool,
-    /// Whom `peer` names.
+    /// The role of `peer`.
     pub peer: Peer,
     /// Whether it has a message tag.
     pub tag: bool,
-    /// Whether it has bytes (of a posted receive the buffer's).
+    /// Whether it has bytes (those of the buffer for a posted receive).
     pub bytes: bool,
-    /// Whether it has bytes received beside those sent.
+    /// Whether it has bytes received in addition to those sent.
     pub received: bool,
-    /// Whether its bytes are received, not sent: it has no buffer to send from.
+    /// Whether its bytes are received and not sent, because it has no send buffer.
     pub only_receives: bool,
-    /// Whether it names a request, or a message; a call on several the one that it completed.
+    /// Whether it has a request or a message; for a call on several requests, the completed one.
     pub request: bool,
     /// The window or file that it works on.
     pub object: Option<Object>,
-    /// What it makes; the field of the bytes has its number then.
+    /// The object that it makes. The field of the bytes then holds its id.
     pub makes: Option<Made>,
 }
 
@@ -115,7 +115,7 @@ impl Fields {
             () => None,
         };
         let peer = match class {
-            // A received message says in its status who sent it.
+            // The status of a received message names the sender.
             _ if plan.peer == NONE && takes_message && plan.status != NONE => Peer::Source,
             _ if plan.peer == NONE => Peer::Nobody,
             _ if plan.rooted => Peer::Root,
@@ -139,32 +139,33 @@ impl Fields {
     }
 }
 
-/// What a function means.
+/// The meaning of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meaning {
-    /// Its name; of a procedure the base name, `MPI_…` without `_c`.
+    /// Its name; for a procedure the base name, `MPI_…` without `_c`.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub class: Class,
-    /// What it does to messages, requests and collective operations.
+    /// Its effect on messages, requests and collective operations.
     pub operation: Operation,
-    /// Name of the blocking form of a collective operation; else its own.
+    /// Name of the blocking form of a collective operation; otherwise the function's own name.
     pub blocking_form: String,
-    /// Whose part its result depends on.
+    /// The ranks that its result depends on.
     pub synchronises: Synchronises,
-    /// What its record says.
+    /// The significant fields of its record.
     pub fields: Fields,
-    /// Whether it may find nothing and return at once: tests and probes.
+    /// Whether it may find nothing and return at once, as tests and probes do.
     pub polls: bool,
     /// Whether one completed request of several is enough for it.
     pub completes_any: bool,
-    /// Whether a call's own record says how many bytes it moved. Where a call posts a receive or makes a
-    /// persistent request, the record has the buffer's size.
+    /// Whether a call's own record says how many bytes it moved. If a call posts a receive or makes
+    /// a persistent request, the record has the size of the buffer.
     pub moves_bytes: bool,
 }
 
 impl Meaning {
-    /// Of a function by its name; what MPI's table does not have is an interposed compute function.
+    /// The meaning of a function by name. A name outside MPI's table is an interposed compute
+    /// function.
     pub fn of(name: &str) -> &'static Self {
         static COMPUTE: LazyLock<Meaning> = LazyLock::new(|| Meaning::unlisted("gammachi_work"));
         match TABLE.get(name) {
@@ -193,7 +194,7 @@ impl Meaning {
         }
     }
 
-    /// Of a function that MPI's table does not have.
+    /// The meaning of a function outside MPI's table.
     fn unlisted(name: &str) -> Self {
         let class = class::class_of(name);
         Self {
@@ -216,7 +217,7 @@ static TABLE: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A procedure that the table of this version does not have.
+/// A procedure unknown to this version's table.
 static UNKNOWN: LazyLock<Meaning> = LazyLock::new(|| Meaning::unlisted("MPI_unknown"));
 
 fn moves_bytes(name: &str, class: Class, plan: &Plan) -> bool {

@@ -1,14 +1,14 @@
-//! What a call does to messages, requests and collective operations.
+//! The effect of a call on messages, requests and collective operations.
 
 use super::class::{Class, collective_stem, is_access};
 use super::synchronisation::{self, Synchronises};
 use crate::errors::ErrorClasses;
 use crate::procedures::{Direction, Procedure};
 
-/// What a call does, as far as messages and collective operations are concerned.
+/// What a call does to messages and collective operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing of interest.
+    /// Nothing relevant.
     Nothing,
     /// Sends and returns when the buffer may be used again.
     Send,
@@ -32,21 +32,21 @@ pub enum Operation {
     IsendReceive,
     /// Finds a message that another call receives.
     Probe,
-    /// Takes a message out of the queue, to be received by its handle.
+    /// Takes a message out of the queue, to be received by handle.
     MatchedProbe,
     /// Receives by a message handle.
     MatchedReceive,
-    /// As `MatchedReceive`, with a request.
+    /// Like `MatchedReceive`, with a request.
     MatchedIreceive,
     /// Starts a persistent request.
     Start,
-    /// Starts several.
+    /// Starts several persistent requests.
     Startall,
-    /// Waits or tests for one request, or finds one of several.
+    /// Waits or tests for one request, or for any one of several.
     CompleteOne,
     /// Waits or tests for several requests.
     CompleteSeveral,
-    /// Asks for a request to be cancelled.
+    /// Requests the cancellation of a request.
     Cancel,
     /// Frees a request.
     FreeRequest,
@@ -56,14 +56,14 @@ pub enum Operation {
     Icollective,
     /// Makes a persistent collective request.
     CollectiveInit,
-    /// No collective operation by MPI's chapters, but all members make the call: what makes and frees communicators,
-    /// windows and files, fences, collective accesses to files.
+    /// Not a collective operation according to MPI's chapters, but called by all members: making
+    /// and freeing communicators, windows and files, fences, collective file access.
     Together,
     /// Reads or writes another rank's memory.
     Access,
-    /// The same, with a request.
+    /// Reads or writes another rank's memory, with a request.
     AccessRequest,
-    /// Makes a request of another kind (a file, a window, a duplicate of a communicator).
+    /// Makes a request of another kind (for a file, a window, a duplicate of a communicator).
     OtherRequest,
 }
 
@@ -130,8 +130,8 @@ impl Operation {
     }
 }
 
-/// Name of the blocking form: `MPI_Ibcast` and `MPI_Bcast_init` give `MPI_Bcast`; what is no collective
-/// operation keeps its name.
+/// Name of the blocking form: `MPI_Ibcast` and `MPI_Bcast_init` give `MPI_Bcast`. A name that is
+/// not a collective operation is returned unchanged.
 pub(super) fn blocking_form(name: &str) -> String {
     let Some(stem) = collective_stem(name) else { return name.to_owned() };
     let mut letters = stem.chars();

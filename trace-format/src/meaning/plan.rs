@@ -1,7 +1,7 @@
-//! Finds the positions of a procedure's arguments from the kinds of its parameters.
+//! Derives the positions of a procedure's arguments from the kinds of its parameters.
 //!
-//! The recorder's build script turns a [`Plan`] into a constant of each wrapper; which fields of an event
-//! say something follows from the same plan ([`super::Fields`]).
+//! The recorder's build script turns a [`Plan`] into a constant of each wrapper. The significant
+//! fields of an event follow from the same plan ([`super::Fields`]).
 
 use super::class::{Class, collective_stem};
 use crate::procedures::{Direction, Parameter};
@@ -9,17 +9,17 @@ use crate::procedures::{Direction, Parameter};
 /// No such argument.
 pub const NONE: u8 = u8::MAX;
 
-/// How many peers a buffer's count stands for.
+/// What a buffer's count refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Per {
-    /// The count is the whole buffer's.
+    /// The whole buffer.
     Buffer,
-    /// The count is for each rank of the communicator (of the remote group of an
-    /// intercommunicator); an array of counts has one for each.
+    /// Each rank of the communicator (of the remote group of an intercommunicator). An array of
+    /// counts has one for each.
     Rank,
-    /// As `Rank`, for each neighbour that is received from.
+    /// Like `Rank`, for each neighbour received from.
     InNeighbour,
-    /// As `Rank`, for each neighbour that is sent to.
+    /// Like `Rank`, for each neighbour sent to.
     OutNeighbour,
 }
 
@@ -36,22 +36,22 @@ pub struct Side {
     pub counts: bool,
     /// Whether `datatype` is an array.
     pub datatypes: bool,
-    /// What a count stands for.
+    /// What a count refers to.
     pub per: Per,
-    /// Significant at the root only.
+    /// Whether it is significant at the root only.
     pub root_only: bool,
 }
 
-/// What kind of call it is, as far as recording differs.
+/// Kind of call, as far as it affects recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Attributes by their positions.
+    /// Attributes are given by their positions.
     Plain,
-    /// A collective operation: bytes by the communicator's size.
+    /// A collective operation: its bytes depend on the communicator's size.
     Collective,
-    /// MPI_Bcast and kin: the root sends what the others receive.
+    /// MPI_Bcast: the root sends what the others receive.
     Broadcast,
-    /// MPI_Reduce_scatter and kin: sends all blocks, receives its own.
+    /// MPI_Reduce_scatter and its variants: sends all blocks, receives its own.
     ReduceScatter,
     /// Sends and receives point to point.
     SendReceive,
@@ -59,9 +59,9 @@ pub enum Shape {
     One,
     /// Completes all requests of an array.
     All,
-    /// Completes one of an array.
+    /// Completes one request of an array.
     Any,
-    /// Completes some of an array.
+    /// Completes some requests of an array.
     Some,
     /// Works on an array of requests without completing them.
     Requests,
@@ -74,7 +74,7 @@ pub struct Plan {
     pub function: u16,
     /// Kind of call.
     pub shape: Shape,
-    /// Counts are 64 bits wide (the `_c` twin).
+    /// Whether counts are 64 bits wide (the `_c` variant).
     pub large: bool,
     /// What is sent.
     pub send: Side,
@@ -88,7 +88,7 @@ pub struct Plan {
     pub receives: bool,
     /// Source of the receiving half of `Shape::SendReceive`.
     pub source: u8,
-    /// MPI_Exscan: rank 0 receives nothing.
+    /// Whether rank 0 receives nothing (MPI_Exscan).
     pub first_receives_nothing: bool,
     /// Tag.
     pub tag: u8,
@@ -96,7 +96,7 @@ pub struct Plan {
     pub receive_tag: u8,
     /// Communicator.
     pub communicator: u8,
-    /// Partitions (multiplies the count).
+    /// Number of partitions, which multiplies the count.
     pub partitions: u8,
     /// Pointer to the request that the call makes.
     pub request_out: u8,
@@ -114,7 +114,7 @@ pub struct Plan {
     pub status: u8,
     /// Flag of a test or probe.
     pub flag: u8,
-    /// Whether the call may find nothing and return at once (MPI_Test, MPI_Iprobe and kin).
+    /// Whether the call may find nothing and return at once (MPI_Test, MPI_Iprobe and similar).
     pub polls: bool,
     /// Index (any), or indices (some).
     pub index: u8,
@@ -122,7 +122,7 @@ pub struct Plan {
     pub completed: u8,
     /// Communicator that the call makes (pointer).
     pub new_communicator: u8,
-    /// Whether `new_communicator` may be one that is known already (MPI_Comm_get_parent).
+    /// Whether `new_communicator` may already be known (MPI_Comm_get_parent).
     pub asks_communicator: bool,
     /// Communicator that the call frees (pointer).
     pub freed_communicator: u8,
@@ -136,7 +136,7 @@ pub struct Plan {
     pub new_object: u8,
     /// Window or file that the call frees (pointer).
     pub freed_object: u8,
-    /// Whether windows, not files, are meant.
+    /// Whether the objects are windows rather than files.
     pub window: bool,
     /// A string: the name of a file or communicator, or the string tag of a new one.
     pub text: u8,
@@ -201,7 +201,7 @@ const COUNT_KINDS: &[&str] = &[
     "POLYDTYPE_NUM_ELEM",
 ];
 
-/// What a count of the send and receive side stands for: the kinds do not say it.
+/// What the counts of the send and receive sides refer to. The kinds of the parameters do not tell.
 fn per(name: &str) -> (Per, Per) {
     match collective_stem(name).as_deref() {
         Some("allgather" | "allgatherv" | "gather" | "gatherv") => (Per::Buffer, Per::Rank),
@@ -222,8 +222,8 @@ struct Found {
     datatype: usize,
 }
 
-/// Buffers with the count and datatype that belong to them: the first ones behind a buffer and
-/// before the next; two buffers in a row share what follows (reductions).
+/// Buffers with their count and datatype: the first ones between a buffer and the next. Two
+/// adjacent buffers share the following ones (reductions).
 fn buffers(parameters: &[Parameter]) -> Vec<Found> {
     let at: Vec<usize> =
         (0..parameters.len()).filter(|i| parameters[*i].kind == "BUFFER").collect();
@@ -243,9 +243,9 @@ fn buffers(parameters: &[Parameter]) -> Vec<Found> {
         .collect()
 }
 
-/// A position as a plan has it.
+/// A position as stored in a plan.
 fn at(position: usize) -> u8 {
-    u8::try_from(position).expect("no procedure has so many parameters")
+    u8::try_from(position).expect("no procedure has that many parameters")
 }
 
 fn side(parameters: &[Parameter], found: &Found, per: Per) -> Side {
@@ -283,7 +283,8 @@ fn shape(name: &str) -> Shape {
 }
 
 impl Plan {
-    /// Of a procedure: its number, its name, and the parameters of the base or the `_c` twin.
+    /// The plan of a procedure, from its number, its name, and the parameters of the base or `_c`
+    /// variant.
     pub fn of(
         function: u16,
         name: &str,
@@ -308,7 +309,7 @@ impl Plan {
         for found in buffers(parameters) {
             plan.large |= found.count.is_some_and(|at| parameters[at].kind.starts_with("XFER_"));
             match parameters[found.buffer].direction {
-                // What is unpacked is counted where it is received.
+                // Unpacked data count where they are received.
                 Direction::In if name.starts_with("MPI_Unpack") => {}
                 Direction::In if name != "MPI_Compare_and_swap" || found.buffer == 0 => {
                     plan.send = side(parameters, &found, send_per);
@@ -357,8 +358,8 @@ impl Plan {
         plan.message =
             or(of("MESSAGE", Direction::Out, false), of("MESSAGE", Direction::InOut, false));
         let statuses = or(of("STATUS", Direction::Out, false), of("STATUS", Direction::Out, true));
-        // An array of statuses is only understood beside the requests that the call completes: memory of
-        // ours in its place must be long enough.
+        // An array of statuses is supported only with the requests that the call completes, because
+        // the recorder's substitute must be long enough.
         if may_receive
             && statuses != NONE
             && (several != NONE || parameters[usize::from(statuses)].array.is_none())
@@ -391,7 +392,7 @@ impl Plan {
         plan
     }
 
-    /// Whether a call's record says nothing but function and times.
+    /// Whether a call's record has only function and times.
     pub fn is_empty(&self) -> bool {
         Self { function: 0, large: false, ..*self } == NO_PLAN
     }

@@ -1,36 +1,39 @@
-//! Tells which ranks a call's result depends on.
+//! Determines which ranks a call's result depends on.
 //!
-//! The standard lets most collective operations return early; what is said here is whose part the result
-//! depends on, and so whom a call that does not return waits for. Sources: MPI 5.0, chapters 6 (collective
-//! operations), 7 (communicators), 11 (processes), 12 (one-sided), 14 (files).
+//! The standard lets most collective operations return early. What matters here is which ranks the
+//! result depends on, and therefore which ranks a call that does not return waits for. Sources: MPI
+//! 5.0, chapters 6 (collective operations), 7 (communicators), 11 (processes), 12 (one-sided), 14
+//! (files).
 
 use super::class::{Class, collective_stem};
 
-/// Whose part in a call its result depends on.
+/// The ranks that a call's result depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Synchronises {
-    /// Nobody's: the call is local, or its partner is one rank that its arguments name.
+    /// None: the call is local, or its partner is a single rank named by its arguments.
     Nobody,
-    /// Everybody's on the communicator (of an intercommunicator the other group's): barrier, allreduce,
-    /// the making and freeing of communicators, windows and files, fences.
+    /// All ranks of the communicator (the other group of an intercommunicator): barrier, allreduce,
+    /// making and freeing communicators, windows and files, fences.
     All,
-    /// The root's: broadcast, scatter.
+    /// The root: broadcast, scatter.
     FromRoot,
-    /// The root's result depends on everybody: gather, reduce.
+    /// All ranks, but only for the root's result: gather, reduce.
     ToRoot,
-    /// That of lower ranks: scan, exscan.
+    /// Lower ranks: scan, exscan.
     Prefix,
-    /// That of the ranks whose data it receives: counts are per peer.
+    /// The ranks whose data it receives: counts are per peer.
     Exchanging,
-    /// That of the neighbours in the topology.
+    /// The neighbours in the topology.
     Neighbours,
-    /// That of a group which its record does not say: start, complete, post and wait; what a group makes.
+    /// A group that is not part of its record: start, complete, post and wait; making communicators
+    /// from groups.
     Group,
-    /// That of who holds the target's lock.
+    /// The rank that holds the target's lock.
     Target,
 }
 
-/// Makes or frees a communicator together with all its members (MPI 5.0, chapters 7, 8, 11).
+/// Calls that make or free a communicator together with all its members (MPI 5.0, chapters 7, 8,
+/// 11).
 const MAKES_TOGETHER: &[&str] = &[
     "MPI_Cart_create",
     "MPI_Cart_sub",
@@ -62,8 +65,8 @@ const WINDOWS_TOGETHER: &[&str] = &[
     "MPI_Win_free",
 ];
 
-/// Calls on files that all ranks of the file make together, beside those that end in `_all`, `_ordered`
-/// and their halves.
+/// Calls on files that all ranks of the file make together, in addition to those that end in `_all`
+/// or `_ordered` and their halves.
 const FILES_TOGETHER: &[&str] = &[
     "MPI_File_close",
     "MPI_File_open",
@@ -111,7 +114,7 @@ pub(super) fn of(name: &str, class: Class) -> Synchronises {
             _ => Synchronises::Nobody,
         },
         Class::Io if FILES_TOGETHER.contains(&name) => Synchronises::All,
-        // Of the non-blocking ones (MPI_File_iwrite_all) the completion waits, not the call.
+        // For non-blocking ones (MPI_File_iwrite_all), the completion waits and not the call.
         Class::Io
             if !name.starts_with("MPI_File_i")
                 && ["_all", "_ordered"].iter().any(|together| {
@@ -130,7 +133,7 @@ mod tests {
     use crate::meaning::{Meaning, Synchronises};
 
     #[test]
-    fn whom_some_calls_wait_for() {
+    fn knows_ranks_that_calls_wait_for() {
         for (name, whom) in [
             ("MPI_Barrier", Synchronises::All),
             ("MPI_Ireduce_scatter", Synchronises::All),

@@ -1,7 +1,8 @@
-//! Where the slots of an event chunk are: in the file as they are, or in memory, made from what the file holds.
+//! Locates the slots of an event chunk: in the file itself, or in memory, decoded from the file's
+//! data.
 //!
-//! Events are numbered and found again by the offset of their slot. Slots that stand in the file as they are
-//! keep the offset that they have there; all others are given offsets behind the file's end.
+//! Events are identified by the offset of their slot. Slots stored plainly keep their offset in the
+//! file; all others get offsets behind the end of the file.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,35 +17,35 @@ use crate::version_1::{self, NARROW_SLOT_BYTES};
 /// The slots of one event chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Area {
-    /// Offset of the first slot, and bytes of all.
+    /// Offset of the first slot, and size of all in bytes.
     pub first: usize,
     pub bytes: usize,
     /// Counter when the chunk was opened.
     pub opened: u64,
-    /// Where what they are made from stands in the file, and how many bytes that is.
+    /// Position and size in bytes of the data in the file.
     pub at: usize,
     pub stored_bytes: usize,
     pub form: Form,
 }
 
-/// How slots stand in the file.
+/// How slots are stored in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// As they are.
+    /// As plain slots.
     Plain,
-    /// As version 1 wrote them.
+    /// In the format of version 1.
     Narrow,
-    /// In few bytes, which have this CRC-32.
+    /// Encoded, with this CRC-32.
     Encoded {
         /// The checksum.
         crc: u32,
     },
 }
 
-/// Slots in memory.
+/// Slots decoded into memory.
 #[derive(Debug, Clone)]
 pub(super) struct Unpacked {
-    /// Offset of the first.
+    /// Offset of the first slot.
     pub first: usize,
     slots: Arc<Vec<Words>>,
 }
@@ -56,13 +57,13 @@ impl Unpacked {
         bytes_of_all(&self.slots)
     }
 
-    /// Bytes from an offset to another.
+    /// Bytes from one offset to another.
     #[inline]
     pub fn get(&self, from: usize, to: usize) -> Option<&[u8]> {
         self.bytes().get(from.checked_sub(self.first)?..to.checked_sub(self.first)?)
     }
 
-    /// The slot at an offset; an empty one where none is.
+    /// The slot at an offset; an empty one if there is none.
     #[inline]
     pub fn slot(&self, offset: usize) -> Slot {
         self.bytes().get(offset - self.first..).and_then(read_plain).unwrap_or_default()
@@ -72,19 +73,19 @@ impl Unpacked {
         self.first + self.bytes().len()
     }
 
-    /// Whether the slot at an offset is one of them.
+    /// Whether they include the slot at an offset.
     pub fn has(&self, offset: usize) -> bool {
         (self.first..self.end()).contains(&offset)
     }
 }
 
 impl Area {
-    /// Behind the last slot.
+    /// Offset behind the last slot.
     pub fn end(&self) -> usize {
         self.first + self.bytes
     }
 
-    /// Where in the file the slot at an offset comes from.
+    /// Position in the file of the data for the slot at an offset.
     pub fn file_offset(&self, offset: usize) -> usize {
         match self.form {
             Form::Plain => offset,
@@ -95,15 +96,16 @@ impl Area {
         }
     }
 
-    /// Behind what the slots are made from.
+    /// End of the data in the file.
     pub fn file_end(&self) -> usize {
         self.at + self.stored_bytes
     }
 }
 
 impl RankFile {
-    /// Slots of an area from an offset on, not necessarily to its end; `None` where they stand in the file as
-    /// they are. `before` is what the reader had and needs no more: its memory is used again.
+    /// Slots of an area from an offset on, not necessarily to its end. `None` if they are plain
+    /// slots in the file. `before` holds slots that the reader no longer needs; their memory is
+    /// reused.
     ///
     /// # Errors
     /// What is damaged there.
@@ -143,7 +145,7 @@ impl RankFile {
             .map_err(|damage| damaged(&damage.to_string()))
     }
 
-    /// Slots of version 1; the offset of the first.
+    /// Widens slots of version 1 and returns the offset of the first.
     fn widen(
         &self,
         area: &Area,

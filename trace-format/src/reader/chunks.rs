@@ -1,14 +1,14 @@
-//! The chunks of a file put in order: what each thread has, and what is missing between.
+//! Puts the chunks of a file in order: those of each thread, and the missing ones between them.
 //!
-//! A window's events may stand in a second chunk of the same sequence, to which they were copied, or
-//! in the thread's totals. A chunk that is in neither place is missing, and what follows it is not
-//! shown as if it followed.
+//! A window's events may also be in a second chunk of the same sequence, to which they were copied,
+//! or in the thread's totals. A chunk found in none of these is missing, and later ones are not
+//! presented as if they followed directly.
 
 use super::area::{Area, Form};
 use super::{Diagnosis, Thread, Totals};
 use crate::layout::{CHUNK_HEADER_BYTES, CHUNK_IS_WINDOW, ChunkHeader, SLOT_BYTES};
 
-/// What the walk over a file found.
+/// The chunks found by walking over a file.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Chunks of events.
@@ -21,10 +21,10 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) struct EventChunk {
     pub header: ChunkHeader,
-    /// Its offset, and that behind it.
+    /// Its offset, and the offset behind it.
     pub at: usize,
     pub end: usize,
-    /// Of an encoded one, how many slots it says to have.
+    /// Number of slots of an encoded chunk, according to its stream.
     pub encoded: Option<usize>,
 }
 
@@ -33,8 +33,8 @@ impl EventChunk {
         self.header.flags & CHUNK_IS_WINDOW != 0
     }
 
-    /// Its slots, where one takes so many bytes in the file; their offsets are from `behind` on, unless they stand
-    /// in the file as they are.
+    /// Its slots, given the size of one in the file. They get offsets from `behind` on, unless they
+    /// are plain slots in the file.
     fn area(&self, slot_bytes: usize, behind: usize) -> Area {
         let (at, opened) = (self.at + CHUNK_HEADER_BYTES, self.header.opened_ticks);
         let slots = self.end.saturating_sub(at) / slot_bytes;
@@ -50,8 +50,9 @@ impl EventChunk {
     }
 }
 
-/// The threads, in order of their number, and whether a running process was faster than the reader.
-/// `slot_bytes` are those of a slot in the file, `behind` an offset behind the file's end.
+/// The threads in order of their number, and whether a running process overtook the reader.
+/// `slot_bytes` is the size of a slot in the file, and `behind` an offset behind the end of the
+/// file.
 pub(super) fn threads(
     mut found: Found,
     (slot_bytes, mut behind): (usize, usize),
@@ -63,7 +64,7 @@ pub(super) fn threads(
     let mut outrun = false;
     for (header, totals) in found.totals {
         if threads.iter().any(|thread| thread.number == header.thread) {
-            let what = format!("thread {} has totals twice; these are left out", header.thread);
+            let what = format!("thread {} has two totals; the second are skipped", header.thread);
             diagnoses.push(Diagnosis { offset: 0, what });
             continue;
         }
@@ -72,13 +73,13 @@ pub(super) fn threads(
     threads.sort_by_key(|thread| thread.number);
     for of in found.events {
         let (chunk, at) = (&of.header, of.at);
-        let place = threads.partition_point(|thread| thread.number < chunk.thread);
-        if threads.get(place).is_none_or(|thread| thread.number != chunk.thread) {
-            threads.insert(place, Thread::new(chunk));
+        let index = threads.partition_point(|thread| thread.number < chunk.thread);
+        if threads.get(index).is_none_or(|thread| thread.number != chunk.thread) {
+            threads.insert(index, Thread::new(chunk));
         }
-        let thread = &mut threads[place];
+        let thread = &mut threads[index];
         if chunk.sequence < thread.next_sequence {
-            // The window that this chunk is a copy of, or one that is folded already.
+            // The window was copied to this chunk, or has been folded already.
             continue;
         }
         if let Some(Totals { header, .. }) = &thread.totals
@@ -96,7 +97,7 @@ pub(super) fn threads(
             diagnoses.push(Diagnosis {
                 offset: at as u64,
                 what: format!(
-                    "chunk {found} of thread {} follows chunk {wanted} that is missing; the \
+                    "chunk {wanted} of thread {} is missing before chunk {found}; the \
                      thread's later events are left out",
                     chunk.thread
                 ),

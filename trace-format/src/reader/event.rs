@@ -1,49 +1,49 @@
-//! What an event says: whole, or in brief with who takes it so, and where it lies.
+//! Events as values: complete, or in brief for those who observe many.
 
 use super::head::{Head, completion};
 use crate::layout::*;
 
-/// An event as the file holds it: a call, a run of empty polls, or a marker.
+/// An event as stored in the file: a call, a run of empty polls, or a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Function number: [`TOOL`], [`REGION_BEGIN`], [`REGION_END`] or an index into the names.
     pub function: u16,
-    /// Communicator's local id; for calls that complete one request [`COMPLETED`] and
+    /// Communicator's local id; for calls that complete one request, [`COMPLETED`] and
     /// [`CANCELLED`].
     pub communicator: u16,
     /// Counter at the begin.
     pub begin: u64,
-    /// Counter at the end; `None` when the call had not returned.
+    /// Counter at the end; `None` if the call had not returned.
     pub end: Option<u64>,
-    /// The call was left by longjmp or an exception; its end is not known.
+    /// Whether the call was left by longjmp or an exception; then its end is unknown.
     pub abandoned: bool,
-    /// Class of the error that the call returned ([`crate::errors`]); 0 where it succeeded.
+    /// Class of the error that the call returned ([`crate::errors`]); 0 if it succeeded.
     pub error: u32,
     /// Peer, root, region or reason.
     pub peer: i32,
-    /// Tag; for collectives the slot's bytes received (see [`Event::received`]); for windows and files
-    /// their id.
+    /// Tag; for collective calls the slot's bytes received (see [`Event::received`]); for windows
+    /// and files their id.
     pub tag: i32,
     /// Bytes sent or moved.
     pub sent: u64,
-    /// Bytes received, of a collective operation or one that fetches; 0 elsewhere.
+    /// Bytes received by a collective operation or one that fetches; otherwise 0.
     pub received: u64,
-    /// Request or message, shortened; 0 none.
+    /// Request or message, shortened to 32 bits; 0: none.
     pub request: u32,
     /// Receiving half of a call that sends and receives.
     pub receive: Option<Half>,
-    /// A run of polls that found nothing: their number and the ticks inside them. The event then
-    /// spans the whole run.
+    /// For a run of polls that found nothing, their number and the ticks inside them. The event
+    /// then spans the whole run.
     pub polls: Option<(u64, u64)>,
-    /// Address that the call returns to, and whether that was found behind a language binding; from
+    /// Return address of the call, and whether it is that of a language binding's caller; from
     /// level 1 on.
     pub site: Option<(u64, bool)>,
-    /// Whole bits 16 to 31 of the slot, for events that use them as one: interposed compute
-    /// functions keep their floating-point operations (`f64`) and bytes (`u64`) there.
+    /// Bytes 16 to 31 of the slot, for events that use them as a whole: interposed compute
+    /// functions store their floating-point operations (`f64`) and bytes (`u64`) there.
     pub payload: [u64; 2],
-    /// Offset of its slot, see [`BriefEvent::offset`].
+    /// Offset of its slot; see [`BriefEvent::offset`].
     pub offset: usize,
-    /// Continuation slots behind it.
+    /// Number of continuation slots behind it.
     pub continuations: usize,
 }
 
@@ -54,9 +54,9 @@ pub enum EventKind {
     Call(u16),
     /// The recorder's own time.
     Tool,
-    /// A region of this id begins.
+    /// Begin of the region with this id.
     RegionBegin(u32),
-    /// A region of this id ends.
+    /// End of the region with this id.
     RegionEnd(u32),
 }
 
@@ -85,7 +85,8 @@ impl Event {
         self.function >= FIRST_FUNCTION
     }
 
-    /// Of a call that completes one request, whether it did, and whether by cancelling.
+    /// For a call that completes one request, whether it did, and whether the operation was
+    /// cancelled.
     #[inline]
     pub fn completion(&self) -> (bool, bool) {
         completion(self.communicator)
@@ -106,7 +107,7 @@ pub struct Half {
 /// One request of a call on several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestState {
-    /// The request, shortened; 0 for MPI_REQUEST_NULL.
+    /// The request, shortened to 32 bits; 0 for MPI_REQUEST_NULL.
     pub request: u32,
     /// Whether this call completed it.
     pub completed: bool,
@@ -118,43 +119,43 @@ pub struct RequestState {
     pub tag: i32,
     /// Bytes from its status.
     pub bytes: u64,
-    /// Error class of its status; 0 where the operation succeeded.
+    /// Error class of its status; 0 if the operation succeeded.
     pub error: u32,
 }
 
-/// What most readers of an event want, at a lower price than [`Event`].
+/// The parts of an event that most readers need, at lower cost than [`Event`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BriefEvent {
     /// Its fixed part.
     pub head: Head,
-    /// Offset of its slot: in the file, or, of a slot that does not stand there as it is, behind the file's
-    /// end. No two events of a rank have the same.
+    /// Offset of its slot: in the file or, for a slot that is not stored plainly, behind the end of
+    /// the file. Unique among the events of a rank.
     pub offset: usize,
-    /// Counter at the end; the begin when the call had not returned or was abandoned.
+    /// Counter at the end; the begin if the call had not returned or was abandoned.
     pub end: u64,
     /// Bytes sent or moved.
     pub sent: u64,
-    /// Bytes received beside them, where they do not stand in the event's own slot.
+    /// Bytes received in addition, if they are not in the event's own slot.
     pub received: u64,
-    /// A run of polls that found nothing: their number and the ticks inside them.
+    /// For a run of polls that found nothing, their number and the ticks inside them.
     pub polls: Option<(u64, u64)>,
-    /// As [`Event::error`].
+    /// As for [`Event::error`].
     pub error: u32,
 }
 
-/// Takes events in brief.
-pub trait TakeBrief {
-    /// Takes a plain call, and says whether it wants more: one that succeeded and ends before the
-    /// thread's next call begins, whose fixed part, at that offset in the file, says its length and bytes.
+/// Observes events in brief.
+pub trait EventObserver {
+    /// Observes a plain call, one that succeeded and ends before the thread's next call begins. Its
+    /// fixed part, at that offset, gives its length and bytes. Returns whether to continue.
     fn plain(&mut self, head: &Head, offset: usize) -> bool;
 
-    /// As [`TakeBrief::plain`], for any other event.
+    /// Like [`EventObserver::plain`], for any other event.
     fn event(&mut self, event: &BriefEvent) -> bool;
 }
 
-/// Whether a continuation slot is known and changes nothing of an event in brief.
+/// Whether a continuation slot is known and adds nothing to an event in brief.
 #[inline]
-pub(super) fn says_nothing_brief(slot: &Slot) -> bool {
+pub(super) fn is_irrelevant_in_brief(slot: &Slot) -> bool {
     matches!(
         slot.duration(),
         CONTINUES_RECEIVE | CONTINUES_REQUEST | CONTINUES_MESSAGE | CONTINUES_SITE
@@ -162,7 +163,7 @@ pub(super) fn says_nothing_brief(slot: &Slot) -> bool {
 }
 
 impl BriefEvent {
-    /// A plain call, as [`TakeBrief::plain`] takes it.
+    /// A plain call, as passed to [`EventObserver::plain`].
     #[inline]
     pub fn plain(head: &Head, offset: usize) -> Self {
         Self {
@@ -177,12 +178,12 @@ impl BriefEvent {
     }
 }
 
-/// Where an event of a thread lies.
+/// Position of an event among those of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
-    /// Place among the thread's chunks.
+    /// Index among the thread's chunks.
     pub chunk: u32,
-    /// Bytes behind the chunk's first slot.
+    /// Offset from the chunk's first slot in bytes.
     pub at: u32,
 }
 

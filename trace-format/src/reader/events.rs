@@ -1,50 +1,50 @@
-//! The events of a thread: slots and their continuations, one value each.
+//! Iterates over the events of a thread, combining slots and their continuations into values.
 //!
-//! In: a [`RankFile`] and one of its [`Thread`]s. Out: an iterator that ends at the last committed slot or
-//! at damage.
+//! The iterator ends at the last committed slot or at damage.
 
 use std::ops::Range;
 
 use super::area::{Area, Unpacked};
-use super::event::{BriefEvent, Event, Half, Position, TakeBrief, join, says_nothing_brief};
+use super::event::{
+    BriefEvent, Event, EventObserver, Half, Position, is_irrelevant_in_brief, join,
+};
 use super::head::Head;
-use super::stored::{EventPlace, Kinds, StoredEvent, TakeStored};
+use super::stored::{EventLocation, Kinds, StoredEvent, StoredEventObserver};
 use super::{Diagnosis, RankFile, Thread};
 use crate::layout::*;
 
-/// Iterates over a thread's events; ends at the last committed slot or at damage.
+/// Iterates over a thread's events. Ends at the last committed slot or at damage.
 #[derive(Debug, Clone)]
 pub struct Events<'a> {
     file: &'a RankFile,
     thread: &'a Thread,
-    /// The chunk after the one that is read.
+    /// Index of the chunk after the current one.
     next_chunk: usize,
-    /// Position behind the last chunk.
+    /// Index behind the last chunk.
     end_chunk: usize,
-    /// Offsets in the file: of the next slot, of the first one behind what is at hand, behind the
-    /// chunk's last one.
+    /// Offsets: of the next slot, behind the available slots, and behind the chunk's last slot.
     at: usize,
     view_end: usize,
     chunk_end: usize,
-    /// Slots that are in memory; none where they stand in the file as they are.
+    /// Slots decoded into memory; none if they are plain slots in the file.
     unpacked: Option<Unpacked>,
-    /// Range that the next begin must lie in.
+    /// Range in which the next begin must be.
     least_begin: u64,
     most_begin: u64,
-    /// Function numbers from [`FIRST_FUNCTION`] on that have a name.
+    /// Number of functions that have a name, counted from [`FIRST_FUNCTION`].
     functions: u16,
-    /// What the continuations of the last event said, if it had any.
+    /// Contents of the last event's continuations, if it had any.
     more: More,
     damage: Option<Diagnosis>,
-    /// Offset up to which the system was asked to fetch the file, where all of it will be read.
+    /// Offset up to which the system has been asked to fetch the file, if all of it will be read.
     fetched: Option<usize>,
 }
 
-/// Bytes that are asked for before they are read.
+/// Number of bytes to fetch ahead of reading.
 const FETCHED_AHEAD: usize = 4 << 20;
 
 impl<'a> Events<'a> {
-    /// Of the thread's chunks in a range of their positions.
+    /// Events in a range of the thread's chunks.
     pub(super) fn of(file: &'a RankFile, thread: &'a Thread, chunks: Range<usize>) -> Self {
         let Range { start, end } = chunks;
         Self {
@@ -65,12 +65,12 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Of which all will be read: the system is asked for the slots before they are.
+    /// Fetches slots ahead, for events that will all be read.
     pub fn fetching(self) -> Self {
         Self { fetched: Some(0), ..self }
     }
 
-    /// From a position on that [`Events::position_of`] gave, to the end of the chunks.
+    /// Events from a position given by [`Events::position_of`] to the end of the chunks.
     pub(super) fn from(
         file: &'a RankFile,
         thread: &'a Thread,
@@ -87,12 +87,12 @@ impl<'a> Events<'a> {
         events
     }
 
-    /// What ended the iteration early, once it has ended.
+    /// The damage that ended the iteration early, once it has ended.
     pub fn damage(&self) -> Option<&Diagnosis> {
         self.damage.as_ref()
     }
 
-    /// Where the next event lies; at the end of a chunk, behind its last one.
+    /// Position of the next event; at the end of a chunk, behind its last one.
     pub fn position(&self) -> Position {
         match self.at {
             0 => Position { chunk: self.next_chunk as u32, at: 0 },
@@ -100,7 +100,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Where the event lies that was handed out last, given its offset in the file.
+    /// Position of the event returned last, given its offset.
     pub fn position_of(&self, offset: usize) -> Position {
         let chunk = self.next_chunk.saturating_sub(1);
         let first = self.thread.chunks.get(chunk).map_or(0, |area| area.first);
@@ -108,7 +108,7 @@ impl<'a> Events<'a> {
         Position { chunk: chunk as u32, at }
     }
 
-    /// Goes to the next chunk; `false` when there is none.
+    /// Moves to the next chunk. Returns `false` if there is none.
     #[cold]
     fn open_chunk(&mut self) -> bool {
         if self.next_chunk >= self.end_chunk {
@@ -130,18 +130,18 @@ impl<'a> Events<'a> {
         true
     }
 
-    /// The chunk that is read.
+    /// The area of the current chunk.
     fn area(&self) -> Option<&'a Area> {
         self.thread.chunks.get(self.next_chunk.checked_sub(1)?)
     }
 
-    /// What is wrong with a slot at an offset.
+    /// Describes a problem with the slot at an offset.
     fn diagnosis(&self, offset: usize, what: impl Into<String>) -> Diagnosis {
         let offset = self.area().map_or(offset, |area| area.file_offset(offset)) as u64;
         Diagnosis { offset, what: what.into() }
     }
 
-    /// Has slots at hand from `at` on: those of the chunk, or a piece of them.
+    /// Makes slots available from `at` on: those of the chunk, or a piece of them.
     fn open_view(&mut self) {
         if let Some(unpacked) = self.unpacked.as_ref().filter(|unpacked| unpacked.has(self.at)) {
             self.view_end = unpacked.end().min(self.chunk_end);
@@ -163,7 +163,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The word and the slot at an offset that is at hand.
+    /// The slot at an offset that is available.
     #[inline]
     fn slot_at(&self, offset: usize) -> Slot {
         match &self.unpacked {
@@ -172,7 +172,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// The next committed slot and its offset, moving to the next chunk where one ends.
+    /// The next committed slot and its offset. Moves to the next chunk at the end of one.
     #[inline]
     fn next_slot(&mut self) -> Option<(usize, Slot)> {
         loop {
@@ -182,18 +182,19 @@ impl<'a> Events<'a> {
                     return Some((self.at, slot));
                 }
             }
-            if !self.go_on() {
+            if !self.move_on() {
                 return None;
             }
         }
     }
 
-    /// Behind the last slot at hand, or at an empty one: goes where the next may be.
+    /// Called behind the last available slot or at an empty one: moves to where the next slot may
+    /// be.
     #[cold]
-    fn go_on(&mut self) -> bool {
+    fn move_on(&mut self) -> bool {
         let is_empty = self.at + SLOT_BYTES <= self.view_end;
         let stray = if is_empty { self.stray_after(self.at) } else { None };
-        // Asked when the chunk has been looked at up to its end.
+        // Checked once the chunk has been read up to its end.
         if let Some(unreadable) = self.file.unreadable()
             && self.area().is_none_or(|area| unreadable.offset < area.file_end() as u64)
         {
@@ -214,8 +215,8 @@ impl<'a> Events<'a> {
     }
 
     fn stray_after(&self, empty: usize) -> Option<usize> {
-        // An event's continuations may be there before it is begun, and a running process may fill
-        // slots while we look: what counts stands behind the next empty slot.
+        // An event's continuations may precede its begin, and a running process may fill slots
+        // meanwhile, so only slots behind the next empty one are stray.
         let mut from = empty + SLOT_BYTES;
         while from + SLOT_BYTES <= self.view_end {
             let slot = self.slot_at(from);
@@ -231,7 +232,7 @@ impl<'a> Events<'a> {
         tail.iter().position(|byte| *byte != 0).map(|position| from + position)
     }
 
-    /// Whether an event's own slot can be right.
+    /// Whether an event's own slot can be valid.
     #[inline]
     fn fits(&self, slot: &Slot) -> bool {
         let function = slot.function();
@@ -242,7 +243,7 @@ impl<'a> Events<'a> {
             && (!slot.is_open() || slot.duration() == 0)
     }
 
-    /// What is wrong with a slot that does not fit.
+    /// Describes why a slot is invalid.
     #[cold]
     fn misfit(&self, slot: &Slot) -> String {
         let function = slot.function();
@@ -260,7 +261,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// What the continuation slots of an event say together.
+/// The combined contents of an event's continuation slots.
 #[derive(Debug, Clone, Copy, Default)]
 struct More {
     slots: usize,
@@ -294,7 +295,7 @@ impl More {
     }
 }
 
-/// An event as it was stored; what its continuations say is in [`Events::more`] if it has any.
+/// An event as stored. The contents of its continuations are in [`Events::more`], if it has any.
 struct Stored {
     offset: usize,
     slot: Slot,
@@ -308,7 +309,8 @@ impl Events<'_> {
         self.damage = Some(self.diagnosis(offset, what));
     }
 
-    /// Reads the continuation slots behind an event's own; they lie in the same chunk, and are at hand.
+    /// Reads the continuation slots behind an event's own. They are in the same chunk and
+    /// available.
     fn read_more(&mut self) -> bool {
         self.more = More::default();
         while self.at + SLOT_BYTES <= self.view_end {
@@ -361,41 +363,43 @@ impl Events<'_> {
         Some(Stored { offset, slot, end: if ended { end } else { slot.begin }, continued })
     }
 
-    /// Hands on what is left in brief, until `take` has enough: what [`Events::next_brief`] gives, faster.
-    pub fn hand_on(&mut self, take: &mut impl TakeBrief) {
+    /// Passes the remaining events to `observer` in brief, as [`Events::next_brief`] would but
+    /// faster, until it returns `false`.
+    pub fn for_each_event(&mut self, observer: &mut impl EventObserver) {
         self.fetched.get_or_insert(0);
         loop {
             let to = self.view_end;
             let goes_on = match self.unpacked.clone() {
                 None => {
                     let file = self.file;
-                    self.hand_on_plain(|at| file.load_slot(at), to, take)
+                    self.for_each_plain(|at| file.load_slot(at), to, observer)
                 }
-                Some(unpacked) => self.hand_on_plain(|at| unpacked.slot(at), to, take),
+                Some(unpacked) => self.for_each_plain(|at| unpacked.slot(at), to, observer),
             };
             if !goes_on {
                 return;
             }
-            // What is not plain, or where the slots at hand end.
+            // An event that is not plain, or the end of the available slots.
             match self.next_brief() {
-                Some(event) if take.event(&event) => {}
+                Some(event) if observer.event(&event) => {}
                 _ => return,
             }
         }
     }
 
-    /// Hands on plain calls up to the first event that is none; whether `take` wants more.
+    /// Passes plain calls to `observer` up to the first event that is not plain. Returns whether to
+    /// continue.
     #[inline(always)]
-    fn hand_on_plain(
+    fn for_each_plain(
         &mut self,
         load: impl Fn(usize) -> Slot,
         to: usize,
-        take: &mut impl TakeBrief,
+        observer: &mut impl EventObserver,
     ) -> bool {
         if self.damage.is_some() || self.at + 2 * SLOT_BYTES > to {
             return true;
         }
-        // A number with a flag is none of these.
+        // Excludes numbers with a flag.
         let functions = self.functions.min(FUNCTION_MASK - FIRST_FUNCTION);
         let (mut at, mut least, mut goes_on) = (self.at, self.least_begin, true);
         let most = self.most_begin;
@@ -405,7 +409,7 @@ impl Events<'_> {
             let mut next = Slot::default();
             while behind + SLOT_BYTES <= to {
                 next = load(behind);
-                if next.function() != CONTINUATION || !says_nothing_brief(&next) {
+                if next.function() != CONTINUATION || !is_irrelevant_in_brief(&next) {
                     break;
                 }
                 behind += SLOT_BYTES;
@@ -417,13 +421,13 @@ impl Events<'_> {
                 && least <= slot.begin
                 && slot.begin <= most
                 && slot.begin <= end
-                // Of an empty slot, or one that is not at hand, this does not hold.
+                // False for an empty slot or one that is not available.
                 && next.function() >= FIRST_FUNCTION
                 && end <= next.begin;
             if !plain {
                 break;
             }
-            goes_on = take.plain(&Head(slot), at);
+            goes_on = observer.plain(&Head(slot), at);
             least = slot.begin;
             at = behind;
             slot = next;
@@ -449,25 +453,25 @@ impl Events<'_> {
 }
 
 impl Events<'_> {
-    /// The next event, where it lies.
+    /// Location of the next event.
     #[inline]
-    pub(super) fn next_stored(&mut self) -> Option<EventPlace> {
+    pub(super) fn next_stored(&mut self) -> Option<EventLocation> {
         let Stored { offset, slot, end, continued } = self.advance()?;
         let from = offset + SLOT_BYTES;
         let (mut more, mut kinds) = (0, Kinds::default());
         if continued {
-            let slots = self.at_hand(from..self.at);
+            let slots = self.available(from..self.at);
             more = slots.len() as u32;
             for slot in slots.chunks_exact(SLOT_BYTES) {
                 kinds.add(&read_plain(slot).unwrap_or_default());
             }
         }
-        Some(EventPlace { head: Head(slot), offset, end, more, kinds })
+        Some(EventLocation { head: Head(slot), offset, end, more, kinds })
     }
 
-    /// Bytes that are at hand, by their offsets in the file.
+    /// Available bytes by their offsets.
     #[inline]
-    pub(super) fn at_hand(&self, range: Range<usize>) -> &[u8] {
+    pub(super) fn available(&self, range: Range<usize>) -> &[u8] {
         let bytes = match &self.unpacked {
             None => self.file.map.get(range),
             Some(unpacked) => unpacked.get(range.start, range.end),
@@ -475,36 +479,40 @@ impl Events<'_> {
         bytes.unwrap_or_default()
     }
 
-    /// As `RankFile::holds_received`.
+    /// As for `RankFile::holds_received`.
     pub(super) fn holds_received(&self, function: u16) -> bool {
         self.file.holds_received(function)
     }
 
-    /// Hands on usual events up to the first that is none; `Some(false)` when `take` has enough.
-    pub(super) fn hand_on_at_hand(&mut self, take: &mut impl TakeStored) -> Option<bool> {
+    /// Passes usual events to `observer` up to the first that is not. `Some(false)` if the observer
+    /// stops.
+    pub(super) fn for_each_usual_available(
+        &mut self,
+        observer: &mut impl StoredEventObserver,
+    ) -> Option<bool> {
         let to = self.view_end;
         match self.unpacked.clone() {
             None => {
                 let file = self.file;
                 let bytes = file.map.get(..to)?;
-                self.hand_on_usual(bytes, 0, |at| file.load_slot(at), take)
+                self.for_each_usual(bytes, 0, |at| file.load_slot(at), observer)
             }
             Some(unpacked) => {
                 let bytes = unpacked.get(unpacked.first, to)?;
-                self.hand_on_usual(bytes, unpacked.first, |at| unpacked.slot(at), take)
+                self.for_each_usual(bytes, unpacked.first, |at| unpacked.slot(at), observer)
             }
         }
     }
 
-    /// Hands on events that are whole and end in their own slot, from the slots at hand: `bytes`, of
-    /// which the first lies at offset `first` of the file.
+    /// Passes complete events that end in their own slot to `observer`, from the available slots:
+    /// `bytes`, the first at offset `first`.
     #[inline(always)]
-    fn hand_on_usual(
+    fn for_each_usual(
         &mut self,
         bytes: &[u8],
         first: usize,
         load: impl Fn(usize) -> Slot,
-        take: &mut impl TakeStored,
+        observer: &mut impl StoredEventObserver,
     ) -> Option<bool> {
         let to = first + bytes.len();
         if self.damage.is_some() || self.at < first || self.at + SLOT_BYTES > to {
@@ -530,12 +538,12 @@ impl Events<'_> {
                 break;
             };
             let head = Head(slot);
-            if take.wants(&head) {
+            if observer.wants(&head) {
                 let end = if ended { end } else { slot.begin };
                 let more = (behind - at - SLOT_BYTES) as u32;
-                let place = EventPlace { head, offset: at, end, more, kinds };
+                let location = EventLocation { head, offset: at, end, more, kinds };
                 let more = bytes.get(at + SLOT_BYTES - first..behind - first);
-                goes_on = take.take(&StoredEvent::new(&place, more.unwrap_or_default()));
+                goes_on = observer.take(&StoredEvent::new(&location, more.unwrap_or_default()));
             }
             self.least_begin = slot.begin;
             at = behind;

@@ -1,5 +1,5 @@
-//! What every event says in its own place, whatever its continuations add. Who reads events knows this and
-//! [`Event`](super::Event), not where the bytes stand.
+//! The fixed part of an event, without its continuations. Readers of events need only this and
+//! [`Event`](super::Event), not the layout of slots.
 
 use super::event::{EventKind, join};
 use crate::layout::*;
@@ -33,19 +33,19 @@ impl Head {
         self.0.begin
     }
 
-    /// Ticks from begin to end, of an event whose continuations do not say otherwise.
+    /// Ticks from begin to end, unless a continuation gives another duration.
     #[inline]
     pub fn ticks(&self) -> u64 {
         u64::from(self.0.duration())
     }
 
-    /// Whether its continuations say how long it was: it was long, or is a run of polls.
+    /// Whether a continuation gives the duration: the event was long, or is a run of polls.
     #[inline]
     pub fn is_long(&self) -> bool {
         self.0.duration() == DURATION_ESCAPE
     }
 
-    /// Whether the call had not returned when this was last written.
+    /// Whether the call had not returned when the slot was last written.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.0.is_open()
@@ -69,44 +69,45 @@ impl Head {
         self.0.communicator()
     }
 
-    /// Of a call that completes one request, whether it did, and whether by cancelling.
+    /// For a call that completes one request, whether it did, and whether the operation was
+    /// cancelled.
     #[inline]
     pub fn completion(&self) -> (bool, bool) {
         completion(self.0.communicator())
     }
 
-    /// As [`Event::peer`](super::Event::peer).
+    /// As for [`Event::peer`](super::Event::peer).
     #[inline]
     pub fn peer(&self) -> i32 {
         self.0.peer
     }
 
-    /// As [`Event::tag`](super::Event::tag).
+    /// As for [`Event::tag`](super::Event::tag).
     #[inline]
     pub fn tag(&self) -> i32 {
         self.0.tag
     }
 
-    /// Bytes sent or moved, of an event whose continuations do not say otherwise.
+    /// Bytes sent or moved, unless a continuation gives other numbers.
     #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.0.bytes)
     }
 
-    /// As [`Event::request`](super::Event::request).
+    /// As for [`Event::request`](super::Event::request).
     #[inline]
     pub fn request(&self) -> u32 {
         self.0.request
     }
 
-    /// As [`Event::site`](super::Event::site), where the event has one.
+    /// As for [`Event::site`](super::Event::site), if the event has one.
     #[inline]
     pub fn site(&self) -> Option<(u64, bool)> {
         let Slot { site, .. } = self.0;
         (site != 0).then_some((site & !SITE_BEHIND_BINDING, site & SITE_BEHIND_BINDING != 0))
     }
 
-    /// As [`Event::payload`](super::Event::payload).
+    /// As for [`Event::payload`](super::Event::payload).
     #[inline]
     pub fn payload(&self) -> [u64; 2] {
         let Slot { peer, tag, bytes, request, .. } = self.0;
@@ -114,8 +115,8 @@ impl Head {
     }
 }
 
-/// What the communicator's field of a call that completes one request says: whether it did, and whether by
-/// cancelling.
+/// Decodes the communicator's field of a call that completes one request: whether it did, and
+/// whether the operation was cancelled.
 #[inline]
 pub(super) fn completion(flags: u16) -> (bool, bool) {
     (flags & COMPLETED != 0, flags & COMPLETED != 0 && flags & CANCELLED != 0)

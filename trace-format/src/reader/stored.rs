@@ -1,34 +1,34 @@
-//! An event where it lies: its own slot and, borrowed, the continuation slots behind it.
+//! An event in place: its own slot and, borrowed, the continuation slots behind it.
 //!
-//! [`Event`] says all of this in one value of some 200 bytes. Who reads many events and wants little of
-//! each takes them so instead, from [`Events::hand_on_stored`] or one by one from
-//! [`Events::next_place`].
+//! An [`Event`] holds everything in one value of some 200 bytes. A reader that needs little of many
+//! events observes them in this form, with [`Events::for_each_stored_event`] or one by one with
+//! [`Events::next_location`].
 
 use super::event::{Event, Half, RequestState, join};
 use super::events::Events;
 use super::head::{Head, completion};
 use crate::layout::*;
 
-/// An event of which nothing was copied but its own slot.
+/// An event of which only its own slot was copied.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredEvent<'e> {
     /// Its fixed part.
     pub head: Head,
-    /// Its offset in the file.
+    /// Its offset.
     pub offset: usize,
-    /// Counter at the end; the begin when the call had not returned or was abandoned.
+    /// Counter at the end; the begin if the call had not returned or was abandoned.
     end: u64,
-    /// Its continuation slots, and which kinds are among them.
+    /// Its continuation slots. `kinds` says which kinds are among them.
     more: &'e [u8],
     kinds: Kinds,
 }
 
-/// Kinds of continuation slots, one bit each.
+/// A set of kinds of continuation slots, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Kinds(u8);
 
 impl Kinds {
-    /// Whether all kinds are known.
+    /// Adds a slot's kind. Returns whether it is known.
     #[inline]
     pub fn add(&mut self, slot: &Slot) -> bool {
         let kind = slot.duration();
@@ -42,33 +42,34 @@ impl Kinds {
     }
 }
 
-/// Where an event lies and when it ends; with the [`Events`] that gave it last, a [`StoredEvent`].
+/// Location and end of an event. Together with the [`Events`] that returned it last, a
+/// [`StoredEvent`].
 #[derive(Debug, Clone, Copy)]
-pub struct EventPlace {
+pub struct EventLocation {
     /// The event's fixed part.
     pub head: Head,
-    /// Its offset in the file.
+    /// Its offset.
     pub offset: usize,
-    /// Counter at the end; the begin when the call had not returned or was abandoned.
+    /// Counter at the end; the begin if the call had not returned or was abandoned.
     pub end: u64,
-    /// Bytes of its continuation slots.
+    /// Size of its continuation slots in bytes.
     pub(super) more: u32,
     pub(super) kinds: Kinds,
 }
 
-/// Takes events where they lie.
-pub trait TakeStored {
-    /// Whether an event with that fixed part is handed on.
+/// Observes events in place.
+pub trait StoredEventObserver {
+    /// Whether to observe an event with this fixed part.
     fn wants(&self, head: &Head) -> bool;
 
-    /// Takes an event, and says whether it wants more.
+    /// Observes an event. Returns whether to continue.
     fn take(&mut self, event: &StoredEvent<'_>) -> bool;
 }
 
 impl<'e> StoredEvent<'e> {
     #[inline]
-    pub(super) fn new(place: &EventPlace, more: &'e [u8]) -> Self {
-        let EventPlace { head, offset, end, kinds, .. } = *place;
+    pub(super) fn new(location: &EventLocation, more: &'e [u8]) -> Self {
+        let EventLocation { head, offset, end, kinds, .. } = *location;
         Self { head, offset, end, more, kinds }
     }
 
@@ -78,19 +79,19 @@ impl<'e> StoredEvent<'e> {
         self.head.function()
     }
 
-    /// The number that tells it from all other events of its rank.
+    /// A number that distinguishes it from all other events of its rank.
     #[inline]
     pub fn number(&self) -> u64 {
         (self.offset / SLOT_BYTES) as u64
     }
 
-    /// Counter at the end; `None` when the call had not returned or was abandoned.
+    /// Counter at the end; `None` if the call had not returned or was abandoned.
     #[inline]
     pub fn end(&self) -> Option<u64> {
         self.head.returned().then_some(self.end)
     }
 
-    /// Counter at the end; the begin when the call had not returned.
+    /// Counter at the end; the begin if the call had not returned.
     #[inline]
     pub fn end_or_begin(&self) -> u64 {
         self.end
@@ -102,7 +103,7 @@ impl<'e> StoredEvent<'e> {
         self.more.chunks_exact(SLOT_BYTES).map(|slot| read_plain(slot).unwrap_or_default())
     }
 
-    /// The last of a kind, as later ones replace earlier ones in [`Event`].
+    /// The last slot of a kind, because later ones override earlier ones in [`Event`].
     #[inline]
     fn last(&self, kind: u32) -> Option<Slot> {
         if !self.kinds.has(kind) {
@@ -111,13 +112,13 @@ impl<'e> StoredEvent<'e> {
         self.continuations().filter(|slot| slot.duration() == kind).last()
     }
 
-    /// As [`Event::error`].
+    /// As for [`Event::error`].
     #[inline]
     pub fn error(&self) -> u32 {
         self.last(CONTINUES_DURATION).map_or(0, |slot| slot.peer as u32)
     }
 
-    /// Bytes sent and, where a continuation says so, received.
+    /// Bytes sent and, if a continuation holds them, bytes received.
     #[inline]
     fn bytes(&self) -> (u64, Option<u64>) {
         match self.last(CONTINUES_BYTES) {
@@ -129,54 +130,55 @@ impl<'e> StoredEvent<'e> {
         }
     }
 
-    /// As [`Event::sent`].
+    /// As for [`Event::sent`].
     #[inline]
     pub fn sent(&self) -> u64 {
         self.bytes().0
     }
 
-    /// As [`Event::sent`] and [`Event::received`], of a collective operation.
+    /// As for [`Event::sent`] and [`Event::received`], for a collective operation.
     #[inline]
     pub fn exchanged(&self) -> (u64, u64) {
         let (sent, received) = self.bytes();
         (sent, received.unwrap_or(u64::from(self.head.tag() as u32)))
     }
 
-    /// Bytes of an access to remote memory: those of its one buffer, or sent; and those received beside.
+    /// Bytes of an access to remote memory: those of its one buffer or those sent, and those
+    /// received in addition.
     #[inline]
     pub fn moved(&self) -> (u64, u64) {
         let (bytes, received) = self.bytes();
         (bytes, received.unwrap_or(0))
     }
 
-    /// As [`Event::receive`].
+    /// As for [`Event::receive`].
     #[inline]
     pub fn receive(&self) -> Option<Half> {
         let slot = self.last(CONTINUES_RECEIVE)?;
         Some(Half { peer: slot.peer, tag: slot.tag, bytes: slot.begin })
     }
 
-    /// As [`Event::polls`].
+    /// As for [`Event::polls`].
     #[inline]
     pub fn polls(&self) -> Option<(u64, u64)> {
         let slot = self.last(CONTINUES_POLLS)?;
         Some((join(slot.peer as u32, slot.tag as u32), slot.begin))
     }
 
-    /// As [`super::RankFile::message`].
+    /// As for [`super::RankFile::message`].
     pub fn message(&self) -> Option<u32> {
         let mut slots = self.continuations();
         slots.find(|slot| slot.duration() == CONTINUES_MESSAGE).map(|slot| slot.request)
     }
 
-    /// As [`super::RankFile::requests`].
+    /// As for [`super::RankFile::requests`].
     #[inline]
     pub fn requests(&self) -> impl Iterator<Item = RequestState> + use<'e> {
         let requests = self.continuations().filter(|slot| slot.duration() == CONTINUES_REQUEST);
         requests.map(|slot| RequestState::of(&slot))
     }
 
-    /// The same as one value; `holds_received` says whether the slot's tag is bytes received.
+    /// The complete event. `holds_received` says whether the slot's tag field holds bytes received.
     pub(super) fn whole(&self, holds_received: bool) -> Event {
         let (sent, received) = self.bytes();
         let of_tag = if holds_received { u64::from(self.head.tag() as u32) } else { 0 };
@@ -203,7 +205,7 @@ impl<'e> StoredEvent<'e> {
 }
 
 impl RequestState {
-    /// What a continuation slot says of one request.
+    /// Decodes a continuation slot for one request.
     #[inline]
     pub(super) fn of(slot: &Slot) -> Self {
         let (completed, cancelled) = completion(slot.communicator());
@@ -220,41 +222,41 @@ impl RequestState {
 }
 
 impl Events<'_> {
-    /// Hands on what is left, as far as `take` wants it, until `take` has enough.
-    pub fn hand_on_stored(&mut self, take: &mut impl TakeStored) {
+    /// Passes the remaining events that `observer` wants to it, until it returns `false`.
+    pub fn for_each_stored_event(&mut self, observer: &mut impl StoredEventObserver) {
         loop {
-            if self.hand_on_at_hand(take) == Some(false) {
+            if self.for_each_usual_available(observer) == Some(false) {
                 return;
             }
-            // What is not usual, or where the slots at hand end.
-            let Some(place) = self.next_stored() else { return };
-            if take.wants(&place.head) && !take.take(&self.stored(&place)) {
+            // An event that is not usual, or the end of the available slots.
+            let Some(location) = self.next_stored() else { return };
+            if observer.wants(&location.head) && !observer.take(&self.stored(&location)) {
                 return;
             }
         }
     }
 
-    /// The next event whose fixed part is wanted. [`Events::stored`] has the rest of it until the next
-    /// one is asked for.
+    /// The next event whose fixed part is wanted. [`Events::stored`] gives its other parts until
+    /// the next one is requested.
     #[inline]
-    pub fn next_place(&mut self, wanted: impl Fn(&Head) -> bool) -> Option<EventPlace> {
+    pub fn next_location(&mut self, wanted: impl Fn(&Head) -> bool) -> Option<EventLocation> {
         loop {
-            let place = self.next_stored()?;
-            if wanted(&place.head) {
-                return Some(place);
+            let location = self.next_stored()?;
+            if wanted(&location.head) {
+                return Some(location);
             }
         }
     }
 
     /// The event that was read last.
     #[inline]
-    pub fn stored(&self, place: &EventPlace) -> StoredEvent<'_> {
-        let from = place.offset + SLOT_BYTES;
-        StoredEvent::new(place, self.at_hand(from..from + place.more as usize))
+    pub fn stored(&self, location: &EventLocation) -> StoredEvent<'_> {
+        let from = location.offset + SLOT_BYTES;
+        StoredEvent::new(location, self.available(from..from + location.more as usize))
     }
 
-    /// The same as one value.
-    pub fn whole_of(&self, place: &EventPlace) -> Event {
-        self.stored(place).whole(self.holds_received(place.head.function()))
+    /// The complete event.
+    pub fn whole_of(&self, location: &EventLocation) -> Event {
+        self.stored(location).whole(self.holds_received(location.head.function()))
     }
 }

@@ -1,4 +1,4 @@
-//! Totals of a thread: a chunk of the file comes in, checked [`Totals`] go out.
+//! Reads and checks the totals of a thread from their chunk.
 
 use crate::encoding::checksum;
 use crate::layout::FUNCTION_MASK;
@@ -11,20 +11,20 @@ use crate::totals::{
 /// Events of a thread that are not kept one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
-    /// Sums over all of them, and which chunks they were in.
+    /// Sums over all of them, and the range of their chunks.
     pub header: SnapshotHeader,
     /// Calls by function, peer class and size class.
     pub calls: Vec<TotalsEntry>,
-    /// Collective operations by the local id of their communicator; `None` stands for all that had no
-    /// place of their own.
+    /// Number of collective operations by local id of their communicator. `None` collects those
+    /// that have no entry of their own.
     pub collectives: Vec<(Option<u16>, u64)>,
-    /// Calls that returned an error, by function and error class; function 0 stands for all that had no
-    /// place of their own.
+    /// Number of calls that returned an error, by function and error class. Function 0 collects
+    /// those that have no entry of their own.
     pub failed: Vec<(u16, u32, u64)>,
 }
 
 impl Totals {
-    /// Of a totals chunk's bytes; `None` when nothing was folded yet.
+    /// Reads the totals from the bytes of a chunk. `None` if nothing has been folded yet.
     pub(super) fn read(chunk: &[u8], selector: u64) -> Result<Option<Self>, String> {
         if selector == 0 {
             return Ok(None);
@@ -42,7 +42,7 @@ impl Totals {
             return Err("the totals are damaged (checksum)".into());
         }
         if header.first_sequence >= header.next_sequence || header.begin_ticks > header.end_ticks {
-            return Err("the totals stand for nothing (their chunks or times are reversed)".into());
+            return Err("the totals are invalid (their chunks or times are reversed)".into());
         }
         let mut totals =
             Self { header, calls: Vec::new(), collectives: Vec::new(), failed: Vec::new() };
@@ -54,7 +54,7 @@ impl Totals {
                 let (function, error) = (entry.detail as u16, entry.detail >> 16);
                 totals.failed.push((function, error, entry.count));
             } else if entry.function & !FUNCTION_MASK != 0 {
-                return Err("the totals name a function that cannot be".into());
+                return Err("the totals name an invalid function".into());
             } else {
                 totals.calls.push(entry);
             }

@@ -1,4 +1,4 @@
-//! What is wrong with a value, and what to write instead.
+//! Describes problems with values and what to write instead.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::variables::{Unset, Variable};
 use crate::counters::CounterError;
 
-/// A variable whose value cannot be used: `GAMMACHI_LEVEL="3": not a detail level; write 0, 1 or 2`.
+/// A variable with an unusable value: `GAMMACHI_LEVEL="3": not a detail level; write 0, 1 or 2`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}={value:?}: {problem}", .variable.name)]
 pub struct SettingError {
@@ -15,74 +15,76 @@ pub struct SettingError {
     pub variable: &'static Variable,
     /// Its value.
     pub value: OsString,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: ValueError,
 }
 
 impl SettingError {
-    /// The same sentence with what the recorder does instead: `…; using 1`.
+    /// The sentence, followed by what the recorder does instead: `…; using 1`.
     pub fn with_fallback(&self) -> String {
         match (&self.problem, &self.variable.unset) {
-            (ValueError::Parameter(_), _) => format!("{self}; this parameter is left out"),
+            (ValueError::Parameter(_), _) => format!("{self}; this parameter is ignored"),
             (_, Unset::Value(default)) => format!("{self}; using {default}"),
             (_, Unset::Means(meaning)) => format!("{self}; {meaning}"),
         }
     }
 }
 
-/// What is wrong with the value of an option or variable, and what to write.
+/// The problem with the value of an option or variable, and what to write.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ValueError {
-    /// No level.
+    /// Not a detail level.
     #[error("not a detail level; write 0, 1 or 2")]
     Level,
-    /// No length of calls.
+    /// Not a minimum duration of long calls.
     #[error("not a time; write a number and ns, us, ms or s, such as 20us, below 1000 s")]
     PathsFrom,
     /// Neither a kind of computation nor names of regions.
     #[error("not a kind of computation; write outside, blas, regions or regions=NAME,NAME")]
     Computation,
-    /// No list of counters.
+    /// Not a list of counters.
     #[error(transparent)]
     Counters(#[from] CounterError),
-    /// No choice of events.
+    /// Not a choice of events.
     #[error("not a choice of events; write first, last or totals")]
     Keeping,
-    /// No number of bytes, or too many.
+    /// Not a number of bytes, or too many.
     #[error(
-        "not a number of bytes; write a whole number, with K, M, G or T behind it if you like, such as 64M"
+        "not a number of bytes; write a whole number, optionally followed by K, M, G or T, such as 64M"
     )]
     Bytes,
-    /// One pair of several is none.
+    /// A pair of a list is not a parameter.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// No number of clock exchanges.
+    /// Not a number of clock exchanges.
     #[error("not a number of exchanges; write a whole number from 1 to 1000000")]
     ClockRounds,
-    /// No time between clock exchanges.
+    /// Not an interval between clock exchanges.
     #[error("not a time between exchanges; write seconds below 1e9, such as 60, or 0 for none")]
     ClockEvery,
-    /// No time to wait for a clock exchange.
+    /// Not a time limit for a clock exchange.
     #[error("not a time limit; write seconds above 0 and below 1e6, such as 30")]
     ClockDeadline,
-    /// No skew of a counter.
+    /// Not a skew of a counter.
     #[error("not a skew of the counter; write OFFSET_NS,PPM, such as 5e6,20")]
     TestClock,
-    /// Bytes that are no text.
+    /// Not valid text.
     #[error("not UTF-8; write plain text")]
     NotText,
 }
 
-/// Why a text is no parameter.
+/// Why a text is not a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParameterError {
-    /// Nothing separates name and value.
+    /// There is no separator between name and value.
     #[error("{0:?} has no '='; write NAME=VALUE, such as N=20000")]
     NoValue(String),
-    /// The name is no C identifier.
-    #[error("the name {0:?} must be of letters, digits and '_' and not begin with a digit")]
+    /// The name is not a C identifier.
+    #[error(
+        "the name {0:?} must consist of letters, digits and '_' and must not begin with a digit"
+    )]
     Name(String),
-    /// The value holds what separates parameters here or in a launcher's list.
-    #[error("the value of {0} may hold no comma, no semicolon and no control character")]
+    /// The value contains a character that separates parameters, here or in a launcher's list.
+    #[error("the value of {0} must not contain a comma, a semicolon or a control character")]
     Value(String),
 }

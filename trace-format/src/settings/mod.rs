@@ -1,13 +1,15 @@
 //! Settings of a recording: the contract between command and recorder.
 //!
-//! The command sets environment variables, the recorder reads them in every rank. [`VARIABLES`] lists
-//! them all, each with its values, default and meaning; the help of the command's options, the table in
-//! `docs/settings.md` and what launchers forward come from that list. [`RecordingOptions::from_env`]
-//! reads the variables on either side. What it cannot use it returns as [`SettingError`]s: the command
-//! refuses to start, the recorder says the same sentence and goes on with the default.
+//! The command sets environment variables, which the recorder reads in every rank. [`VARIABLES`]
+//! lists them all with values, default and meaning. The help of the command's options, the table in
+//! `docs/settings.md` and the variables forwarded by launchers come from this list.
+//! [`RecordingOptions::from_env`] reads the variables on either side and returns unusable values as
+//! [`SettingError`]s: the command then refuses to start, while the recorder prints the same
+//! sentence and continues with the default.
 //!
-//! A new setting is a row in `variables.rs`, a parser in [`values`], a field of [`RecordingOptions`] and, if
-//! `gammachi run` has an option for it, an argument in `analyzer/src/cli/recording_options.rs`.
+//! A new setting needs a row in `variables.rs`, a parser in [`values`], a field of
+//! [`RecordingOptions`] and, if `gammachi run` has an option for it, an argument in
+//! `analyzer/src/cli/recording_options.rs`.
 
 mod errors;
 mod options;

@@ -1,4 +1,4 @@
-//! How a run is to be recorded, from the environment and to it.
+//! Reads recording options from the environment and writes them to it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,45 +16,45 @@ use crate::header::{Keeping, KeepingPolicy};
 /// How a run is to be recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordingOptions {
-    /// Run directory; the recorder picks one where there is none.
+    /// Run directory. If there is none, the recorder chooses one.
     pub out: Option<PathBuf>,
-    /// Directory on storage of the host that rank files lie in until MPI is finalized.
+    /// Directory on the host's own storage where rank files are kept until MPI is finalized.
     pub stage: Option<PathBuf>,
-    /// Detail, one of [`values::LEVELS`].
+    /// Detail level, one of [`values::LEVELS`].
     pub level: u8,
-    /// Microseconds from which on calls tell their call path, at level 2.
+    /// Minimum duration in microseconds of calls that get a call path, at level 2.
     pub paths_from_us: f64,
     /// What counts as computation.
     pub compute: Computation,
-    /// Whether compute functions are recorded whatever counts as computation.
+    /// Whether compute functions are recorded regardless of what counts as computation.
     pub flops: bool,
-    /// Counters of processor and kernel to read.
+    /// Performance counters of processor and kernel to read.
     pub counters: Vec<CounterRequest>,
     /// Parameters of the run, names and values.
     pub parameters: Vec<(String, String)>,
-    /// Which events are kept, in how many bytes.
+    /// Which events are kept, and the size limit.
     pub keeping: Keeping,
     /// When clocks are compared.
     pub clock: ClockOptions,
 }
 
-/// When clocks are compared, and how long ranks wait for each other then.
+/// When clocks are compared, and how long ranks wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockOptions {
-    /// Two-way exchanges of a pair of ranks.
+    /// Number of two-way exchanges of a pair of ranks.
     pub rounds: u32,
-    /// Seconds between exchanges during the run; `None`: at start and end only.
+    /// Interval between exchanges during the run in seconds. `None`: at start and end only.
     pub every_s: Option<f64>,
-    /// Seconds to wait, where that is asked for.
+    /// Time limit in seconds, if one is set.
     pub deadline_s: Option<f64>,
 }
 
-/// Options as an environment has them, and what in it could not be used.
+/// Options from an environment, and its unusable values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FromEnv {
-    /// The options; defaults where a value could not be used.
+    /// The options, with defaults for unusable values.
     pub options: RecordingOptions,
-    /// The values that could not be used.
+    /// The unusable values.
     pub errors: Vec<SettingError>,
 }
 
@@ -64,7 +64,7 @@ impl ClockOptions {
         self.deadline_s.unwrap_or(30.0)
     }
 
-    /// Seconds that MPI_Finalize waits for the last rank to come, which it does anyway.
+    /// Seconds that MPI_Finalize waits for the last rank, which it would wait for anyway.
     pub fn finalize_deadline_s(&self) -> f64 {
         self.deadline_s.unwrap_or(600.0)
     }
@@ -88,8 +88,8 @@ impl Default for RecordingOptions {
 }
 
 impl RecordingOptions {
-    /// Reads variables by their names. One that is not set or empty has its default, and so has one
-    /// that cannot be used; of parameters, those that can be used are kept.
+    /// Reads variables by name. An unset, empty or unusable one has its default value; usable
+    /// parameters are kept.
     pub fn from_env(lookup: impl Fn(&str) -> Option<OsString>) -> FromEnv {
         let mut errors = Vec::new();
         let default = Self::default();
@@ -127,9 +127,11 @@ impl RecordingOptions {
         FromEnv { options, errors }
     }
 
-    /// The variables that stand for the options: [`RecordingOptions::from_env`] reads the same from them.
+    /// The variables that represent the options: [`RecordingOptions::from_env`] reads the same
+    /// options from them.
     ///
-    /// Level and kind of computation are always among them, others where they differ from the default.
+    /// The level and the kind of computation are always included, others only if they differ from
+    /// the default.
     pub fn to_env(&self) -> Vec<(&'static str, OsString)> {
         let default = Self::default();
         let mut variables: Vec<(&'static str, OsString)> = Vec::new();
@@ -164,7 +166,7 @@ impl RecordingOptions {
     }
 }
 
-/// The variables that stand for the options, as a shell would take them if no value needed quoting.
+/// The variables that represent the options, as written in a shell if no value needed quoting.
 impl fmt::Display for RecordingOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.to_env().iter().enumerate() {
@@ -175,7 +177,7 @@ impl fmt::Display for RecordingOptions {
     }
 }
 
-/// The value, if there is one that can be used.
+/// The value, if it is usable. Otherwise adds the error.
 fn valid<T>(read: Result<Option<T>, SettingError>, errors: &mut Vec<SettingError>) -> Option<T> {
     read.unwrap_or_else(|error| {
         errors.push(error);
@@ -227,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_environment_gives_the_defaults() {
+    fn empty_environment_gives_defaults() {
         assert_eq!(read(&[]), FromEnv { options: RecordingOptions::default(), errors: vec![] });
         let empty: Vec<_> = settings().map(|one| (one.name, OsString::new())).collect();
         assert_eq!(read(&empty), read(&[]));
     }
 
     #[test]
-    fn defaults_of_the_table_are_those_of_the_options() {
+    fn defaults_in_table_match_options() {
         for variable in settings().filter(|one| one.name != OUT.name) {
             if let Unset::Value(default) = variable.unset {
                 assert_eq!(read_one(variable, default), read(&[]), "{}", variable.name);
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_is_obeyed_and_written_back() {
+    fn reads_and_writes_back_every_variable() {
         let variables: Vec<(&str, OsString)> = [
             (&OUT, "/runs/one"),
             (&STAGE, "/local"),
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_written_as_level_and_computation() {
+    fn writes_defaults_as_level_and_computation() {
         let options = RecordingOptions::default();
         let expected = format!("{}=1 {}=outside", LEVEL.name, COMPUTE.name);
         assert_eq!(options.to_string(), expected);
@@ -295,21 +297,21 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_raised_by_all_but_zero() {
+    fn any_value_but_zero_sets_flag() {
         for (value, flops) in [("1", true), ("yes", true), ("0", false), ("", false)] {
             assert_eq!(read_one(&FLOPS, value).options.flops, flops, "{value}");
         }
     }
 
     #[test]
-    fn zero_seconds_are_no_exchange_during_the_run() {
+    fn zero_seconds_mean_no_exchange_during_run() {
         let FromEnv { options, errors } = read_one(&CLOCK_EVERY, "0");
         assert_eq!((options.clock.every_s, errors.len()), (None, 0));
     }
 
     #[test]
-    fn a_wrong_value_is_named_with_advice_and_the_default_stands() {
-        for (variable, value, said, fallback) in [
+    fn explains_wrong_value_and_uses_default() {
+        for (variable, value, problem, fallback) in [
             (&LEVEL, "3", "not a detail level; write 0, 1 or 2", "using 1"),
             (&LEVEL, "1.5", "not a detail level", "using 1"),
             (&LEVEL, "-1", "not a detail level", "using 1"),
@@ -319,8 +321,8 @@ mod tests {
             (&COMPUTE, "regions=", "not a kind of computation", "using outside"),
             (&COUNTERS, "bytes", "no built-in choice", "no counter is read"),
             (&COUNTERS, "a=cache:1", "not an event", "no counter is read"),
-            (&PARAMS, "N", "has no '='; write NAME=VALUE", "this parameter is left out"),
-            (&PARAMS, "1N=2", "letters, digits and '_'", "this parameter is left out"),
+            (&PARAMS, "N", "has no '='; write NAME=VALUE", "this parameter is ignored"),
+            (&PARAMS, "1N=2", "letters, digits and '_'", "this parameter is ignored"),
             (&KEEP, "some", "write first, last or totals", "using first"),
             (&MAX_BYTES, "much", "such as 64M", "using 1G"),
             (&MAX_BYTES, "-1", "not a number of bytes", "using 1G"),
@@ -336,7 +338,7 @@ mod tests {
             let [error] = &errors[..] else { panic!("{}={value}: {errors:?}", variable.name) };
             let text = error.to_string();
             assert!(text.starts_with(&format!("{}={value:?}: ", variable.name)), "{text}");
-            assert!(text.contains(said), "{text}");
+            assert!(text.contains(problem), "{text}");
             let whole = error.with_fallback();
             assert!(
                 whole.starts_with(&text) && whole.contains(&format!("; {fallback}")),
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf8_is_named_but_paths_may_be() {
+    fn rejects_values_that_are_not_utf8_except_paths() {
         let bytes = OsString::from_vec(vec![b'a', 0xff]);
         for variable in settings() {
             let FromEnv { options, errors } = read(&[(variable.name, bytes.clone())]);
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_named_and_right_parameters_stay() {
+    fn reports_all_errors_and_keeps_valid_parameters() {
         let variables = [(LEVEL.name, "x".into()), (PARAMS.name, "N=1,oops,P=2,3=4".into())];
         let FromEnv { options, errors } = read(&variables);
         assert_eq!(errors.len(), 3);
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_is_one_line() {
+    fn error_is_one_line() {
         let text = read_one(&KEEP, "a\nb\x1b[2J").errors[0].to_string();
         assert!(text.chars().all(|c| !c.is_control()), "{text:?}");
     }

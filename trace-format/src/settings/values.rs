@@ -1,4 +1,4 @@
-//! Values as people write them, in an option or a variable.
+//! Parses values as users write them, in an option or a variable.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use crate::header::KeepingPolicy;
 
 /// Detail levels.
 pub const LEVELS: RangeInclusive<u8> = 0..=2;
-/// Two-way clock exchanges that may be asked for.
+/// Accepted numbers of two-way clock exchanges.
 const CLOCK_ROUNDS: RangeInclusive<u32> = 1..=1_000_000;
 
 /// What counts as computation: one of [`Computation::KINDS`], or `regions=NAME,NAME`.
@@ -19,10 +19,10 @@ const CLOCK_ROUNDS: RangeInclusive<u32> = 1..=1_000_000;
 pub struct Computation(String);
 
 impl Computation {
-    /// All but named regions; the first is the default.
+    /// All kinds except named regions; the first is the default.
     pub const KINDS: [&str; 3] = ["outside", "blas", "regions"];
 
-    /// As it is written.
+    /// The text of the value.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -54,7 +54,7 @@ impl FromStr for Computation {
     }
 }
 
-/// A test's skew of a process's counter.
+/// A skew of a process's counter, set by a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TestClock {
     /// Added to every reading, nanoseconds.
@@ -73,55 +73,55 @@ impl FromStr for TestClock {
     }
 }
 
-/// Reads a detail level.
+/// Parses a detail level.
 ///
 /// # Errors
-/// It is none of [`LEVELS`].
+/// If it is not one of [`LEVELS`].
 pub fn level(text: &str) -> Result<u8, ValueError> {
     text.parse().ok().filter(|level| LEVELS.contains(level)).ok_or(ValueError::Level)
 }
 
-/// Reads a list of counters ([`counters::parse`]).
+/// Parses a list of counters ([`counters::parse`]).
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub fn counters(text: &str) -> Result<Vec<CounterRequest>, ValueError> {
     Ok(counters::parse(text)?)
 }
 
-/// Choices of what is kept, by the names that users write.
+/// Policies by the names that users write.
 const KEEPING: [(&str, KeepingPolicy); 3] = [
     ("first", KeepingPolicy::First),
     ("last", KeepingPolicy::Last),
     ("totals", KeepingPolicy::Totals),
 ];
 
-/// Reads which events are kept.
+/// Parses which events are kept.
 ///
 /// # Errors
-/// No such choice.
+/// If there is no such policy.
 pub fn keeping(text: &str) -> Result<KeepingPolicy, ValueError> {
     let found = KEEPING.iter().find(|(name, _)| *name == text);
     found.map(|(_, policy)| *policy).ok_or(ValueError::Keeping)
 }
 
-/// Name of a choice of what is kept.
+/// Name of a policy.
 pub fn keeping_name(policy: KeepingPolicy) -> &'static str {
     KEEPING.iter().find(|(_, other)| *other == policy).map_or("", |(name, _)| name)
 }
 
-/// Reads a number of bytes, with a K, M, G or T behind it or without.
+/// Parses a number of bytes with an optional suffix K, M, G or T.
 ///
 /// # Errors
-/// It is none, or beyond what any file holds.
+/// If it is not one, or more than any file holds.
 pub fn bytes(text: &str) -> Result<u64, ValueError> {
     byte_size::parse(text).ok_or(ValueError::Bytes)
 }
 
-/// Reads a time with its unit; microseconds.
+/// Parses a time with its unit. Returns microseconds.
 ///
 /// # Errors
-/// It is none, negative, or 1,000 s or more.
+/// If it is not one, negative, or at least 1,000 s.
 pub fn paths_from_us(text: &str) -> Result<f64, ValueError> {
     let number = text.trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.');
     let scale = match &text[number.len()..] {
@@ -135,42 +135,42 @@ pub fn paths_from_us(text: &str) -> Result<f64, ValueError> {
     time.filter(|time| (0.0..1e9).contains(time)).ok_or(ValueError::PathsFrom)
 }
 
-/// Reads a number of two-way clock exchanges.
+/// Parses a number of two-way clock exchanges.
 ///
 /// # Errors
-/// It is no whole number from 1 to a million.
+/// If it is not a whole number from 1 to a million.
 pub fn clock_rounds(text: &str) -> Result<u32, ValueError> {
     let rounds = text.parse().ok();
     rounds.filter(|rounds| CLOCK_ROUNDS.contains(rounds)).ok_or(ValueError::ClockRounds)
 }
 
-/// Reads seconds between clock exchanges; 0 is none during the run.
+/// Parses the seconds between clock exchanges; 0 means none during the run.
 ///
 /// # Errors
-/// It is no number, or out of range.
+/// If it is not a number, or out of range.
 pub fn clock_every_s(text: &str) -> Result<f64, ValueError> {
     let seconds = text.parse().ok();
     seconds.filter(|seconds| (0.0..1e9).contains(seconds)).ok_or(ValueError::ClockEvery)
 }
 
-/// Reads seconds that a clock exchange waits for its partner.
+/// Parses the seconds that a clock exchange waits for its partner.
 ///
 /// # Errors
-/// It is no number, or out of range.
+/// If it is not a number, or out of range.
 pub fn clock_deadline_s(text: &str) -> Result<f64, ValueError> {
     let seconds = text.parse().ok();
     seconds.filter(|seconds| *seconds > 0.0 && *seconds < 1e6).ok_or(ValueError::ClockDeadline)
 }
 
-/// Whether a flag is raised: by anything but `0`.
+/// Whether a flag is set, by anything but `0`.
 pub fn flag(text: &str) -> bool {
     text != "0"
 }
 
-/// Reads one `NAME=VALUE`.
+/// Parses one `NAME=VALUE`.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is not one.
 pub fn parameter(text: &str) -> Result<(String, String), ParameterError> {
     let (name, value) =
         text.split_once('=').ok_or_else(|| ParameterError::NoValue(text.to_owned()))?;
@@ -183,20 +183,20 @@ pub fn parameter(text: &str) -> Result<(String, String), ParameterError> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Reads `N=20000,NB=80`, each pair by itself.
+/// Parses `N=20000,NB=80`, each pair separately.
 pub fn parameters(
     text: &str,
 ) -> impl Iterator<Item = Result<(String, String), ParameterError>> + use<'_> {
     text.split(',').filter(|pair| !pair.is_empty()).map(parameter)
 }
 
-/// The text that [`parameters`] reads.
+/// The text that [`parameters`] parses.
 pub fn join_parameters(parameters: &[(String, String)]) -> String {
     let pairs = parameters.iter().map(|(name, value)| format!("{name}={value}"));
     pairs.collect::<Vec<_>>().join(",")
 }
 
-/// Whether a name is one that C takes.
+/// Whether a name is a C identifier.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut letters = name.chars();
     let first = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_choices_are_read_back() {
+    fn parses_names_of_policies() {
         for (name, policy) in KEEPING {
             assert_eq!(keeping(keeping_name(policy)), Ok(policy));
             assert_eq!(keeping_name(policy), name);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skew_is_two_numbers() {
+    fn parses_skew_as_two_numbers() {
         assert_eq!("-5e9, 3".parse(), Ok(TestClock { offset_ns: -5e9, ppm: 3.0 }));
         for wrong in ["5", "a,1", "1,", ""] {
             assert_eq!(wrong.parse::<TestClock>(), Err(ValueError::TestClock), "{wrong}");

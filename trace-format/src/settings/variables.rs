@@ -9,19 +9,19 @@ use super::errors::{SettingError, ValueError};
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// Who sets it, and what for.
+    /// Who sets it and why.
     pub purpose: Purpose,
     /// Who reads it.
     pub read_by: ReadBy,
-    /// Whether ranks on other hosts need it: the command has the launcher forward it where it is set.
+    /// Whether ranks on other hosts need it. If it is set, the command has the launcher forward it.
     pub is_forwarded: bool,
     /// The option of `gammachi run` and `gammachi exec` that sets it.
     pub option: Option<&'static str>,
-    /// Values that it takes.
+    /// Accepted values.
     pub values: &'static str,
-    /// What holds where it is not set, or set to nothing.
+    /// The effect if it is unset or empty.
     pub unset: Unset,
-    /// What it means. The help of the option is made of it, too.
+    /// Its meaning. Also used for the help of the option.
     pub meaning: &'static str,
 }
 
@@ -47,25 +47,25 @@ pub enum ReadBy {
     Command,
 }
 
-/// What holds where a variable is not set.
+/// The effect of an unset variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unset {
-    /// As if it were set to this value.
+    /// The same as this value.
     Value(&'static str),
-    /// Something that no value says.
+    /// An effect that no value has.
     Means(&'static str),
 }
 
 impl Variable {
-    /// Its value; `None` where it is not set or empty.
+    /// Its value. `None` if it is unset or empty.
     pub fn value(&self, lookup: impl Fn(&str) -> Option<OsString>) -> Option<OsString> {
         lookup(self.name).filter(|value| !value.is_empty())
     }
 
-    /// Its value as text; `None` where it is not set or empty.
+    /// Its value as text. `None` if it is unset or empty.
     ///
     /// # Errors
-    /// It is not UTF-8.
+    /// If it is not UTF-8.
     pub fn text(
         &'static self,
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -77,10 +77,10 @@ impl Variable {
         }
     }
 
-    /// Its value as `parse` reads it; `None` where it is not set or empty.
+    /// Its value parsed by `parse`. `None` if it is unset or empty.
     ///
     /// # Errors
-    /// It is not UTF-8, or `parse` refuses it.
+    /// If it is not UTF-8, or `parse` rejects it.
     pub fn parsed<T>(
         &'static self,
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -93,7 +93,7 @@ impl Variable {
         }
     }
 
-    /// Help for the option that sets it: the meaning, and the default if it is a value.
+    /// Help for the option that sets it: the meaning, and the default if that is a value.
     pub fn help(&self) -> String {
         match self.unset {
             Unset::Value(default) => format!("{} [default: {default}]", self.meaning),
@@ -130,7 +130,7 @@ pub static VARIABLES: [&Variable; 19] = [
     &TEST_HOST,
 ];
 
-/// What most variables have in common.
+/// Common fields of most variables.
 const SETTING: Variable = Variable {
     name: "",
     purpose: Purpose::Setting,
@@ -153,14 +153,14 @@ pub static OUT: Variable = Variable {
     ..SETTING
 };
 
-/// Where rank files lie until MPI is finalized.
+/// Where rank files are kept until MPI is finalized.
 pub static STAGE: Variable = Variable {
     name: "GAMMACHI_STAGE",
     option: Some("--stage"),
     values: "a path",
-    unset: Unset::Means("files are written to the run directory at once"),
+    unset: Unset::Means("files are written directly to the run directory"),
     meaning: "Write each rank's file below this directory, on storage of its own host, and move it to the run \
-              directory when MPI is finalized; what a killed job leaves there, `gammachi collect` joins",
+              directory when MPI is finalized; `gammachi collect` gathers what a killed job leaves there",
     ..SETTING
 };
 
@@ -170,17 +170,17 @@ pub static LEVEL: Variable = Variable {
     option: Some("--level"),
     values: "`0`, `1`, `2`",
     unset: Unset::Value("1"),
-    meaning: "Detail: 0 function and times, 1 also who, how much, which communicator, and from where in the program, 2 also the call paths of long calls",
+    meaning: "Detail: 0 records function and times; 1 also peer, bytes, communicator and call site; 2 also the call paths of long calls",
     ..SETTING
 };
 
-/// Which calls tell their call path.
+/// Minimum duration of calls with a call path.
 pub static PATHS_FROM: Variable = Variable {
     name: "GAMMACHI_PATHS_FROM",
     option: Some("--paths-from"),
     values: "a time, such as `20us`, `1ms`",
     unset: Unset::Value("20us"),
-    meaning: "At level 2, calls that last at least so long tell their whole call path",
+    meaning: "At level 2, record the call path of calls that last at least this long",
     ..SETTING
 };
 
@@ -195,14 +195,14 @@ pub static COMPUTE: Variable = Variable {
     ..SETTING
 };
 
-/// Whether compute functions are recorded whatever counts as computation.
+/// Whether compute functions are recorded regardless of what counts as computation.
 pub static FLOPS: Variable = Variable {
     name: "GAMMACHI_FLOPS",
     option: Some("--flops"),
     values: "`1`; `0` for no",
     unset: Unset::Value("0"),
-    meaning: "Record BLAS, LAPACK and FFTW calls for their operations, whatever counts as computation: \
-              `gammachi roofline` wants them",
+    meaning: "Record BLAS, LAPACK and FFTW calls to count their operations, whatever counts as computation; \
+              `gammachi roofline` needs them",
     ..SETTING
 };
 
@@ -210,34 +210,34 @@ pub static FLOPS: Variable = Variable {
 pub static COUNTERS: Variable = Variable {
     name: "GAMMACHI_COUNTERS",
     option: Some("--counters"),
-    values: "`flops`, `NAME=TYPE:CONFIG`; several with commas",
+    values: "`flops`, `NAME=TYPE:CONFIG`; several separated by commas",
     unset: Unset::Means("no counter is read"),
     meaning: "Read counters of processor and kernel (perf_event) at begin, end and regions of each rank: `flops` \
               (operations, where the processor has such an event), or NAME=TYPE:CONFIG with TYPE raw, hardware, \
               software or a number, such as faults=software:2; sums and weights as in \
-              flops=raw:0x3c7+raw:0x4c7*2; several with commas. Where one cannot be had the program runs as \
-              without it, and the report says why",
+              flops=raw:0x3c7+raw:0x4c7*2; several separated by commas. If one is unavailable, \
+              the program runs without it, and the report says why",
     ..SETTING
 };
 
-/// Limit of a rank's file.
+/// Size limit of a rank's file.
 pub static MAX_BYTES: Variable = Variable {
     name: "GAMMACHI_MAX_BYTES",
     option: Some("--max-bytes"),
     values: "a whole number, or one with K, M, G or T (powers of 1024)",
     unset: Unset::Value("1G"),
-    meaning: "Most bytes of a rank's trace, such as 64M or 2G; 0 for no limit. What comes after is kept as \
-              totals, but for the last events of every thread",
+    meaning: "Size limit of a rank's trace, such as 64M or 2G; 0 for no limit. Further events are kept as \
+              totals, except for the last events of every thread",
     ..SETTING
 };
 
-/// Which events are kept beyond the limit.
+/// Which events are kept if the limit is reached.
 pub static KEEP: Variable = Variable {
     name: "GAMMACHI_KEEP",
     option: Some("--keep"),
     values: "`first`, `last`, `totals` (`--profile-only`)",
     unset: Unset::Value("first"),
-    meaning: "Which events stay one by one where --max-bytes is too little: the first (and the very last), or \
+    meaning: "Which events are kept one by one if --max-bytes is too small: the first (and the very last), or \
               the newest",
     ..SETTING
 };
@@ -248,29 +248,29 @@ pub static PARAMS: Variable = Variable {
     option: Some("--param"),
     values: "`NAME=VALUE,NAME=VALUE`: names of letters, digits and `_`; no comma, semicolon or control character in values",
     unset: Unset::Means("the run has no parameters"),
-    meaning: "Parameters of the run, such as N=20000; they are kept with the trace and name the run in later \
+    meaning: "Parameters of the run, such as N=20000; they are stored in the trace and identify the run in later \
               comparisons",
     ..SETTING
 };
 
-/// Two-way clock exchanges of a pair of ranks.
+/// Number of two-way clock exchanges of a pair of ranks.
 pub static CLOCK_ROUNDS: Variable = Variable {
     name: "GAMMACHI_CLOCK_ROUNDS",
     option: Some("--clock-rounds"),
     values: "a whole number from 1 to 1000000",
     unset: Unset::Value("100"),
-    meaning: "Two-way exchanges a pair of ranks, at least, when clocks are compared at start and end; quick \
+    meaning: "Minimum number of two-way exchanges per pair of ranks when clocks are compared at start and end; fast \
               networks get up to ten times as many",
     ..SETTING
 };
 
-/// Time between clock exchanges during the run.
+/// Interval between clock exchanges during the run.
 pub static CLOCK_EVERY: Variable = Variable {
     name: "GAMMACHI_CLOCK_EVERY",
     option: Some("--clock-every"),
     values: "seconds below 1e9; 0 for none",
     unset: Unset::Means("clocks are compared at start and end only"),
-    meaning: "Compare the clocks again during the run, so many seconds apart, at the next MPI_Barrier, Allreduce, \
+    meaning: "Compare clocks during the run, too, at this interval, before the next MPI_Barrier, Allreduce, \
               Allgather, Alltoall or Reduce_scatter on MPI_COMM_WORLD; for long runs on several hosts",
     ..SETTING
 };
@@ -280,54 +280,54 @@ pub static CLOCK_DEADLINE: Variable = Variable {
     name: "GAMMACHI_CLOCK_DEADLINE",
     values: "seconds above 0 and below 1e6",
     unset: Unset::Means("30 s for an exchange, 600 s for the last rank in MPI_Finalize"),
-    meaning: "How long an exchange of clocks waits for its partner, and MPI_Finalize for the last rank",
+    meaning: "How long a clock exchange waits for its partner, and MPI_Finalize for the last rank",
     ..SETTING
 };
 
-/// Where the recorder is.
+/// Location of the recorder.
 pub static LIBRARY: Variable = Variable {
     name: "GAMMACHI_LIBRARY",
     read_by: ReadBy::Command,
     values: "the path of `libgammachi.so`",
-    unset: Unset::Means("it is looked for beside the command, then in `../lib` from there"),
-    meaning: "The recorder to load; on other hosts `gammachi exec` looks for it",
+    unset: Unset::Means("searched beside the command, then in `../lib` relative to it"),
+    meaning: "The recorder to load; `gammachi exec` searches for it on other hosts",
     ..SETTING
 };
 
-/// Where OTF2's library is.
+/// Location of OTF2's library.
 pub static OTF2_LIBRARY: Variable = Variable {
     name: "GAMMACHI_OTF2_LIBRARY",
     read_by: ReadBy::Command,
     is_forwarded: false,
     values: "the path of `libotf2.so`",
-    unset: Unset::Means("it is where the dynamic linker finds it"),
+    unset: Unset::Means("searched by the dynamic linker"),
     meaning: "The library that reads and writes OTF2 archives",
     ..SETTING
 };
 
-/// What the ranks of one command have in common.
+/// The id shared by the ranks of one command.
 pub static RUN_ID: Variable = Variable {
     name: "GAMMACHI_RUN_ID",
     purpose: Purpose::SetByRun,
     read_by: ReadBy::Recorder,
     values: "32 hexadecimal digits",
     unset: Unset::Means("the run belongs to no command"),
-    meaning: "Tells the runs of one command from others",
+    meaning: "Distinguishes the runs of one command from others",
     ..SETTING
 };
 
-/// Whether all ranks of all hosts load the recorder.
+/// Whether all ranks on all hosts load the recorder.
 pub static EVERY_RANK: Variable = Variable {
     name: "GAMMACHI_EVERY_RANK",
     purpose: Purpose::SetByRun,
     read_by: ReadBy::Recorder,
     values: "`1`",
-    unset: Unset::Means("each host records the ranks that it sees load the recorder"),
-    meaning: "Promises that every rank of every host loads the recorder, so that they may wait for each other",
+    unset: Unset::Means("each host records those of its ranks that load the recorder"),
+    meaning: "Promises that every rank on every host loads the recorder, so that ranks may wait for each other",
     ..SETTING
 };
 
-/// A skewed counter.
+/// A skew of the counter.
 pub static TEST_CLOCK: Variable = Variable {
     name: "GAMMACHI_TEST_CLOCK",
     purpose: Purpose::TestHook,
@@ -338,14 +338,14 @@ pub static TEST_CLOCK: Variable = Variable {
     ..SETTING
 };
 
-/// A pretended host.
+/// A simulated host.
 pub static TEST_HOST: Variable = Variable {
     name: "GAMMACHI_TEST_HOST",
     purpose: Purpose::TestHook,
     read_by: ReadBy::Recorder,
     values: "a name",
     unset: Unset::Means("the host has its own name"),
-    meaning: "Host name to pretend",
+    meaning: "Host name to use instead of the real one",
     ..SETTING
 };
 
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_complete_and_named_once() {
+    fn rows_are_complete_and_unique() {
         for (index, variable) in VARIABLES.iter().enumerate() {
             assert!(variable.name.starts_with("GAMMACHI_"), "{variable:?}");
             assert!(VARIABLES[..index].iter().all(|other| other.name != variable.name));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_recorder_reads_is_forwarded() {
+    fn forwards_every_variable_read_by_recorder() {
         for variable in VARIABLES {
             assert!(variable.is_forwarded || variable.read_by == ReadBy::Command, "{variable:?}");
         }
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_value_is_none() {
+    fn treats_empty_value_as_unset() {
         assert_eq!(STAGE.value(|_| Some("".into())), None);
         assert_eq!(STAGE.value(|_| Some("/local".into())), Some("/local".into()));
         assert_eq!(TEST_HOST.text(|_| None), Ok(None));

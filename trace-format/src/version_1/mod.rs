@@ -1,5 +1,5 @@
-//! What files of format version 1 have that today's have not: slots of 32 bytes, without the address that a call
-//! returns to, and a packed form of whole files.
+//! Reads what only files of format version 1 have: slots of 32 bytes, without the return address of
+//! a call, and a packed form of whole files.
 
 pub(crate) mod packed;
 
@@ -7,12 +7,12 @@ use crate::encoded::Words;
 use crate::layout::{CONTINUATION, CONTINUES_SITE, FUNCTION_MASK, SITE_BEHIND_BINDING};
 use crate::plain::{Plain, read_plain};
 
-/// Bytes of such a slot.
+/// Size of a slot of version 1 in bytes.
 pub(crate) const NARROW_SLOT_BYTES: usize = 32;
-/// The version.
+/// Number of the version.
 pub(crate) const VERSION: u16 = 1;
 
-/// A slot of version 1; its fields are those of `Slot`.
+/// A slot of version 1. Its fields are those of `Slot`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NarrowSlot {
@@ -24,13 +24,13 @@ pub(crate) struct NarrowSlot {
     pub request: u32,
 }
 
-// SAFETY: repr(C), integers only, the size below shows that there is no padding.
+// SAFETY: repr(C), integers only; the size checked below shows that there is no padding.
 unsafe impl Plain for NarrowSlot {}
 
 const _: () = assert!(size_of::<NarrowSlot>() == NARROW_SLOT_BYTES);
 
-/// Adds the same slots in today's form, with the call sites that continuations told; bytes at the end that make
-/// no whole slot are left out.
+/// Appends the slots in today's form, with the call sites from their continuations. Bytes at the
+/// end that do not form a whole slot are ignored.
 pub(crate) fn widen(narrow: &[u8], slots: &mut Vec<Words>) {
     slots.reserve(narrow.len() / NARROW_SLOT_BYTES);
     let mut event = slots.len();

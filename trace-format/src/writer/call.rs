@@ -1,4 +1,4 @@
-//! A call as another tool tells it, and what is learned of it later.
+//! Calls recorded by another tool, and facts learned about them later.
 
 use crate::layout::*;
 use crate::reader::{Half, RequestState};
@@ -8,13 +8,13 @@ use crate::reader::{Half, RequestState};
 pub struct NewCall {
     /// Function's number.
     pub function: u16,
-    /// Begin, ticks.
+    /// Begin in ticks.
     pub begin: u64,
-    /// End, ticks; `None` when the trace ends inside it.
+    /// End in ticks; `None` if the trace ends inside the call.
     pub end: Option<u64>,
     /// Local id of its communicator.
     pub communicator: u16,
-    /// Of a call that completes one request: whether by cancelling; `None` where it completed none.
+    /// For a call that completes one request, how it was completed; `None` if it completed none.
     pub completes: Option<Completes>,
     /// Peer or root.
     pub peer: i32,
@@ -30,29 +30,29 @@ pub struct NewCall {
     pub receive: Option<Half>,
     /// Requests of a call on several.
     pub requests: Vec<RequestState>,
-    /// A run of polls: their number and ticks inside them.
+    /// For a run of polls, their number and the ticks inside them.
     pub polls: Option<(u64, u64)>,
-    /// Operations and bytes of a compute call.
+    /// For a compute call, its operations and bytes.
     pub compute: Option<(f64, u64)>,
 }
 
-/// What became of a request.
+/// How a request was completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completes {
-    /// Its operation was cancelled.
+    /// Whether its operation was cancelled.
     pub cancelled: bool,
 }
 
-/// What the communicator's field says of a request.
+/// Flags of a request for the communicator's field.
 fn flags(completes: Option<Completes>) -> u16 {
     completes.map_or(0, |of| if of.cancelled { COMPLETED | CANCELLED } else { COMPLETED })
 }
 
-/// Place of the slot with a call's receiving half behind its own, where it has one.
+/// Index of the slot with a call's receiving half, counted from its own slot.
 pub(super) const RECEIVE_SLOT: usize = 1;
 
 impl NewCall {
-    /// Slots of the call: its own, the receiving half, all others.
+    /// Slots of the call: its own, the receiving half, and all others.
     pub(super) fn slots(&self) -> Vec<Slot> {
         let duration = self.end.map_or(0, |end| end.saturating_sub(self.begin));
         let long = duration >= u64::from(DURATION_ESCAPE);
@@ -119,7 +119,7 @@ impl NewCall {
     }
 }
 
-/// What is learned of a call after it was written.
+/// A fact learned about a call after it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amendment {
     /// Source and tag of its receiving half.
@@ -140,7 +140,7 @@ pub enum Amendment {
     },
     /// Root of a collective operation.
     Root(i32),
-    /// All of a collective operation; more bytes than have room are said as the most that have.
+    /// All attributes of a collective operation. Numbers of bytes that do not fit are capped.
     Collective {
         /// Local id of the communicator.
         communicator: u16,
@@ -154,7 +154,7 @@ pub enum Amendment {
 }
 
 impl Amendment {
-    /// Which of the call's slots says it, behind its own.
+    /// Index of the slot to change, counted from the call's own.
     pub(super) fn slot(&self) -> usize {
         if matches!(self, Self::Half { .. }) { RECEIVE_SLOT } else { 0 }
     }

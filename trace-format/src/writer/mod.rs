@@ -1,8 +1,9 @@
-//! Writes rank files from events that were recorded elsewhere, for [`crate::reader`].
+//! Writes rank files, for [`crate::reader`], from events that were recorded elsewhere.
 //!
-//! Not the recorder: that one stores into mapped windows of its own. Here slots are gathered in memory,
-//! a chunk a thread, and written when the chunk is full, so memory is bounded by threads. No file is
-//! held open in between: a run may have more ranks than a process may have files.
+//! The recorder does not use this: it stores into mapped windows of its own. Here, slots are
+//! collected in memory, one chunk per thread, and written when the chunk is full, so memory is
+//! bounded by the number of threads. Files are not held open in between, because a run may have
+//! more ranks than a process may have open files.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -21,12 +22,12 @@ use crate::private_directory;
 
 pub use call::{Amendment, Completes, NewCall};
 
-/// Bytes of the event chunks that are written.
+/// Size of the event chunks in bytes.
 const CHUNK_BYTES: usize = MAPPING_GRANULE as usize;
-/// Slots of such a chunk.
+/// Number of slots in such a chunk.
 const CHUNK_SLOTS: usize = (CHUNK_BYTES - CHUNK_HEADER_BYTES) / SLOT_BYTES;
 
-/// Where an event was put: its thread, and its place among the thread's slots.
+/// Position of a written event: its thread, and its index among the thread's slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Position {
     thread: u32,
@@ -36,26 +37,26 @@ pub struct Position {
 
 #[derive(Debug, Default)]
 struct ThreadChunks {
-    /// Offset in the file of each chunk that is written.
+    /// File offsets of the chunks already written.
     written: Vec<u64>,
     slots: Vec<Slot>,
 }
 
-/// A rank file in the making.
+/// A rank file being written.
 #[derive(Debug)]
 pub struct RankFileWriter {
     path: PathBuf,
-    /// Where the next chunk goes.
+    /// Offset of the next chunk.
     end: u64,
     threads: BTreeMap<u32, ThreadChunks>,
 }
 
 impl RankFileWriter {
-    /// Makes the file of a rank below a run directory, with its header; lengths and checksums in
-    /// `fixed` are filled in.
+    /// Makes the file of a rank below a run directory, with its header. Fills in the lengths and
+    /// checksums of `fixed`.
     ///
     /// # Errors
-    /// The file cannot be made, or the header is longer than a header area.
+    /// If the file cannot be made, or the header is longer than the header area.
     pub fn create(run: &Path, fixed: &FixedHeader, header: &FileHeader) -> io::Result<Self> {
         let path = run.join(rank_file_path(fixed.world, fixed.rank));
         private_directory::make_for(run, &path)?;
@@ -73,28 +74,28 @@ impl RankFileWriter {
         OpenOptions::new().read(true).write(true).open(&self.path)
     }
 
-    /// Adds a call of a thread behind the thread's earlier ones. Begins must not decrease.
+    /// Appends a call of a thread. Begins must not decrease.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn call(&mut self, thread: u32, call: &NewCall) -> io::Result<Position> {
         self.event(thread, &call.slots())
     }
 
-    /// As [`RankFileWriter::call`], time that a recorder needed for itself: begin and end.
+    /// Like [`RankFileWriter::call`], for time that a recorder spent on itself: begin and end.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn tool(&mut self, thread: u32, why: ToolReason, at: (u64, u64)) -> io::Result<()> {
         let (begin, end) = (at.0, Some(at.1));
         let call = NewCall { function: TOOL, begin, end, peer: why as i32, ..NewCall::default() };
         self.call(thread, &call).map(|_| ())
     }
 
-    /// As [`RankFileWriter::call`], the begin or end of the region with an id.
+    /// Like [`RankFileWriter::call`], for the begin or end of a region.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn region(&mut self, thread: u32, id: u32, begins: bool, at: u64) -> io::Result<()> {
         let function = if begins { REGION_BEGIN } else { REGION_END };
         let word = slot_word(0, function, 0);
@@ -102,8 +103,8 @@ impl RankFileWriter {
         self.event(thread, &[slot]).map(|_| ())
     }
 
-    /// Adds an event, its slot and continuations. One that is longer than a usual chunk gets a chunk of its
-    /// own.
+    /// Adds an event: its slot and continuations. An event longer than a usual chunk gets a chunk
+    /// of its own.
     fn event(&mut self, thread: u32, slots: &[Slot]) -> io::Result<Position> {
         let chunks = self.threads.entry(thread).or_default();
         if chunks.slots.len() + slots.len() > CHUNK_SLOTS {
@@ -115,10 +116,10 @@ impl RankFileWriter {
         Ok(position)
     }
 
-    /// Adds what was learned of a call that stands there.
+    /// Adds a fact learned about a call that was already written.
     ///
     /// # Errors
-    /// The file cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn amend(&mut self, at: Position, amendment: Amendment) -> io::Result<()> {
         let at = Position { slot: at.slot + amendment.slot(), ..at };
         let Some(chunks) = self.threads.get_mut(&at.thread) else { return Ok(()) };
@@ -153,10 +154,10 @@ impl RankFileWriter {
         Ok(())
     }
 
-    /// Writes what is left, and the definitions.
+    /// Writes the remaining events, and the definitions.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn finish(mut self, definitions: &[Definition]) -> io::Result<()> {
         let threads: Vec<u32> = self.threads.keys().copied().collect();
         for thread in threads {
@@ -197,7 +198,8 @@ fn definition_chunk(definitions: &[Definition]) -> io::Result<Vec<u8>> {
     Ok(chunk((CHUNK_DEFINITIONS, 0, 0, 0), &records))
 }
 
-/// A chunk of events, by thread, sequence and counter at its opening, around its slots: encoded, where that pays.
+/// Makes an event chunk from its slots, given thread, sequence and counter at its opening. Encodes
+/// the slots if that pays.
 pub fn chunk_of_slots(
     (thread, sequence, opened_ticks): (u32, u32, u64),
     slots: &[Slot],
@@ -210,7 +212,8 @@ pub fn chunk_of_slots(
     }
 }
 
-/// A chunk of a kind, thread, sequence and counter at its opening, around its slots, encoded slots or records.
+/// Makes a chunk of the given kind, thread, sequence and counter at its opening from slots, encoded
+/// slots or records.
 pub fn chunk(
     (kind, thread, sequence, opened_ticks): (u16, u32, u32, u64),
     content: &[u8],

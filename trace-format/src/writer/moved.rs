@@ -1,4 +1,4 @@
-//! Events of another file at other times: all that they say stays.
+//! Copies events of another file with other times and otherwise unchanged.
 
 use std::io;
 
@@ -7,10 +7,11 @@ use crate::layout::*;
 use crate::reader::{Event, RankFile};
 
 impl RankFileWriter {
-    /// Adds an event of another file, with a begin and, where it has one, an end of its own. Begins must not decrease.
+    /// Adds an event of another file, with a new begin and, if it has one, a new end. Begins must
+    /// not decrease.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn moved(
         &mut self,
         thread: u32,
@@ -25,7 +26,7 @@ impl RankFileWriter {
 
 fn moved(event: &Event, slots: impl Iterator<Item = Slot>, begin: u64, end: u64) -> Vec<Slot> {
     let is = |slot: &Slot, kind: u32| slot.function() == CONTINUATION && slot.duration() == kind;
-    // In files of version 1 the site stands in a slot of its own.
+    // In files of version 1, the call site is in a slot of its own.
     let mut all: Vec<Slot> = slots.filter(|slot| !is(slot, CONTINUES_SITE)).collect();
     let Some(head) = all.first_mut() else { return all };
     head.begin = begin;
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn events_say_the_same_at_another_time() {
+    fn moved_events_keep_their_attributes() {
         let run = std::env::temp_dir().join(format!("moved-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&run);
         std::fs::create_dir_all(&run).unwrap();
@@ -131,7 +132,7 @@ mod tests {
         first.finish(&[]).unwrap();
         let file = RankFile::open(&path).unwrap();
 
-        // The short one becomes long, the long one short, the polls take half as long.
+        // The short event becomes long, the long one short, and the polls take half as long.
         let times = [(10, 10 + long), (20 + long, 320 + long), (400 + long, 900 + long)];
         let times = times.into_iter().chain([(1_000 + long, 0), (2_000 + long, 2_000 + long)]);
         let mut second = writer(&run, 1);

@@ -1,20 +1,22 @@
-//! Slots as columns: decodes what the packer made of them, bit for bit.
+//! Decodes slots that were packed as columns, bit for bit.
 //!
-//! Each slot is told as its difference from the last slot of the same make: for events those with the
-//! same function and flags, for continuations those of the same kind. Begins of events are told from the
-//! end of the event before. The differences of each field stand together, their lowest bytes first, then
-//! the next, as many as the largest needs; what is left of regular programs is mostly zeros, and zstd
-//! makes the rest small.
+//! Each slot is given by its difference from the last slot of the same make: events with the same
+//! function and flags, or continuations of the same kind. The begin of an event is given relative
+//! to the end of the event before. The differences of each field are stored together, their lowest
+//! bytes first, then the next, as many as the largest difference needs. For regular programs most
+//! of these bytes are zero, and zstd compresses the rest.
+//!
+//! | bytes | content |
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 4 | slots n |
 //! | 2 | makes k, at most 65535 |
 //! | 7 | bytes of the widest difference of each field: begin, duration, communicator, peer, tag, bytes, request |
-//! | 1 | bytes of a make's number: 1 up to 256 makes, else 2 |
+//! | 1 | size of a make's number: 1 up to 256 makes, else 2 |
 //! | 6·k | each make: bits 32–47 of its words, and its kind of continuation (0 for events) |
-//! | n × that | make of each slot: all low bytes, then all high bytes |
-//! | n × width, a field | its differences, zigzag, a plane of bytes after the other |
+//! | n × that size | make of each slot: all low bytes, then all high bytes |
+//! | n × width, a field | its differences, zigzag, one plane of bytes after the other |
 
 use crate::layout::{CONTINUATION, FUNCTION_MASK};
 use crate::plain::bytes_of;
@@ -24,7 +26,7 @@ const FIELDS: usize = 7;
 const HEAD_BYTES: usize = 4 + 2 + FIELDS + 1;
 const MAKE_BYTES: usize = 6;
 
-/// What slots of one make have in common.
+/// The common properties of slots of one make.
 #[derive(Debug, Clone, Copy)]
 struct Make {
     function_and_flags: u16,
@@ -37,7 +39,8 @@ impl Make {
     }
 }
 
-/// What differences are taken from; moves on with every slot, the same way in both directions.
+/// The reference for differences. It is updated with every slot, in the same way by packer and
+/// unpacker.
 #[derive(Debug, Default)]
 struct Before {
     /// End of the last event.
@@ -51,7 +54,7 @@ impl Before {
         Self { end: 0, last: vec![NarrowSlot::default(); makes] }
     }
 
-    /// Begin that a slot is told from.
+    /// The reference for a begin.
     fn begin(&self, make: usize, continuation: bool) -> u64 {
         if continuation { self.last[make].begin } else { self.end }
     }
@@ -68,7 +71,7 @@ fn unzigzag(code: u64) -> i64 {
     (code >> 1) as i64 ^ -((code & 1) as i64)
 }
 
-/// The bytes of the slots that stand in `columns`; `None` when these are not what a packer made.
+/// The slots in `columns` as bytes. `None` if a packer cannot have made the columns.
 pub(super) fn from_columns(columns: &[u8]) -> Option<Vec<u8>> {
     let head = columns.get(..HEAD_BYTES)?;
     let count = u32::from_le_bytes(head[..4].try_into().ok()?) as usize;
@@ -141,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn survives_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let _ = from_columns(&bytes);
         }
     }

@@ -1,9 +1,11 @@
-//! Rank files that `gammachi pack` made of files of version 1, before files were written small: still read.
+//! Reads packed rank files, which `gammachi pack` made from files of version 1 before files were
+//! written compactly.
 //!
-//! A packed file is a head (magic, version `u32`, CRC-32 of the original `u32`, its length `u64`, reserved
-//! `u32`, CRC-32 of bytes 0 to 27 `u32`) and pieces that follow each other without a gap in the original:
-//! event slots as `columns`, all else as bytes, both compressed with zstd, and stretches of zeros as their
-//! length. Each piece stands alone, with the checksum of what it holds, so damage costs one piece.
+//! A packed file consists of a head (magic, version `u32`, CRC-32 of the original `u32`, its length
+//! `u64`, reserved `u32`, CRC-32 of bytes 0 to 27 `u32`) and pieces that cover the original without
+//! gaps: event slots as `columns` and other data as bytes, both compressed with zstd, and ranges of
+//! zeros as their length. Each piece is independent and has a checksum of its contents, so damage
+//! costs only one piece.
 
 mod columns;
 mod packed_file;
@@ -15,5 +17,5 @@ pub(crate) use packed_file::PackedFile;
 pub(crate) const PACKED_MAGIC: [u8; 8] = *b"GAMMPACK";
 /// Version of the packed form.
 const PACKED_VERSION: u32 = 1;
-/// Bytes of the head.
+/// Size of the head in bytes.
 const PACKED_HEAD_BYTES: usize = 32;

@@ -1,4 +1,5 @@
-//! A packed file, mapped: its pieces by their place in the original, unpacked when they are wanted.
+//! A mapped packed file. Its pieces are found by their offset in the original and unpacked on
+//! demand.
 
 use std::fs::File;
 
@@ -11,27 +12,27 @@ use crate::version_1::NARROW_SLOT_BYTES;
 /// Unpacked slots.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Offset of the first in the original.
+    /// Offset of the first slot in the original.
     pub first: usize,
     /// The slots.
     pub bytes: Vec<u8>,
 }
 
-/// A packed file, opened.
+/// An open packed file.
 #[derive(Debug)]
 pub struct PackedFile {
     map: FileMap,
-    /// Bytes of the original.
+    /// Size of the original in bytes.
     pub original_bytes: u64,
     pieces: Vec<Piece>,
-    /// Bytes of the original that the pieces cover: all, or up to where the file is damaged.
+    /// Bytes of the original covered by the pieces: all, or up to the damage.
     pub covered: usize,
-    /// What is wrong with the file, and where in it.
+    /// A problem with the file, and its position in it.
     pub damage: Option<(u64, String)>,
 }
 
 impl PackedFile {
-    /// Whether a file begins as a packed one does.
+    /// Whether a file begins like a packed one.
     pub fn is_packed(start: &[u8]) -> bool {
         start.starts_with(&PACKED_MAGIC)
     }
@@ -39,7 +40,7 @@ impl PackedFile {
     /// Maps a packed file and finds its pieces.
     ///
     /// # Errors
-    /// A sentence when its head is not right; damage behind that is in [`PackedFile::damage`].
+    /// If its head is invalid, a sentence about it; later damage is in [`PackedFile::damage`].
     pub fn open(file: &File) -> Result<Self, String> {
         let map = FileMap::of_file(file).map_err(|error| error.to_string())?;
         let word = |at: usize| {
@@ -74,7 +75,7 @@ impl PackedFile {
             let Some(head) = sound else {
                 let whole = self.original_bytes;
                 let what = format!(
-                    "the packed file is damaged or cut off: {} of {whole} bytes of the original are there",
+                    "the packed file is damaged or cut off: {} of {whole} bytes of the original exist",
                     self.covered
                 );
                 self.damage = Some((at as u64, what));
@@ -93,8 +94,8 @@ impl PackedFile {
         }
     }
 
-    /// Where the zeros end that an offset of the original lies in. A few bytes stand for very many of them,
-    /// so nobody walks through them.
+    /// End of the zeros that contain an offset of the original. A few bytes may represent very many
+    /// zeros, which must not be visited one by one.
     pub(crate) fn zeros_until(&self, offset: usize) -> Option<usize> {
         let behind = self.pieces.partition_point(|piece| piece.head.offset <= offset as u64);
         let head = self.pieces.get(behind.checked_sub(1)?)?.head;
@@ -102,13 +103,13 @@ impl PackedFile {
         (head.kind == PieceKind::Zeros && offset < end).then_some(end)
     }
 
-    /// Where the packed file could not be read when it was wanted.
+    /// Where the packed file could not be read.
     pub(crate) fn unreadable_from(&self) -> Option<usize> {
         self.map.unreadable_from()
     }
 
-    /// Hands on all that is not event slots, with its offset in the original; zeros are left out. Gives
-    /// the pieces that are damaged.
+    /// Passes everything except event slots to `take`, with its offset in the original, omitting
+    /// zeros. Returns the damaged pieces.
     pub(crate) fn plain(&self, mut take: impl FnMut(usize, &[u8])) -> Vec<(u64, String)> {
         let mut damaged = Vec::new();
         for piece in self.pieces.iter().filter(|piece| piece.head.kind == PieceKind::Bytes) {
@@ -120,11 +121,11 @@ impl PackedFile {
         damaged
     }
 
-    /// The slots at an offset of the original, and all behind them in the same piece; one empty slot where
-    /// only zeros are.
+    /// The slots at an offset of the original and all that follow in the same piece; one empty slot
+    /// if there are only zeros.
     ///
     /// # Errors
-    /// A sentence when the piece is damaged or missing.
+    /// If the piece is damaged or missing, a sentence about it.
     pub fn block_at(&self, offset: usize) -> Result<Block, String> {
         let missing = || "the packed file has no event slots there".to_owned();
         let behind = self.pieces.partition_point(|piece| piece.head.offset <= offset as u64);

@@ -1,4 +1,4 @@
-//! Pieces of a packed file: a head of 32 bytes, then the packed bytes.
+//! The pieces of a packed file: each has a head of 32 bytes, followed by the packed bytes.
 //!
 //! | offset | type | field |
 //! |---|---|---|
@@ -13,11 +13,11 @@
 use super::columns;
 use crate::encoding::checksum;
 
-/// Bytes of a piece's head.
+/// Size of a piece's head in bytes.
 pub(super) const PIECE_HEAD_BYTES: usize = 32;
 const PIECE_MAGIC: [u8; 4] = *b"GPCE";
-/// Longest contents of one piece.
-const MOST_BYTES: u32 = 1 << 28;
+/// Maximum size of the contents of a piece.
+const MAX_BYTES: u32 = 1 << 28;
 /// Columns are at most this much longer than their slots.
 const COLUMNS_FACTOR: usize = 3;
 
@@ -41,7 +41,7 @@ pub(super) struct PieceHead {
 }
 
 impl PieceHead {
-    /// A sound head at the begin of `bytes`.
+    /// A valid head at the start of `bytes`.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(..PIECE_HEAD_BYTES)?;
         let word = |at: usize| head[at..at + 4].try_into().map(u32::from_le_bytes).ok();
@@ -58,7 +58,7 @@ impl PieceHead {
         };
         let offset = u64::from_le_bytes(head[8..16].try_into().ok()?);
         let length = word(16)?;
-        (length <= MOST_BYTES).then_some(Self {
+        (length <= MAX_BYTES).then_some(Self {
             kind,
             offset,
             length,
@@ -68,7 +68,7 @@ impl PieceHead {
     }
 }
 
-/// A piece and where its packed bytes are.
+/// A piece and the location of its packed bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     pub head: PieceHead,
@@ -77,7 +77,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// What the piece holds.
+    /// The contents of the piece.
     pub fn unpack(&self, file: &[u8]) -> Result<Vec<u8>, &'static str> {
         const DAMAGED: &str = "a piece of the packed file is damaged";
         let length = self.head.length as usize;

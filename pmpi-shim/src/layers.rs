@@ -1,40 +1,40 @@
-//! The test that a module uses only its own floor and those below, and that no modules use each other in a
-//! circle. The floors and their order stand in the table at the head of `lib.rs`.
+//! Tests that a module uses only its own layer and those below, and that no modules use each other
+//! in a circle. The layers and their order are in the table at the head of `lib.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names in the first column of the table in the head of `lib.rs`, top floor first.
-fn floors(head: &str) -> Vec<String> {
+/// Names in the first column of the table at the head of `lib.rs`, top layer first.
+fn layers(head: &str) -> Vec<String> {
     let rows = head.lines().filter_map(|line| line.strip_prefix("//! | `"));
     rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect()
 }
 
-/// A module and one that it uses, and where.
+/// A use of one module by another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Arrow {
+struct Use {
     from: Vec<String>,
     to: Vec<String>,
     line: String,
 }
 
-/// `floor/module.rs` and `floor/mod.rs` as paths of modules.
+/// Module path of `layer/module.rs` or `layer/mod.rs`.
 fn module_of(file: &str) -> Vec<String> {
     let parts = file.strip_suffix(".rs").unwrap_or(file).split('/');
     parts.filter(|part| *part != "mod").map(str::to_owned).collect()
 }
 
-/// The names behind `start`, which end with "::": `a::b` of `a::b::C`.
+/// The path that starts a text such as `a::b::C`, split at "::".
 fn names(rest: &str) -> Vec<String> {
     let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     rest[..end.unwrap_or(rest.len())].split("::").map(str::to_owned).collect()
 }
 
-/// What a file uses of its crate, and what in it could hide such a use.
-fn uses(file: &str, text: &str) -> (Vec<Arrow>, Vec<String>) {
-    let (from, mut arrows, mut wrong) = (module_of(file), Vec::new(), Vec::new());
-    // `super` of a floor's own file is the crate; of another file, the floor.
+/// The uses of the crate's modules in a file, and spellings that could hide such a use.
+fn uses(file: &str, text: &str) -> (Vec<Use>, Vec<String>) {
+    let (from, mut found, mut wrong) = (module_of(file), Vec::new(), Vec::new());
+    // In a layer's own file, `super` is the crate; in any other file it is the layer.
     let above = &from[..from.len() - 1];
     for (number, code) in (1..).zip(text.lines()) {
         let line = format!("{file}:{number}");
@@ -46,36 +46,36 @@ fn uses(file: &str, text: &str) -> (Vec<Arrow>, Vec<String>) {
                 let names = names(&code[at + start.len()..]);
                 let is_test = start == "super::" && names[0].is_empty();
                 if names[0].is_empty() && !is_test || names[0] == "super" {
-                    wrong.push(format!("{line}: write crate::floor::module, a use for each"));
+                    wrong.push(format!("{line}: write crate::layer::module, one use per module"));
                 } else if !is_test {
                     let to: Vec<String> = base.iter().cloned().chain(names).collect();
-                    arrows.push(Arrow { from: from.clone(), to, line: line.clone() });
+                    found.push(Use { from: from.clone(), to, line: line.clone() });
                 }
             }
         }
     }
-    (arrows, wrong)
+    (found, wrong)
 }
 
-/// Everything that is wrong with these files, given as paths below `src` and their texts.
-fn violations(floors: &[String], files: &BTreeMap<String, String>) -> Vec<String> {
+/// All violations in these files, given as paths below `src` and their texts.
+fn violations(layers: &[String], files: &BTreeMap<String, String>) -> Vec<String> {
     let modules: BTreeSet<Vec<String>> = files.keys().map(|file| module_of(file)).collect();
-    let height = |module: &[String]| floors.iter().position(|floor| *floor == module[0]);
+    let height = |module: &[String]| layers.iter().position(|layer| *layer == module[0]);
     let mut wrong = Vec::new();
     let mut graph: BTreeMap<Vec<String>, BTreeSet<Vec<String>>> = BTreeMap::new();
     for (file, text) in files {
-        let (arrows, hidden) = uses(file, text);
-        wrong.extend(hidden);
+        let (found, hiding) = uses(file, text);
+        wrong.extend(hiding);
         if height(&module_of(file)).is_none() {
-            wrong.push(format!("{file}: {} is not in the table of floors", module_of(file)[0]));
+            wrong.push(format!("{file}: {} is not in the table of layers", module_of(file)[0]));
             continue;
         }
-        for Arrow { from, to, line } in arrows {
+        for Use { from, to, line } in found {
             match (height(&from), height(&to)) {
                 (Some(here), Some(there)) if there >= here => {}
-                (_, None) => wrong.push(format!("{line}: {} is not a floor", to[0])),
+                (_, None) => wrong.push(format!("{line}: {} is not a layer", to[0])),
                 _ => wrong.push(format!(
-                    "{line}: {} may not use {}, for {} stands above {}",
+                    "{line}: {} may not use {}, because {} is above {}",
                     from.join("::"),
                     to.join("::"),
                     to[0],
@@ -90,7 +90,7 @@ fn violations(floors: &[String], files: &BTreeMap<String, String>) -> Vec<String
             }
         }
     }
-    // What uses nothing that is left, or is used by nothing that is left, is on no circle.
+    // A module that uses no remaining module, or is used by none, is on no circle.
     let mut before = usize::MAX;
     while graph.len() < before {
         before = graph.len();
@@ -101,14 +101,14 @@ fn violations(floors: &[String], files: &BTreeMap<String, String>) -> Vec<String
     }
     let circle: Vec<String> = graph.keys().map(|module| module.join("::")).collect();
     if !circle.is_empty() {
-        wrong.push(format!("a circle of uses: {}", circle.join(", ")));
+        wrong.push(format!("circular uses: {}", circle.join(", ")));
     }
     wrong
 }
 
 fn read_all(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the sources are there") {
-        let path = entry.expect("the sources are there").path();
+    for entry in fs::read_dir(folder).expect("the source folder is readable") {
+        let path = entry.expect("the source folder is readable").path();
         if path.is_dir() {
             read_all(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -118,31 +118,35 @@ fn read_all(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn arrows_go_down_only() {
+fn modules_use_only_own_and_lower_layers() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
     read_all(&source, &mut paths);
     let mut files = BTreeMap::new();
     for path in paths {
-        let name = path.strip_prefix(&source).expect("below it").to_string_lossy().into_owned();
-        files.insert(name, fs::read_to_string(&path).expect("a source"));
+        let name = path
+            .strip_prefix(&source)
+            .expect("the path is below the source folder")
+            .to_string_lossy()
+            .into_owned();
+        files.insert(name, fs::read_to_string(&path).expect("the source is UTF-8"));
     }
-    files.remove("floors.rs");
-    let floors = floors(&files.remove("lib.rs").expect("lib.rs"));
-    for floor in &floors {
-        let own = files.keys().any(|file| module_of(file)[0] == *floor);
-        assert!(own, "{floor} is in the table of floors but has no files");
+    files.remove("layers.rs");
+    let layers = layers(&files.remove("lib.rs").expect("lib.rs exists"));
+    for layer in &layers {
+        let own = files.keys().any(|file| module_of(file)[0] == *layer);
+        assert!(own, "{layer} is in the table of layers but has no files");
     }
-    let wrong = violations(&floors, &files);
+    let wrong = violations(&layers, &files);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 #[test]
-fn forbidden_arrows_are_named() {
-    let floors = ["top", "middle", "low"].map(str::to_owned);
+fn names_forbidden_uses() {
+    let layers = ["top", "middle", "low"].map(str::to_owned);
     let check = |files: &[(&str, &str)]| {
         let files = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
-        violations(&floors, &files.collect())
+        violations(&layers, &files.collect())
     };
     let low = ("low/mod.rs", "pub mod one;\n");
     let one = ("low/one.rs", "// crate::top::a\n//! [`crate::top`]\nfn f() {}\n");
@@ -151,11 +155,11 @@ fn forbidden_arrows_are_named() {
         [""; 0]
     );
     let up = check(&[("middle/b.rs", "\nfn g() { crate::top::a::h() }\n"), ("top/a.rs", "")]);
-    assert_eq!(up, ["middle/b.rs:2: middle::b may not use top::a::h, for top stands above middle"]);
+    assert_eq!(up, ["middle/b.rs:2: middle::b may not use top::a::h, because top is above middle"]);
     assert_eq!(check(&[("middle/mod.rs", "use super::top::a;\n")]).len(), 1);
     assert_eq!(check(&[("middle/b.rs", "mod tests { use super::*; }\nuse super::c;\n")]), [""; 0]);
-    for hidden in ["use crate::{low, top};", "use super::super::top::a;", "use crate::attic::a;"] {
-        assert_eq!(check(&[("low/one.rs", hidden)]).len(), 1, "{hidden}");
+    for hiding in ["use crate::{low, top};", "use super::super::top::a;", "use crate::attic::a;"] {
+        assert_eq!(check(&[("low/one.rs", hiding)]).len(), 1, "{hiding}");
     }
     assert_eq!(check(&[("attic/mod.rs", "")]).len(), 1);
     let circle = check(&[
@@ -163,5 +167,5 @@ fn forbidden_arrows_are_named() {
         ("low/two.rs", "use super::one;\n"),
         ("top/a.rs", "use crate::low::one;\n"),
     ]);
-    assert_eq!(circle, ["a circle of uses: low::one, low::two"]);
+    assert_eq!(circle, ["circular uses: low::one, low::two"]);
 }
