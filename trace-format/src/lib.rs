@@ -4,7 +4,7 @@
 //! ([`header::FileHeader`]), then chunks: *event chunks*, a header and slots of 40 bytes written in
 //! place by one thread, and *definition chunks*, checksummed records ([`header::Definition`]) that
 //! say what the numbers in the events mean. The recorder (`pmpi-shim`) writes, the analyzer reads;
-//! this crate is the only place that knows the bytes. `docs/trace-format.md` is the same in prose.
+//! this crate is the only place that knows the bytes. `docs/reference/trace-format.md` is the same in prose.
 //!
 //! [`clock_estimate`] is what a clock exchange's numbers are: both sides compute with it.
 //!

@@ -1,7 +1,7 @@
 //! Slots of a full window in one to three bytes a call.
 //!
 //! In: the slots of a window. Out: a stream of bits that stands alone, and back, bit for bit, whatever
-//! the slots hold. `docs/encoded-chunks.md` states every bit; this is the idea.
+//! the slots hold. `docs/reference/encoded-chunks.md` states every bit; this is the idea.
 //!
 //! Programs make the same calls again. A *call*, an event with its continuations, is split into its
 //! *content* (function, communicator, peer, tag, bytes, call site …) and what differs each time: gap since

@@ -292,7 +292,7 @@ fn finds_the_counter_s_step_past_a_stray_time() {
 }
 
 /// The format must not change without a new version of the trace format. The same bytes stand in
-/// `docs/encoded-chunks.md`.
+/// `docs/reference/encoded-chunks.md`.
 #[test]
 fn format_stays_as_it_is() {
     let bytes = encoded(26, &program(3, 26));

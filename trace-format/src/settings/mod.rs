@@ -2,7 +2,7 @@
 //!
 //! The command sets environment variables, the recorder reads them in every rank. [`VARIABLES`] lists
 //! them all, each with its values, default and meaning; the help of the command's options, the table in
-//! `docs/settings.md` and what launchers forward come from that list. [`RecordingOptions::from_env`]
+//! `docs/reference/settings.md` and what launchers forward come from that list. [`RecordingOptions::from_env`]
 //! reads the variables on either side. What it cannot use it returns as [`SettingError`]s: the command
 //! refuses to start, the recorder says the same sentence and goes on with the default.
 //!
