@@ -3,7 +3,7 @@
 //! In: ranks on one or several hosts. Out, for a pair on one host and a pair on two: half the round
 //! trip, the overheads o_s and o_r, the gap, bandwidths one way and both ways, each over all sizes;
 //! straight pieces of them between protocol switches; the eager limit; the queues; and bandwidth
-//! with several partners at once. Definitions: SCIENCE D and E, docs/kernels.md.
+//! with several partners at once. Definitions: SCIENCE D and E, docs/guide/calibrate.md.
 
 mod classes;
 mod flow;
