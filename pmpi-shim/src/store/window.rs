@@ -32,7 +32,7 @@ use crate::store::slots::{close, publish};
 use crate::store::trace_file::{self, Cut, Memory, define};
 
 /// Bytes of a window, unless one event needs more: some 3,270 slots, which are kept in any case. Two fit a
-/// second-level cache, and one is changed in 30 to 50 µs (docs/overhead.md).
+/// second-level cache, and one is changed in 30 to 50 µs (docs/measurements/overhead.md).
 const WINDOW_BYTES: usize = 128 << 10;
 /// What a window's length is a multiple of.
 const PAGE_BYTES: usize = 4096;
