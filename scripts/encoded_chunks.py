@@ -1,6 +1,6 @@
 """Decodes the slots of an encoded chunk, independently of the analyzer's decoder.
 
-In: the bytes behind a chunk's header. Out: its slots. Written from docs/encoded-chunks.md alone (its
+In: the bytes behind a chunk's header. Out: its slots. Written from docs/reference/encoded-chunks.md alone (its
 sections are named below), standard library only. Values that no slots lead to (an exponent above 63, a
 content with what stands apart) are damage here.
 """

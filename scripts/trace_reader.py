@@ -1,7 +1,7 @@
 """Reads a rank file of a run directory, independently of the analyzer's reader.
 
 In: a path. Out: `RankFile`, the valid prefix; what is left out is said on standard error. Written
-from docs/trace-format.md (its sections are named below) and docs/encoded-chunks.md, standard library only.
+from docs/reference/trace-format.md (its sections are named below) and docs/reference/encoded-chunks.md, standard library only.
 """
 
 import struct

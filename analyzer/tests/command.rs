@@ -409,21 +409,21 @@ fn the_doctor_answers_people_and_machines() {
     assert_eq!(document["format"], "gammachi-doctor");
     let findings = document["findings"].as_array().unwrap();
     assert!(findings.len() > 10);
-    let documented =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/doctor.md"))
-            .unwrap();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = "docs/reference/doctor-json.md";
+    let documented = fs::read_to_string(repository.join(page)).unwrap();
     for finding in findings {
         let mark = finding["mark"].as_str().unwrap();
         assert!(["ok", "note", "limit"].contains(&mark));
         assert!(!finding["meaning"].as_str().unwrap().is_empty(), "{finding}");
-        let heading = format!(
-            "### {}: {}\n",
+        let row = format!(
+            "| {}: {} |",
             finding["group"].as_str().unwrap(),
             finding["name"].as_str().unwrap()
         );
-        assert!(documented.contains(&heading), "docs/doctor.md lacks {heading}");
+        assert!(documented.contains(&row), "{page} lacks {row}");
         for key in finding["data"].as_object().unwrap().keys() {
-            assert!(documented.contains(&format!("`{key}`")), "docs/doctor.md lacks `{key}`");
+            assert!(documented.contains(&format!("`{key}`")), "{page} lacks `{key}`");
         }
     }
     assert!(scratch.entries().is_empty(), "its temporary files are gone");

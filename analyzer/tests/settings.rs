@@ -153,10 +153,10 @@ fn the_docs_show_the_table_that_the_command_prints() {
         let is_hook = variable.purpose == Purpose::TestHook;
         assert_eq!(row.contains("For tests of gammachi."), is_hook, "{row}");
     }
-    let documented = fs::read_to_string(repository().join("docs/settings.md")).unwrap();
+    let documented = fs::read_to_string(repository().join("docs/reference/settings.md")).unwrap();
     assert!(
         documented.contains(&table),
-        "docs/settings.md differs from `gammachi doctor --variables`:\n{table}"
+        "docs/reference/settings.md differs from `gammachi doctor --variables`:\n{table}"
     );
 }
 

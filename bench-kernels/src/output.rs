@@ -11,7 +11,7 @@ use crate::sample::Figure;
 /// The form of the results.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputOptions {
-    /// Print one JSON document (docs/kernels.md explains the keys)
+    /// Print one JSON document (keys: docs/reference/machine-json.md)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// Print rows of comma-separated values

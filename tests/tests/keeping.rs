@@ -204,7 +204,7 @@ fn sites_of(sites: &SiteMetrics) -> BTreeSet<Site> {
     .collect()
 }
 
-/// What the reader finds that was written from docs/trace-format.md alone.
+/// What the reader finds that was written from docs/reference/trace-format.md alone.
 fn sites_by_the_second_reader(recorded: &Recorded) -> BTreeSet<Site> {
     let mut reader = std::process::Command::new(repository().join("scripts/recompute-efficiency"));
     let output = reader.arg(recorded.directory()).output().expect("python3 is there");

@@ -245,7 +245,7 @@ fn two_hosts_have_a_class_of_their_own() {
     }
     let fresh = Fresh::new();
     // Debian's MPICH with two ranks on a host hangs in MPI_Finalize over TCP in about half of its runs,
-    // whatever the program (docs/launchers.md): one rank on each host there.
+    // whatever the program (docs/guide/record.md): one rank on each host there.
     for (mpi, here) in [(Mpi::OpenMpi, "2"), (Mpi::Mpich, "1")] {
         let out = fresh.join(format!("{}.json", mpi.suffix()));
         let output = Command::new(&rig)

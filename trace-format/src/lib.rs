@@ -5,7 +5,7 @@
 //! written in place by one thread, and *definition chunks*, checksummed records
 //! ([`header::Definition`]) that give the numbers in the events their meaning. The recorder
 //! (`pmpi-shim`) writes these files and the analyzer reads them; no other crate knows their bytes.
-//! `docs/trace-format.md` describes the format in prose.
+//! `docs/reference/trace-format.md` describes the format in prose.
 //!
 //! - [`clock_estimate`] defines the result of a clock exchange, which both sides compute with.
 //! - [`encoded`] packs the slots of full windows into one to three bytes per call, and unpacks

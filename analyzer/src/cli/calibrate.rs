@@ -31,7 +31,7 @@ use crate::trace::run_json::Instant;
     gammachi calibrate -- mpirun -n 2\n  \
     gammachi calibrate --out cluster.json --figures plots -- mpirun -n 8 --host n1:4,n2:4\n  \
     gammachi calibrate --quick --kernels ./kernels -- mpiexec -n 2\n\nThe keys of machine.json are \
-    explained in docs/machine-json.md.")]
+    explained in docs/reference/machine-json.md.")]
 pub struct CalibrateArguments {
     /// File to write
     #[arg(long, value_name = "FILE", default_value = MACHINE_JSON)]

@@ -26,7 +26,7 @@ use crate::timeline::KnownRates;
     gammachi clock -- mpirun -n 2\n  \
     gammachi clock --drift 60 --out cluster-clocks.json --svg trials.svg -- mpirun -n 16 --map-by node\n  \
     gammachi report app.gammachi --clock cluster-clocks.json\n\n\
-    The keys of --json are explained in docs/clock.md.")]
+    The keys of --json are explained in docs/reference/machine-json.md.")]
 pub struct ClockArguments {
     /// Exchanges in each trial
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]

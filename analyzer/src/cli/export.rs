@@ -30,7 +30,7 @@ use crate::trace::Run;
 #[command(
     after_help = "Examples:\n  gammachi export hpl-20260131-120000.gammachi --to parquet --out hpl\n  \
                   gammachi export hpl-20260131-120000.gammachi --to csv --out hpl-4 --ranks 0-3 \
-                  --window 1.5,2\n\nWhat each format holds: docs/export.md."
+                  --window 1.5,2\n\nWhat each format holds: docs/reference/export.md."
 )]
 pub struct ExportArguments {
     /// Run directory that `gammachi run` named when it ended

@@ -25,7 +25,7 @@ use search::Measured;
                   gammachi scaling study --predict 64 --remember\n  \
                   gammachi ledger\n  \
                   gammachi ledger --answer 3fa2c1 app-faster.gammachi\n\nWhat counts as an answer, and the \
-                  file's keys: docs/whatif.md.")]
+                  file's keys: docs/guide/predict.md.")]
 pub struct LedgerArguments {
     /// Folder with the ledger, and with the runs and studies that may answer
     #[arg(value_name = "FOLDER", default_value = ".")]

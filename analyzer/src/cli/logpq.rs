@@ -37,7 +37,8 @@ use crate::trace::Run;
                   gammachi logpq machine.json --ranks 4 --n 64,256,1024 --svg figures\n  \
                   gammachi logpq machine.json cannon-256.json cannon-512.json\n  \
                   gammachi logpq machine.json hpl.gammachi --json\n  \
-                  gammachi logpq --example cm5\n\nFormulas, every figure and JSON key: docs/logpq.md.")]
+                  gammachi logpq --example cm5\n\nFormulas and figures: \
+                  docs/guide/calibrate.md; JSON keys: docs/reference/predictions-json.md.")]
 pub struct LogpqArguments {
     /// machine.json, outputs of `kernels cannon --json`, run directories
     #[arg(value_name = "MACHINE.json|CANNON.json|RUN", required_unless_present = "example")]

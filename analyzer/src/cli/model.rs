@@ -30,8 +30,8 @@ use request::Request;
                   gammachi model pdd.csv --vars p,N --basis eigenexa --parts compute,mpi\n  \
                   gammachi model STUDY --dictionary --parts compute,mpi --predict large.csv\n\n\
                   The table is CSV, or Extra-P's text (.txt) or JSON lines (.jsonl). Rows that agree in \
-                  the\nvariables are repetitions; the smallest time counts. docs/model.md explains every \
-                  figure\nand every key of --json."
+                  the\nvariables are repetitions; the smallest time counts. docs/guide/predict.md explains every \
+                  figure,\ndocs/reference/predictions-json.md every key of --json."
 )]
 pub struct ModelArguments {
     /// Table of runs (CSV, Extra-P text or JSON lines), a study, or run directories

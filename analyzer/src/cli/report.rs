@@ -33,7 +33,7 @@ use crate::trace::study_json::StudyJson;
                   gammachi report hpl-20260131-120000.gammachi --html hpl.html --machine machine.json\n  \
                   gammachi report STUDY --html study.html\n  \
                   gammachi report hpl-20260131-120000.gammachi --window MPI_Barrier#3,MPI_Barrier#4 \
-                  --json\n\nThe keys of --json are explained in docs/report-json.md. The exit code \
+                  --json\n\nThe keys of --json are explained in docs/reference/report-json.md. The exit code \
                   is 0 when a report\nwas printed, also of a damaged trace; the damage is named in \
                   it.")]
 pub struct ReportArguments {

@@ -41,7 +41,8 @@ use crate::trace::Run;
                   gammachi roofline app-20260131-120000.gammachi --machine machine.json\n  \
                   gammachi roofline hpl.gammachi --region solve --what-if comm/4 --svg figures\n  \
                   gammachi roofline sweep.json --svg figures\n  \
-                  gammachi roofline --example all\n\nEvery figure and JSON key: docs/roofline.md.")]
+                  gammachi roofline --example all\n\nFigures: docs/guide/calibrate.md; JSON keys: \
+                  docs/reference/predictions-json.md.")]
 pub struct RooflineArguments {
     /// Run directories, outputs of `kernels roofline --json`
     #[arg(value_name = "RUN|SWEEP.json", required_unless_present = "example")]

@@ -30,7 +30,8 @@ use crate::present::scaling::{error_sentence, figures, json, screen};
                   gammachi scaling table.csv --anchor-one --points 3 --svg figures\n  \
                   gammachi scaling weak.csv --work \"N^3\"\n\nA table has the columns p, tau_s, \
                   sum_gamma_s, a column for each parameter, and rep where runs\nare repeated; \
-                  `gammachi table` makes one. Every figure and JSON key: docs/scaling.md.")]
+                  `gammachi table` makes one. Figures: docs/guide/predict.md; JSON keys: \
+                  docs/reference/predictions-json.md.")]
 pub struct ScalingArguments {
     /// A study, run directories, or one CSV table
     #[arg(value_name = "STUDY|RUN|TABLE.csv", required = true)]

@@ -33,7 +33,7 @@ const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
                   gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2\n  \
                   gammachi whatif hpl-20260131-120000.gammachi --latency 20us --bandwidth x0.5\n\nWithout \
                   options the standard questions are answered. How a replay works, and how far to trust it: \
-                  docs/whatif.md.")]
+                  docs/guide/predict.md, docs/measurements/accuracy.md.")]
 pub struct WhatIfArguments {
     /// Run directory that `gammachi run` named when it ended
     #[arg(value_name = "RUN")]

@@ -18,7 +18,7 @@ use crate::trace::Run;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi why hpl-20260131-120000.gammachi\n  \
                   gammachi why hpl-20260131-120000.gammachi --rank 3 --json\n\nThe words are explained \
-                  in docs/causes.md, the keys of --json in docs/why-json.md.")]
+                  in docs/causes.md, the keys of --json in docs/reference/why-json.md.")]
 pub struct WhyArguments {
     /// Run directory that `gammachi run` named when it ended
     #[arg(value_name = "RUN")]

@@ -1,5 +1,5 @@
 //! A run as tables: the content and traffic of a run come in, rows go out to whatever keeps tables.
-//! The columns are explained in `docs/export.md`.
+//! The columns are explained in `docs/reference/export.md`.
 
 pub mod causes;
 mod schemas;

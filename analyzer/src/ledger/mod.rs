@@ -7,7 +7,7 @@
 //! | `file` | lines are read and added |
 //! | `score` | promises beside what was measured |
 //!
-//! `docs/whatif.md` describes the file to users, decision 88 says why it is as it is.
+//! `docs/reference/predictions-json.md` describes the file to users, decision 88 says why it is as it is.
 
 mod file;
 mod score;

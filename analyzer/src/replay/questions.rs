@@ -51,7 +51,7 @@ pub struct WhatIf<'a> {
 pub const MOST_ERROR: f64 = 0.03;
 
 /// How much two runs of the same program differ, and how far a change of computation and one of transfers was wrong, in
-/// nine of ten cases (docs/whatif.md says where this was measured).
+/// nine of ten cases (docs/measurements/accuracy.md says where this was measured).
 const OF_RUNS: f64 = 0.012;
 const OF_COMPUTATION: f64 = 0.1;
 const OF_TRANSFERS: f64 = 0.25;

@@ -2,7 +2,7 @@
 //!
 //! In: what `gammachi run` knows about the run, or the file of an earlier run. Out: the file,
 //! replaced as a whole so that a reader never sees half of it, or [`RunJson`]. Every key is
-//! explained in `docs/run-json.md`.
+//! explained in `docs/reference/run-json.md`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

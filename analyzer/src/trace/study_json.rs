@@ -2,7 +2,7 @@
 //!
 //! In: what `gammachi sweep` plans and finds, or the file of an earlier sweep. Out: the file,
 //! replaced as a whole after every run, so that an interrupted sweep goes on where it stopped; or
-//! [`StudyJson`]. Every key is explained in `docs/scaling.md`.
+//! [`StudyJson`]. Every key is explained in `docs/reference/predictions-json.md`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

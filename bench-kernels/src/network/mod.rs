@@ -4,7 +4,7 @@
 //! o_s and o_r, the gap, and the bandwidths one way and both ways, each over all sizes; linear
 //! pieces of these between protocol switches; the eager limit; the queues; and the bandwidth with
 //! several partners at once. The definitions follow Touyama and Horiguchi and Yasuda et al.; see
-//! docs/kernels.md.
+//! docs/guide/calibrate.md.
 
 mod classes;
 mod flow;

@@ -32,7 +32,7 @@ use crate::store::slots::{close, publish};
 use crate::store::trace_file::{self, Cut, Memory, define};
 
 /// Size of a window, unless one event needs more: some 3,270 slots, which are always kept. Two
-/// windows fit in a second-level cache, and a window is changed in 30 to 50 µs (docs/overhead.md).
+/// windows fit in a second-level cache, and a window is changed in 30 to 50 µs (docs/measurements/overhead.md).
 const WINDOW_BYTES: usize = 128 << 10;
 /// The length of a window is a multiple of this.
 const PAGE_BYTES: usize = 4096;

@@ -1,7 +1,7 @@
 //! Encodes the slots of a full window in one to three bytes per call.
 //!
 //! The slots of a window become a self-contained stream of bits that decodes to exactly the same
-//! bits, whatever the slots hold. `docs/encoded-chunks.md` specifies every bit; this is the idea.
+//! bits, whatever the slots hold. `docs/reference/encoded-chunks.md` specifies every bit; this is the idea.
 //!
 //! Programs repeat the same calls. A *call*, an event with its continuations, is split into its
 //! *content* (function, communicator, peer, tag, bytes, call site …) and what differs each time:

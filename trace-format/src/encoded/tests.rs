@@ -298,7 +298,7 @@ fn finds_counter_step_despite_stray_time() {
 }
 
 /// The format must not change without a new version of the trace format. The same bytes are listed
-/// in `docs/encoded-chunks.md`.
+/// in `docs/reference/encoded-chunks.md`.
 #[test]
 fn format_is_unchanged() {
     let bytes = encoded(26, &program(3, 26));

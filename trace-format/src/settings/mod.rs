@@ -2,7 +2,7 @@
 //!
 //! The command sets environment variables, which the recorder reads in every rank. [`VARIABLES`]
 //! lists them all with values, default and meaning. The help of the command's options, the table in
-//! `docs/settings.md` and the variables forwarded by launchers come from this list.
+//! `docs/reference/settings.md` and the variables forwarded by launchers come from this list.
 //! [`RecordingOptions::from_env`] reads the variables on either side and returns unusable values as
 //! [`SettingError`]s: the command then refuses to start, while the recorder prints the same
 //! sentence and continues with the default.

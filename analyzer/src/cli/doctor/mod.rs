@@ -1,7 +1,7 @@
 //! `gammachi doctor`: nothing comes in but the machine; what it can and cannot measure goes out,
 //! every line with what it means for a measurement.
 //!
-//! Each file here looks at one thing and gives [`Finding`]s; `docs/doctor.md` explains every one.
+//! Each file here looks at one thing and gives [`Finding`]s; `docs/reference/doctor-json.md` explains every one.
 
 use std::io::{self, IsTerminal};
 
@@ -30,7 +30,7 @@ mod variables;
     doctor --json > nodes.json"
 )]
 pub struct DoctorArguments {
-    /// One JSON document on standard output, on one line; docs/doctor.md explains its keys
+    /// One JSON document on standard output, on one line; docs/reference/doctor-json.md explains its keys
     #[arg(long)]
     json: bool,
 
@@ -56,7 +56,7 @@ pub enum Mark {
 pub struct Finding {
     /// What it belongs to: `recorder`, `mpi`, `counter`, `storage`, `host`.
     pub group: &'static str,
-    /// What was looked at; together with the group it names the line in `docs/doctor.md`.
+    /// What was looked at; together with the group it names the line in `docs/reference/doctor-json.md`.
     pub name: &'static str,
     /// How much it matters.
     pub mark: Mark,

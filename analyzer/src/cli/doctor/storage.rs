@@ -24,7 +24,7 @@ const PAGES: usize = 1024;
 const TRIALS: usize = 5;
 /// Events on a page.
 const EVENTS_PER_PAGE: f64 = (PAGE_BYTES / WINDOW_EVENT_BYTES) as f64;
-/// Bytes that most programs' calls take at most in a file that is being written (docs/encoded-chunks.md).
+/// Bytes that most programs' calls take at most in a file that is being written (docs/reference/encoded-chunks.md).
 const CALL_BYTES: f64 = 4.0;
 /// Less free space than this is said to be little.
 const LITTLE_BYTES: u64 = 1 << 30;

@@ -1,4 +1,4 @@
-//! The table of environment variables, in Markdown: `docs/settings.md` shows what this prints.
+//! The table of environment variables, in Markdown: `docs/reference/settings.md` shows what this prints.
 
 use trace_format::settings::{Purpose, ReadBy, Unset, VARIABLES, Variable};
 

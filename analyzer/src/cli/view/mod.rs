@@ -35,7 +35,7 @@ use crate::trace::Run;
 #[command(after_help = "Examples:\n  gammachi view hpl-20260131-120000.gammachi\n  gammachi view \
                   hpl-20260131-120000.gammachi --no-open --port 8123\n\nOn another machine: ssh -L \
                   8123:127.0.0.1:8123 HOST, then gammachi view RUN --no-open --port 8123 there, and \
-                  open the\naddress that it prints here. See docs/view.md.")]
+                  open the\naddress that it prints here. See docs/guide/read.md.")]
 pub struct ViewArguments {
     /// Run directory that `gammachi run` named when it ended
     #[arg(value_name = "RUN")]

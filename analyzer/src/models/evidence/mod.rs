@@ -3,7 +3,7 @@
 //! Computation, imbalance and overhead are modelled apart (`part`), each as a sum of terms none of
 //! which is ever negative (`terms`). No single sum is chosen: all are weighed by how well they explain
 //! the points. Where the ranks' computation is known, three ways of taking the time apart count alike.
-//! docs/scaling.md says how well this predicts programs that it was not made on.
+//! docs/measurements/accuracy.md says how well this predicts programs that it was not made on.
 
 mod orthant;
 mod part;

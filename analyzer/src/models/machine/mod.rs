@@ -3,7 +3,7 @@
 //!
 //! The documents of the kernels are kept as they are ([`Network`], [`Ceilings`]), each figure with
 //! its uncertainty ([`Measured`]) and each kernel with the conditions that it ran under. Every key
-//! is explained in `docs/machine-json.md`; the formulas are SCIENCE D and E.
+//! is explained in `docs/reference/machine-json.md`; the formulas are SCIENCE D and E.
 
 mod ceilings;
 pub mod difference;

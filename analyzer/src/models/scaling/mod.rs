@@ -2,7 +2,7 @@
 //! [`Fit`] a combination of parameters goes out.
 //!
 //! No sequential run is needed: Σγ at a reference rank count p₁ takes its place. The model and its
-//! formulas are in [`curve`]; docs/scaling.md explains every figure to the user.
+//! formulas are in [`curve`]; docs/guide/predict.md explains every figure to the user.
 
 pub mod bootstrap;
 mod comparison;

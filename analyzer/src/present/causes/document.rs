@@ -1,4 +1,4 @@
-//! The JSON document of `gammachi why`; `docs/why-json.md` explains its keys.
+//! The JSON document of `gammachi why`; `docs/reference/why-json.md` explains its keys.
 
 use std::collections::BTreeMap;
 

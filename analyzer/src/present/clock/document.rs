@@ -1,4 +1,4 @@
-//! The clock's part of the JSON document: the timeline comes in, `docs/report-json.md` says what goes
+//! The clock's part of the JSON document: the timeline comes in, `docs/reference/report-json.md` says what goes
 //! out.
 
 use serde::Serialize;

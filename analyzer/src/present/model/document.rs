@@ -1,4 +1,4 @@
-//! The JSON document of `gammachi model`; every key is explained in docs/model.md.
+//! The JSON document of `gammachi model`; every key is explained in docs/reference/predictions-json.md.
 
 use serde_json::{Map, Value, json};
 

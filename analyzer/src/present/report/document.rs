@@ -1,4 +1,4 @@
-//! The JSON document: a report comes in, `docs/report-json.md` says what goes out.
+//! The JSON document: a report comes in, `docs/reference/report-json.md` says what goes out.
 
 use std::collections::BTreeMap;
 

@@ -141,12 +141,12 @@ fn the_document_shows_them_too() {
     });
     assert_eq!(json["communicators"][2], expected);
     assert_eq!(json["sizes"][0]["from_bytes"], 64);
-    let documented = include_str!("../../../../docs/report-json.md");
+    let documented = include_str!("../../../../docs/reference/report-json.md");
     for key in json["messages"].as_object().unwrap().keys() {
-        assert!(documented.contains(&format!("`{key}`")), "docs/report-json.md lacks {key}");
+        assert!(documented.contains(&format!("`{key}`")), "report-json.md lacks {key}");
     }
     for key in json["communicators"][0].as_object().unwrap().keys() {
-        assert!(documented.contains(&format!("`{key}`")), "docs/report-json.md lacks {key}");
+        assert!(documented.contains(&format!("`{key}`")), "report-json.md lacks {key}");
     }
 }
 

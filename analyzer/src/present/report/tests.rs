@@ -322,14 +322,14 @@ fn programs_and_unequal_pinning_of_an_mpmd_run_are_named() {
 fn the_document_has_the_promised_keys_and_its_sums_agree() {
     let [_, text] = texts_of(&solver(), &Selection::Whole);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let documented = include_str!("../../../../docs/report-json.md");
+    let documented = include_str!("../../../../docs/reference/report-json.md");
     let mut keys = Vec::new();
     collect_keys(&json, &mut keys);
     keys.retain(|key| {
         let ends = [format!("`{key}`"), format!(".{key}`")];
         !ends.iter().any(|end| documented.contains(end))
     });
-    assert!(keys.is_empty(), "docs/report-json.md lacks {keys:?}");
+    assert!(keys.is_empty(), "docs/reference/report-json.md lacks {keys:?}");
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     let ranks = json["ranks"].as_array().unwrap();
     let sum: f64 = ranks.iter().map(|r| number(&r["compute_s"]) + number(&r["overhead_s"])).sum();

@@ -1,4 +1,4 @@
-//! The JSON document; `docs/roofline.md` explains every key.
+//! The JSON document; `docs/reference/predictions-json.md` explains every key.
 
 use std::collections::BTreeMap;
 

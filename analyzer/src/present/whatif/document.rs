@@ -1,4 +1,4 @@
-//! The JSON document of `gammachi whatif`; `docs/whatif.md` explains its keys.
+//! The JSON document of `gammachi whatif`; `docs/reference/predictions-json.md` explains its keys.
 
 use serde::Serialize;
 

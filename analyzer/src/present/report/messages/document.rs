@@ -1,5 +1,5 @@
 //! The part of the JSON document that is about messages: a report's message metrics come in,
-//! serialisable values go out. `docs/report-json.md` says what they mean.
+//! serialisable values go out. `docs/reference/report-json.md` says what they mean.
 
 use serde::Serialize;
 
