@@ -1,0 +1,196 @@
+//! Where the ranks' time went. Every tick of every rank from the run's begin to its end is in one part, and what is
+//! left when ticks become nanoseconds is shared out, so that the parts add up to elapsed time times ranks.
+
+use std::collections::BTreeMap;
+
+use super::super::place::{Place, SiteTable};
+use super::super::record::{Kind, Part};
+use crate::causes::{Causes, Context, NOWHERE, State};
+
+/// Places of each kind that a record keeps; the rest is "elsewhere".
+const MOST_COMPUTING: usize = 24;
+const MOST_WAITING: usize = 32;
+const MOST_TRANSFER: usize = 24;
+
+/// Nanoseconds of a length.
+pub(super) fn nanoseconds(causes: &Causes, ticks: i64) -> i64 {
+    (causes.clock.seconds(ticks) * 1e9).round() as i64
+}
+
+/// What tells parts apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Which {
+    kind: Kind,
+    state: Option<State>,
+    place: Place,
+    culprit: Option<u32>,
+}
+
+impl Which {
+    fn at(kind: Kind, place: Place) -> Self {
+        Self { kind, state: None, place, culprit: None }
+    }
+}
+
+/// Ticks by group of ranks.
+type Sums = BTreeMap<Which, Vec<i64>>;
+
+/// The parts of a run that took so long, in ticks and nanoseconds.
+pub(super) fn parts(
+    causes: &Causes,
+    (elapsed, elapsed_ns): (i64, i64),
+    ranks_a_group: u32,
+    sites: &mut SiteTable,
+) -> Vec<Part> {
+    let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count();
+    let ranks = ranks.max(causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1));
+    let groups = ranks.div_ceil(ranks_a_group as usize);
+    let group_of = |position: usize| position / ranks_a_group as usize;
+    let places: Vec<Place> =
+        causes.contexts.all.iter().map(|context| sites.place(context)).collect();
+    let mut sums = Sums::new();
+    let mut add = |which: Which, group: usize, ticks: i64| {
+        sums.entry(which).or_insert_with(|| vec![0; groups])[group] += ticks;
+    };
+    for position in 0..ranks {
+        let (number, group) = (causes.lines.first_of(position), group_of(position));
+        let line = &causes.lines.all[number as usize];
+        let outside = line.begin - causes.whole.0 + causes.whole.1 - line.end;
+        let start = line.begin - causes.whole.0;
+        let named = |state: State| Which {
+            state: Some(state),
+            ..Which::at(Kind::StartAndEnd, Place::None)
+        };
+        add(named(State::StartSkew), group, start);
+        add(named(State::WaitAtFinalize), group, outside - start);
+        let mut filled = 0;
+        for (context, ticks) in causes.profiles[number as usize].all() {
+            filled += ticks;
+            let which = match causes.contexts.get(*context) {
+                // By states, below.
+                Context::Waiting | Context::WaitingForUnknown => {
+                    Which::at(Kind::Waiting, Place::Elsewhere)
+                }
+                Context::Recorder => Which::at(Kind::Recorder, Place::None),
+                Context::Totals => Which::at(Kind::Other, Place::None),
+                Context::Transfer(_) => {
+                    Which::at(Kind::Transfer, places[*context as usize].clone())
+                }
+                Context::Region(_) | Context::Between(..) => {
+                    Which::at(Kind::Computing, places[*context as usize].clone())
+                }
+            };
+            add(which, group, *ticks);
+        }
+        // A line is filled; should it not be, what is missing is said.
+        add(Which::at(Kind::Other, Place::Elsewhere), group, line.end - line.begin - filled);
+    }
+    for (number, wait) in causes.waits.iter().enumerate() {
+        let line = &causes.lines.all[wait.line as usize];
+        let is_first = causes.lines.first_of(line.position) == wait.line;
+        if !is_first || matches!(wait.state, State::StartSkew | State::WaitAtFinalize) {
+            continue;
+        }
+        let place = match causes.places[number] {
+            NOWHERE => Place::None,
+            place => places[place as usize].clone(),
+        };
+        let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
+        let which = Which { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
+        add(which, group_of(line.position), wait.ticks);
+        // Was counted as waiting of any state.
+        add(Which::at(Kind::Waiting, Place::Elsewhere), group_of(line.position), -wait.ticks);
+    }
+    let mut parts = Vec::new();
+    let sums = largest(sums, groups);
+    let in_group = |group: usize| {
+        ranks.min((group + 1) * ranks_a_group as usize) - group * ranks_a_group as usize
+    };
+    let whole = |group: usize| in_group(group) as i128;
+    let shares: Vec<Vec<i64>> = (0..groups)
+        .map(|group| {
+            let ticks: Vec<i64> = sums.values().map(|of| of[group]).collect();
+            let sum = whole(group) * i128::from(elapsed_ns);
+            in_nanoseconds(&ticks, (whole(group) * i128::from(elapsed), sum))
+        })
+        .collect();
+    for (at, which) in sums.into_keys().enumerate() {
+        let by_ranks: Vec<i64> = shares.iter().map(|of_group| of_group[at]).collect();
+        let ns = by_ranks.iter().sum();
+        if by_ranks.iter().all(|ns| *ns == 0) {
+            continue;
+        }
+        let Which { kind, state, place, culprit } = which;
+        let state = state.map(|state| state.key().to_owned());
+        let by_ranks = if kind == Kind::Computing { by_ranks } else { Vec::new() };
+        parts.push(Part { kind, place, state, culprit, ns, by_ranks });
+    }
+    parts.sort_by_key(|part| (part.kind, std::cmp::Reverse(part.ns)));
+    parts
+}
+
+/// Ticks as nanoseconds that add up: `ticks` add up to the first of `whole`, the result to the second. What is left by
+/// rounding down goes to the largest remainders.
+fn in_nanoseconds(ticks: &[i64], (whole, whole_ns): (i128, i128)) -> Vec<i64> {
+    let scaled = ticks.iter().map(|ticks| i128::from(*ticks) * whole_ns);
+    let divided: Vec<(i128, i128)> =
+        scaled.map(|of| (of.div_euclid(whole), of.rem_euclid(whole))).collect();
+    let mut left = whole_ns - divided.iter().map(|(ns, _)| ns).sum::<i128>();
+    let mut order: Vec<usize> = (0..divided.len()).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(divided[*at].1), *at));
+    let mut shares: Vec<i64> = divided.iter().map(|(ns, _)| *ns as i64).collect();
+    for at in order {
+        let one = left.signum();
+        shares[at] += one as i64;
+        left -= one;
+    }
+    shares
+}
+
+/// The largest of each kind; the others of a kind, or of a state, together.
+fn largest(sums: Sums, groups: usize) -> Sums {
+    let mut rows: Vec<(Which, Vec<i64>)> = sums.into_iter().collect();
+    rows.sort_by_key(|(_, of)| std::cmp::Reverse(of.iter().sum::<i64>()));
+    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut kept = Sums::new();
+    for (which, ticks) in rows {
+        let count = counts.entry(which.kind).or_default();
+        *count += 1;
+        let most = match which.kind {
+            Kind::Computing => MOST_COMPUTING,
+            Kind::Waiting => MOST_WAITING,
+            Kind::Transfer => MOST_TRANSFER,
+            _ => usize::MAX,
+        };
+        let which = match *count > most {
+            true => Which { place: Place::Elsewhere, culprit: None, ..which },
+            false => which,
+        };
+        let sum = kept.entry(which).or_insert_with(|| vec![0; groups]);
+        for (sum, ticks) in sum.iter_mut().zip(ticks) {
+            *sum += ticks;
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nanoseconds_add_up(ticks in proptest::collection::vec(-5i64..1_000_000_000_000, 1..40), rate in 1i128..4_000) {
+            let whole: i128 = ticks.iter().map(|ticks| i128::from(*ticks)).sum();
+            prop_assume!(whole > 0);
+            let whole_ns = whole * 1_000 / rate;
+            let shares = in_nanoseconds(&ticks, (whole, whole_ns));
+            prop_assert_eq!(shares.iter().map(|ns| i128::from(*ns)).sum::<i128>(), whole_ns);
+            for (ns, ticks) in shares.iter().zip(&ticks) {
+                prop_assert!((*ns as f64 - *ticks as f64 * whole_ns as f64 / whole as f64).abs() <= 1.01);
+            }
+        }
+    }
+}
