@@ -33,19 +33,20 @@ impl Checked<'_> {
         let (of, check) = (self.comparison, self.check);
         let decisive = of.decisive();
         let allowed = percent(self.at_most);
-        let each = if of.is_mostly_iterations() { " (an iteration)" } else { "" };
+        let name = self.decisive_name();
         let mut sentences = Vec::new();
         match check.verdict {
             Verdict::Fine => sentences.push(format!(
-                "Fine: not slower by more than {allowed}; {}{each}.",
+                "Fine: not slower by more than {allowed}; {name} is {}.",
                 words::change(decisive)
             )),
             Verdict::Regressed => {
-                let worst = [Some(decisive), Some(&of.elapsed)].into_iter().flatten();
-                let worst = worst.filter(|of| of.is_certain() && of.relative() > self.at_most);
-                match worst.max_by(|a, b| a.relative().total_cmp(&b.relative())) {
-                    Some(worst) => sentences.push(format!(
-                        "Slower than the {allowed} that are allowed: {}{each}.",
+                let whole = [(&of.elapsed, "the run"), (decisive, self.decisive_name())];
+                let slower =
+                    whole.iter().filter(|(of, _)| of.is_certain() && of.relative() > self.at_most);
+                match slower.max_by(|a, b| a.0.relative().total_cmp(&b.0.relative())) {
+                    Some((worst, name)) => sentences.push(format!(
+                        "Slower than the {allowed} that are allowed: {name} is {}.",
                         words::change(worst)
                     )),
                     None => sentences.push(self.slower_part(&allowed)),
@@ -58,6 +59,11 @@ impl Checked<'_> {
             sentences.push(verdict::cause(of, cause));
         }
         sentences
+    }
+
+    /// What the verdict is about.
+    fn decisive_name(&self) -> &'static str {
+        if self.comparison.is_mostly_iterations() { "an iteration" } else { "the run" }
     }
 
     fn slower_part(&self, allowed: &str) -> String {
