@@ -5,11 +5,13 @@
  *   bytes=800                        of the row
  *   sums=1                           an iteration
  *   order=0213                       of the ranks in the ring; at most ten ranks
+ *   spin=1                           computes for about as long in place of sleeping
  *   dies=1                           the last rank is killed in the middle of the run */
 #include "victim.h"
 #include "gammachi.h"
 
-static int rank, size;
+static int rank, size, spins;
+static volatile double sink;
 
 static const char *option(int argc, char **argv, const char *name, const char *otherwise)
 {
@@ -34,7 +36,10 @@ static int more(const char *text)
 static void work(const char *region, int microseconds)
 {
     gammachi_region_begin(region);
-    usleep(microseconds);
+    if (!spins)
+        usleep(microseconds);
+    for (long i = 0; spins && i < 200L * microseconds; i++)
+        sink = sink * 0.5 + 1;
     gammachi_region_end(region);
 }
 
@@ -47,6 +52,7 @@ int main(int argc, char **argv)
     int bytes = atoi(option(argc, argv, "bytes", "800"));
     int sums = atoi(option(argc, argv, "sums", "1"));
     int dies = atoi(option(argc, argv, "dies", "0"));
+    spins = atoi(option(argc, argv, "spin", "0"));
     int smooth = 6000 + more(option(argc, argv, "smooth", ""));
     int norm = 3000 + more(option(argc, argv, "norm", ""));
     const char *order = option(argc, argv, "order", "0123456789");
