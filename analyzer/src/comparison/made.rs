@@ -12,6 +12,8 @@ const ITERATIONS: usize = 128;
 pub const SMOOTH: f64 = 6e6;
 pub const NORM: f64 = 3e6;
 const TRANSFER: i64 = 400_000;
+/// Start and end of a rank.
+const START: i64 = 1_000_000;
 
 /// What a made run is like.
 #[derive(Debug, Clone)]
@@ -111,8 +113,7 @@ impl Made {
     }
 
     fn record(&self, of: &Sums) -> RunRecord {
-        let start = 1_000_000;
-        let elapsed_ns = of.elapsed.iter().sum::<i64>() + start;
+        let elapsed_ns = of.elapsed.iter().sum::<i64>() + START;
         let sites = ["MPI_Sendrecv", "MPI_Allreduce"].map(|function| Site {
             function: function.to_owned(),
             within: Some("main".to_owned()),
@@ -121,41 +122,6 @@ impl Made {
             module: "made".to_owned(),
             number: 0,
         });
-        let plain = |kind, place, ns| Part {
-            kind,
-            place,
-            state: None,
-            culprit: None,
-            ns,
-            by_ranks: Vec::new(),
-        };
-        let region = |name: &str| Place::Region(name.to_owned());
-        let computed = |at: usize, name: &str| Part {
-            by_ranks: of.computing[at].to_vec(),
-            ..plain(Kind::Computing, region(name), of.computing[at].iter().sum())
-        };
-        let mut parts = vec![computed(0, "smooth"), computed(1, "norm")];
-        let mut for_rank: BTreeMap<u32, i64> = BTreeMap::new();
-        for ((_, culprit), ns) in &of.waiting {
-            *for_rank.entry(*culprit).or_default() += ns;
-        }
-        parts.extend(for_rank.into_iter().map(|(culprit, ns)| Part {
-            state: Some("wait_at_nxn".to_owned()),
-            culprit: Some(culprit),
-            ..plain(Kind::Waiting, Place::Inside(1), ns)
-        }));
-        let transfer = TRANSFER * ITERATIONS as i64 * i64::from(RANKS);
-        parts.push(plain(Kind::Transfer, Place::Inside(0), transfer));
-        parts.push(plain(Kind::StartAndEnd, Place::None, start * i64::from(RANKS)));
-        let thin = |figures: &[i64]| {
-            figures.chunks(2).map(|two| (two[0] + two[1]) / 2).collect::<Vec<_>>()
-        };
-        let series = |at: usize, name: &str| Series {
-            place: region(name),
-            mean: thin(&of.figures[at][0]),
-            most: thin(&of.figures[at][1]),
-        };
-        let computing = (0..ITERATIONS).map(|at| of.figures[0][0][at] + of.figures[1][0][at]);
         let record = RunRecord {
             format: FORMAT.to_owned(),
             format_version: FORMAT_VERSION,
@@ -181,20 +147,12 @@ impl Made {
             tree: None,
             ranks_a_group: 1,
             sites: sites.to_vec(),
-            parts,
-            iterations: Some(Iterations {
-                anchor: Place::Inside(0),
-                count: ITERATIONS as u64,
-                a_figure: 2,
-                elapsed: thin(&of.elapsed),
-                computing: thin(&computing.collect::<Vec<_>>()),
-                waiting: thin(&of.waits),
-                places: vec![series(0, "smooth"), series(1, "norm")],
-            }),
+            parts: of.parts(),
+            iterations: Some(of.iterations()),
             phases: vec![Phase {
                 anchor: Place::Inside(0),
                 iterations: 128,
-                ns: elapsed_ns - start,
+                ns: elapsed_ns - START,
             }],
             counts: self.counts(),
             partners: Some(self.partners()),
@@ -234,4 +192,60 @@ struct Sums {
     figures: [[Vec<i64>; 2]; 2],
     computing: [[i64; RANKS as usize]; 2],
     waiting: BTreeMap<(u32, u32), i64>,
+}
+
+fn region(name: &str) -> Place {
+    Place::Region(name.to_owned())
+}
+
+impl Sums {
+    fn parts(&self) -> Vec<Part> {
+        let plain = |kind, place, ns| Part {
+            kind,
+            place,
+            state: None,
+            culprit: None,
+            ns,
+            by_ranks: Vec::new(),
+        };
+        let computed = |at: usize, name: &str| Part {
+            by_ranks: self.computing[at].to_vec(),
+            ..plain(Kind::Computing, region(name), self.computing[at].iter().sum())
+        };
+        let mut parts = vec![computed(0, "smooth"), computed(1, "norm")];
+        let mut for_rank: BTreeMap<u32, i64> = BTreeMap::new();
+        for ((_, culprit), ns) in &self.waiting {
+            *for_rank.entry(*culprit).or_default() += ns;
+        }
+        parts.extend(for_rank.into_iter().map(|(culprit, ns)| Part {
+            state: Some("wait_at_nxn".to_owned()),
+            culprit: Some(culprit),
+            ..plain(Kind::Waiting, Place::Inside(1), ns)
+        }));
+        let transfer = TRANSFER * ITERATIONS as i64 * i64::from(RANKS);
+        parts.push(plain(Kind::Transfer, Place::Inside(0), transfer));
+        parts.push(plain(Kind::StartAndEnd, Place::None, START * i64::from(RANKS)));
+        parts
+    }
+
+    fn iterations(&self) -> Iterations {
+        let thin = |figures: &[i64]| {
+            figures.chunks(2).map(|two| (two[0] + two[1]) / 2).collect::<Vec<_>>()
+        };
+        let series = |at: usize, name: &str| Series {
+            place: region(name),
+            mean: thin(&self.figures[at][0]),
+            most: thin(&self.figures[at][1]),
+        };
+        let computing = (0..ITERATIONS).map(|at| self.figures[0][0][at] + self.figures[1][0][at]);
+        Iterations {
+            anchor: Place::Inside(0),
+            count: ITERATIONS as u64,
+            a_figure: 2,
+            elapsed: thin(&self.elapsed),
+            computing: thin(&computing.collect::<Vec<_>>()),
+            waiting: thin(&self.waits),
+            places: vec![series(0, "smooth"), series(1, "norm")],
+        }
+    }
 }

@@ -42,7 +42,8 @@ mod tests;
 use cause::Cause;
 use counts::Change;
 use parts::{Differences, FactorDifference};
-use quantities::Tested;
+use quantities::{PhaseTime, Tested};
+use record::Kind;
 use statistics::Estimate;
 
 pub use record::RunRecord;
@@ -61,6 +62,10 @@ pub struct Comparison<'r> {
     pub elapsed: Estimate,
     /// Time of an iteration, where both have the same loop.
     pub iteration: Option<Estimate>,
+    /// Computing and waiting of the mean rank in an iteration.
+    pub of_iteration: Vec<(Kind, Estimate)>,
+    /// Loops that all runs have.
+    pub phases: Vec<PhaseTime>,
     /// Computing of the program's parts, with what is significant among them.
     pub tested: Vec<Tested>,
     /// Differences of means; empty where the rank counts differ.
@@ -96,6 +101,8 @@ impl<'r> Comparison<'r> {
             relation,
             elapsed,
             iteration,
+            of_iteration: quantities::of_iteration(before, after),
+            phases: quantities::phases(before, after),
             tested,
             differences,
             tree: parts::tree(before, after),

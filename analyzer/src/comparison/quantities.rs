@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::place::Spot;
-use super::record::{Kind, RunRecord};
+use super::record::{Iterations, Kind, RunRecord};
 use super::statistics::{self, ALPHA, Estimate, Location};
 
 /// Rate of false discoveries among the parts of a program, both ways.
@@ -59,6 +59,61 @@ pub fn iteration(before: &[RunRecord], after: &[RunRecord]) -> Option<Estimate> 
         side.iter().flat_map(|record| &record.iterations).map(|of| numbers(&of.elapsed)).collect()
     };
     Some(statistics::compare(&of(before), &of(after), Location::Median))
+}
+
+/// What the mean rank does in a typical iteration: computing, waiting. Nanoseconds.
+pub fn of_iteration(before: &[RunRecord], after: &[RunRecord]) -> Vec<(Kind, Estimate)> {
+    if !has_one_loop(before, after) {
+        return Vec::new();
+    }
+    type Figures = fn(&Iterations) -> &[i64];
+    let kinds: [(Kind, Figures); 2] =
+        [(Kind::Computing, |of| &of.computing), (Kind::Waiting, |of| &of.waiting)];
+    let compared = |figures: Figures| {
+        let of = |side: &[RunRecord]| -> Vec<Vec<f64>> {
+            let loops = side.iter().flat_map(|record| &record.iterations);
+            loops.map(|of| numbers(figures(of))).collect()
+        };
+        statistics::compare(&of(before), &of(after), Location::Median)
+    };
+    kinds.map(|(kind, figures)| (kind, compared(figures))).to_vec()
+}
+
+/// A loop that all runs have: its first call, iterations in the first run of each side, and how long all of them take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseTime {
+    /// The call that begins an iteration.
+    pub anchor: Spot,
+    /// Before and after.
+    pub iterations: (u64, u64),
+    /// Nanoseconds.
+    pub estimate: Estimate,
+}
+
+/// The loops that all runs have.
+pub fn phases(before: &[RunRecord], after: &[RunRecord]) -> Vec<PhaseTime> {
+    let of = |record: &RunRecord| -> BTreeMap<Spot, (u64, f64)> {
+        let phases = record.phases.iter().map(|phase| {
+            let anchor = Spot::key(&phase.anchor, &record.sites);
+            (anchor, (phase.iterations, phase.ns as f64))
+        });
+        phases.collect()
+    };
+    let sides = [before, after].map(|side| side.iter().map(of).collect::<Vec<_>>());
+    let all = || sides.iter().flatten();
+    let anchors = sides[0].first().into_iter().flat_map(BTreeMap::keys);
+    let common = anchors.filter(|anchor| all().all(|run| run.contains_key(*anchor)));
+    let compared = common.map(|anchor| {
+        let values = |side: &[BTreeMap<Spot, (u64, f64)>]| -> Vec<Vec<f64>> {
+            side.iter().map(|run| vec![run[anchor].1]).collect()
+        };
+        PhaseTime {
+            anchor: anchor.clone(),
+            iterations: (sides[0][0][anchor].0, sides[1][0][anchor].0),
+            estimate: statistics::compare(&values(&sides[0]), &values(&sides[1]), Location::Mean),
+        }
+    });
+    compared.collect()
 }
 
 /// What the program's parts compute: by iteration where all runs have the same loop, else in all.

@@ -42,6 +42,14 @@ fn a_slow_region_on_all_ranks_is_found_and_named() {
         let cause = of.cause.as_ref().expect("a cause");
         assert_eq!((cause.kind, &cause.spot), (CauseKind::Computing, &smooth()));
         assert_eq!(cause.ranks, Some(WhichRanks::All));
+        let (kind, computing) = &of.of_iteration[0];
+        assert!(*kind == Kind::Computing && computing.is_certain(), "{computing:?}");
+        assert!(
+            (computing.difference() - 0.05 * SMOOTH).abs() < 0.2 * 0.05 * SMOOTH,
+            "{computing:?}"
+        );
+        assert_eq!(of.phases.len(), 1);
+        assert_eq!(of.phases[0].iterations, (128, 128));
         assert!(of.changes.is_empty() && of.drift.is_none());
         assert_eq!(Check::new(of, 0.01).verdict, Verdict::Regressed);
     });

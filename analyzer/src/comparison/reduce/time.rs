@@ -35,6 +35,72 @@ impl Which {
 /// Ticks by group of ranks.
 type Sums = BTreeMap<Which, Vec<i64>>;
 
+/// The ranks' times of a run, gathered.
+struct Gathering<'c> {
+    causes: &'c Causes<'c>,
+    /// The places of the contexts.
+    places: Vec<Place>,
+    groups: usize,
+    ranks_a_group: usize,
+    sums: Sums,
+}
+
+impl Gathering<'_> {
+    fn add(&mut self, which: Which, position: usize, ticks: i64) {
+        let (groups, group) = (self.groups, position / self.ranks_a_group);
+        self.sums.entry(which).or_insert_with(|| vec![0; groups])[group] += ticks;
+    }
+
+    /// All of a rank's time; waiting is not told apart yet.
+    fn add_rank(&mut self, position: usize) {
+        let causes = self.causes;
+        let number = causes.lines.first_of(position);
+        let line = &causes.lines.all[number as usize];
+        let at_end =
+            |state| Which { state: Some(state), ..Which::at(Kind::StartAndEnd, Place::None) };
+        self.add(at_end(State::StartSkew), position, line.begin - causes.whole.0);
+        self.add(at_end(State::WaitAtFinalize), position, causes.whole.1 - line.end);
+        let mut filled = 0;
+        for (context, ticks) in causes.profiles[number as usize].all() {
+            filled += ticks;
+            let place = || self.places[*context as usize].clone();
+            let which = match causes.contexts.get(*context) {
+                Context::Waiting | Context::WaitingForUnknown => {
+                    Which::at(Kind::Waiting, Place::Elsewhere)
+                }
+                Context::Recorder => Which::at(Kind::Recorder, Place::None),
+                Context::Totals => Which::at(Kind::Other, Place::None),
+                Context::Transfer(_) => Which::at(Kind::Transfer, place()),
+                Context::Region(_) | Context::Between(..) => Which::at(Kind::Computing, place()),
+            };
+            self.add(which, position, *ticks);
+        }
+        // A line is filled; should it not be, what is missing is said.
+        let missing = line.end - line.begin - filled;
+        self.add(Which::at(Kind::Other, Place::Elsewhere), position, missing);
+    }
+
+    /// Tells waiting apart by state, place and culprit.
+    fn divide_waiting(&mut self) {
+        let causes = self.causes;
+        for (wait, place) in causes.waits.iter().zip(&causes.places) {
+            let line = &causes.lines.all[wait.line as usize];
+            let is_first = causes.lines.first_of(line.position) == wait.line;
+            if !is_first || matches!(wait.state, State::StartSkew | State::WaitAtFinalize) {
+                continue;
+            }
+            let place = match *place {
+                NOWHERE => Place::None,
+                place => self.places[place as usize].clone(),
+            };
+            let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
+            let which = Which { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
+            self.add(which, line.position, wait.ticks);
+            self.add(Which::at(Kind::Waiting, Place::Elsewhere), line.position, -wait.ticks);
+        }
+    }
+}
+
 /// The parts of a run that took so long, in ticks and nanoseconds.
 pub(super) fn parts(
     causes: &Causes,
@@ -42,91 +108,40 @@ pub(super) fn parts(
     ranks_a_group: u32,
     sites: &mut SiteTable,
 ) -> Vec<Part> {
-    let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count();
-    let ranks = ranks.max(causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1));
-    let groups = ranks.div_ceil(ranks_a_group as usize);
-    let group_of = |position: usize| position / ranks_a_group as usize;
-    let places: Vec<Place> =
-        causes.contexts.all.iter().map(|context| sites.place(context)).collect();
-    let mut sums = Sums::new();
-    let mut add = |which: Which, group: usize, ticks: i64| {
-        sums.entry(which).or_insert_with(|| vec![0; groups])[group] += ticks;
-    };
-    for position in 0..ranks {
-        let (number, group) = (causes.lines.first_of(position), group_of(position));
-        let line = &causes.lines.all[number as usize];
-        let outside = line.begin - causes.whole.0 + causes.whole.1 - line.end;
-        let start = line.begin - causes.whole.0;
-        let named = |state: State| Which {
-            state: Some(state),
-            ..Which::at(Kind::StartAndEnd, Place::None)
-        };
-        add(named(State::StartSkew), group, start);
-        add(named(State::WaitAtFinalize), group, outside - start);
-        let mut filled = 0;
-        for (context, ticks) in causes.profiles[number as usize].all() {
-            filled += ticks;
-            let which = match causes.contexts.get(*context) {
-                // By states, below.
-                Context::Waiting | Context::WaitingForUnknown => {
-                    Which::at(Kind::Waiting, Place::Elsewhere)
-                }
-                Context::Recorder => Which::at(Kind::Recorder, Place::None),
-                Context::Totals => Which::at(Kind::Other, Place::None),
-                Context::Transfer(_) => {
-                    Which::at(Kind::Transfer, places[*context as usize].clone())
-                }
-                Context::Region(_) | Context::Between(..) => {
-                    Which::at(Kind::Computing, places[*context as usize].clone())
-                }
-            };
-            add(which, group, *ticks);
-        }
-        // A line is filled; should it not be, what is missing is said.
-        add(Which::at(Kind::Other, Place::Elsewhere), group, line.end - line.begin - filled);
-    }
-    for (number, wait) in causes.waits.iter().enumerate() {
-        let line = &causes.lines.all[wait.line as usize];
-        let is_first = causes.lines.first_of(line.position) == wait.line;
-        if !is_first || matches!(wait.state, State::StartSkew | State::WaitAtFinalize) {
-            continue;
-        }
-        let place = match causes.places[number] {
-            NOWHERE => Place::None,
-            place => places[place as usize].clone(),
-        };
-        let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
-        let which = Which { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
-        add(which, group_of(line.position), wait.ticks);
-        // Was counted as waiting of any state.
-        add(Which::at(Kind::Waiting, Place::Elsewhere), group_of(line.position), -wait.ticks);
-    }
-    let mut parts = Vec::new();
-    let sums = largest(sums, groups);
-    let in_group = |group: usize| {
-        ranks.min((group + 1) * ranks_a_group as usize) - group * ranks_a_group as usize
-    };
-    let whole = |group: usize| in_group(group) as i128;
+    let ranks = causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1);
+    let ranks_a_group = ranks_a_group as usize;
+    let groups = ranks.div_ceil(ranks_a_group);
+    let places = causes.contexts.all.iter().map(|context| sites.place(context)).collect();
+    let mut gathering = Gathering { causes, places, groups, ranks_a_group, sums: Sums::new() };
+    (0..ranks).for_each(|position| gathering.add_rank(position));
+    gathering.divide_waiting();
+    let sums = largest(gathering.sums, groups);
     let shares: Vec<Vec<i64>> = (0..groups)
         .map(|group| {
             let ticks: Vec<i64> = sums.values().map(|of| of[group]).collect();
-            let sum = whole(group) * i128::from(elapsed_ns);
-            in_nanoseconds(&ticks, (whole(group) * i128::from(elapsed), sum))
+            let count = (ranks - group * ranks_a_group).min(ranks_a_group) as i128;
+            in_nanoseconds(&ticks, (count * i128::from(elapsed), count * i128::from(elapsed_ns)))
         })
         .collect();
-    for (at, which) in sums.into_keys().enumerate() {
+    let all = sums.into_keys().enumerate().map(|(at, which)| {
         let by_ranks: Vec<i64> = shares.iter().map(|of_group| of_group[at]).collect();
-        let ns = by_ranks.iter().sum();
-        if by_ranks.iter().all(|ns| *ns == 0) {
-            continue;
-        }
-        let Which { kind, state, place, culprit } = which;
-        let state = state.map(|state| state.key().to_owned());
-        let by_ranks = if kind == Kind::Computing { by_ranks } else { Vec::new() };
-        parts.push(Part { kind, place, state, culprit, ns, by_ranks });
-    }
+        part(which, by_ranks)
+    });
+    let mut parts: Vec<Part> = all.flatten().collect();
     parts.sort_by_key(|part| (part.kind, std::cmp::Reverse(part.ns)));
     parts
+}
+
+/// A part, where it took any time.
+fn part(which: Which, by_ranks: Vec<i64>) -> Option<Part> {
+    if by_ranks.iter().all(|ns| *ns == 0) {
+        return None;
+    }
+    let Which { kind, state, place, culprit } = which;
+    let state = state.map(|state| state.key().to_owned());
+    let ns = by_ranks.iter().sum();
+    let by_ranks = if kind == Kind::Computing { by_ranks } else { Vec::new() };
+    Some(Part { kind, place, state, culprit, ns, by_ranks })
 }
 
 /// Ticks as nanoseconds that add up: `ticks` add up to the first of `whole`, the result to the second. What is left by

@@ -32,6 +32,8 @@ pub(super) struct Document<'a> {
     sentences: Vec<String>,
     elapsed: TimePart,
     iteration: Option<TimePart>,
+    iteration_parts: Vec<NamedTime>,
+    phases: Vec<PhasePart>,
     parts: Vec<PartPart>,
     unexplained_s: f64,
     unexplained_ticks: i64,
@@ -68,6 +70,24 @@ struct TimePart {
     spread: f64,
     spread_is_assumed: bool,
     runs_for_one_percent: Option<usize>,
+}
+
+/// What the mean rank does in an iteration.
+#[derive(Debug, Serialize)]
+struct NamedTime {
+    name: &'static str,
+    #[serde(flatten)]
+    time: TimePart,
+}
+
+/// A loop.
+#[derive(Debug, Serialize)]
+struct PhasePart {
+    anchor: String,
+    iterations_before: u64,
+    iterations_after: u64,
+    #[serde(flatten)]
+    time: TimePart,
 }
 
 /// A part of the difference of mean elapsed times. Those of one level with one parent add up to it.
@@ -163,6 +183,12 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
         sentences: verdict::sentences(of),
         elapsed: time(&of.elapsed),
         iteration: of.iteration.as_ref().map(time),
+        iteration_parts: of
+            .of_iteration
+            .iter()
+            .map(|(kind, estimate)| NamedTime { name: kind.key(), time: time(estimate) })
+            .collect(),
+        phases: of.phases.iter().map(phase).collect(),
         parts: parts(of),
         unexplained_s: of.differences.unexplained_ns as f64 * 1e-9,
         unexplained_ticks: of.differences.unexplained_ns,
@@ -172,15 +198,7 @@ pub(super) fn document<'a>(of: &'a Comparison) -> Document<'a> {
             .map(|(kind, estimate)| factor_part(kind.key(), estimate))
             .collect(),
         tested: of.tested.iter().map(tested).collect(),
-        counts: of
-            .changes
-            .iter()
-            .map(|change| CountPart {
-                what: words::what(&change.what),
-                before: change.before,
-                after: change.after,
-            })
-            .collect(),
+        counts: of.changes.iter().map(count).collect(),
         counts_varying: of.varying,
         machine_factor: of.drift,
         cause: of.cause.as_ref().map(|cause| cause_part(of, cause)),
@@ -229,6 +247,19 @@ fn time(of: &Estimate) -> TimePart {
         spread: of.spread,
         spread_is_assumed: of.is_assumed,
         runs_for_one_percent: of.runs_for(0.01),
+    }
+}
+
+fn count(of: &crate::comparison::counts::Change) -> CountPart {
+    CountPart { what: words::what(&of.what), before: of.before, after: of.after }
+}
+
+fn phase(of: &crate::comparison::quantities::PhaseTime) -> PhasePart {
+    PhasePart {
+        anchor: words::spot(&of.anchor),
+        iterations_before: of.iterations.0,
+        iterations_after: of.iterations.1,
+        time: time(&of.estimate),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::comparison::Comparison;
 use crate::comparison::parts::{self, Difference};
+use crate::comparison::quantities::PhaseTime;
 use crate::comparison::record::Kind;
 use crate::comparison::statistics::Estimate;
 use crate::present::blocks::Blocks;
@@ -50,11 +51,21 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
 }
 
 fn times(of: &Comparison) -> Vec<String> {
-    let mut rows: Vec<(&str, &Estimate)> = vec![("elapsed", &of.elapsed)];
-    rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)", estimate)));
+    let mut rows: Vec<(String, &Estimate)> = vec![("elapsed".to_owned(), &of.elapsed)];
+    rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)".to_owned(), estimate)));
+    let in_it = of.of_iteration.iter();
+    rows.extend(
+        in_it.map(|(kind, estimate)| {
+            (format!("  {} in it, mean rank", words::kind(*kind)), estimate)
+        }),
+    );
+    if of.phases.len() > 1 {
+        let name = |phase: &PhaseTime| format!("phase of {}", words::spot(&phase.anchor));
+        rows.extend(of.phases.iter().map(|phase| (name(phase), &phase.estimate)));
+    }
     let s = |ns: f64| seconds(ns * 1e-9);
     let mut table = Table::default();
-    table.left("", rows.iter().map(|(name, _)| (*name).to_owned()));
+    table.left("", rows.iter().map(|(name, _)| name.clone()));
     table.right("before", rows.iter().map(|(_, of)| s(of.before)));
     table.right("after", rows.iter().map(|(_, of)| s(of.after)));
     table.right("difference", rows.iter().map(|(_, of)| words::signed(of.difference())));
