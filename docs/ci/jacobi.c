@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N = 512 };
+enum { N = 1024 };
 
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    int rank, ranks, iterations = argc > 1 ? atoi(argv[1]) : 400;
+    int rank, ranks, iterations = argc > 1 ? atoi(argv[1]) : 2000;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int rows = N / ranks, up = rank > 0 ? rank - 1 : MPI_PROC_NULL, down = rank + 1 < ranks ? rank + 1 : MPI_PROC_NULL;

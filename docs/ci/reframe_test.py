@@ -19,10 +19,10 @@ class JacobiPerformance(rfm.RunOnlyRegressionTest):
     runs = variable(int, value=5)
     at_most = variable(str, value='5%')
     baseline = variable(str, value=os.path.join(HERE, 'perf'))
-    sourcesdir = HERE
+    sourcesdir = None  # The stage may lie in this folder: it is not copied as a whole.
     local = True
 
-    prerun_cmds = ['${MPICC:-mpicc} -O2 -g -o jacobi jacobi.c']
+    prerun_cmds = [f'cp {HERE}/jacobi.c {HERE}/run-once .', '${MPICC:-mpicc} -O2 -g -o jacobi jacobi.c']
     executable = './run-once'
 
     @run_before('run')
