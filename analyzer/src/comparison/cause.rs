@@ -8,6 +8,7 @@ use super::Comparison;
 use super::counts::{Change, What};
 use super::parts::{Difference, Differences};
 use super::place::Spot;
+use super::quantities::Tested;
 use super::record::Kind;
 
 /// Ranks whose time changed by so much of the one's that changed most changed as well.
@@ -156,6 +157,7 @@ fn of_time(of: &Comparison) -> Option<Cause> {
     let (part, cost) = enough.or_else(|| candidates.first())?;
     let ranks = match part.by_ranks.is_empty() {
         true => None,
+        false if is_on_all(part, &of.tested) => Some(WhichRanks::All),
         false => Some(ranks(part, sign, differences, of.after[0].ranks)),
     };
     let kind = match part.key.kind {
@@ -167,6 +169,16 @@ fn of_time(of: &Comparison) -> Option<Cause> {
         Kind::StartAndEnd => CauseKind::StartAndEnd,
     };
     Some(Cause { kind, spot: Some(part.shown.clone()), ranks, ns: Some(sign * cost), change: None })
+}
+
+/// Whether the mean rank changed as much as the one that takes longest, in a typical iteration: where one of several
+/// ranks changes, the mean one does so by half of it at most.
+fn is_on_all(part: &Difference, tested: &[Tested]) -> bool {
+    let of = |most: bool| {
+        let mut all = tested.iter().filter(|one| one.of_iteration && one.spot == part.key.spot);
+        all.find(|one| one.most == most).map(|one| one.estimate.difference())
+    };
+    matches!((of(false), of(true)), (Some(mean), Some(most)) if most != 0.0 && mean / most >= ALL)
 }
 
 /// By how much the rank that changed most did, in a direction; of what is not kept by rank, the mean one.

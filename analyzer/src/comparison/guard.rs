@@ -3,9 +3,11 @@
 use super::Comparison;
 use super::quantities::Tested;
 use super::record::RunRecord;
-use super::statistics::{self, ALPHA, Estimate, LEAST_DEGREES};
+use super::statistics::{ALPHA, Estimate, LEAST_DEGREES};
 use super::subject::{Difference, Mixed, Relation};
 
+/// Elapsed time has to be so many times as certain as the time that decides.
+const BESIDE: f64 = 4.0;
 /// A part of the program that is slower counts if it costs so much of what the whole run may be slower.
 const LEAST_COST: f64 = 0.2;
 
@@ -48,10 +50,8 @@ impl Check {
         let whole = whole(of);
         let slower_parts: Vec<usize> = slower_parts(of, at_most);
         let is_faster = of.decisive().interval.is_some_and(|(_, hi)| hi < 0.0);
-        let chances: Vec<f64> = whole.iter().map(|estimate| one_sided(estimate)).collect();
-        let found = statistics::discoveries(&chances, ALPHA);
-        let is_slower = whole.iter().zip(found).any(|(estimate, found)| {
-            found
+        let is_slower = whole.iter().any(|(estimate, alpha)| {
+            one_sided(estimate) <= *alpha
                 && estimate.degrees >= LEAST_DEGREES
                 && !estimate.is_assumed
                 && estimate.relative() > at_most
@@ -81,9 +81,13 @@ impl Check {
     }
 }
 
-/// Elapsed time, and that of an iteration.
-fn whole<'c>(of: &'c Comparison) -> Vec<&'c Estimate> {
-    std::iter::once(&of.elapsed).chain(&of.iteration).collect()
+/// The time that decides, and, beside an iteration's, elapsed time; each with the chance of an alarm that it may
+/// have without a change. Elapsed time only has to show what a typical iteration does not.
+fn whole<'c>(of: &'c Comparison) -> Vec<(&'c Estimate, f64)> {
+    match of.is_mostly_iterations() {
+        true => vec![(of.decisive(), ALPHA), (&of.elapsed, ALPHA / BESIDE)],
+        false => vec![(&of.elapsed, ALPHA)],
+    }
 }
 
 /// Chance of so much more time, or yet more, where there is no change.

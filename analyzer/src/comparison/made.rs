@@ -55,7 +55,10 @@ pub struct Noise(fastrand::Rng);
 
 impl Noise {
     pub fn new(seed: u64) -> Self {
-        Self(fastrand::Rng::with_seed(seed))
+        // Seeds in a row would give numbers that are spread more evenly than chance.
+        let mut mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self(fastrand::Rng::with_seed(mixed ^ (mixed >> 31)))
     }
 
     pub fn normal(&mut self) -> f64 {

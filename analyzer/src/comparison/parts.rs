@@ -37,7 +37,8 @@ pub struct Difference {
     pub ns: i64,
     /// Intervals and means, nanoseconds.
     pub estimate: Estimate,
-    /// Of computing: nanoseconds of a rank of each group, after less before, by group of ranks.
+    /// Of computing: nanoseconds of a rank of each group, after less before, by group of ranks: medians over the runs,
+    /// which do not add up.
     pub by_ranks: Vec<f64>,
 }
 
@@ -207,13 +208,17 @@ fn difference(
     let estimate = statistics::compare(&values(&sums[0]), &values(&sums[1]), Location::Mean);
     let groups = ranks.div_ceil(ranks_a_group) as usize;
     let in_group = |group: usize| (ranks - group as u32 * ranks_a_group).min(ranks_a_group);
-    let mean = |side: &[BTreeMap<Key, Found>], group: usize| {
-        let of = side.iter().filter_map(|run| run.get(&key)?.by_ranks.get(group));
-        of.map(|ns| *ns as f64).sum::<f64>() / (side.len() as f64 * f64::from(in_group(group)))
+    // The middle of the runs: one that was disturbed says nothing of which ranks changed.
+    let typical = |side: &[BTreeMap<Key, Found>], group: usize| {
+        let ns = |run: &BTreeMap<Key, Found>| {
+            run.get(&key).and_then(|of| of.by_ranks.get(group).copied())
+        };
+        let mut values: Vec<f64> = side.iter().map(|run| ns(run).unwrap_or(0) as f64).collect();
+        statistics::median(&mut values) / f64::from(in_group(group))
     };
     let by_ranks = match key.kind {
         Kind::Computing => {
-            (0..groups).map(|group| mean(&sums[1], group) - mean(&sums[0], group)).collect()
+            (0..groups).map(|group| typical(&sums[1], group) - typical(&sums[0], group)).collect()
         }
         _ => Vec::new(),
     };

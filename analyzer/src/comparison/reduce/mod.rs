@@ -194,10 +194,10 @@ fn factors(causes: &Causes, analysis: &Analysis) -> Option<Factors> {
     })
 }
 
-/// Whether how often it is called is chance: it asks until something has happened.
+/// Whether how often it is called is chance: it asks until something has happened, or takes what has.
 fn is_poll(function: &str) -> bool {
     let name = function.trim_start_matches('P');
-    ["MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status"]
+    ["MPI_Test", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status", "MPI_Waitsome"]
         .iter()
         .any(|poll| name.starts_with(poll))
 }

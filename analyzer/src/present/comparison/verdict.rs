@@ -196,6 +196,13 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
             format!("Runs scatter by {spread}; it would take {wanted} to tell a difference of 1 %.")
         }));
     }
+    if of.relation.same_ranks && !of.changes.is_empty() && of.before.len().min(of.after.len()) == 1
+    {
+        notes.push(
+            "One run of a side: that its counts do not vary from run to run is taken for granted."
+                .to_owned(),
+        );
+    }
     if of.varying > 0 {
         let counts = plural(of.varying, "count");
         notes.push(format!("{counts} vary among runs that should be alike, and are not compared."));

@@ -78,8 +78,7 @@ pub(super) fn state(key: &str) -> String {
 /// What is counted.
 pub(super) fn what(of: &What) -> String {
     match of {
-        What::Partners { reordered: true } => "pairs of ranks that exchange messages".to_owned(),
-        What::Partners { reordered: false } => "pairs of ranks that exchange messages".to_owned(),
+        What::Partners { .. } => "pairs of ranks that exchange messages".to_owned(),
         What::BetweenHosts => "messages between hosts".to_owned(),
         What::Calls(function) => format!("calls of {function}"),
         What::CallsAt(place) => format!("calls at {}", spot(place)),
