@@ -15,6 +15,7 @@
 //! | [`imagined`] | a run, its replay with a change | a run directory with the replay's times |
 //! | [`calibration`] | stamps of a clock calibration run | [`calibration::Calibration`]: offsets, errors, drift |
 //! | [`ledger`] | predictions, and runs made since | what was promised beside what was measured |
+//! | [`comparison`] | runs, reduced to small documents | what differs between two sets of them, and why |
 //! | [`models`] | tables of runs | models of their times, and what they predict |
 //! | [`present`] | all of these | the terminal's screen, the JSON document, the dump's lines |
 //! | [`export`] | a run, its timeline, its communicators | what all writers of other tools' formats share |
@@ -35,6 +36,7 @@ pub mod analysis;
 pub mod calibration;
 pub mod causes;
 pub mod cli;
+pub mod comparison;
 pub mod export;
 pub mod formats;
 pub mod imagined;

@@ -1,21 +1,25 @@
 //! The command: arguments come in; the subcommands call the stages in order; an exit code goes out.
 //!
 //! One subcommand, one file. Exit codes: 0 success, 1 the program or the data failed, 2 wrong
-//! usage; `run` and `exec` pass on the exit code of the program that they start.
+//! usage; of `check` 3 slower, 4 not to be told; `run` and `exec` pass on the exit code of the program that they start.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
+pub mod baseline;
 pub mod calibrate;
+pub mod check;
 pub mod clock;
 pub mod collect;
+pub mod compare;
 pub mod doctor;
 pub mod dump;
 pub mod error;
 pub mod exec;
 pub mod export;
+pub mod history;
 pub mod import;
 pub mod kernel_program;
 pub mod ledger;
@@ -26,6 +30,7 @@ pub mod output_rights;
 pub mod plot;
 pub mod recorder_environment;
 pub mod recording_options;
+pub mod records;
 pub mod report;
 pub mod roofline;
 pub mod run;
@@ -78,6 +83,10 @@ enum Command {
     Why(why::WhyArguments),
     #[command(name = "whatif")]
     WhatIf(whatif::WhatIfArguments),
+    Compare(compare::CompareArguments),
+    Check(check::CheckArguments),
+    Baseline(baseline::BaselineArguments),
+    History(history::HistoryArguments),
     Ledger(ledger::LedgerArguments),
     Timeline(timeline::TimelineArguments),
     View(view::ViewArguments),
@@ -111,6 +120,10 @@ pub fn run_command() -> ExitCode {
             Command::Report(arguments) => report::report(arguments),
             Command::Why(arguments) => why::why(arguments),
             Command::WhatIf(arguments) => whatif::what_if(arguments),
+            Command::Compare(arguments) => compare::compare(arguments),
+            Command::Check(arguments) => check::check(arguments),
+            Command::Baseline(arguments) => baseline::baseline(arguments),
+            Command::History(arguments) => history::history(arguments),
             Command::Ledger(arguments) => ledger::ledger(arguments),
             Command::Timeline(arguments) => timeline::timeline(arguments),
             Command::View(arguments) => view::view(arguments),

@@ -11,6 +11,7 @@
 //! | [`dump`] | single events and messages |
 //! | [`clock`] | clocks: their calibration, and their part of a report |
 //! | [`whatif`], [`ledger`] | a run's time under other conditions; predictions, and what came of them |
+//! | [`comparison`] | two sets of runs, checks, baselines, histories |
 //! | [`machine`], [`logpq`], [`roofline`] | a measured machine, and what it says of a run |
 //! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
 //! | [`html`], [`picture`], [`figure`], [`strip`] | pages, pictures of a run, plots, the terminal's timeline: of all subjects |
@@ -19,6 +20,7 @@ mod blocks;
 pub mod causes;
 pub mod clock;
 mod code_place;
+pub mod comparison;
 mod context;
 pub mod dump;
 pub mod figure;

@@ -246,6 +246,24 @@ impl Phase {
         (1..begins.len()).contains(&at).then(|| at - 1)
     }
 
+    /// Hands on what a rank, by its position, did in each iteration: its number, a context, ticks. A context may come
+    /// several times.
+    pub fn for_each_sum(
+        &self,
+        position: usize,
+        causes: &super::Causes,
+        mut take: impl FnMut(usize, u32, i64),
+    ) {
+        let profile = &causes.profiles[causes.lines.first_of(position) as usize];
+        let mut hint = Hint::default();
+        for (number, bounds) in self.begins[position].windows(2).enumerate() {
+            let stretches = profile.stretches((bounds[0], bounds[1]), &mut hint);
+            for (context, ticks) in profile.sums_of(stretches) {
+                take(number, *context, *ticks);
+            }
+        }
+    }
+
     /// From the latest begin of the first iteration to the latest end of the last.
     pub fn ticks(&self) -> i64 {
         self.bounds[self.bounds.len() - 1] - self.bounds[0]

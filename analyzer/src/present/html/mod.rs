@@ -39,6 +39,9 @@ const SCRIPT: [&str; 7] = [
     include_str!("page.js"),
 ];
 
+/// The script of pages that have tables only.
+pub(super) const TABLES: [&str; 2] = [include_str!("tables.js"), include_str!("page.js")];
+
 /// Ranks that have a row in the tables; of more, those of most overhead and the one of least.
 pub const MOST_RANKS: usize = 256;
 /// Pairs in the table of messages.
@@ -195,11 +198,11 @@ pub fn page(
     Ok(environment()?.get_template("page.html")?.render(context)?)
 }
 
-fn safe(text: String) -> Value {
+pub(super) fn safe(text: String) -> Value {
     Value::from_safe_string(text)
 }
 
-fn environment() -> Result<Environment<'static>, minijinja::Error> {
+pub(super) fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|name| match name.ends_with(".css") {
         true => AutoEscape::None,
@@ -207,6 +210,8 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     });
     environment.add_template("page.html", include_str!("page.html"))?;
     environment.add_template("study.html", include_str!("study.html"))?;
+    environment.add_template("comparison.html", include_str!("comparison.html"))?;
+    environment.add_template("history.html", include_str!("history.html"))?;
     environment.add_template("head.html", include_str!("head.html"))?;
     environment.add_template("cells.html", include_str!("cells.html"))?;
     environment.add_template("view.html", include_str!("view.html"))?;

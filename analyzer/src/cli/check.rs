@@ -1,0 +1,141 @@
+//! `gammachi check`: whether runs are slower than a baseline, for continuous integration.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CommandError, print};
+use super::output_file;
+use super::records::Only;
+use crate::comparison::guard::{Check, Matching, Verdict};
+use crate::comparison::{Comparison, baseline};
+use crate::present::comparison::checked::{
+    Checked, annotations, checked_json, checked_screen, junit, no_match,
+};
+use crate::present::comparison::mixed;
+
+/// Exit code of runs that are slower.
+pub const EXIT_SLOWER: u8 = 3;
+/// Exit code where it cannot be told.
+pub const EXIT_CANNOT_TELL: u8 = 4;
+
+/// Says whether runs are slower than a baseline, by its exit code.
+///
+/// The exit code is 0 where they are not slower than --at-most allows, 3 where they are, 4 where that cannot be told:
+/// too few runs, or runs that scatter too much. Only runs of the baseline with the same program, rank count,
+/// parameters and machine count.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi check new-*.gammachi --baseline perf\n  \
+                  gammachi check new-*.gammachi --baseline perf --at-most 1% --junit perf.xml\n  \
+                  gammachi check new-*.gammachi --baseline perf --github\n\nReady workflows: docs/ci. How it \
+                  decides: docs/guide/compare.md.")]
+pub struct CheckArguments {
+    /// Runs or studies to check; three or more of them tell a change from chance
+    #[arg(value_name = "RUN|STUDY", required = true)]
+    runs: Vec<PathBuf>,
+
+    /// Folder that `gammachi baseline add` filled
+    #[arg(long, value_name = "DIR")]
+    baseline: PathBuf,
+
+    /// How much slower they may be
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = part)]
+    at_most: f64,
+
+    #[command(flatten)]
+    only: Only,
+
+    /// Write the result for a test report
+    #[arg(long, value_name = "FILE.xml")]
+    junit: Option<PathBuf>,
+
+    /// Print the result as an annotation of GitHub's workflows
+    #[arg(long)]
+    github: bool,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// `3%` or `3` as a part of one.
+fn part(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.1..=1_000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("not a percentage between 0.1% and 1000%".to_owned()),
+    }
+}
+
+/// Prints whether runs are slower.
+///
+/// # Errors
+/// The exit code, where they are, or that cannot be told; failure for runs or a baseline that cannot be read.
+pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
+    let kept = baseline::read(&arguments.baseline);
+    let kept = kept.map_err(|error| CommandError::failed(error.to_string()))?;
+    let runs = arguments.only.read(&arguments.runs)?;
+    let matching = Matching::of(kept.into_iter().map(|kept| kept.record).collect(), &runs);
+    let relation = match matching.alike.is_empty() {
+        true => None,
+        false => {
+            let relation = matching.relation(&runs);
+            Some(relation.map_err(|found| CommandError::usage(mixed(&found)))?)
+        }
+    };
+    let Some(relation) = relation else {
+        let sentence = no_match(&matching, &runs, &arguments.baseline);
+        if let Some(path) = &arguments.junit {
+            output_file::write(path, &junit(&sentence, Verdict::CannotTell, &runs[0]))?;
+        }
+        if arguments.github {
+            print(&annotations(&sentence, Verdict::CannotTell))?;
+        }
+        super::error::say(&sentence);
+        return Err(CommandError::Exit(EXIT_CANNOT_TELL));
+    };
+    let comparison = Comparison::new(&matching.alike, &runs, relation);
+    let check = Check::new(&comparison, arguments.at_most);
+    let checked = Checked {
+        comparison: &comparison,
+        check: &check,
+        at_most: arguments.at_most,
+        others: &matching.others,
+    };
+    let sentence = checked.sentences().join(" ");
+    if let Some(path) = &arguments.junit {
+        output_file::write(path, &junit(&sentence, check.verdict, &runs[0]))?;
+    }
+    if arguments.github {
+        print(&annotations(&sentence, check.verdict))?;
+    }
+    let text = match arguments.json {
+        true => checked_json(&checked).map_err(|error| CommandError::failed(error.to_string()))?,
+        false => {
+            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            checked_screen(&checked, colour)
+        }
+    };
+    print(&text)?;
+    match check.verdict {
+        Verdict::Fine => Ok(()),
+        Verdict::Regressed => Err(CommandError::Exit(EXIT_SLOWER)),
+        Verdict::CannotTell => Err(CommandError::Exit(EXIT_CANNOT_TELL)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_is_a_part() {
+        for (text, expected) in [("3%", 0.03), ("3", 0.03), ("2.5 %", 0.025), ("100%", 1.0)] {
+            assert!((part(text).unwrap() - expected).abs() < 1e-12, "{text}");
+        }
+        for text in ["", "%", "0", "-1%", "x", "nan"] {
+            assert!(part(text).is_err(), "{text}");
+        }
+    }
+}

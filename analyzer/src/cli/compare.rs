@@ -1,0 +1,125 @@
+//! `gammachi compare`: says what differs between two sets of runs, and why.
+
+mod timelines;
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::{CommandError, print, say};
+use super::output_file;
+use super::output_rights::OutputRights;
+use super::records::Only;
+use crate::comparison::subject::Difference;
+use crate::comparison::{Comparison, Relation, RunRecord};
+use crate::present::comparison::{json, mixed, page, screen};
+
+/// Compares runs before a change with runs after it: what changed, by how much, and why.
+///
+/// First what does not vary: calls, bytes, messages, partners. Then time: of an iteration, of the run, and where it
+/// went, with intervals. Runs, studies, and baselines may be named on either side; three runs of each or more tell a
+/// change from chance.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  gammachi compare before.gammachi after.gammachi\n  \
+                  gammachi compare old-1.gammachi old-2.gammachi old-3.gammachi -- new-*.gammachi\n  \
+                  gammachi compare old-study new-study --only p=4 --html compare.html\n\nHow differences \
+                  are told from chance: docs/guide/compare.md. Keys of --json:\ndocs/reference/compare-json.md.")]
+pub struct CompareArguments {
+    /// One run, study or baseline before and one after; or any number before, then `--`
+    #[arg(value_name = "BEFORE", required = true)]
+    before: Vec<PathBuf>,
+
+    /// Runs, studies or baselines after the change
+    #[arg(value_name = "AFTER", last = true)]
+    after: Vec<PathBuf>,
+
+    #[command(flatten)]
+    only: Only,
+
+    /// Write a page with both timelines
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+
+    /// Iteration that the page's timelines show, counted from 0 [default: one that is like most]
+    #[arg(long, value_name = "NUMBER", requires = "html")]
+    iteration: Option<usize>,
+
+    /// Who may read what is written
+    #[command(flatten)]
+    rights: OutputRights,
+
+    /// Print a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what differs.
+///
+/// # Errors
+/// Wrong usage for runs that cannot be compared with each other; failure for runs that cannot be read.
+pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
+    arguments.rights.apply();
+    let (before, after) = sides(arguments)?;
+    let records = [before, after].map(|side| arguments.only.read(side));
+    let [before, after] = records;
+    let (before, after) = (before?, after?);
+    let relation = relation(&before, &after)?;
+    let comparison = Comparison::new(&before, &after, relation);
+    if let Some(path) = &arguments.html {
+        write_page(arguments, &comparison, path)?;
+    }
+    let text = match arguments.json {
+        true => json(&comparison).map_err(|error| CommandError::failed(error.to_string()))?,
+        false => {
+            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            screen(&comparison, colour)
+        }
+    };
+    print(&text)
+}
+
+/// What is before and what after.
+fn sides(arguments: &CompareArguments) -> Result<(&[PathBuf], &[PathBuf]), CommandError> {
+    match (&arguments.before[..], &arguments.after[..]) {
+        ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
+        (_, []) => Err(CommandError::usage(
+            "name one run before and one after, or several with `--` between: gammachi compare BEFORE… -- AFTER…",
+        )),
+        (before, after) => Ok((before, after)),
+    }
+}
+
+/// What both sides have in common.
+fn relation(before: &[RunRecord], after: &[RunRecord]) -> Result<Relation, CommandError> {
+    let relation =
+        Relation::of(before, after).map_err(|found| CommandError::usage(mixed(&found)))?;
+    if relation.differences.contains(&Difference::Program) {
+        return Err(CommandError::usage(format!(
+            "{} ran before, {} after: two programs do not do the same work; name runs of one program",
+            before[0].program, after[0].program
+        )));
+    }
+    Ok(relation)
+}
+
+fn write_page(
+    arguments: &CompareArguments,
+    of: &Comparison,
+    path: &Path,
+) -> Result<(), CommandError> {
+    let (before, after) = sides(arguments)?;
+    let timelines = match timelines::of([&before[0], &after[0]], arguments.iteration) {
+        Ok(timelines) => Some(timelines),
+        Err(why) if arguments.iteration.is_some() => {
+            return Err(CommandError::usage(format!("--iteration: {why}")));
+        }
+        Err(why) => {
+            say(&format!("--html: the page has no timelines: {why}"));
+            None
+        }
+    };
+    let text =
+        page(of, timelines.as_ref()).map_err(|error| CommandError::failed(error.to_string()))?;
+    output_file::write(path, &text)
+}

@@ -1,0 +1,73 @@
+//! Runs as records, from what the user names: run directories, studies, baselines and their documents.
+
+use std::path::{Path, PathBuf};
+
+use super::CommandError;
+use crate::comparison::{RunRecord, baseline};
+use crate::ledger::is_same_value;
+use crate::trace::study_json::{StudyJson, StudyRunState};
+
+/// Which of the runs are meant, shared by what compares.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Only {
+    /// Only runs with this rank count or parameter (`--only p=4 --only N=1000`)
+    #[arg(long = "only", value_name = "NAME=VALUE", value_parser = pair)]
+    pub pairs: Vec<(String, String)>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("not NAME=VALUE, such as p=4".to_owned()),
+    }
+}
+
+impl Only {
+    fn takes(&self, record: &RunRecord) -> bool {
+        self.pairs.iter().all(|(name, value)| match record.params.get(name) {
+            Some(found) => is_same_value(found, value),
+            None => name == "p" && is_same_value(&record.ranks.to_string(), value),
+        })
+    }
+
+    /// Reads all that is named.
+    ///
+    /// # Errors
+    /// What cannot be read or compared, or that nothing is left.
+    pub fn read(&self, sources: &[PathBuf]) -> Result<Vec<RunRecord>, CommandError> {
+        let mut records = Vec::new();
+        for source in sources {
+            records.extend(read(source)?.into_iter().filter(|record| self.takes(record)));
+        }
+        match records.is_empty() {
+            true => {
+                let names: Vec<String> = sources.iter().map(|s| s.display().to_string()).collect();
+                let names = names.join(", ");
+                Err(CommandError::usage(match self.pairs.is_empty() {
+                    true => format!("{names}: no finished run in it"),
+                    false => format!("--only: no run in {names} has these parameters"),
+                }))
+            }
+            false => Ok(records),
+        }
+    }
+}
+
+/// The runs of one source.
+fn read(source: &Path) -> Result<Vec<RunRecord>, CommandError> {
+    let failed = |error: &dyn std::fmt::Display| CommandError::failed(error.to_string());
+    let reduced = |run: &Path| RunRecord::of_directory(run).map_err(|error| failed(&error));
+    if source.is_file() && source.extension().is_some_and(|ending| ending == "json") {
+        return Ok(vec![baseline::read_file(source).map_err(|error| failed(&error))?]);
+    }
+    if StudyJson::is_in(source) {
+        let study = StudyJson::read(source).map_err(|error| failed(&error))?;
+        let finished = study.runs.iter().filter(|run| run.state == StudyRunState::Finished);
+        return finished.map(|run| reduced(&source.join(&run.directory))).collect();
+    }
+    if baseline::is_one(source) {
+        let kept = baseline::read(source).map_err(|error| failed(&error))?;
+        return Ok(kept.into_iter().map(|kept| kept.record).collect());
+    }
+    Ok(vec![reduced(source)?])
+}

@@ -1,0 +1,279 @@
+//! Differences of mean times that add up: every part of a rank's time, and the parts of these, to the nanosecond.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::place::Spot;
+use super::record::{Factors, Kind, Part, RunRecord};
+use super::statistics::{self, Estimate, Location};
+
+/// What tells a part from others, alike in all runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// What it is.
+    pub kind: Kind,
+    /// Of waiting: its state.
+    pub state: Option<String>,
+    /// Where, without lines.
+    pub spot: Spot,
+    /// Of waiting: for whom.
+    pub culprit: Option<u32>,
+}
+
+impl Key {
+    fn of(part: &Part, record: &RunRecord) -> Self {
+        let spot = Spot::key(&part.place, &record.sites);
+        Self { kind: part.kind, state: part.state.clone(), spot, culprit: part.culprit }
+    }
+}
+
+/// A part's time, of the mean rank in the mean run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// Which part.
+    pub key: Key,
+    /// Where, with the lines of the runs after, else before.
+    pub shown: Spot,
+    /// Nanoseconds of the mean rank, after less before; these add up.
+    pub ns: i64,
+    /// Intervals and means, nanoseconds.
+    pub estimate: Estimate,
+    /// Of computing: nanoseconds of a rank of each group, after less before, by group of ranks: medians over the runs,
+    /// which do not add up.
+    pub by_ranks: Vec<f64>,
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Differences {
+    /// The difference of mean elapsed times, nanoseconds.
+    pub elapsed_ns: i64,
+    /// The largest first. Their sum and what is unexplained are the difference of elapsed times.
+    pub parts: Vec<Difference>,
+    /// What no part explains.
+    pub unexplained_ns: i64,
+    /// Ranks of a group.
+    pub ranks_a_group: u32,
+}
+
+/// Divides with the remainder that is not negative.
+fn floor(numerator: i128, denominator: i128) -> (i128, i128) {
+    (numerator.div_euclid(denominator), numerator.rem_euclid(denominator))
+}
+
+impl Differences {
+    /// Of runs that have equally many ranks; else there are none.
+    pub fn new(before: &[RunRecord], after: &[RunRecord]) -> Self {
+        let ranks: BTreeSet<(u32, u32)> =
+            before.iter().chain(after).map(|record| (record.ranks, record.ranks_a_group)).collect();
+        let Some((ranks, ranks_a_group)) = ranks.first().copied().filter(|_| ranks.len() == 1)
+        else {
+            return Self::default();
+        };
+        let sums = [before, after].map(|side| side.iter().map(keyed).collect::<Vec<_>>());
+        let keys: BTreeSet<Key> =
+            sums.iter().flatten().flat_map(|run| run.keys().cloned()).collect();
+        // The mean rank in the mean run, over a denominator of both sides: whole numbers.
+        let (n, m) = (before.len() as i128, after.len() as i128);
+        let denominator = n * m * i128::from(ranks);
+        let over = |of: &dyn Fn(&BTreeMap<Key, Found>) -> i128| {
+            let sum = |side: usize| sums[side].iter().map(of).sum::<i128>();
+            sum(1) * n - sum(0) * m
+        };
+        let numerators: Vec<i128> = keys
+            .iter()
+            .map(|key| over(&|run| run.get(key).map_or(0, |found| i128::from(found.ns))))
+            .collect();
+        let elapsed =
+            |side: &[RunRecord]| side.iter().map(|r| i128::from(r.elapsed_ns)).sum::<i128>();
+        let whole = (elapsed(after) * n - elapsed(before) * m) * i128::from(ranks);
+        let rounded = |numerator: i128| floor(2 * numerator + denominator, 2 * denominator).0;
+        let explained = rounded(numerators.iter().sum());
+        let shares = shared_out(&numerators, denominator, explained);
+        let parts = keys.into_iter().zip(shares);
+        let mut parts: Vec<Difference> =
+            parts.map(|(key, ns)| difference(key, ns, &sums, (ranks, ranks_a_group))).collect();
+        parts.sort_by(|a, b| b.ns.abs().cmp(&a.ns.abs()).then_with(|| a.key.cmp(&b.key)));
+        let elapsed_ns = rounded(whole);
+        Self {
+            elapsed_ns: elapsed_ns as i64,
+            parts,
+            unexplained_ns: (elapsed_ns - explained) as i64,
+            ranks_a_group,
+        }
+    }
+
+    /// The sum of some of them.
+    pub fn sum(&self, of: impl Fn(&Difference) -> bool) -> i64 {
+        self.parts.iter().filter(|part| of(part)).map(|part| part.ns).sum()
+    }
+}
+
+/// Several parts together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group<N> {
+    /// What they have in common.
+    pub name: N,
+    /// Nanoseconds of the mean rank, after less before; the sum of theirs.
+    pub ns: i64,
+    /// Means and interval, nanoseconds.
+    pub estimate: Estimate,
+}
+
+impl Differences {
+    /// Parts with one name together, the largest difference first; parts without are left out.
+    pub fn groups<N: Ord + Clone>(
+        &self,
+        [before, after]: [&[RunRecord]; 2],
+        name: impl Fn(&Key) -> Option<N>,
+    ) -> Vec<Group<N>> {
+        let mut sums: BTreeMap<N, i64> = BTreeMap::new();
+        for part in &self.parts {
+            if let Some(name) = name(&part.key) {
+                *sums.entry(name).or_default() += part.ns;
+            }
+        }
+        let by_run = |record: &RunRecord| {
+            let mut sums: BTreeMap<N, f64> = BTreeMap::new();
+            for part in &record.parts {
+                if let Some(name) = name(&Key::of(part, record)) {
+                    *sums.entry(name).or_default() += part.ns as f64 / f64::from(record.ranks);
+                }
+            }
+            sums
+        };
+        let sides = [before, after].map(|side| side.iter().map(by_run).collect::<Vec<_>>());
+        let groups = sums.into_iter().map(|(name, ns)| {
+            let values = |side: &[BTreeMap<N, f64>]| -> Vec<Vec<f64>> {
+                side.iter().map(|run| vec![run.get(&name).copied().unwrap_or(0.0)]).collect()
+            };
+            let estimate =
+                statistics::compare(&values(&sides[0]), &values(&sides[1]), Location::Mean);
+            Group { name, ns, estimate }
+        });
+        let mut groups: Vec<Group<N>> = groups.collect();
+        groups.sort_by(|a, b| b.ns.abs().cmp(&a.ns.abs()).then_with(|| a.name.cmp(&b.name)));
+        groups
+    }
+}
+
+/// Quotients as whole numbers with a given sum: each is rounded down, and what is left goes to the largest remainders.
+fn shared_out(numerators: &[i128], denominator: i128, sum: i128) -> Vec<i64> {
+    let divided: Vec<(i128, i128)> = numerators.iter().map(|of| floor(*of, denominator)).collect();
+    let mut shares: Vec<i64> = divided.iter().map(|(whole, _)| *whole as i64).collect();
+    let left = sum - divided.iter().map(|(whole, _)| whole).sum::<i128>();
+    let mut order: Vec<usize> = (0..divided.len()).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(divided[*at].1), *at));
+    for at in order.into_iter().take(left.max(0) as usize) {
+        shares[at] += 1;
+    }
+    shares
+}
+
+/// A part of a run.
+#[derive(Debug, Clone)]
+struct Found {
+    ns: i64,
+    by_ranks: Vec<i64>,
+    shown: Spot,
+}
+
+/// The parts of a run by what tells them apart; those alike together.
+fn keyed(record: &RunRecord) -> BTreeMap<Key, Found> {
+    let mut all: BTreeMap<Key, Found> = BTreeMap::new();
+    for part in &record.parts {
+        let shown = Spot::of(&part.place, &record.sites);
+        let found = all.entry(Key::of(part, record)).or_insert_with(|| Found {
+            ns: 0,
+            by_ranks: vec![0; part.by_ranks.len()],
+            shown,
+        });
+        found.ns += part.ns;
+        for (sum, ns) in found.by_ranks.iter_mut().zip(&part.by_ranks) {
+            *sum += ns;
+        }
+    }
+    all
+}
+
+fn difference(
+    key: Key,
+    ns: i64,
+    sums: &[Vec<BTreeMap<Key, Found>>; 2],
+    (ranks, ranks_a_group): (u32, u32),
+) -> Difference {
+    let values = |side: &[BTreeMap<Key, Found>]| -> Vec<Vec<f64>> {
+        let value = |run: &BTreeMap<Key, Found>| run.get(&key).map_or(0.0, |found| found.ns as f64);
+        side.iter().map(|run| vec![value(run) / f64::from(ranks)]).collect()
+    };
+    let estimate = statistics::compare(&values(&sums[0]), &values(&sums[1]), Location::Mean);
+    let groups = ranks.div_ceil(ranks_a_group) as usize;
+    let in_group = |group: usize| (ranks - group as u32 * ranks_a_group).min(ranks_a_group);
+    // The middle of the runs: one that was disturbed says nothing of which ranks changed.
+    let typical = |side: &[BTreeMap<Key, Found>], group: usize| {
+        let ns = |run: &BTreeMap<Key, Found>| {
+            run.get(&key).and_then(|of| of.by_ranks.get(group).copied())
+        };
+        let mut values: Vec<f64> = side.iter().map(|run| ns(run).unwrap_or(0) as f64).collect();
+        statistics::median(&mut values) / f64::from(in_group(group))
+    };
+    let by_ranks = match key.kind {
+        Kind::Computing => {
+            (0..groups).map(|group| typical(&sums[1], group) - typical(&sums[0], group)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let shown = sums.iter().rev().flatten().find_map(|run| Some(run.get(&key)?.shown.clone()));
+    let shown = shown.unwrap_or_else(|| key.spot.clone());
+    Difference { key, shown, ns, estimate, by_ranks }
+}
+
+/// A factor of the efficiency tree, or a share of all ranks' time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactorDifference {
+    /// As documents name it.
+    pub name: &'static str,
+    /// Both means, and the interval.
+    pub estimate: Estimate,
+}
+
+/// The factors that are known in all runs, then the shares of the kinds of time; these mean something for other rank
+/// counts, too.
+pub fn tree(before: &[RunRecord], after: &[RunRecord]) -> Vec<FactorDifference> {
+    type Factor = fn(&Factors) -> Option<f64>;
+    let factors: [(&'static str, Factor); 8] = [
+        ("parallel", |of| Some(of.parallel)),
+        ("load_balance", |of| of.load_balance),
+        ("within_hosts", |of| of.within_hosts),
+        ("between_hosts", |of| of.between_hosts),
+        ("communication", |of| Some(of.communication)),
+        ("serialisation", |of| of.serialisation),
+        ("moving_imbalance", |of| of.moving_imbalance),
+        ("transfer", |of| of.transfer),
+    ];
+    let compared = |of: &dyn Fn(&RunRecord) -> Option<f64>| {
+        let values = |side: &[RunRecord]| -> Option<Vec<Vec<f64>>> {
+            side.iter().map(|record| of(record).map(|value| vec![value])).collect()
+        };
+        Some(statistics::compare(&values(before)?, &values(after)?, Location::Mean))
+    };
+    let of_factors = factors.into_iter().filter_map(|(name, factor)| {
+        let estimate = compared(&|record| factor(record.tree.as_ref()?))?;
+        Some(FactorDifference { name, estimate })
+    });
+    of_factors.collect()
+}
+
+/// Means of the kinds of time as parts of all ranks' time, before and after: they mean something where the rank counts
+/// differ, too.
+pub fn shares(before: &[RunRecord], after: &[RunRecord]) -> Vec<(Kind, Estimate)> {
+    let share = |record: &RunRecord, kind: Kind| {
+        record.mean_ns(|part| part.kind == kind) / record.elapsed_ns as f64
+    };
+    let of = |kind: Kind| {
+        let values = |side: &[RunRecord]| -> Vec<Vec<f64>> {
+            side.iter().map(|record| vec![share(record, kind)]).collect()
+        };
+        (kind, statistics::compare(&values(before), &values(after), Location::Mean))
+    };
+    Kind::ALL.map(of).to_vec()
+}

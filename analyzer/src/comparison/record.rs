@@ -1,0 +1,338 @@
+//! What a run is reduced to: a document of some kilobytes that can be kept in git.
+//!
+//! Times are whole nanoseconds, so that sums are exact: those of the parts add up to elapsed time times ranks.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::partners::Partners;
+use super::place::{Place, Site};
+
+/// Value of the key `format`.
+pub const FORMAT: &str = "gammachi-record";
+/// Version of the keys; a reader refuses a later one by name.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A run in figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Version of the command that made it.
+    pub gammachi_version: String,
+    /// Name of the run directory.
+    pub run: String,
+    /// When the run began, nanoseconds since 1970.
+    pub begun_ns: Option<u64>,
+    /// File name of the program.
+    pub program: String,
+    /// Its build id; empty: it has none.
+    pub build_id: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The user's parameters.
+    pub params: BTreeMap<String, String>,
+    /// The MPI library's own words.
+    pub mpi: String,
+    /// Detail level.
+    pub level: u8,
+    /// What counts as computation.
+    pub compute: String,
+    /// Ranks.
+    pub ranks: u32,
+    /// Where it ran.
+    pub machine: Machine,
+    /// From the first rank's begin to the last rank's end.
+    pub elapsed_ns: i64,
+    /// The efficiency tree.
+    pub tree: Option<Factors>,
+    /// So many ranks share a figure of [`Part::by_ranks`]; 1 where each has its own.
+    pub ranks_a_group: u32,
+    /// Where MPI is called from; what follows names them by position.
+    pub sites: Vec<Site>,
+    /// Where the ranks' time went.
+    pub parts: Vec<Part>,
+    /// The longest loop.
+    pub iterations: Option<Iterations>,
+    /// All loops, the longest first.
+    pub phases: Vec<Phase>,
+    /// What does not vary, if the program does not.
+    pub counts: Counts,
+    /// Who sent to whom; not known without attributes.
+    pub partners: Option<Partners>,
+    /// Whether its times were computed by a replay.
+    #[serde(default)]
+    pub imagined: bool,
+}
+
+/// Where a run was made, as far as that decides its speed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Machine {
+    /// Names of hosts, at most some: not compared, for jobs move and runners have a new name each time.
+    pub hosts: Vec<String>,
+    /// How many hosts.
+    pub host_count: u32,
+    /// Most ranks on one.
+    pub ranks_a_host: u32,
+    /// Fewest and most cores that the ranks of a host may use.
+    pub cores_a_host: (u32, u32),
+    /// Rate of the processors' time stamp counter, MHz: it tells models apart.
+    pub counter_mhz: u32,
+}
+
+/// Factors of parallel efficiency; `None`: not known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are POP's")]
+pub struct Factors {
+    pub parallel: f64,
+    pub load_balance: Option<f64>,
+    pub within_hosts: Option<f64>,
+    pub between_hosts: Option<f64>,
+    pub communication: f64,
+    pub serialisation: Option<f64>,
+    pub moving_imbalance: Option<f64>,
+    pub transfer: Option<f64>,
+}
+
+/// What a rank's time is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Outside MPI.
+    Computing,
+    /// In MPI, for another rank.
+    Waiting,
+    /// In MPI otherwise.
+    Transfer,
+    /// In MPI, of which only totals are kept.
+    Other,
+    /// In the recorder.
+    Recorder,
+    /// Before the rank's begin and after its end.
+    StartAndEnd,
+}
+
+impl Kind {
+    /// In the order of a report.
+    pub const ALL: [Self; 6] = [
+        Self::Computing,
+        Self::Waiting,
+        Self::Transfer,
+        Self::Other,
+        Self::Recorder,
+        Self::StartAndEnd,
+    ];
+
+    /// As documents name it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Computing => "computing",
+            Self::Waiting => "waiting",
+            Self::Transfer => "transfer",
+            Self::Other => "other",
+            Self::Recorder => "recorder",
+            Self::StartAndEnd => "start_and_end",
+        }
+    }
+}
+
+/// Time of all ranks of one kind at one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it is.
+    pub kind: Kind,
+    /// Where.
+    pub place: Place,
+    /// Of waiting: its state, as documents name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Of waiting: the rank that was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub culprit: Option<u32>,
+    /// Nanoseconds, summed over the ranks.
+    pub ns: i64,
+    /// Of computing: the same by groups of ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_ranks: Vec<i64>,
+}
+
+/// A loop, thinned: each figure is the mean of several iterations in a row. Nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Iterations {
+    /// The call that begins an iteration.
+    pub anchor: Place,
+    /// How many.
+    pub count: u64,
+    /// So many are one figure.
+    pub a_figure: u64,
+    /// Length of an iteration.
+    pub elapsed: Vec<i64>,
+    /// Computing of the mean rank.
+    pub computing: Vec<i64>,
+    /// Waiting of the mean rank.
+    pub waiting: Vec<i64>,
+    /// Where it computes most.
+    pub places: Vec<Series>,
+}
+
+/// Computing at one place, by iteration. Nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Where.
+    pub place: Place,
+    /// Of the mean rank.
+    pub mean: Vec<i64>,
+    /// Of the rank that takes longest.
+    pub most: Vec<i64>,
+}
+
+/// A loop in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// The call that begins an iteration.
+    pub anchor: Place,
+    /// How many iterations.
+    pub iterations: u64,
+    /// How long all of them took.
+    pub ns: i64,
+}
+
+/// What does not vary from run to run, if the program is the same. Over all ranks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Calls by function; tests and probes, which vary, are left out.
+    pub calls: BTreeMap<String, u64>,
+    /// Bytes by function, where that moves any.
+    pub bytes: BTreeMap<String, u64>,
+    /// Calls by site, by position in [`RunRecord::sites`].
+    pub sites: Vec<(u32, u64)>,
+    /// Messages; not known without attributes.
+    pub messages: Option<u64>,
+    /// Their bytes.
+    pub message_bytes: Option<u64>,
+    /// Messages by size: from this power of two on, below the next.
+    pub sizes: BTreeMap<u64, u64>,
+    /// Collective operations by function, ranks of the communicator and most bytes of a rank (a power of two):
+    /// `MPI_Allreduce/4/8`.
+    pub collectives: BTreeMap<String, u64>,
+    /// Occurrences of regions.
+    pub regions: BTreeMap<String, u64>,
+}
+
+/// Why a text is not a record.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// It is not JSON, or lacks a key.
+    #[error("not a record of a run: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// It is of a later version, or something else altogether.
+    #[error(
+        "format {format:?} version {version}, but this gammachi reads {FORMAT:?} version {FORMAT_VERSION}; use the \
+         gammachi that wrote it"
+    )]
+    Version {
+        /// Its key `format`.
+        format: String,
+        /// Its key `format_version`.
+        version: u32,
+    },
+    /// Its figures contradict each other.
+    #[error("damaged: {0}; remove the file, or add the run again")]
+    Contradicts(&'static str),
+}
+
+impl RunRecord {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str) -> Result<Self, RecordError> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: String,
+            format_version: u32,
+        }
+        let Version { format, format_version: version } = serde_json::from_str(text)?;
+        if format != FORMAT || version != FORMAT_VERSION {
+            return Err(RecordError::Version { format, version });
+        }
+        let record: Self = serde_json::from_str(text)?;
+        record.check().map_err(RecordError::Contradicts)?;
+        Ok(record)
+    }
+
+    /// As text, one key a line, so that git shows what differs.
+    ///
+    /// # Errors
+    /// When it cannot be put into JSON.
+    pub fn text(&self) -> Result<String, serde_json::Error> {
+        let value = serde_json::to_value(self)?;
+        let mut lines = Vec::new();
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let of_objects = |list: &Vec<serde_json::Value>| list.iter().any(|v| v.is_object());
+            let text = match value.as_array().filter(|list| of_objects(list)) {
+                Some(list) => {
+                    let lines: Vec<String> = list.iter().map(|one| format!("    {one}")).collect();
+                    format!("[\n{}\n  ]", lines.join(",\n"))
+                }
+                None => value.to_string(),
+            };
+            lines.push(format!("  {}: {text}", serde_json::Value::from(key.as_str())));
+        }
+        Ok(format!("{{\n{}\n}}\n", lines.join(",\n")))
+    }
+
+    /// What holds of every record.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.ranks == 0 || self.elapsed_ns <= 0 || self.ranks_a_group == 0 {
+            return Err("it has no ranks, or took no time");
+        }
+        let whole = i128::from(self.elapsed_ns) * i128::from(self.ranks);
+        if self.parts.iter().map(|part| i128::from(part.ns)).sum::<i128>() != whole {
+            return Err("its parts do not add up to its time");
+        }
+        let groups = self.ranks.div_ceil(self.ranks_a_group) as usize;
+        let bad = |part: &Part| {
+            let sum = part.by_ranks.iter().map(|ns| i128::from(*ns)).sum::<i128>();
+            !part.by_ranks.is_empty()
+                && (part.by_ranks.len() != groups || sum != i128::from(part.ns))
+        };
+        if self.parts.iter().any(bad) {
+            return Err("a part's ranks do not add up to it");
+        }
+        if let Some(of) = &self.iterations {
+            let length = of.elapsed.len();
+            let equally = [&of.computing, &of.waiting].into_iter().all(|of| of.len() == length)
+                && of.places.iter().all(|s| s.mean.len() == length && s.most.len() == length);
+            if !equally || length == 0 {
+                return Err("its iterations have unequally many figures");
+            }
+        }
+        let known = |place: &Place| place.sites().all(|site| (site as usize) < self.sites.len());
+        let iterations = self.iterations.iter();
+        let places =
+            iterations.flat_map(|of| of.places.iter().map(|s| &s.place).chain([&of.anchor]));
+        let places = places.chain(self.parts.iter().map(|part| &part.place));
+        let mut places = places.chain(self.phases.iter().map(|phase| &phase.anchor));
+        let in_table = |(site, _): &(u32, u64)| (*site as usize) < self.sites.len();
+        match places.all(known) && self.counts.sites.iter().all(in_table) {
+            true => Ok(()),
+            false => Err("it names call sites that it does not list"),
+        }
+    }
+
+    /// Nanoseconds of the mean rank in some of its parts.
+    pub fn mean_ns(&self, of: impl Fn(&Part) -> bool) -> f64 {
+        let sum: i128 = self.parts.iter().filter(|part| of(part)).map(|p| i128::from(p.ns)).sum();
+        sum as f64 / f64::from(self.ranks)
+    }
+
+    /// Which part of the run the longest loop is.
+    pub fn share_of_iterations(&self) -> f64 {
+        self.phases.first().map_or(0.0, |phase| phase.ns as f64 / self.elapsed_ns as f64)
+    }
+}

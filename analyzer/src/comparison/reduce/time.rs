@@ -1,0 +1,211 @@
+//! Where the ranks' time went. Every tick of every rank from the run's begin to its end is in one part, and what is
+//! left when ticks become nanoseconds is shared out, so that the parts add up to elapsed time times ranks.
+
+use std::collections::BTreeMap;
+
+use super::super::place::{Place, SiteTable};
+use super::super::record::{Kind, Part};
+use crate::causes::{Causes, Context, NOWHERE, State};
+
+/// Places of each kind that a record keeps; the rest is "elsewhere".
+const MOST_COMPUTING: usize = 24;
+const MOST_WAITING: usize = 32;
+const MOST_TRANSFER: usize = 24;
+
+/// Nanoseconds of a length.
+pub(super) fn nanoseconds(causes: &Causes, ticks: i64) -> i64 {
+    (causes.clock.seconds(ticks) * 1e9).round() as i64
+}
+
+/// What tells parts apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Which {
+    kind: Kind,
+    state: Option<State>,
+    place: Place,
+    culprit: Option<u32>,
+}
+
+impl Which {
+    fn at(kind: Kind, place: Place) -> Self {
+        Self { kind, state: None, place, culprit: None }
+    }
+}
+
+/// Ticks by group of ranks.
+type Sums = BTreeMap<Which, Vec<i64>>;
+
+/// The ranks' times of a run, gathered.
+struct Gathering<'c> {
+    causes: &'c Causes<'c>,
+    /// The places of the contexts.
+    places: Vec<Place>,
+    groups: usize,
+    ranks_a_group: usize,
+    sums: Sums,
+}
+
+impl Gathering<'_> {
+    fn add(&mut self, which: Which, position: usize, ticks: i64) {
+        let (groups, group) = (self.groups, position / self.ranks_a_group);
+        self.sums.entry(which).or_insert_with(|| vec![0; groups])[group] += ticks;
+    }
+
+    /// All of a rank's time; waiting is not told apart yet.
+    fn add_rank(&mut self, position: usize) {
+        let causes = self.causes;
+        let number = causes.lines.first_of(position);
+        let line = &causes.lines.all[number as usize];
+        let at_end =
+            |state| Which { state: Some(state), ..Which::at(Kind::StartAndEnd, Place::None) };
+        self.add(at_end(State::StartSkew), position, line.begin - causes.whole.0);
+        self.add(at_end(State::WaitAtFinalize), position, causes.whole.1 - line.end);
+        let mut filled = 0;
+        for (context, ticks) in causes.profiles[number as usize].all() {
+            filled += ticks;
+            let place = || self.places[*context as usize].clone();
+            let which = match causes.contexts.get(*context) {
+                Context::Waiting | Context::WaitingForUnknown => {
+                    Which::at(Kind::Waiting, Place::Elsewhere)
+                }
+                Context::Recorder => Which::at(Kind::Recorder, Place::None),
+                Context::Totals => Which::at(Kind::Other, Place::None),
+                Context::Transfer(_) => Which::at(Kind::Transfer, place()),
+                Context::Region(_) | Context::Between(..) => Which::at(Kind::Computing, place()),
+            };
+            self.add(which, position, *ticks);
+        }
+        // A line is filled; should it not be, what is missing is said.
+        let missing = line.end - line.begin - filled;
+        self.add(Which::at(Kind::Other, Place::Elsewhere), position, missing);
+    }
+
+    /// Tells waiting apart by state, place and culprit.
+    fn divide_waiting(&mut self) {
+        let causes = self.causes;
+        for (wait, place) in causes.waits.iter().zip(&causes.places) {
+            let line = &causes.lines.all[wait.line as usize];
+            let is_first = causes.lines.first_of(line.position) == wait.line;
+            if !is_first || matches!(wait.state, State::StartSkew | State::WaitAtFinalize) {
+                continue;
+            }
+            let place = match *place {
+                NOWHERE => Place::None,
+                place => self.places[place as usize].clone(),
+            };
+            let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);
+            let which = Which { kind: Kind::Waiting, state: Some(wait.state), place, culprit };
+            self.add(which, line.position, wait.ticks);
+            self.add(Which::at(Kind::Waiting, Place::Elsewhere), line.position, -wait.ticks);
+        }
+    }
+}
+
+/// The parts of a run that took so long, in ticks and nanoseconds.
+pub(super) fn parts(
+    causes: &Causes,
+    (elapsed, elapsed_ns): (i64, i64),
+    ranks_a_group: u32,
+    sites: &mut SiteTable,
+) -> Vec<Part> {
+    let ranks = causes.lines.all.iter().map(|line| line.position + 1).max().unwrap_or(1);
+    let ranks_a_group = ranks_a_group as usize;
+    let groups = ranks.div_ceil(ranks_a_group);
+    let places = causes.contexts.all.iter().map(|context| sites.place(context)).collect();
+    let mut gathering = Gathering { causes, places, groups, ranks_a_group, sums: Sums::new() };
+    (0..ranks).for_each(|position| gathering.add_rank(position));
+    gathering.divide_waiting();
+    let sums = largest(gathering.sums, groups);
+    let shares: Vec<Vec<i64>> = (0..groups)
+        .map(|group| {
+            let ticks: Vec<i64> = sums.values().map(|of| of[group]).collect();
+            let count = (ranks - group * ranks_a_group).min(ranks_a_group) as i128;
+            in_nanoseconds(&ticks, (count * i128::from(elapsed), count * i128::from(elapsed_ns)))
+        })
+        .collect();
+    let all = sums.into_keys().enumerate().map(|(at, which)| {
+        let by_ranks: Vec<i64> = shares.iter().map(|of_group| of_group[at]).collect();
+        part(which, by_ranks)
+    });
+    let mut parts: Vec<Part> = all.flatten().collect();
+    parts.sort_by_key(|part| (part.kind, std::cmp::Reverse(part.ns)));
+    parts
+}
+
+/// A part, where it took any time.
+fn part(which: Which, by_ranks: Vec<i64>) -> Option<Part> {
+    if by_ranks.iter().all(|ns| *ns == 0) {
+        return None;
+    }
+    let Which { kind, state, place, culprit } = which;
+    let state = state.map(|state| state.key().to_owned());
+    let ns = by_ranks.iter().sum();
+    let by_ranks = if kind == Kind::Computing { by_ranks } else { Vec::new() };
+    Some(Part { kind, place, state, culprit, ns, by_ranks })
+}
+
+/// Ticks as nanoseconds that add up: `ticks` add up to the first of `whole`, the result to the second. What is left by
+/// rounding down goes to the largest remainders.
+fn in_nanoseconds(ticks: &[i64], (whole, whole_ns): (i128, i128)) -> Vec<i64> {
+    let scaled = ticks.iter().map(|ticks| i128::from(*ticks) * whole_ns);
+    let divided: Vec<(i128, i128)> =
+        scaled.map(|of| (of.div_euclid(whole), of.rem_euclid(whole))).collect();
+    let mut left = whole_ns - divided.iter().map(|(ns, _)| ns).sum::<i128>();
+    let mut order: Vec<usize> = (0..divided.len()).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(divided[*at].1), *at));
+    let mut shares: Vec<i64> = divided.iter().map(|(ns, _)| *ns as i64).collect();
+    for at in order {
+        let one = left.signum();
+        shares[at] += one as i64;
+        left -= one;
+    }
+    shares
+}
+
+/// The largest of each kind; the others of a kind, or of a state, together.
+fn largest(sums: Sums, groups: usize) -> Sums {
+    let mut rows: Vec<(Which, Vec<i64>)> = sums.into_iter().collect();
+    rows.sort_by_key(|(_, of)| std::cmp::Reverse(of.iter().sum::<i64>()));
+    let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut kept = Sums::new();
+    for (which, ticks) in rows {
+        let count = counts.entry(which.kind).or_default();
+        *count += 1;
+        let most = match which.kind {
+            Kind::Computing => MOST_COMPUTING,
+            Kind::Waiting => MOST_WAITING,
+            Kind::Transfer => MOST_TRANSFER,
+            _ => usize::MAX,
+        };
+        let which = match *count > most {
+            true => Which { place: Place::Elsewhere, culprit: None, ..which },
+            false => which,
+        };
+        let sum = kept.entry(which).or_insert_with(|| vec![0; groups]);
+        for (sum, ticks) in sum.iter_mut().zip(ticks) {
+            *sum += ticks;
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn nanoseconds_add_up(ticks in proptest::collection::vec(-5i64..1_000_000_000_000, 1..40), rate in 1i128..4_000) {
+            let whole: i128 = ticks.iter().map(|ticks| i128::from(*ticks)).sum();
+            prop_assume!(whole > 0);
+            let whole_ns = whole * 1_000 / rate;
+            let shares = in_nanoseconds(&ticks, (whole, whole_ns));
+            prop_assert_eq!(shares.iter().map(|ns| i128::from(*ns)).sum::<i128>(), whole_ns);
+            for (ns, ticks) in shares.iter().zip(&ticks) {
+                prop_assert!((*ns as f64 - *ticks as f64 * whole_ns as f64 / whole as f64).abs() <= 1.01);
+            }
+        }
+    }
+}

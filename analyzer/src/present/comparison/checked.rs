@@ -1,0 +1,214 @@
+//! The outcome of `gammachi check`: for people, for programs, for test reports, for GitHub.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::comparison::guard::{Because, Check, Matching, Verdict};
+use crate::comparison::subject::Difference;
+use crate::comparison::{Comparison, RunRecord};
+use crate::plain_text::printable;
+use crate::present::blocks::Blocks;
+use crate::present::context::plural;
+use crate::present::quantity::percent;
+
+use super::{document, screen, verdict, words};
+
+/// What is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked<'a> {
+    /// Baseline and runs.
+    pub comparison: &'a Comparison<'a>,
+    /// What came of it.
+    pub check: &'a Check,
+    /// How much slower runs may be.
+    pub at_most: f64,
+    /// Runs of the baseline that are not compared.
+    pub others: &'a [(Vec<Difference>, usize)],
+}
+
+impl Checked<'_> {
+    /// The outcome, and the cause where there is one.
+    pub fn sentences(&self) -> Vec<String> {
+        let (of, check) = (self.comparison, self.check);
+        let decisive = of.decisive();
+        let allowed = percent(self.at_most);
+        let name = self.decisive_name();
+        let mut sentences = Vec::new();
+        match check.verdict {
+            Verdict::Fine => sentences.push(format!(
+                "Fine: not slower by more than {allowed}; {name} is {}.",
+                words::change(decisive)
+            )),
+            Verdict::Regressed => {
+                let whole = [(&of.elapsed, "the run"), (decisive, self.decisive_name())];
+                let slower =
+                    whole.iter().filter(|(of, _)| of.is_certain() && of.relative() > self.at_most);
+                match slower.max_by(|a, b| a.0.relative().total_cmp(&b.0.relative())) {
+                    Some((worst, name)) => sentences.push(format!(
+                        "Slower than the {allowed} that are allowed: {name} is {}.",
+                        words::change(worst)
+                    )),
+                    None => sentences.push(self.slower_part(&allowed)),
+                }
+            }
+            Verdict::CannotTell => sentences.push(self.why_not()),
+        }
+        let is_found = check.verdict == Verdict::Regressed || !of.changes.is_empty();
+        if let Some(cause) = of.cause.as_ref().filter(|_| is_found) {
+            sentences.push(verdict::cause(of, cause));
+        }
+        sentences
+    }
+
+    /// What the verdict is about.
+    fn decisive_name(&self) -> &'static str {
+        if self.comparison.is_mostly_iterations() { "an iteration" } else { "the run" }
+    }
+
+    fn slower_part(&self, allowed: &str) -> String {
+        let of = self.comparison;
+        let parts = self.check.slower_parts.iter().map(|at| &of.tested[*at]);
+        let most = parts.max_by(|a, b| a.estimate.difference().total_cmp(&b.estimate.difference()));
+        let Some(most) = most else {
+            return format!("Slower than the {allowed} that are allowed.");
+        };
+        let whose = if most.most { "the rank that takes longest" } else { "the mean rank" };
+        format!(
+            "A part is slower than the {allowed} that are allowed: {whose} {}, {}.",
+            words::at(&most.spot),
+            words::change(&most.estimate)
+        )
+    }
+
+    fn why_not(&self) -> String {
+        let (of, check) = (self.comparison, self.check);
+        let decisive = of.decisive();
+        let allowed = percent(self.at_most);
+        let wanted = match check.runs_wanted {
+            Some(runs) => format!(
+                "it would take about {} of each (now {} in the baseline, {} to check)",
+                plural(runs, "run"),
+                of.before.len(),
+                of.after.len()
+            ),
+            None => {
+                "that is too much for any number of runs: measure on a quieter machine".to_owned()
+            }
+        };
+        match check.because {
+            Some(Because::TooFewRuns) => format!(
+                "Cannot tell: too few runs to know how much they scatter; {wanted}. As far as is known: {}.",
+                words::change(decisive)
+            ),
+            _ => format!(
+                "Cannot tell whether it is slower by more than {allowed}: {}; runs scatter by {}, and {wanted}.",
+                words::change(decisive),
+                percent(decisive.spread)
+            ),
+        }
+    }
+
+    /// Runs of the baseline that are not compared.
+    fn left_out(&self) -> Option<String> {
+        let parts = self.others.iter().map(|(what, count)| {
+            format!("{} with another {}", plural(*count, "run"), words::differences(what))
+        });
+        let parts: Vec<String> = parts.collect();
+        (!parts.is_empty()).then(|| format!("Not compared: {} of the baseline.", parts.join("; ")))
+    }
+}
+
+/// That the baseline has nothing to compare with.
+pub fn no_match(matching: &Matching, runs: &[RunRecord], folder: &Path) -> String {
+    let parts = matching.others.iter().map(|(what, count)| {
+        format!("{} with another {}", plural(*count, "run"), words::differences(what))
+    });
+    format!(
+        "cannot tell: {} has no run of {} on {} ranks on this machine ({}), only {}; `gammachi baseline add` adds some",
+        folder.display(),
+        words::program(&runs[0]),
+        runs[0].ranks,
+        words::machine(&runs[0]),
+        parts.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// The screen.
+pub fn checked_screen(of: &Checked, colour: bool) -> String {
+    let mut blocks =
+        Blocks::headed(&screen::head(of.comparison), &of.sentences().join(" "), colour);
+    screen::fill(&mut blocks, of.comparison);
+    of.left_out().iter().for_each(|note| blocks.note(note));
+    blocks.finish()
+}
+
+fn key(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Fine => "fine",
+        Verdict::Regressed => "regressed",
+        Verdict::CannotTell => "cannot_tell",
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    check: &'static str,
+    at_most: f64,
+    runs_wanted: Option<usize>,
+    sentence: String,
+    not_compared: usize,
+    #[serde(flatten)]
+    comparison: document::Document<'a>,
+}
+
+/// The document: that of a comparison, and what came of the check.
+///
+/// # Errors
+/// When it cannot be put into JSON.
+pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
+    let document = Document {
+        check: key(of.check.verdict),
+        at_most: of.at_most,
+        runs_wanted: of.check.runs_wanted,
+        sentence: of.sentences().join(" "),
+        not_compared: of.others.iter().map(|(_, count)| count).sum(),
+        comparison: document::document(of.comparison),
+    };
+    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+}
+
+/// Text in an XML attribute or element.
+fn xml(text: &str) -> String {
+    let text = printable(text);
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
+}
+
+/// A test report in JUnit's form: one test case; one that cannot be told is skipped.
+pub fn junit(sentence: &str, verdict: Verdict, run: &RunRecord) -> String {
+    let name = xml(&format!("{} on {} ranks", words::program(run), run.ranks));
+    let sentence = xml(sentence);
+    let (failures, skipped, inside) = match verdict {
+        Verdict::Fine => (0, 0, format!("<system-out>{sentence}</system-out>")),
+        Verdict::Regressed => (1, 0, format!("<failure message=\"{sentence}\"/>")),
+        Verdict::CannotTell => (0, 1, format!("<skipped message=\"{sentence}\"/>")),
+    };
+    let seconds = run.elapsed_ns as f64 * 1e-9;
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"gammachi check\" tests=\"1\" \
+         failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n  <testcase classname=\"gammachi\" \
+         name=\"{name}\" time=\"{seconds:.6}\">\n    {inside}\n  </testcase>\n</testsuite>\n"
+    )
+}
+
+/// An annotation of GitHub's workflows (workflow commands; what has a meaning there is escaped).
+pub fn annotations(sentence: &str, verdict: Verdict) -> String {
+    let level = match verdict {
+        Verdict::Fine => "notice",
+        Verdict::Regressed => "error",
+        Verdict::CannotTell => "warning",
+    };
+    let text = printable(sentence).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    format!("::{level} title=gammachi check::{text}\n")
+}

@@ -1,0 +1,137 @@
+//! The page of a history: one self-contained document with time and efficiency of runs over the days, and where they
+//! changed.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::comparison::cause::Cause;
+use crate::comparison::history::Series;
+use crate::comparison::{Comparison, Relation, RunRecord};
+use crate::plain_text::printable;
+use crate::present::context::plural;
+use crate::present::figure::{Axis, Figure, Panel, Reference, Series as Line, Width};
+use crate::present::html::{PageError, environment, safe};
+use crate::present::quantity::percent;
+
+use super::{kept, verdict, words};
+
+/// Runs on either side of a change that its cause is looked for in.
+const MOST_ASIDE: usize = 5;
+
+/// Makes the page of series.
+///
+/// # Errors
+/// Only when the template itself is wrong.
+pub fn page(all: &[Series]) -> Result<String, PageError> {
+    let runs: usize = all.iter().map(|series| series.runs.len()).sum();
+    let parts = [plural(all.len(), "series"), plural(runs, "run")];
+    let parts = [parts[0].replace("seriess", "series"), parts[1].clone()];
+    let program = all.first().map_or("", |series| series.runs[0].program.as_str());
+    let context = context! {
+        gammachi => env!("CARGO_PKG_VERSION"),
+        name => printable(&format!("{program}: history")),
+        context => printable(&parts.join(" | ")),
+        kinds => Vec::<&str>::new(),
+        all => all.iter().map(series).collect::<Vec<Value>>(),
+        script => safe(crate::present::html::TABLES.join("\n")),
+    };
+    Ok(environment()?.get_template("history.html")?.render(context)?)
+}
+
+fn series(of: &Series) -> Value {
+    let first = of.runs[0];
+    let name = format!("{}, {}", words::program(first), plural(first.ranks as usize, "rank"));
+    let rows = of.runs.iter().enumerate().map(|(at, run)| {
+        let is_change = of.changes.iter().any(|change| change.at == at);
+        context! {
+            number => at,
+            begun => kept::begun(run),
+            run => printable(&run.run),
+            version => printable(&kept::labels(run)),
+            elapsed_s => run.elapsed_ns as f64 * 1e-9,
+            iteration_s => kept::iteration_ns(run).map(|ns| ns * 1e-9),
+            efficiency => run.tree.map(|tree| tree.parallel),
+            load_balance => run.tree.and_then(|tree| tree.load_balance),
+            waiting => share(run, crate::comparison::record::Kind::Waiting),
+            changes => is_change,
+        }
+    });
+    let changes = of.changes.iter().map(|change| {
+        let run = of.runs[change.at];
+        context! {
+            run => printable(&run.run),
+            begun => kept::begun(run),
+            version => printable(&kept::labels(run)),
+            change => words::change(&change.estimate),
+            cause => cause(of, change.at).map(|text| printable(&text)),
+        }
+    });
+    context! {
+        name => printable(&name),
+        machine => words::machine(first),
+        what => if of.of_iteration { "an iteration (median)" } else { "elapsed time" },
+        figure => safe(figure(of).svg_for_page()),
+        rows => rows.collect::<Vec<Value>>(),
+        changes => changes.collect::<Vec<Value>>(),
+        spread => spread(of).map(percent),
+    }
+}
+
+fn share(run: &RunRecord, kind: crate::comparison::record::Kind) -> f64 {
+    run.mean_ns(|part| part.kind == kind) / run.elapsed_ns as f64
+}
+
+/// How much runs scatter between changes.
+fn spread(of: &Series) -> Option<f64> {
+    of.changes.iter().map(|change| change.estimate.spread).reduce(f64::max)
+}
+
+/// What made the difference at a change: the runs next to it on either side are compared.
+fn cause(of: &Series, at: usize) -> Option<String> {
+    let ends = |position: usize| {
+        of.changes.iter().map(|change| change.at).filter(move |end| *end != position)
+    };
+    let from =
+        ends(at).filter(|end| *end < at).max().unwrap_or(0).max(at.saturating_sub(MOST_ASIDE));
+    let to = ends(at).filter(|end| *end > at).min().unwrap_or(of.runs.len()).min(at + MOST_ASIDE);
+    let owned = |runs: &[&RunRecord]| runs.iter().map(|run| (*run).clone()).collect::<Vec<_>>();
+    let (before, after) = (owned(&of.runs[from..at]), owned(&of.runs[at..to]));
+    let relation = Relation::of(&before, &after).ok()?;
+    let comparison = Comparison::new(&before, &after, relation);
+    let cause: &Cause = comparison.cause.as_ref()?;
+    Some(verdict::cause(&comparison, cause))
+}
+
+/// Time above, efficiency below, over the runs in their order.
+fn figure(of: &Series) -> Figure {
+    let numbered = |values: &mut dyn Iterator<Item = f64>| -> Vec<(f64, f64)> {
+        values.enumerate().map(|(at, value)| (at as f64, value)).collect()
+    };
+    let label = if of.of_iteration { "an iteration" } else { "elapsed time" };
+    let times = numbered(&mut of.values.iter().map(|ns| ns * 1e-9));
+    let factor = |value: fn(&crate::comparison::record::Factors) -> Option<f64>| {
+        let values =
+            of.runs.iter().map(move |run| run.tree.as_ref().and_then(value).unwrap_or(f64::NAN));
+        numbered(&mut values.collect::<Vec<_>>().into_iter())
+    };
+    let mut time = Panel::new(Axis::linear("run", ""), Axis::linear(label, "s").from_zero())
+        .with(Line::line_and_points(label, times));
+    let mut efficiency =
+        Panel::new(Axis::linear("run", ""), Axis::linear("efficiency", "").from_zero())
+            .with(Line::line_and_points("parallel", factor(|tree| Some(tree.parallel))))
+            .with(Line::line_and_points("load balance", factor(|tree| tree.load_balance)))
+            .with(Line::line_and_points("communication", factor(|tree| Some(tree.communication))));
+    for change in &of.changes {
+        let at = change.at as f64 - 0.5;
+        let run = of.runs[change.at];
+        time = time.with_reference(Reference::vertical(at, kept::labels(run)));
+        efficiency = efficiency.with_reference(Reference::vertical(at, ""));
+    }
+    Figure {
+        title: String::new(),
+        panels: vec![time, efficiency],
+        columns: 2,
+        width: Width::Page,
+        aspect: 0.6,
+    }
+}

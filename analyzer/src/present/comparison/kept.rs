@@ -1,0 +1,88 @@
+//! What is in a baseline: a table, and its document.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::comparison::RunRecord;
+use crate::comparison::baseline::Kept;
+use crate::comparison::statistics::median;
+use crate::present::context::plural;
+use crate::present::quantity::seconds;
+use crate::present::table::Table;
+use crate::trace::run_json::Instant;
+
+use super::words;
+
+/// When a run began, to the minute.
+pub(super) fn begun(record: &RunRecord) -> String {
+    let utc = record.begun_ns.map(|ns| Instant::from_unix_ns(ns).utc);
+    utc.map_or("-".to_owned(), |utc| utc.chars().take(16).collect::<String>().replace('T', " "))
+}
+
+/// Labels of a run: `commit=1f3c`.
+pub(super) fn labels(record: &RunRecord) -> String {
+    let labels = record.labels().map(|(name, value)| match name.as_str() {
+        "commit" => value.clone(),
+        _ => format!("{name}={value}"),
+    });
+    labels.collect::<Vec<_>>().join(" ")
+}
+
+/// Median of an iteration, nanoseconds.
+pub(super) fn iteration_ns(record: &RunRecord) -> Option<f64> {
+    let figures = record.iterations.as_ref()?.elapsed.iter().map(|ns| *ns as f64);
+    Some(median(&mut figures.collect::<Vec<_>>()))
+}
+
+/// The table, the oldest run first.
+pub fn kept_screen(all: &[Kept], folder: &Path) -> String {
+    let records: Vec<&RunRecord> = all.iter().map(|kept| &kept.record).collect();
+    let s = |ns: f64| seconds(ns * 1e-9);
+    let mut table = Table::default();
+    table.left("begun (UTC)", records.iter().map(|record| begun(record)));
+    table.left("program", records.iter().map(|record| words::program(record)));
+    table.right("ranks", records.iter().map(|record| record.ranks.to_string()));
+    table.right("elapsed", records.iter().map(|record| s(record.elapsed_ns as f64)));
+    let iteration = |record: &&RunRecord| iteration_ns(record).map_or("-".to_owned(), s);
+    table.right("an iteration", records.iter().map(iteration));
+    let efficiency = |record: &&RunRecord| match &record.tree {
+        Some(tree) => format!("{:.2}", tree.parallel),
+        None => "-".to_owned(),
+    };
+    table.right("efficiency", records.iter().map(efficiency));
+    table.left("version", records.iter().map(|record| labels(record)));
+    table.left("machine", records.iter().map(|record| words::machine(record)));
+    let mut text = format!("{} | {}\n\n", folder.display(), plural(all.len(), "run"));
+    for line in table.lines() {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    gammachi: &'static str,
+    runs: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    file: String,
+    #[serde(flatten)]
+    record: &'a RunRecord,
+}
+
+/// The document: each run's record with its file.
+///
+/// # Errors
+/// When it cannot be put into JSON.
+pub fn kept_json(all: &[Kept]) -> Result<String, serde_json::Error> {
+    let runs =
+        all.iter().map(|kept| Row { file: kept.path.display().to_string(), record: &kept.record });
+    let document =
+        Document { version: 1, gammachi: env!("CARGO_PKG_VERSION"), runs: runs.collect() };
+    serde_json::to_string_pretty(&document).map(|text| text + "\n")
+}

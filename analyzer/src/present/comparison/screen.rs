@@ -1,0 +1,207 @@
+//! The screen of `gammachi compare`: lines for the terminal.
+
+use crate::comparison::Comparison;
+use crate::comparison::parts::{self, Difference};
+use crate::comparison::quantities::PhaseTime;
+use crate::comparison::record::Kind;
+use crate::comparison::statistics::Estimate;
+use crate::present::blocks::Blocks;
+use crate::present::context::plural;
+use crate::present::quantity::{percent, seconds, significant};
+use crate::present::table::Table;
+
+use super::{verdict, words};
+
+/// Rows of a table.
+const MOST_ROWS: usize = 10;
+/// Smaller differences have no row, as a part of elapsed time.
+const LEAST_ROW: f64 = 0.0005;
+
+/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
+pub fn screen(of: &Comparison, colour: bool) -> String {
+    let mut blocks = Blocks::headed(&head(of), &verdict::sentences(of).join(" "), colour);
+    fill(&mut blocks, of);
+    blocks.finish()
+}
+
+/// What is compared, in a line.
+pub(super) fn head(of: &Comparison) -> String {
+    let side = |name: &str, side: &[crate::comparison::RunRecord]| match side {
+        [one] => format!("{name}: {}", one.run),
+        several => format!("{name}: {}", plural(several.len(), "run")),
+    };
+    let ranks = plural(of.after[0].ranks as usize, "rank");
+    let parts =
+        [words::program(&of.after[0]), ranks, side("before", of.before), side("after", of.after)];
+    parts.join(" | ")
+}
+
+/// The blocks behind the head.
+pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
+    blocks.block("TIME", times(of));
+    blocks.block("COUNTS", counts(of));
+    if of.relation.same_ranks {
+        blocks.block("PARTS", kinds(of));
+        blocks.block("WHERE", places(of));
+    } else {
+        blocks.block("SHARES", shares(of));
+    }
+    blocks.block("EFFICIENCY", factors(of));
+    verdict::notes(of).iter().for_each(|note| blocks.note(note));
+}
+
+fn times(of: &Comparison) -> Vec<String> {
+    let mut rows: Vec<(String, &Estimate)> = vec![("elapsed".to_owned(), &of.elapsed)];
+    rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)".to_owned(), estimate)));
+    let in_it = of.of_iteration.iter();
+    rows.extend(
+        in_it.map(|(kind, estimate)| {
+            (format!("  {} in it, mean rank", words::kind(*kind)), estimate)
+        }),
+    );
+    if of.phases.len() > 1 {
+        let name = |phase: &PhaseTime| format!("phase of {}", words::spot(&phase.anchor));
+        rows.extend(of.phases.iter().map(|phase| (name(phase), &phase.estimate)));
+    }
+    let s = |ns: f64| seconds(ns * 1e-9);
+    let mut table = Table::default();
+    table.left("", rows.iter().map(|(name, _)| name.clone()));
+    table.right("before", rows.iter().map(|(_, of)| s(of.before)));
+    table.right("after", rows.iter().map(|(_, of)| s(of.after)));
+    table.right("difference", rows.iter().map(|(_, of)| words::signed(of.difference())));
+    table.left("98 % sure to be in", rows.iter().map(|(_, of)| words::interval(of, 1.0)));
+    table.right("runs scatter by", rows.iter().map(|(_, of)| scatter(of)));
+    table.lines()
+}
+
+fn scatter(of: &Estimate) -> String {
+    if of.is_assumed { "not known".to_owned() } else { percent(of.spread) }
+}
+
+fn counts(of: &Comparison) -> Vec<String> {
+    if of.changes.is_empty() {
+        let known = of.before.iter().chain(of.after).all(|record| record.partners.is_some());
+        let what = if known { "calls, messages, bytes, partners" } else { "calls" };
+        return vec![format!("{what}: the same")];
+    }
+    let shown = &of.changes[..of.changes.len().min(MOST_ROWS)];
+    let mut table = Table::default();
+    table.left("what", shown.iter().map(|change| words::what(&change.what)));
+    table.right("before", shown.iter().map(|change| words::values(change)[0].clone()));
+    table.right("after", shown.iter().map(|change| words::values(change)[1].clone()));
+    let mut lines = table.lines();
+    more(&mut lines, of.changes.len() - shown.len(), "counts");
+    lines
+}
+
+fn more(lines: &mut Vec<String>, left_out: usize, what: &str) {
+    if left_out > 0 {
+        lines.push(format!("{left_out} more {what} (--json lists all)"));
+    }
+}
+
+/// The kinds of time of the mean rank; they add up.
+fn kinds(of: &Comparison) -> Vec<String> {
+    let groups = of.differences.groups([of.before, of.after], |key| Some(key.kind));
+    let (over, each) = verdict::per_iteration(of);
+    let s = |ns: f64| seconds(ns / over * 1e-9);
+    let rows: Vec<_> =
+        groups.iter().filter(|of| of.estimate.before.max(of.estimate.after) > 0.0).collect();
+    let mut table = Table::default();
+    let names = rows.iter().map(|row| words::kind(row.name).to_owned());
+    table.left(&format!("mean rank{each}"), names.chain(["sum".to_owned()]));
+    let sums = |of: fn(&Estimate) -> f64| rows.iter().map(|row| of(&row.estimate)).sum::<f64>();
+    let before = rows.iter().map(|row| s(row.estimate.before));
+    table.right("before", before.chain([s(sums(|of| of.before))]));
+    let after = rows.iter().map(|row| s(row.estimate.after));
+    table.right("after", after.chain([s(sums(|of| of.after))]));
+    let ns = rows.iter().map(|row| words::signed(row.ns as f64 / over));
+    let whole = of.differences.elapsed_ns - of.differences.unexplained_ns;
+    table.right("difference", ns.chain([words::signed(whole as f64 / over)]));
+    let intervals = rows.iter().map(|row| words::interval(&row.estimate, over));
+    table.left("98 % sure to be in", intervals.chain([String::new()]));
+    let mut lines = table.lines();
+    if of.differences.unexplained_ns != 0 {
+        lines.push(format!(
+            "unexplained: {}",
+            words::signed(of.differences.unexplained_ns as f64 / over)
+        ));
+    }
+    lines
+}
+
+/// The largest differences, by place.
+fn places(of: &Comparison) -> Vec<String> {
+    let least = LEAST_ROW * of.elapsed.before;
+    let is_large = |part: &&Difference| part.ns.unsigned_abs() as f64 >= least;
+    let all: Vec<&Difference> = of.differences.parts.iter().filter(is_large).collect();
+    let shown = &all[..all.len().min(MOST_ROWS)];
+    if shown.is_empty() {
+        return vec![format!("no part differs by {} of elapsed time", percent(LEAST_ROW))];
+    }
+    let (over, each) = verdict::per_iteration(of);
+    let what = |part: &Difference| match (&part.key.state, part.key.kind) {
+        (Some(state), Kind::Waiting | Kind::StartAndEnd) => words::state(state),
+        _ => words::kind(part.key.kind).to_owned(),
+    };
+    let whom =
+        |part: &Difference| part.key.culprit.map(|rank| format!("rank {rank}")).unwrap_or_default();
+    let way = |part: &Difference| if part.ns > 0 { "in" } else { "out" }.to_owned();
+    let mut table = Table::default();
+    table.left("", shown.iter().map(|part| way(part)));
+    table.left("where", shown.iter().map(|part| words::spot(&part.shown)));
+    table.left("what", shown.iter().map(|part| what(part)));
+    table.left("for", shown.iter().map(|part| whom(part)));
+    table.right(
+        &format!("mean rank{each}"),
+        shown.iter().map(|part| words::signed(part.ns as f64 / over)),
+    );
+    table.left("ranks", shown.iter().map(|part| most_changed(part, of, over)));
+    let mut lines = table.lines();
+    more(&mut lines, all.len() - shown.len(), "places");
+    lines
+}
+
+/// The rank that changed most, where it did so by much more than the mean.
+fn most_changed(part: &Difference, of: &Comparison, over: f64) -> String {
+    let sign = if part.ns > 0 { 1.0 } else { -1.0 };
+    let all = part.by_ranks.iter().enumerate();
+    let Some((at, ns)) = all.max_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1))) else {
+        return String::new();
+    };
+    let group = of.differences.ranks_a_group;
+    if sign * ns < 2.0 * sign * part.ns as f64 {
+        return "all ranks".to_owned();
+    }
+    let first = at as u32 * group;
+    let name = match group {
+        1 => format!("rank {first}"),
+        _ => format!("ranks {first}-{}", first + group - 1),
+    };
+    format!("{name}: {}", words::signed(ns / over))
+}
+
+fn shares(of: &Comparison) -> Vec<String> {
+    let shares = parts::shares(of.before, of.after);
+    let rows: Vec<_> = shares.iter().filter(|(_, of)| of.before.max(of.after) > 0.0).collect();
+    let mut table = Table::default();
+    table.left("of all ranks' time", rows.iter().map(|(kind, _)| words::kind(*kind).to_owned()));
+    table.right("before", rows.iter().map(|(_, of)| percent(of.before)));
+    table.right("after", rows.iter().map(|(_, of)| percent(of.after)));
+    table.lines()
+}
+
+fn factors(of: &Comparison) -> Vec<String> {
+    let two = |value: f64| significant(value, 2);
+    let mut table = Table::default();
+    table.left("", of.tree.iter().map(|factor| factor.name.replace('_', " ")));
+    table.right("before", of.tree.iter().map(|factor| two(factor.estimate.before)));
+    table.right("after", of.tree.iter().map(|factor| two(factor.estimate.after)));
+    let certain = |of: &Estimate| match of.is_certain() {
+        true if of.difference() > 0.0 => "better",
+        true => "worse",
+        false => "",
+    };
+    table.left("", of.tree.iter().map(|factor| certain(&factor.estimate).to_owned()));
+    table.lines()
+}

@@ -1,0 +1,217 @@
+//! The sentences at the head of a comparison: slower or not, why, and what to beware of.
+
+use crate::comparison::Comparison;
+use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
+use crate::comparison::counts::{Change, What};
+use crate::comparison::place::Spot;
+use crate::comparison::statistics::ASSUMED_SPREAD;
+use crate::comparison::subject::Difference;
+use crate::present::context::{plural, range_list};
+use crate::present::quantity::{count, percent, seconds};
+
+use super::words;
+
+/// How the time changed, then the cause.
+pub(super) fn sentences(of: &Comparison) -> Vec<String> {
+    let mut sentences = vec![time(of)];
+    if let Some(cause) = &of.cause {
+        sentences.push(self::cause(of, cause));
+    }
+    sentences
+}
+
+fn time(of: &Comparison) -> String {
+    if !of.relation.same_ranks {
+        let [before, after] = [of.before, of.after].map(|side| side[0].ranks);
+        return format!(
+            "{before} ranks took {}, {after} ranks {}; what each rank does with its time is compared by share.",
+            seconds(of.elapsed.before * 1e-9),
+            seconds(of.elapsed.after * 1e-9)
+        );
+    }
+    let decisive = of.decisive();
+    let by = match of.is_mostly_iterations() {
+        true => format!("{} an iteration", seconds(decisive.difference().abs() * 1e-9)),
+        false => seconds(decisive.difference().abs() * 1e-9),
+    };
+    match (decisive.is_certain(), decisive.interval) {
+        (true, _) => format!("After is {}: {by}.", words::change(decisive)),
+        (false, None) => format!(
+            "After took {} {} with one run of each: whether that is chance cannot be told. Make at least three of each.",
+            by,
+            if decisive.difference() > 0.0 { "longer" } else { "less" }
+        ),
+        (false, Some(_)) => {
+            format!("No difference for certain: after is {}.", words::change(decisive))
+        }
+    }
+}
+
+/// What made the difference, as a sentence.
+pub(super) fn cause(of: &Comparison, cause: &Cause) -> String {
+    match (cause.kind, &cause.change) {
+        (_, Some(change)) => of_count(cause, change),
+        (CauseKind::Machine, _) => machine(of),
+        _ => of_time(of, cause),
+    }
+}
+
+fn of_count(cause: &Cause, change: &Change) -> String {
+    let Change { what, before, after } = change;
+    let place = match &cause.spot {
+        Some(spot @ Spot::Inside(_)) => format!(" ({})", words::spot(spot)),
+        _ => String::new(),
+    };
+    match what {
+        What::Partners { reordered: true } => {
+            "Ranks exchange messages in another order: the pattern is the same, but between other pairs.".to_owned()
+        }
+        What::Partners { .. } => format!(
+            "Ranks exchange messages with other partners: {} pairs before, {} after.",
+            count(*before),
+            count(*after)
+        ),
+        _ => {
+            let more = if after > before { "more" } else { "fewer" };
+            let what = words::what(what);
+            format!("There are {more} {what}{place}: {} before, {} after.", count(*before), count(*after))
+        }
+    }
+}
+
+fn machine(of: &Comparison) -> String {
+    let factor = of.drift.unwrap_or(1.0);
+    let word = if factor > 1.0 { "slower" } else { "faster" };
+    let size = percent((factor - 1.0).abs());
+    let same = !of.relation.differences.contains(&Difference::Build);
+    let build = if same { " and the build" } else { "" };
+    format!(
+        "All computing is {size} {word} alike, and every count{build} is the same: the machine may have changed, not \
+         the program."
+    )
+}
+
+fn of_time(of: &Comparison, cause: &Cause) -> String {
+    let ns = cause.ns.unwrap_or(0.0);
+    let longer = if ns > 0.0 { "longer" } else { "less" };
+    let (iterations, each) = per_iteration(of);
+    let by = seconds((ns / iterations).abs() * 1e-9);
+    let place = cause.spot.as_ref().map(words::at).unwrap_or_default();
+    let who = match &cause.ranks {
+        None => "The mean rank".to_owned(),
+        Some(WhichRanks::All) => "All ranks".to_owned(),
+        Some(WhichRanks::Some(ranks)) => match ranks[..] {
+            [(first, last)] if first == last => format!("Rank {first}"),
+            _ => format!("Ranks {}", range_list(joined(ranks))),
+        },
+    };
+    let verb = |one: &'static str, all: &'static str| match who.starts_with("Rank ")
+        || cause.ranks.is_none()
+    {
+        true => one,
+        false => all,
+    };
+    match cause.kind {
+        CauseKind::Computing => {
+            format!("{who} {} {by} {longer}{each} {place}.", verb("computes", "compute"))
+        }
+        CauseKind::Waiting => {
+            format!("{who} {} {by} {longer}{each} {place}.", verb("waits", "wait"))
+        }
+        CauseKind::Transfer => {
+            format!("{who} {} {by} {longer}{each} {place}, without waiting.", verb("is", "are"))
+        }
+        CauseKind::Recorder => format!("The recorder takes {by} {longer} a rank."),
+        CauseKind::StartAndEnd => {
+            format!("Ranks begin and end further apart, or nearer: {by} {longer} a rank.")
+        }
+        _ => format!(
+            "{who} {} {by} {longer}{each} in calls of which only totals are kept.",
+            verb("is", "are")
+        ),
+    }
+}
+
+/// Groups of ranks that follow one another, as one.
+fn joined(ranks: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut all: Vec<(u32, u32)> = Vec::new();
+    for (first, last) in ranks {
+        match all.last_mut() {
+            Some((_, end)) if *end + 1 == *first => *end = *last,
+            _ => all.push((*first, *last)),
+        }
+    }
+    all
+}
+
+/// Iterations by which times are divided, and how that is said.
+pub(super) fn per_iteration(of: &Comparison) -> (f64, &'static str) {
+    let counts = || of.before.iter().chain(of.after).flat_map(|record| &record.iterations);
+    let first = counts().next().map_or(0, |of| of.count);
+    match of.is_mostly_iterations() && first > 0 && counts().all(|of| of.count == first) {
+        true => (first as f64, " an iteration"),
+        false => (1.0, ""),
+    }
+}
+
+/// What a reader should beware of.
+pub(super) fn notes(of: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    let has = |what: Difference| of.relation.differences.contains(&what);
+    if has(Difference::Machine) {
+        let [before, after] = [of.before, of.after].map(|side| words::machine(&side[0]));
+        notes.push(format!(
+            "The machines differ (before: {before}; after: {after}): times say as much of them as of the program. \
+             Counts may be compared."
+        ));
+    }
+    if has(Difference::Parameters) {
+        let [before, after] = [of.before, of.after].map(|side| words::program(&side[0]));
+        notes.push(format!("The work differs: {before} before, {after} after."));
+    }
+    if has(Difference::Recording) {
+        notes.push("The runs were recorded in different ways (--level, --compute).".to_owned());
+    }
+    if has(Difference::Mpi) {
+        let [before, after] = [of.before, of.after].map(|side| &side[0].mpi);
+        if before != after {
+            notes.push(format!("The MPI library differs: {before} before, {after} after."));
+        }
+    }
+    let decisive = of.decisive();
+    if of.relation.same_ranks && decisive.is_assumed && decisive.interval.is_some() {
+        notes.push(format!(
+            "One run of each: how much runs scatter was not measured; {} is assumed. Make at least three of each.",
+            percent(ASSUMED_SPREAD)
+        ));
+    }
+    if of.relation.same_ranks && !decisive.is_certain() && !decisive.is_assumed {
+        let wanted = match decisive.runs_for(0.01) {
+            Some(runs) if runs <= decisive.runs => None,
+            Some(runs) => Some(format!("{} of each", plural(runs, "run"))),
+            None => Some("a quieter machine".to_owned()),
+        };
+        let spread = percent(decisive.spread);
+        notes.extend(wanted.map(|wanted| {
+            format!("Runs scatter by {spread}; it would take {wanted} to tell a difference of 1 %.")
+        }));
+    }
+    if of.relation.same_ranks && !of.changes.is_empty() && of.before.len().min(of.after.len()) == 1
+    {
+        notes.push(
+            "One run of a side: that its counts do not vary from run to run is taken for granted."
+                .to_owned(),
+        );
+    }
+    if of.varying > 0 {
+        let counts = plural(of.varying, "count");
+        notes.push(format!("{counts} vary among runs that should be alike, and are not compared."));
+    }
+    if of.before.iter().chain(of.after).any(|record| record.imagined) {
+        notes.push(
+            "Some of these runs were replayed by `gammachi whatif`: nobody measured their times."
+                .to_owned(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,212 @@
+//! Puts places, counts and what runs differ in into words.
+
+use crate::comparison::counts::{Change, What};
+use crate::comparison::place::{Site, Spot};
+use crate::comparison::record::{Kind, RunRecord};
+use crate::comparison::statistics::Estimate;
+use crate::comparison::subject::{Difference, Mixed};
+use crate::present::quantity::{count, percent, seconds, significant};
+
+/// `jacobi.c:61`, or as much of it as is known.
+fn short(site: &Site) -> String {
+    match (&site.file, site.line, &site.within) {
+        (Some(file), Some(line), _) => format!("{file}:{line}"),
+        (.., Some(within)) => within.clone(),
+        (Some(file), None, None) => file.clone(),
+        _ if site.module.is_empty() => site.function.clone(),
+        // Without names: which of the calls of this function.
+        _ => format!("{} #{} of {}", site.function, site.number + 1, site.module),
+    }
+}
+
+/// `MPI_Recv jacobi.c:61`.
+fn call(site: &Site) -> String {
+    match short(site) {
+        place if place.starts_with(&site.function) => place,
+        place => format!("{} {place}", site.function),
+    }
+}
+
+/// A place in a table.
+pub(super) fn spot(spot: &Spot) -> String {
+    match spot {
+        Spot::None => "-".to_owned(),
+        Spot::Elsewhere => "elsewhere".to_owned(),
+        Spot::Region(name) => format!("region {name}"),
+        Spot::Between(None, None) => "all of the run".to_owned(),
+        Spot::Between(None, Some(to)) => format!("before {}", call(to)),
+        Spot::Between(Some(from), None) => format!("behind {}", call(from)),
+        Spot::Between(Some(from), Some(to)) => format!("{} to {}", call(from), call(to)),
+        Spot::Inside(site) => call(site),
+    }
+}
+
+/// A place in a sentence.
+pub(super) fn at(place: &Spot) -> String {
+    match place {
+        Spot::Region(_) => format!("in {}", spot(place)),
+        Spot::Between(Some(from), Some(to)) => format!("between {} and {}", call(from), call(to)),
+        Spot::Inside(_) => format!("in {}", spot(place)),
+        Spot::Elsewhere => "outside the larger places".to_owned(),
+        Spot::None => String::new(),
+        _ => spot(place),
+    }
+}
+
+/// A kind of time.
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Computing => "computing",
+        Kind::Waiting => "waiting",
+        Kind::Transfer => "transfer",
+        Kind::Other => "other",
+        Kind::Recorder => "recorder",
+        Kind::StartAndEnd => "start and end",
+    }
+}
+
+/// A state of waiting, from the name that documents have.
+pub(super) fn state(key: &str) -> String {
+    match key {
+        "wait_at_nxn" => "wait at N x N".to_owned(),
+        "one_sided" => "wait at fence".to_owned(),
+        "late_sender_wrong_order" => "late sender, wrong order".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
+/// What is counted.
+pub(super) fn what(of: &What) -> String {
+    match of {
+        What::Partners { .. } => "pairs of ranks that exchange messages".to_owned(),
+        What::BetweenHosts => "messages between hosts".to_owned(),
+        What::Calls(function) => format!("calls of {function}"),
+        What::CallsAt(place) => format!("calls at {}", spot(place)),
+        What::Messages => "messages".to_owned(),
+        What::MessageBytes => "bytes of messages".to_owned(),
+        What::Sizes(0) => "messages of 0 bytes".to_owned(),
+        What::Sizes(1) => "messages of 1 byte".to_owned(),
+        What::Sizes(from) => {
+            format!("messages of {} to {} bytes", count(*from), count(2 * from - 1))
+        }
+        What::Collectives(key) => collective(key),
+        What::Bytes(function) => format!("bytes of {function}"),
+        What::Region(name) => format!("occurrences of region {name}"),
+        What::Iterations => "iterations".to_owned(),
+    }
+}
+
+/// `MPI_Allreduce/4/8` in words.
+fn collective(key: &str) -> String {
+    let parts: Vec<&str> = key.split('/').collect();
+    match parts[..] {
+        [function, ranks, bytes] => {
+            let from: u64 = bytes.parse().unwrap_or(0);
+            let bytes = match from {
+                0 | 1 => format!("{from} bytes"),
+                _ => format!("{} to {} bytes", count(from), count(2 * from - 1)),
+            };
+            format!("{function} of {ranks} ranks and {bytes}")
+        }
+        _ => key.to_owned(),
+    }
+}
+
+/// A count that differs, as a row: before and after.
+pub(super) fn values(of: &Change) -> [String; 2] {
+    match of.what {
+        What::Partners { reordered: true } => {
+            [count(of.before), "the same pattern, ranks in another order".to_owned()]
+        }
+        What::Partners { .. } if of.before == of.after => {
+            [count(of.before), format!("{}, others", count(of.after))]
+        }
+        _ => [count(of.before), count(of.after)],
+    }
+}
+
+/// Seconds with a sign.
+pub(super) fn signed(ns: f64) -> String {
+    match seconds(ns.abs() * 1e-9) {
+        zero if ns == 0.0 => zero,
+        text if ns > 0.0 => format!("+{text}"),
+        text => format!("-{text}"),
+    }
+}
+
+/// `3.1 % slower (2.2 to 4.0)`, or what else is known.
+pub(super) fn change(of: &Estimate) -> String {
+    let relative = of.relative();
+    if percent(relative.abs()) == "0 %" && of.interval.is_none() {
+        return "as fast".to_owned();
+    }
+    let word = if relative > 0.0 { "slower" } else { "faster" };
+    let size = percent(relative.abs());
+    match of.relative_interval() {
+        Some((lo, hi)) => {
+            let (lo, hi) = if relative > 0.0 { (lo, hi) } else { (-hi, -lo) };
+            format!("{size} {word} ({} to {})", points(lo), points(hi))
+        }
+        None => format!("{size} {word}"),
+    }
+}
+
+/// A part in percent, without its sign.
+pub(super) fn points(part: f64) -> String {
+    let text = significant(100.0 * part, 2);
+    if text == "-0" { "0".to_owned() } else { text }
+}
+
+/// The interval of a difference in nanoseconds.
+pub(super) fn interval(of: &Estimate, over: f64) -> String {
+    match of.interval {
+        Some((lo, hi)) => format!("{} to {}", signed(lo / over), signed(hi / over)),
+        None => "not known".to_owned(),
+    }
+}
+
+/// What runs differ in.
+pub fn differences(of: &[Difference]) -> String {
+    let words = of.iter().map(|difference| match difference {
+        Difference::Program => "program",
+        Difference::Ranks => "rank count",
+        Difference::Parameters => "parameters or arguments",
+        Difference::Recording => "detail level, or what counts as computation",
+        Difference::Machine => "machine",
+        Difference::Build => "build of the program",
+        Difference::Mpi => "MPI library",
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Why runs of one side are not one side.
+pub fn mixed(of: &Mixed) -> String {
+    let (one, other) = (&of.one, &of.other);
+    let what = differences(&of.what);
+    format!(
+        "{one} and {other} differ in {what}; compare runs of one kind with runs of one kind (--only p=4 chooses)"
+    )
+}
+
+/// Program with its parameters.
+pub(super) fn program(record: &RunRecord) -> String {
+    let params =
+        record.params.iter().filter(|(name, _)| !crate::comparison::subject::is_label(name));
+    let mut words: Vec<String> = params.map(|(name, value)| format!("{name}={value}")).collect();
+    if words.is_empty() {
+        words.clone_from(&record.arguments);
+    }
+    words.insert(0, record.program.clone());
+    crate::present::context::shortened(&words.join(" "))
+}
+
+/// The machine in a few words.
+pub(super) fn machine(record: &RunRecord) -> String {
+    let of = &record.machine;
+    let cores = match of.cores_a_host {
+        (a, b) if a == b => count(a.into()),
+        (a, b) => format!("{a} to {b}"),
+    };
+    let hosts = crate::present::context::plural(of.host_count as usize, "host");
+    format!("{hosts}, {cores} cores each, counter {} MHz", of.counter_mhz)
+}
