@@ -37,6 +37,7 @@ pub mod calibration;
 pub mod causes;
 pub mod cli;
 pub mod comparison;
+mod did_you_mean;
 pub mod export;
 pub mod formats;
 pub mod imagined;

@@ -42,7 +42,7 @@ pub fn through_all_stages(images: &[Vec<u8>; RANKS as usize], chosen: u8) {
         _ => Selection::Whole,
     };
     let Ok(metrics) = Metrics::new(&run, &timeline, &selection) else { return };
-    let report = Report { run: &run, timeline: &timeline, metrics: &metrics };
+    let report = Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[], ideal: None };
     assert!(!screen(&report, false).is_empty());
     let text = json(&report).expect("a report is JSON");
     serde_json::from_str::<serde_json::Value>(&text).expect("the report can be parsed");

@@ -10,7 +10,7 @@ use crate::comparison::baseline::{self, Added, Kept};
 use crate::present::comparison::{kept_json, kept_screen};
 use crate::present::quantity::count;
 
-/// Keeps what is known of runs in a folder of small files.
+/// Keeps summaries of runs in a folder of small files, to check against.
 ///
 /// One file of some kilobytes a run: times, iterations, counts, no events. The folder can be kept in git.
 #[derive(Debug, Args)]

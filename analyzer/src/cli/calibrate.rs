@@ -20,7 +20,7 @@ use crate::plain_text::printable;
 use crate::present::machine::{change_lines, difference_sentence, pictures, screen};
 use crate::trace::run_json::Instant;
 
-/// Measures the machine: what messages cost, the ceilings of processors and memory, the clocks.
+/// Measures messages, processors, memory and clocks into machine.json.
 ///
 /// Starts the kernels (built by scripts/build-kernels) under the launcher given, shows what they
 /// found, and writes machine.json, which `gammachi logpq` and `gammachi roofline` read. A file that

@@ -1,6 +1,5 @@
 //! `gammachi check`: whether runs are slower than a baseline, for continuous integration.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,6 +7,7 @@ use clap::Args;
 use super::error::{CommandError, print};
 use super::output_file;
 use super::records::Only;
+use crate::cli::terminal::has_colours;
 use crate::comparison::guard::{Check, Matching, Verdict};
 use crate::comparison::{Comparison, baseline};
 use crate::present::comparison::checked::{
@@ -20,7 +20,7 @@ pub const EXIT_SLOWER: u8 = 3;
 /// Exit code where it cannot be told.
 pub const EXIT_CANNOT_TELL: u8 = 4;
 
-/// Says whether runs are slower than a baseline, by its exit code.
+/// Tells by its exit code whether runs are slower than a baseline.
 ///
 /// The exit code is 0 where they are not slower than --at-most allows, 3 where they are, 4 where that cannot be told:
 /// too few runs, or runs that scatter too much. Only runs of the baseline with the same program, rank count,
@@ -113,7 +113,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
     let text = match arguments.json {
         true => checked_json(&checked).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {
-            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour = has_colours();
             checked_screen(&checked, colour)
         }
     };

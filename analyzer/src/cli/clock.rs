@@ -16,7 +16,7 @@ use crate::calibration::{Calibration, FORMAT, Stamps};
 use crate::present::clock::{figure, screen};
 use crate::timeline::KnownRates;
 
-/// Compares the clocks of ranks by two-way exchanges, in a run of its own.
+/// Compares the clocks of ranks by two-way exchanges.
 ///
 /// Starts the program `kernels` under the launcher. For each pair of the tree by which recorded runs
 /// compare clocks, the child asks and the parent answers (forward), then the other way round

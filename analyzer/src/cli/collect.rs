@@ -11,7 +11,7 @@ use crate::present::{number_list, range_list};
 use crate::shell_word::shell_word;
 use crate::trace::collect::{Found, FoundFile, RunKey, collect as join};
 
-/// Joins the parts of a run that hosts have kept for themselves.
+/// Joins the parts of a run that each host kept for itself.
 ///
 /// Hosts that share no directory each write their ranks into a directory of the same name on their
 /// own disks; bring those to one machine (scp -r) and name them here. A staging directory

@@ -2,7 +2,6 @@
 
 mod timelines;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -11,11 +10,12 @@ use super::error::{CommandError, print, say};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::records::Only;
+use crate::cli::terminal::has_colours;
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, Relation, RunRecord};
 use crate::present::comparison::{json, mixed, page, screen};
 
-/// Compares runs before a change with runs after it: what changed, by how much, and why.
+/// Compares runs before and after a change: what changed and why.
 ///
 /// First what does not vary: calls, bytes, messages, partners. Then time: of an iteration, of the run, and where it
 /// went, with intervals. Runs, studies, and baselines may be named on either side; three runs of each or more tell a
@@ -72,7 +72,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<(), CommandError> {
     let text = match arguments.json {
         true => json(&comparison).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {
-            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour = has_colours();
             screen(&comparison, colour)
         }
     };

@@ -17,7 +17,7 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
-/// Prints every recorded call, or every message, one a line.
+/// Prints every recorded call, or every message, one per line.
 ///
 /// Calls come in order of their begin on the global timeline. Messages come as their matches become
 /// certain, roughly in order of their completion; what has no partner is printed with the reason.

@@ -15,7 +15,7 @@ use super::recorder_environment::{LD_PRELOAD, preload};
 use super::recording_options::RecordingArguments;
 use super::run::cannot_start;
 
-/// Sets the recorder's environment and becomes the program.
+/// Loads the recorder and becomes the program, for batch scripts.
 ///
 /// For batch scripts, for launchers that clear the environment, and for hosts that `gammachi run`
 /// does not reach. What is not given stays as `gammachi run` or the environment has set it. With no

@@ -23,7 +23,7 @@ use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
 
-/// Writes a run for other tools: every call, message and collective operation.
+/// Writes a run for other tools: tables, traces and timelines.
 ///
 /// Nothing is left under the name of PATH when it cannot be completed.
 #[derive(Debug, Args)]

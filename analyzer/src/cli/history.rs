@@ -12,7 +12,7 @@ use crate::comparison::RunRecord;
 use crate::comparison::history::Series;
 use crate::present::comparison::history::page;
 
-/// Draws time and efficiency of runs over the days, and marks where they changed.
+/// Draws time and efficiency of runs over time and marks changes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi history perf --html perf.html\n  \
                   gammachi run --param commit=$(git rev-parse --short HEAD) -- mpirun -n 4 ./app\n\nA run's \

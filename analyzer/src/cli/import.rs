@@ -9,7 +9,7 @@ use super::unfinished_output::UnfinishedOutput;
 use crate::formats;
 use crate::import::{ImportError, ImportNote};
 
-/// Makes a run of another tool's trace, on which every command works as far as its content allows.
+/// Converts another tool's trace into a run.
 ///
 /// What the trace does not hold is named. OTF2 archives (Score-P, TAU, `gammachi export`) are read by
 /// OTF2's own library, Paraver traces (Extrae, Dimemas) with or without gzip. Figures of the whole trace, as POP

@@ -2,18 +2,18 @@
 
 mod search;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::error::{CommandError, print, say};
+use crate::cli::terminal::has_colours;
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{Shown, differences, json, screen};
 use crate::trace::run_json::Instant;
 use search::Measured;
 
-/// Compares predictions that were remembered with the runs made since.
+/// Compares remembered predictions with the runs made since.
 ///
 /// `--remember` of `gammachi whatif`, `scaling --predict` and `model --predict` notes a prediction in the folder that
 /// the run, the study or the table stands in. Runs and studies in that folder that were made since answer predictions
@@ -82,7 +82,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     let text = match arguments.json {
         true => json(&shown).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {
-            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour = has_colours();
             screen(&shown, colour)
         }
     };

@@ -2,7 +2,6 @@
 //! of recorded runs.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -12,6 +11,7 @@ use super::figure_files::write_figures;
 use super::machine_file;
 use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
+use crate::cli::terminal::has_colours;
 use crate::metrics::Selection;
 use crate::metrics::exchanges::{Exchanges, Place};
 use crate::models::Machine;
@@ -25,7 +25,7 @@ use crate::present::machine::doubt_sentence;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Says what messages cost by the LogP and LogPQ models, and what times they predict.
+/// Shows what messages cost by the LogP and LogPQ models.
 ///
 /// Takes machine.json (what `gammachi calibrate` measured), outputs of `kernels cannon --json` and run
 /// directories, in any order. Gives the models' parameters in seconds and ticks of the counter;
@@ -197,7 +197,7 @@ pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
     let text = if arguments.json {
         json(&findings).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = has_colours();
         screen(&findings, colour)
     };
     print(&text)

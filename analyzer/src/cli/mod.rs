@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod baseline;
 pub mod calibrate;
@@ -22,9 +22,11 @@ pub mod export;
 pub mod history;
 pub mod import;
 pub mod kernel_program;
+pub mod kernels;
 pub mod ledger;
 pub mod logpq;
 pub mod model;
+pub mod newest_run;
 pub mod observed;
 pub mod output_rights;
 pub mod plot;
@@ -39,13 +41,13 @@ pub mod selection_arguments;
 pub mod shell_files;
 pub mod sweep;
 pub mod table;
-pub mod tables;
 pub mod timeline;
 pub mod view;
 pub mod whatif;
 pub mod why;
 
 mod child_signals;
+mod command_groups;
 mod figure_files;
 mod library_path;
 mod machine_file;
@@ -55,9 +57,12 @@ mod program_search;
 mod recordability;
 mod remember;
 mod run_directory;
+mod terminal;
 mod unfinished_output;
 
 pub use error::CommandError;
+
+use crate::present::width;
 
 /// Measures MPI programs without recompiling them and explains their parallel performance.
 #[derive(Debug, Parser)]
@@ -104,16 +109,19 @@ enum Command {
     Roofline(roofline::RooflineArguments),
     Doctor(doctor::DoctorArguments),
     Calibrate(calibrate::CalibrateArguments),
-    Tables(tables::TablesArguments),
-    #[command(hide = true)]
+    #[command(alias = "tables")]
+    Kernels(kernels::KernelsArguments),
     Completions(shell_files::CompletionsArguments),
-    #[command(hide = true)]
     ManPages(shell_files::ManPagesArguments),
 }
 
 /// Reads the command line, does what it asks for, and gives the exit code.
 pub fn run_command() -> ExitCode {
-    let result = match CommandLine::try_parse() {
+    if let Some(columns) = terminal::columns() {
+        width::set_columns(columns.into());
+    }
+    let parsed = command_groups::command(CommandLine::command()).try_get_matches();
+    let result = match parsed.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => match &line.command {
             Command::Run(arguments) => run::run(arguments),
             Command::Exec(arguments) => exec::exec(arguments),
@@ -141,7 +149,7 @@ pub fn run_command() -> ExitCode {
             Command::Roofline(arguments) => roofline::roofline(arguments),
             Command::Doctor(arguments) => doctor::doctor(arguments),
             Command::Calibrate(arguments) => calibrate::calibrate(arguments),
-            Command::Tables(arguments) => tables::tables(arguments),
+            Command::Kernels(arguments) => kernels::kernels(arguments),
             Command::Completions(arguments) => {
                 shell_files::completions(arguments, CommandLine::command())
             }

@@ -20,7 +20,7 @@ use crate::models::regression::{Findings, Method, RegressionError};
 use crate::present::model::{self, expression};
 use request::Request;
 
-/// Models a time as a sum of basis functions, selects them, and predicts with intervals.
+/// Models times as sums of basis functions and predicts, with intervals.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi model table.csv --response tau_s --vars p,N \\\n      \

@@ -1,6 +1,6 @@
 //! `gammachi plot`: a run directory comes in, a picture for a paper goes to a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -15,6 +15,7 @@ use crate::metrics::{Metrics, Selection};
 use crate::present::picture::matrix::{self, Places, Shown};
 use crate::present::picture::{self, timeline as timeline_picture};
 use crate::present::{Report, figure::Figure};
+use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -82,6 +83,7 @@ const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
 /// Wrong usage for what the run does not have; failure when nothing can be read or written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
+    refuse_other_formats(&arguments.out)?;
     let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     if arguments.kind != PlotKind::Timeline
@@ -98,6 +100,23 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
         true => print(&svg),
         false => output_file::write(&arguments.out, &svg),
     }
+}
+
+/// Refuses names of files that promise another format than SVG.
+fn refuse_other_formats(out: &Path) -> Result<(), CommandError> {
+    let others = ["png", "pdf", "eps", "ps", "jpg", "jpeg", "gif", "webp"];
+    let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    if !extension.is_some_and(|extension| others.contains(&extension.as_str())) {
+        return Ok(());
+    }
+    let (asked, svg) = (out.to_string_lossy(), out.with_extension("svg"));
+    let svg = svg.to_string_lossy();
+    Err(CommandError::usage(format!(
+        "--out {asked}: pictures are written as SVG; write {0}, then convert it: rsvg-convert {0} -o {1}, or \
+         inkscape {0} -o {1}",
+        shell_word(&svg),
+        shell_word(&asked)
+    )))
 }
 
 fn draw_timeline(
@@ -133,7 +152,8 @@ fn draw_figures(
     let selection = arguments.region.clone().map_or(Selection::Whole, Selection::Region);
     let metrics = Metrics::new(run, timeline, &selection)
         .map_err(|error| CommandError::failed(selection_sentence(&error)))?;
-    let report = Report { run, timeline, metrics: &metrics, causes: None, savings: &[] };
+    let report =
+        Report { run, timeline, metrics: &metrics, causes: None, savings: &[], ideal: None };
     let nothing = |what: &str| CommandError::failed(format!("{}: {what}", run.directory.display()));
     let drawn = |figure: Option<Figure>, what: &str| {
         figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))

@@ -1,18 +1,19 @@
 //! `gammachi report`: a run directory comes in, where its time went goes to standard output.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::clock::known_rates;
 use super::error::{CommandError, print};
+use super::newest_run::named_or_newest;
 use super::observed::{Observed, observe};
 use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
 use crate::causes::{Causes, MOST_CALLS_ASIDE};
+use crate::cli::terminal::has_colours;
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError};
@@ -26,8 +27,8 @@ use crate::timeline::{GlobalTimeline, KnownRates, Whole};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
 
-/// Says what happened in a run, where the time went, and what to do.
-#[derive(Debug, Args)]
+/// Shows where the time of a run went, why, and what to do next.
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:\n  gammachi report hpl-20260131-120000.gammachi\n  \
                   gammachi report hpl-20260131-120000.gammachi --region solve\n  \
                   gammachi report hpl-20260131-120000.gammachi --html hpl.html --machine machine.json\n  \
@@ -37,9 +38,10 @@ use crate::trace::study_json::StudyJson;
                   is 0 when a report\nwas printed, also of a damaged trace; the damage is named in \
                   it.")]
 pub struct ReportArguments {
-    /// Run directory that `gammachi run` named when it ended; with --html also a study
+    /// Run directory that `gammachi run` named when it ended (default: the newest one here); with --html also a
+    /// study
     #[arg(value_name = "RUN|STUDY")]
-    pub run: PathBuf,
+    pub run: Option<PathBuf>,
 
     /// Print a JSON document
     #[arg(long)]
@@ -103,16 +105,16 @@ pub struct ReportArguments {
 /// when nothing can be reported.
 pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
-    if StudyJson::is_in(&arguments.run) {
-        return study(arguments);
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    if StudyJson::is_in(&directory) {
+        return study(arguments, &directory);
     }
     let selection = match (&arguments.region, &arguments.window) {
         (Some(name), _) => Selection::Region(name.clone()),
         (None, Some(window)) => selection_arguments::window(window)?,
         (None, None) => Selection::Whole,
     };
-    let mut run =
-        Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let mut run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     if arguments.anonymise {
         run.anonymise();
     }
@@ -136,17 +138,26 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = metrics.map_err(empty_selection)?;
     let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
     let causes = causes.as_ref();
-    let savings = savings_of(&Analysis::of(&run, &timeline), causes);
+    let (savings, ideal) = savings_of(&Analysis::of(&run, &timeline), causes);
+    let savings = &savings;
     let report =
-        Report { run: &run, timeline: &timeline, metrics: &metrics, causes, savings: &savings };
+        Report { run: &run, timeline: &timeline, metrics: &metrics, causes, savings, ideal };
     let text = if arguments.json {
         json(&report).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = has_colours();
         screen(&report, colour)
     };
     run.check_readable().map_err(CommandError::of_run)?;
     print(&text)
+}
+
+/// Prints the report of a run that has just ended.
+///
+/// # Errors
+/// Nothing can be reported.
+pub fn report_after_run(directory: &Path) -> Result<(), CommandError> {
+    report(&ReportArguments { run: Some(directory.to_owned()), ..ReportArguments::default() })
 }
 
 /// Why ranks waited: of a whole run that is not too large to be answered beside everything else.
@@ -161,10 +172,13 @@ fn causes_of<'a>(
     asked.then(|| Causes::new(analysis))
 }
 
-/// What changes would save: of a run whose waits are explained and that is small enough.
-fn savings_of(analysis: &Analysis, causes: Option<&Causes>) -> Vec<Saving> {
-    let asked = causes.and_then(|_| asked_aside(analysis));
-    asked.map(|(what_if, answers)| savings(&what_if, &answers)).unwrap_or_default()
+/// What changes would save, and the time on an ideal network over that of the run: of a run whose waits are explained
+/// and that is small enough.
+fn savings_of(analysis: &Analysis, causes: Option<&Causes>) -> (Vec<Saving>, Option<f64>) {
+    match causes.and_then(|_| asked_aside(analysis)) {
+        Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
+        None => (Vec::new(), None),
+    }
 }
 
 fn empty_selection(error: SelectionError) -> CommandError {
@@ -197,9 +211,9 @@ fn page(
         unreachable!("a page was asked for");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
-    let savings = savings_of(&Analysis::of(run, timeline), causes.as_ref());
+    let (savings, ideal) = savings_of(&Analysis::of(run, timeline), causes.as_ref());
     let causes = causes.as_ref();
-    let report = Report { run, timeline, metrics: &metrics, causes, savings: &savings };
+    let report = Report { run, timeline, metrics: &metrics, causes, savings: &savings, ideal };
     let roofs = match (&arguments.machine, &placed) {
         (Some(path), Some(placed)) => Some(under_roofs(run, placed, exchanges, path)?),
         _ => None,
@@ -217,8 +231,7 @@ fn write_page(file: &Path, text: &str) -> Result<(), CommandError> {
 }
 
 /// The page of a study. What has no meaning for one is refused.
-fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
-    let directory = &arguments.run;
+fn study(arguments: &ReportArguments, directory: &Path) -> Result<(), CommandError> {
     let usage = |what: &str| CommandError::usage(format!("{}: {what}", directory.display()));
     let Some(file) = &arguments.html else {
         return Err(usage(
@@ -241,7 +254,7 @@ fn study(arguments: &ReportArguments) -> Result<(), CommandError> {
     let failed = |error: String| CommandError::failed(error);
     let json = StudyJson::read(directory).map_err(|error| failed(error.to_string()))?;
     let region = arguments.region.as_deref();
-    let Observed { table, notes, .. } = observe(std::slice::from_ref(directory), region)?;
+    let Observed { table, notes, .. } = observe(&[directory.to_owned()], region)?;
     let scaling = Scaling::new(&table, &Options::default());
     let study = Study {
         directory,

@@ -1,7 +1,6 @@
 //! `gammachi roofline`: runs, sweeps and published systems under their roofs.
 
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,6 +12,7 @@ use super::figure_files::write_figures;
 use super::machine_file;
 use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
+use crate::cli::terminal::has_colours;
 use crate::metrics::exchanges::Exchanges;
 use crate::metrics::{ComputeMode, Metrics, Selection, SelectionError};
 use crate::models::Machine;
@@ -28,8 +28,7 @@ use crate::present::roofline::{figures, json, screen};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Says what bounds a run: computation, communication, memory, or waiting; and what a change would
-/// give.
+/// Shows what bounds a run: computation, communication, memory or waiting.
 ///
 /// Places the whole run, each host and each region by its operations, its bytes between hosts and
 /// inside them and its time under the roofs that `gammachi calibrate` measured. Operations are
@@ -163,7 +162,7 @@ pub fn roofline(arguments: &RooflineArguments) -> Result<(), CommandError> {
     let text = if arguments.json {
         json(&findings).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = has_colours();
         screen(&findings, colour)
     };
     print(&text)

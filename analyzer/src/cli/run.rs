@@ -13,13 +13,14 @@ use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
 use super::CommandError;
 use super::child_signals::SignalGuard;
-use super::error::say;
+use super::error::{self, say};
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{self, Parts, base_name, find_executable, take_apart};
 use super::recordability::{likely_reasons, obstacle};
 use super::recorder_environment::{LD_PRELOAD, Variable, forwarded, preload};
 use super::recording_options::RecordingArguments;
+use super::report::report_after_run;
 use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::{
@@ -35,6 +36,7 @@ use crate::trace::run_json::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi run -- mpirun -n 4 ./app input.dat\n  \
+    gammachi run --report -- mpirun -n 4 ./app input.dat\n  \
     gammachi run --out N20000.gammachi --param N=20000 --compute blas -- mpirun -n 4 ./xhpl\n\n\
     Ranks on other hosts: the launchers of Open MPI, MPICH and Slurm hand on what is needed. In a \
     batch\nscript, or where a launcher clears the environment, put `gammachi exec --` before the \
@@ -42,6 +44,10 @@ use crate::trace::run_json::{
 pub struct RunArguments {
     #[command(flatten)]
     options: RecordingArguments,
+
+    /// Print the report when the program has ended
+    #[arg(long)]
+    report: bool,
 
     /// Launcher and its arguments, as they would be typed without gammachi
     #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER ARGS")]
@@ -83,7 +89,9 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
                 variables.push((EVERY_RANK.name, "1".into()));
             }
             let hopeless = say_obstacles(words, parts);
-            run_recorded(words, parts, variables, (&directory, &id), &mut run_json, hopeless)
+            let recorded = (&directory, id.as_str());
+            let report = arguments.report;
+            run_recorded(words, parts, variables, recorded, &mut run_json, (hopeless, report))
         }
         Err(reason) => {
             say(&format!("nothing will be recorded: {reason}; the program runs without it"));
@@ -100,7 +108,7 @@ fn run_recorded(
     variables: Vec<Variable>,
     (directory, id): (&RunDirectory, &str),
     run_json: &mut RunJson,
-    hopeless: bool,
+    (hopeless, report): (bool, bool),
 ) -> Result<(), CommandError> {
     let forwarded = forwarded(&variables, env::vars_os());
     let (env_list, delimiter) = (env::var_os(ENV_LIST), env::var_os(ENV_LIST_DELIMITER));
@@ -123,10 +131,17 @@ fn run_recorded(
     run_json.end = Some(Instant::now());
     run_json.duration_s = Some(duration.as_secs_f64());
     run_json.exit = Some(Exit { code: exit_code(status), signal: status.signal() });
-    conclude(&directory.recorded_jobs(id), directory, run_json, || {
+    let jobs = directory.recorded_jobs(id);
+    conclude(&jobs, directory, run_json, || {
         let program = parts.program.and_then(|at| find_executable(&words[at]).ok());
         (!hopeless).then(|| likely_reasons(words, program.as_deref()))
     });
+    // The exit code stays the program's.
+    for job in jobs.iter().filter(|_| report) {
+        if let Err(error) = report_after_run(&job.shown) {
+            error::report_error(&error);
+        }
+    }
     pass_on(status)
 }
 

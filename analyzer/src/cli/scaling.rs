@@ -1,7 +1,6 @@
 //! `gammachi scaling`: a study, runs or a table come in, the efficiency model goes to standard
 //! output.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -10,6 +9,7 @@ use super::error::{CommandError, print};
 use super::figure_files::write_figures;
 use super::observed::{Observed, observe};
 use super::remember::{Prediction, remember};
+use crate::cli::terminal::has_colours;
 use crate::ledger::{Predictor, Subject};
 use crate::models::Observations;
 use crate::models::expression::Expression;
@@ -17,7 +17,7 @@ use crate::models::observations::TAU_S;
 use crate::models::scaling::{Definition, Form, Options, PointChoice, Scaling, Weights, label};
 use crate::present::scaling::{error_sentence, figures, json, screen};
 
-/// Says how far a program scales, from small runs and without a sequential one.
+/// Predicts how far a program scales, from small runs alone.
 ///
 /// Fits (1-ε')/ε' = c0 + c1·p + c2·p² over the rank count p, one fit for each combination of
 /// parameters, to the fastest of repeated runs. Gives computation and overhead terms, the rank
@@ -179,7 +179,7 @@ pub fn scaling(arguments: &ScalingArguments) -> Result<(), CommandError> {
     let text = if arguments.json {
         json(&scaling, &notes).map_err(|error| CommandError::failed(error.to_string()))?
     } else {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = has_colours();
         screen(&scaling, &notes, colour)
     };
     print(&text)?;

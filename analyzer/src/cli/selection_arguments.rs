@@ -21,7 +21,7 @@ pub fn window(text: &str) -> Result<Selection, CommandError> {
 /// Why a selection selects nothing, with the option and what to do.
 pub fn selection_sentence(error: &SelectionError) -> String {
     match error {
-        SelectionError::UnknownFunction(_) => format!("--window: {error}"),
+        SelectionError::UnknownFunction { .. } => format!("--window: {error}"),
         SelectionError::EmptyWindow { from, to, why } => format!("--window {from},{to}: {why}"),
         SelectionError::OnlyTotals { .. } => format!(
             "{error}: leave out --window and --region, select other seconds, or record with more \

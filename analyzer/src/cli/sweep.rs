@@ -26,8 +26,7 @@ use plan::{Plan, Values};
 use progress::Progress;
 use runner::Outcome;
 
-/// Measures a study: every combination of rank counts and parameters, repeated, under the
-/// recorder.
+/// Runs a study: every combination of rank counts and parameters, repeated.
 ///
 /// In the command, {np} stands for the rank count, {NAME} for the value of a parameter and {rep}
 /// for the number of the repetition. The order is shuffled within each repetition, so that a drift

@@ -7,7 +7,7 @@ use clap::Args;
 use super::error::{CommandError, print, say};
 use super::observed::{Observed, observe};
 
-/// Prints the table of runs that `gammachi scaling` and `gammachi model` read, as CSV.
+/// Prints a study as the CSV table that scaling and model read.
 ///
 /// One row a run: p, tau_s (elapsed time), sum_gamma_s (computation time, summed over the ranks),
 /// chi_s (overhead, mean over the ranks) with the least and the largest of a rank, flops where

@@ -1,31 +1,31 @@
 //! `gammachi timeline`: a run directory comes in, its timeline goes to the terminal.
 
-use std::io::IsTerminal;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::error::{CommandError, print};
-use super::selection_arguments;
+use super::newest_run::named_or_newest;
+use super::{selection_arguments, terminal};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::present::strip::{self, Strip};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Draws the timeline of a run in the terminal: a line a rank, a cell a piece of time.
+/// Draws the timeline of a run in the terminal.
 ///
-/// In colour a block says how much of the cell was spent outside own code and its colour in which
-/// kind of call; without colour a letter does. A call that is there at all is seen, however short.
+/// A line is a rank, a cell a piece of time. Its colour, or its letter where the terminal has no colours, says what
+/// took most of it; a mark below says that shorter calls are in it, too.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi timeline hpl-20260131-120000.gammachi\n  gammachi timeline \
                   hpl-20260131-120000.gammachi --window 1.5,1.6 --ranks 0-3,8"
 )]
 pub struct TimelineArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
     #[arg(value_name = "RUN")]
-    pub run: PathBuf,
+    pub run: Option<PathBuf>,
 
     /// Only this stretch, in seconds since the first rank left MPI_Init (`1.5,1.6`)
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
@@ -45,7 +45,8 @@ pub struct TimelineArguments {
 /// # Errors
 /// Wrong usage for a window or ranks that cannot be; failure when nothing can be read.
 pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let window = window(arguments.window.as_deref())?;
     let ranks = arguments.ranks.as_deref();
@@ -53,7 +54,11 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     let ranks = ranks.transpose()?;
     let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
     let seconds = within("--window", window, length_s)?;
-    let columns = usize::from(arguments.width.unwrap_or_else(terminal_columns));
+    let columns = usize::from(
+        arguments
+            .width
+            .unwrap_or_else(|| terminal::columns().filter(|it| *it >= 20).unwrap_or(100)),
+    );
     // Bins no wider than a cell, as far as memory allows.
     let wanted = columns as f64 * length_s / (seconds.end - seconds.start).max(f64::MIN_POSITIVE);
     let most = 64 * bins_for(run.ranks.len());
@@ -66,7 +71,7 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
             run.directory.display()
         )));
     }
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = terminal::has_colours();
     let strip = Strip { seconds, rows, columns, colour };
     run.check_readable().map_err(CommandError::of_run)?;
     print(&(strip::heading(&run, &activity, &strip) + &strip::text(&run, &activity, &strip)))
@@ -98,12 +103,4 @@ pub(super) fn rows(activity: &Activity, ranks: Option<&[Range<u32>]>) -> Vec<usi
     let wanted = |rank: u32| ranks.is_none_or(|ranges| ranges.iter().any(|r| r.contains(&rank)));
     let rows = activity.rows.iter().enumerate().filter(|(_, row)| wanted(row.rank));
     rows.map(|(index, _)| index).collect()
-}
-
-fn terminal_columns() -> u16 {
-    // SAFETY: `winsize` is plain numbers, for which zeros are a value.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: TIOCGWINSZ writes a `winsize` to the address that it is given, which outlives the call.
-    let told = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
-    if told == 0 && size.ws_col >= 20 { size.ws_col } else { 100 }
 }

@@ -4,16 +4,17 @@ mod amount;
 mod network;
 mod placement;
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
 
 use super::error::{CommandError, print, say};
+use super::newest_run::named_or_newest;
 use super::remember::{Prediction, remember};
 use super::unfinished_output::UnfinishedOutput;
 use crate::analysis::Analysis;
+use crate::cli::terminal::has_colours;
 use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
 use crate::models::observations::TAU_S;
@@ -27,7 +28,7 @@ use network::Network;
 /// Slowdowns whose latency is looked for.
 const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
 
-/// Says how long a run would take if something were different.
+/// Predicts how long a run would take if something were different.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi whatif hpl-20260131-120000.gammachi\n  \
                   gammachi whatif hpl-20260131-120000.gammachi --rank 3 --speed 1.2\n  \
@@ -35,9 +36,9 @@ const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
                   options the standard questions are answered. How a replay works, and how far to trust it: \
                   docs/guide/predict.md, docs/measurements/accuracy.md.")]
 pub struct WhatIfArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
     #[arg(value_name = "RUN")]
-    pub run: PathBuf,
+    pub run: Option<PathBuf>,
 
     /// Latency of a message: a time (20us), or a factor (x2)
     #[arg(long, value_name = "TIME", value_parser = latency)]
@@ -110,11 +111,12 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         Some(out) => Some((out, UnfinishedOutput::beside("--out", out)?)),
         None => None,
     };
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let analysis = Analysis::of(&run, &timeline);
     let graph = Graph::new(&analysis).map_err(|why| {
-        let run = arguments.run.display();
+        let run = directory.display();
         CommandError::failed(format!("{run} cannot be replayed: {}", reason(why)))
     })?;
     let what_if = WhatIf::new(graph);
@@ -148,7 +150,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     let text = match arguments.json {
         true => json(&asked).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {
-            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour = has_colours();
             screen(&asked, colour)
         }
     };
@@ -162,11 +164,11 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
         (true, None) => Ok(()),
         (true, Some(answer)) => {
             let promised = prediction(answer, &what_if);
-            remember(Predictor::WhatIf, &arguments.run, vec![promised])
+            remember(Predictor::WhatIf, &directory, vec![promised])
         }
         (false, _) => Err(CommandError::failed(format!(
             "{} cannot be replayed: the replay's time is too far off",
-            arguments.run.display()
+            directory.display()
         ))),
     }
 }
@@ -230,7 +232,7 @@ fn changes(
     network: &Assembled,
 ) -> Result<Vec<Change>, CommandError> {
     let run = what_if.graph.run;
-    let path = arguments.run.display();
+    let path = run.directory.display();
     let mut changes = Vec::new();
     if network.is_changed() {
         changes.push(Change::Network(Box::new(network.clone())));

@@ -1,28 +1,29 @@
 //! `gammachi why`: prints who waited for whom in a run, and why.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::error::{CommandError, print};
+use super::newest_run::named_or_newest;
 use crate::analysis::Analysis;
 use crate::causes::{ALL, Causes, Choice};
+use crate::cli::terminal::has_colours;
 use crate::metrics::SelectionError;
 use crate::present::causes::{Why, json, screen};
 use crate::replay::{NoIdeal, ideal_time};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Says who waited for whom, what made them late and what it cost.
+/// Shows who waited for whom, what made them late and what it cost.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi why hpl-20260131-120000.gammachi\n  \
                   gammachi why hpl-20260131-120000.gammachi --rank 3 --json\n\nThe words are explained \
                   in docs/causes.md, the keys of --json in docs/reference/why-json.md.")]
 pub struct WhyArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
     #[arg(value_name = "RUN")]
-    pub run: PathBuf,
+    pub run: Option<PathBuf>,
 
     /// Print a JSON document
     #[arg(long)]
@@ -46,13 +47,14 @@ pub struct WhyArguments {
 /// # Errors
 /// Wrong usage for a rank that the run does not have; failure when nothing can be said.
 pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
-    let run = Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     if let Some(rank) = arguments.rank
         && run.position_of(rank).is_none()
     {
         return Err(CommandError::usage(format!(
             "--rank {rank}: {} has no file of that rank; its world has {} ranks",
-            arguments.run.display(),
+            directory.display(),
             run.world_size
         )));
     }
@@ -71,7 +73,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     if let Some(iteration) = arguments.iteration
         && iteration >= iterations
     {
-        let run = arguments.run.display();
+        let run = directory.display();
         return Err(CommandError::usage(match iterations {
             0 => format!("--iteration {iteration}: no iterations were found in {run}"),
             _ => {
@@ -87,7 +89,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
     let text = match arguments.json {
         true => json(&why).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {
-            let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour = has_colours();
             screen(&why, colour)
         }
     };

@@ -10,12 +10,13 @@ use crate::trace::{RankTrace, Run};
 use super::Note;
 use super::marks::{Found, Marks, RankMarks, Wanted};
 use super::selection::{Bound, Selection};
+use crate::did_you_mean;
 
 /// Why a selection selects nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SelectionError {
     /// No region of that name.
-    #[error("no region is named {name:?}; {}", regions_of_run(.known))]
+    #[error("no region is named {name:?}; {}", regions_of_run(.name, .known))]
     UnknownRegion {
         /// The name that was asked for.
         name: String,
@@ -26,8 +27,15 @@ pub enum SelectionError {
     #[error("no rank entered region {0:?} between MPI_Init and MPI_Finalize")]
     EmptyRegion(String),
     /// No function of that name.
-    #[error("no function is named {0:?}; names are written as in C, such as MPI_Barrier")]
-    UnknownFunction(String),
+    #[error(
+        "no function is named {name:?}; names are written as in C, such as MPI_Barrier{question}"
+    )]
+    UnknownFunction {
+        /// The name that was asked for.
+        name: String,
+        /// The function that may have been meant, as a question; or empty.
+        question: String,
+    },
     /// Of a part of the selection only totals are kept.
     #[error(
         "of rank {rank} only totals are kept from {from_s:.6} to {to_s:.6} s, which the selection meets"
@@ -69,12 +77,13 @@ pub enum EmptyWindow {
     NoRank,
 }
 
-fn regions_of_run(known: &[String]) -> String {
+fn regions_of_run(name: &str, known: &[String]) -> String {
     if known.is_empty() {
         return "the run has no regions (mark them with gammachi_region_begin/_end of gammachi.h)"
             .into();
     }
-    format!("there are: {}", known.join(", "))
+    let question = did_you_mean::question(name, known.iter().map(String::as_str));
+    format!("there are: {}{question}", known.join(", "))
 }
 
 /// A rank's part of a selection.
@@ -305,7 +314,9 @@ fn window(
         if let Bound::Occurrence { function, .. } = bound {
             let knows = |rank: &RankTrace| rank.file.function_names().contains(function);
             if !run.ranks.iter().any(knows) {
-                return Err(SelectionError::UnknownFunction(function.clone()));
+                let all = run.ranks.iter().flat_map(|rank| rank.file.function_names());
+                let question = did_you_mean::question(function, all.map(String::as_str));
+                return Err(SelectionError::UnknownFunction { name: function.clone(), question });
             }
         }
     }

@@ -2,11 +2,11 @@
 
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, placement, program_line};
-use crate::present::paragraph::wrapped;
+use crate::present::paragraph::{wrapped, wrapped_behind};
 use crate::trace::Run;
 
 /// Columns before the text of a labelled line.
-const INDENT: usize = 12;
+pub(super) const INDENT: usize = 12;
 
 /// A screen in the making.
 #[derive(Debug)]
@@ -23,6 +23,11 @@ impl Blocks {
         Self::headed(&head, sentences, colour)
     }
 
+    /// Begins without a head, below other blocks.
+    pub fn continued(colour: bool) -> Self {
+        Self { text: String::new(), colour }
+    }
+
     /// Begins with a head of its own.
     pub fn headed(head: &str, sentences: &str, colour: bool) -> Self {
         let mut text = format!("{}\n\n", printable(head));
@@ -32,6 +37,11 @@ impl Blocks {
         }
         text.push('\n');
         Self { text, colour }
+    }
+
+    /// An empty line.
+    pub fn gap(&mut self) {
+        self.text.push('\n');
     }
 
     /// A label before the first of some lines.
@@ -48,9 +58,14 @@ impl Blocks {
         }
     }
 
-    /// A sentence beside a label.
+    /// Sentences beside a label.
+    pub fn sentence(&mut self, label: &str, text: &str) {
+        self.block(label, wrapped_behind(INDENT, &printable(text)));
+    }
+
+    /// A note.
     pub fn note(&mut self, sentence: &str) {
-        self.block("NOTE", wrapped("", sentence));
+        self.sentence("NOTE", sentence);
     }
 
     /// The screen.

@@ -40,6 +40,7 @@ pub mod study;
 mod table;
 mod unfinished;
 pub mod whatif;
+pub mod width;
 
 pub(crate) use context::{number_list, range_list};
 pub(crate) use report::{counter_sentences, run_note, time_note};
@@ -63,17 +64,19 @@ pub struct Report<'a> {
     pub causes: Option<&'a Causes<'a>>,
     /// What changes would save, where that was asked.
     pub savings: &'a [whatif::Saving],
+    /// T₀ of the efficiency tree over τ, where a replay told it.
+    pub ideal: Option<f64>,
 }
 
 impl<'a> Report<'a> {
     /// What there is to say of causes.
     pub fn why(&self) -> Option<causes::Why<'a>> {
-        let Self { run, timeline, .. } = *self;
+        let Self { run, timeline, ideal, .. } = *self;
         self.causes.map(|causes| causes::Why {
             run,
             timeline,
             causes,
-            ideal: Err(NoIdeal::NotAsked),
+            ideal: ideal.ok_or(NoIdeal::NotAsked),
             rank: None,
             choice: &crate::causes::ALL,
         })

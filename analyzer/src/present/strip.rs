@@ -1,8 +1,7 @@
-//! The timeline in a terminal: activity comes in, a line of cells a row goes out.
+//! The timeline in a terminal.
 //!
-//! A cell stands for a piece of time. In colour its block says how much of it was spent in MPI and its
-//! colour in which kind; without colour a letter says the kind, capital where it fills half the cell.
-//! A call that is there at all is seen, however short.
+//! A cell stands for a piece of time. Its letter and its colour are those of what took the largest share of it. A
+//! call that is shorter than that does not hide what did: a row of marks below says where such calls are.
 
 use std::ops::Range;
 
@@ -54,17 +53,25 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
     let Range { start, end } = strip.seconds;
     let mut text = ruler(start, end, gutter, cells);
     let mut used = [false; KINDS];
+    let mut marked = false;
     for (row, name) in shown.iter().zip(&names) {
         text.push_str(&format!("{name:>gutter$} "));
-        for cell in 0..cells {
-            let at = |cell: usize| start + (end - start) * cell as f64 / cells as f64;
-            let shares = shares(activity, *row, at(cell), at(cell + 1));
-            push_cell(&mut text, &shares, strip.colour, &mut used);
-        }
+        let at = |number: usize| start + (end - start) * number as f64 / cells as f64;
+        let row: Vec<Cell> = (0..cells)
+            .map(|number| cell(&shares(activity, *row, at(number), at(number + 1))))
+            .collect();
+        row.iter().for_each(|cell| push_cell(&mut text, *cell, strip.colour, &mut used));
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
+        if let Some(marks) = marks(&row) {
+            marked = true;
+            text.push_str(&format!("{:gutter$} {marks}\n", ""));
+        }
     }
     text.push_str(&legend(&used, strip.colour, gutter));
+    if marked {
+        text.push_str(&format!("{:gutter$} ' below a cell: shorter calls are in it, too\n", ""));
+    }
     if shown.len() < strip.rows.len() {
         let left = strip.rows.len() - shown.len();
         text.push_str(&format!(
@@ -128,31 +135,46 @@ fn shares(activity: &Activity, row: usize, from: f64, to: f64) -> [f64; KINDS] {
     sums
 }
 
-fn push_cell(text: &mut String, shares: &[f64; KINDS], colour: bool, used: &mut [bool; KINDS]) {
+/// What a cell shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cell {
+    /// No time of the row lies here.
+    Empty,
+    /// What took the largest share, and whether something else took some, too.
+    Mostly(Kind, bool),
+}
+
+fn cell(shares: &[f64; KINDS]) -> Cell {
     let total: f64 = shares.iter().sum();
     if total <= 0.0 {
-        return text.push(' ');
+        return Cell::Empty;
     }
-    // Computation is the ground on which everything else shows.
-    let overhead: f64 = shares[2..].iter().sum::<f64>() / total;
-    let most = Kind::ALL[2..].iter().copied().filter(|kind| shares[*kind as usize] > 0.0);
-    let most = most.max_by(|a, b| shares[*a as usize].total_cmp(&shares[*b as usize]));
-    let ground = if shares[1] > shares[0] { Kind::Compute } else { Kind::Own };
-    let kind = most.unwrap_or(ground);
+    let largest = Kind::ALL.into_iter().max_by(|a, b| {
+        // Of equals the first.
+        shares[*a as usize].total_cmp(&shares[*b as usize]).then((*b as usize).cmp(&(*a as usize)))
+    });
+    let largest = largest.unwrap_or(Kind::Own);
+    let is_own = |kind: &Kind| matches!(kind, Kind::Own | Kind::Compute);
+    let others = Kind::ALL.into_iter().filter(|kind| *kind != largest && !is_own(kind));
+    let hidden = others.map(|kind| shares[kind as usize]).fold(0.0, f64::max) > 0.0;
+    Cell::Mostly(largest, hidden)
+}
+
+fn push_cell(text: &mut String, cell: Cell, colour: bool, used: &mut [bool; KINDS]) {
+    let Cell::Mostly(kind, _) = cell else { return text.push(' ') };
     used[kind as usize] = true;
     let (letter, number) = look(kind);
-    if !colour {
-        let fills = overhead >= 0.5;
-        return text.push(if fills { letter.to_ascii_uppercase() } else { letter });
+    match colour {
+        true => text.push_str(&format!("\x1b[38;5;{number}m█\x1b[0m")),
+        false => text.push(letter),
     }
-    let block = match (most, overhead) {
-        (None, _) => '·',
-        (_, share) if share < 0.25 => '░',
-        (_, share) if share < 0.5 => '▒',
-        (_, share) if share < 0.75 => '▓',
-        _ => '█',
-    };
-    text.push_str(&format!("\x1b[38;5;{number}m{block}\x1b[0m"));
+}
+
+/// Marks below the cells that hide calls; none where nothing is hidden.
+fn marks(cells: &[Cell]) -> Option<String> {
+    let is_hidden = |cell: &Cell| matches!(cell, Cell::Mostly(_, true));
+    let line: String = cells.iter().map(|cell| if is_hidden(cell) { '\'' } else { ' ' }).collect();
+    (!line.trim().is_empty()).then(|| line.trim_end().to_owned())
 }
 
 fn ruler(start: f64, end: f64, gutter: usize, cells: usize) -> String {
@@ -180,13 +202,7 @@ fn legend(used: &[bool; KINDS], colour: bool, gutter: usize) -> String {
             }
         })
         .collect();
-    let how = match colour {
-        true => {
-            "· none, ░ under 25 %, ▒ 50 %, ▓ 75 %, █ more of the cell outside own code and BLAS"
-        }
-        false => "capital: more than half of the cell is outside own code and BLAS",
-    };
-    format!("{:gutter$} {}\n{:gutter$} {how}\n", "", words.join("  "), "")
+    format!("{:gutter$} {}\n", "", words.join("  "))
 }
 
 /// Says how many rows of how many ranks.
@@ -207,18 +223,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_call_is_seen_and_a_long_one_is_large() {
-        let mut shares = [0.0; KINDS];
-        (shares[0], shares[3]) = (0.999, 0.001);
+    fn largest_share_is_drawn_and_shorter_calls_are_marked_below() {
+        let of = |own, receive| {
+            let mut shares = [0.0; KINDS];
+            (shares[Kind::Own as usize], shares[Kind::Receive as usize]) = (own, receive);
+            cell(&shares)
+        };
+        let cells = [of(0.999, 0.001), of(0.2, 0.8), of(0.0, 0.0), of(1.0, 0.0)];
         let mut used = [false; KINDS];
         let mut text = String::new();
-        push_cell(&mut text, &shares, false, &mut used);
-        (shares[0], shares[3]) = (0.2, 0.8);
-        push_cell(&mut text, &shares, false, &mut used);
-        push_cell(&mut text, &[0.0; KINDS], false, &mut used);
-        (shares[0], shares[3]) = (1.0, 0.0);
-        push_cell(&mut text, &shares, false, &mut used);
-        assert_eq!(text, "rR -");
-        assert!(used[3] && used[0] && !used[4]);
+        cells.iter().for_each(|cell| push_cell(&mut text, *cell, false, &mut used));
+        assert_eq!(text, "-r -");
+        assert_eq!(marks(&cells).as_deref(), Some("'"));
+        assert_eq!(marks(&cells[1..]), None);
+        assert!(used[Kind::Receive as usize] && !used[Kind::Wait as usize]);
     }
 }

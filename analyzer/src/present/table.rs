@@ -1,4 +1,14 @@
-//! Aligned columns: rows of cells come in, lines go out.
+//! Aligned columns.
+//!
+//! A table that is wider than the terminal shortens its texts in the middle; what is still too wide comes below, with
+//! the first column again.
+
+use super::blocks::INDENT;
+use super::width;
+
+/// Text columns are not made narrower.
+const NARROWEST: usize = 12;
+const GAP: usize = 2;
 
 /// A table in the making.
 #[derive(Debug, Default)]
@@ -10,6 +20,12 @@ pub(super) struct Table {
 struct Column {
     left: bool,
     cells: Vec<String>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
 }
 
 impl Table {
@@ -30,14 +46,56 @@ impl Table {
 
     /// The lines, the titles first, two spaces between columns, none at the end of a line.
     pub fn lines(&self) -> Vec<String> {
+        self.lines_within(width::of_tables(INDENT))
+    }
+
+    fn lines_within(&self, columns: Option<usize>) -> Vec<String> {
+        let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
+        let Some(columns) = columns else { return self.drawn(&widths, 0..widths.len()) };
+        self.narrow(&mut widths, columns);
+        let mut lines = Vec::new();
+        let mut from = 0;
+        while from < widths.len() {
+            let first = if from > 0 { widths[0] + GAP } else { 0 };
+            let mut used = first + widths[from];
+            let mut to = from + 1;
+            while to < widths.len() && used + GAP + widths[to] <= columns {
+                used += GAP + widths[to];
+                to += 1;
+            }
+            lines.extend(self.drawn(&widths, from..to));
+            from = to;
+        }
+        lines
+    }
+
+    /// Takes from the widest text columns what is too much.
+    fn narrow(&self, widths: &mut [usize], columns: usize) {
+        let gaps = GAP * widths.len().saturating_sub(1);
+        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
+        while excess > 0 {
+            let texts = (0..widths.len()).filter(|at| self.columns[*at].left);
+            let Some(widest) = texts.max_by_key(|at| widths[*at]) else { return };
+            if widths[widest] <= NARROWEST {
+                return;
+            }
+            widths[widest] -= 1;
+            excess -= 1;
+        }
+    }
+
+    /// Some columns, the first of the table before them.
+    fn drawn(&self, widths: &[usize], shown: std::ops::Range<usize>) -> Vec<String> {
         let rows = self.columns.first().map_or(0, |column| column.cells.len());
         let mut lines = vec![String::new(); rows];
-        for (index, column) in self.columns.iter().enumerate() {
-            let width = column.cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let repeated = (shown.start > 0).then_some(0);
+        for (number, index) in repeated.into_iter().chain(shown).enumerate() {
+            let (column, width) = (&self.columns[index], widths[index]);
             for (line, cell) in lines.iter_mut().zip(&column.cells) {
-                if index > 0 {
+                if number > 0 {
                     line.push_str("  ");
                 }
+                let cell = shortened(cell, width);
                 line.push_str(&match column.left {
                     true => format!("{cell:<width$}"),
                     false => format!("{cell:>width$}"),
@@ -45,5 +103,40 @@ impl Table {
             }
         }
         lines.iter().map(|line| line.trim_end().to_owned()).collect()
+    }
+}
+
+/// A text without its middle, for names of files and lines stand at its end.
+fn shortened(cell: &str, width: usize) -> String {
+    let length = cell.chars().count();
+    if length <= width {
+        return cell.to_owned();
+    }
+    let begin = width / 3;
+    let end = width - begin - 1;
+    let head: String = cell.chars().take(begin).collect();
+    let tail: String = cell.chars().skip(length - end).collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_tables_are_shortened_and_then_continued_below() {
+        let mut table = Table::default();
+        table.right("rank", ["0", "1"].map(String::from));
+        table.left("where", ["MPI_Allreduce at main (comes_late.c:45)", "-"].map(String::from));
+        table.right("seconds", ["1.25", "0.75"].map(String::from));
+        let wide = table.lines_within(None);
+        assert_eq!(wide[1], "   0  MPI_Allreduce at main (comes_late.c:45)     1.25");
+        let narrow = table.lines_within(Some(40));
+        assert_eq!(narrow[0], "rank  where                      seconds");
+        assert_eq!(narrow[1], "   0  MPI_Allr…comes_late.c:45)     1.25");
+        assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:#?}");
+        let continued = table.lines_within(Some(20));
+        assert_eq!(continued[3], "rank  seconds");
+        assert_eq!(continued[4], "   0     1.25");
     }
 }

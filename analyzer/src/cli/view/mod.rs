@@ -16,11 +16,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, print, say};
+use super::newest_run::named_or_newest;
+use super::run::host_name;
 use crate::causes::MOST_CALLS_ASIDE;
 use crate::metrics::activity::index::{ActivityIndex, Look};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
 use crate::present::html::view::{Meetings, View};
 use crate::present::quantity;
+use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::replay::Replay;
@@ -37,9 +40,9 @@ use crate::trace::Run;
                   8123:127.0.0.1:8123 HOST, then gammachi view RUN --no-open --port 8123 there, and \
                   open the\naddress that it prints here. See docs/guide/read.md.")]
 pub struct ViewArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
     #[arg(value_name = "RUN")]
-    pub run: PathBuf,
+    pub run: Option<PathBuf>,
 
     /// Do not open a browser; the address is printed in any case
     #[arg(long)]
@@ -59,20 +62,41 @@ const MOST_EVENTS: u64 = 400_000;
 /// Messages of a stretch that are kept.
 const MOST_MESSAGES: usize = 20_000;
 
+/// What to do with the address.
+fn what_to_do(is_opened: bool, port: u16) -> String {
+    let ssh = std::env::var("SSH_CONNECTION").ok().filter(|words| !words.is_empty());
+    let what = match ssh {
+        // Client's address and port, server's address and port.
+        Some(words) => {
+            let host = words.split(' ').nth(2).map_or_else(host_name, str::to_owned);
+            let user =
+                std::env::var("USER").map_or_else(|_| String::new(), |user| format!("{user}@"));
+            let login = shell_word(&format!("{user}{host}"));
+            format!(
+                "on your own machine run ssh -N -L {port}:127.0.0.1:{port} {login} and open the address there"
+            )
+        }
+        None if is_opened => "your browser opens it".to_owned(),
+        None => "open this address in a browser on this machine".to_owned(),
+    };
+    format!("{what}; Ctrl-C ends it")
+}
+
 /// Serves the timeline of a run.
 ///
 /// # Errors
 /// Failed when the run cannot be read or no port can be had.
 pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let started = Instant::now();
-    let kept = KeptIndex::read(&arguments.run);
+    let directory = named_or_newest(arguments.run.as_deref())?;
+    let kept = KeptIndex::read(&directory);
     let extents = kept.as_ref().map(KeptIndex::extents).unwrap_or_default();
     let known = |name: &std::path::Path| extents.get(name).cloned();
     if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
     {
         say("reading the trace");
     }
-    let run = Run::open_knowing(&arguments.run, &known)
+    let run = Run::open_knowing(&directory, &known)
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let index = match kept {
@@ -96,7 +120,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     if view.rows() == 0 || view.length_s() <= 0.0 {
         return Err(CommandError::failed(format!(
             "{}: no rank has any time to show: none did anything between MPI_Init and its end",
-            arguments.run.display()
+            directory.display()
         )));
     }
     let server = Loopback::new(arguments.port)
@@ -105,16 +129,10 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
-        say(&format!(
-            "ready after {}; Ctrl-C ends it",
-            quantity::seconds(started.elapsed().as_secs_f64())
-        ));
-        if std::env::var_os("SSH_CONNECTION").is_some() {
-            let port = server.port();
-            say(&format!("from your own machine: ssh -L {port}:127.0.0.1:{port} this-host"));
-        }
+        say(&format!("ready after {}", quantity::seconds(started.elapsed().as_secs_f64())));
     }
     let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
+    say(&what_to_do(redirect.is_some(), server.port()));
     let answer = |path: &str, query: &str| {
         // Only the browser that was led here asks for more than the page.
         if let (Some(redirect), false) = (&redirect, path.is_empty()) {

@@ -130,7 +130,7 @@ fn a_missing_rank_and_an_index_that_cannot_be_kept_are_no_reason_to_show_nothing
 fn an_empty_or_absent_run_is_explained() {
     let nothing = RunDirectory::new();
     let view_of = |run: PathBuf| {
-        let arguments = ViewArguments { run, no_open: true, port: 0, index_only: true };
+        let arguments = ViewArguments { run: Some(run), no_open: true, port: 0, index_only: true };
         view(&arguments).unwrap_err().to_string()
     };
     assert!(view_of(nothing.path().to_owned()).contains("no rank file"));

@@ -17,9 +17,15 @@ pub use document::json;
 pub(super) use document::{Summary, summary};
 pub(super) use rows::wait_rows;
 pub use screen::screen;
-pub(super) use stretches::{phase_lines, region_lines};
+pub(super) use stretches::{iteration_summary, region_lines};
 pub(super) use verdict::sentences;
 pub(super) use words::{state_name, why_late};
+
+/// Serialisation and transfer of the whole run, whose product is its communication efficiency; `None` where no
+/// replay told them.
+pub(super) fn divided_communication(why: &Why) -> Option<(f64, f64)> {
+    why.tree().and_then(|tree| tree.serialisation.zip(tree.transfer))
+}
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]

@@ -60,7 +60,7 @@ pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
 }
 
 /// The phases of a run, in order of time.
-pub(crate) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
+pub(super) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let mut phases: Vec<&Phase> = causes.phases.iter().collect();
     if phases.is_empty() {
         return Vec::new();
@@ -91,6 +91,32 @@ fn strip(phase: &Phase) -> String {
         HEIGHTS[(most * 8 / slowest).clamp(0, 7) as usize]
     };
     (0..columns).map(column).collect()
+}
+
+/// The iterations of the longest phase in a line; none where none were found.
+pub(crate) fn iteration_summary(causes: &Causes) -> Vec<String> {
+    let Some(phase) = causes.phases.first() else { return Vec::new() };
+    let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
+    let Statistics { median, mad, slow, .. } = phase.statistics();
+    let mut line = format!(
+        "{}, median {}, half of them within {}",
+        count(phase.iterations.len() as u64),
+        s(median),
+        s(mad)
+    );
+    let by_time = |at: &&usize| phase.iterations[**at].ticks;
+    if let Some(slowest) = slow.iter().max_by_key(by_time) {
+        let iteration = &phase.iterations[*slowest];
+        let culprit = iteration.culprit.map_or(String::new(), |culprit| {
+            format!(", waiting for {}", words::line(causes, culprit))
+        });
+        line.push_str(&format!(
+            "; {} slow: #{slowest} {}{culprit}",
+            slow.len(),
+            s(iteration.ticks)
+        ));
+    }
+    vec![line]
 }
 
 /// The iterations of the longest phase: what stands out.

@@ -12,40 +12,38 @@ const WORTH_A_WORD: f64 = 0.05;
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;
     let elapsed = why.elapsed();
-    let all = elapsed * causes.lines.all.iter().filter(|line| line.thread == 0).count() as i64;
+    let ranks = causes.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
     let waiting = causes.waiting();
     if waiting == 0 {
         return vec!["No rank is known to have waited for another.".to_owned()];
     }
     let mut sentences = vec![format!(
-        "{} of the ranks' time is waiting ({} of {}).",
-        share(waiting, all),
-        seconds_of(why, waiting),
-        seconds_of(why, all)
+        "The ranks wait for {} of their time, {} each on average.",
+        share(waiting, ranks * elapsed),
+        seconds_of(why, waiting / ranks)
     )];
     let dearest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
     if let Some(((line, context), cost)) = dearest
         && cost.total() as f64 >= WORTH_A_WORD * waiting as f64
     {
         let found = causes.contexts.get(*context);
-        let whose = words::line(causes, *line);
-        let whose = whose.replacen("rank", "Rank", 1);
+        let whose = words::line(causes, *line).replacen("rank", "Rank", 1);
         let what = match words::kind(found) {
             "computation" => format!("it computes longer {}", words::in_or(found)),
             _ => format!("it is longer {}", words::context(found)),
         };
         sentences.push(format!(
-            "{whose} makes others wait: {what} than those who wait for it. That costs {} ({} of the \
-             waiting){}.",
-            seconds_of(why, cost.total()),
+            "{whose} makes the others wait: {what}. That causes {} of the waiting{}.",
             share(cost.total(), waiting),
             indirectly(why, *cost)
         ));
     }
     let unattributed = causes.charges.unattributed;
     if unattributed as f64 >= WORTH_A_WORD * waiting as f64 {
-        sentences
-            .push(format!("For {} of it nobody's delay is known.", share(unattributed, waiting)));
+        sentences.push(format!(
+            "What caused {} of the waiting is not known.",
+            share(unattributed, waiting)
+        ));
     }
     sentences
 }
@@ -53,9 +51,11 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
 fn indirectly(why: &Why, cost: Cost) -> String {
     match cost.indirect {
         0 => String::new(),
-        indirect => format!(
-            ", {} of it on ranks that waited for those who waited",
-            seconds_of(why, indirect)
-        ),
+        indirect => {
+            format!(
+                " ({} of it passed on by ranks that waited themselves)",
+                seconds_of(why, indirect)
+            )
+        }
     }
 }

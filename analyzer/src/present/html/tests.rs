@@ -24,8 +24,14 @@ fn page_of(ranks: &[SyntheticRank], bins: usize) -> (String, serde_json::Value) 
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
-    let report =
-        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
+    let report = Report {
+        run: &run,
+        timeline: &timeline,
+        metrics: &metrics,
+        causes: None,
+        savings: &[],
+        ideal: None,
+    };
     let activity = Activity::new(&run, &timeline, bins);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
     let json = serde_json::from_str(&present::report::json(&report).unwrap()).unwrap();
@@ -167,8 +173,14 @@ fn the_roofline_is_that_of_its_own_document() {
     };
     let activity = Activity::new(&run, &timeline, 64);
     let detail = Detail::new(&run, &timeline, &activity, &[], PAGE_BUDGET);
-    let report =
-        Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] };
+    let report = Report {
+        run: &run,
+        timeline: &timeline,
+        metrics: &metrics,
+        causes: None,
+        savings: &[],
+        ideal: None,
+    };
     let page = page(&report, &activity, &detail, Some(&findings)).unwrap();
     let document: serde_json::Value =
         serde_json::from_str(&roofline::json(&findings).unwrap()).unwrap();

@@ -214,13 +214,16 @@ pub(super) fn program_lines(report: &Report) -> Vec<String> {
     let mut table = Table::default();
     table.left("program", groups.iter().map(name));
     table.left("ranks", groups.iter().map(|group| number_list(group.ranks.iter().copied())));
-    table.right(&format!("mean gamma/{}", unit.name), groups.iter().map(|g| time(g.compute_s)));
-    table.right("chi", groups.iter().map(|g| time(g.overhead_s)));
-    table.right("MPI", groups.iter().map(|g| time(g.mpi_s)));
+    table.right(
+        &format!("computing (γ), mean {}", unit.name),
+        groups.iter().map(|g| time(g.compute_s)),
+    );
+    table.right("lost (χ)", groups.iter().map(|g| time(g.overhead_s)));
+    table.right("in MPI", groups.iter().map(|g| time(g.mpi_s)));
     let share = |group: &ProgramGroup| match elapsed_s > 0.0 {
         true => percent(group.compute_s / elapsed_s),
         false => "?".into(),
     };
-    table.right("gamma/tau", groups.iter().map(share));
+    table.right("computing", groups.iter().map(share));
     table.lines()
 }

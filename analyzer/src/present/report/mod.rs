@@ -3,7 +3,7 @@
 //!
 //! | file | its idea |
 //! |---|---|
-//! | `screen` | which lines stand on the screen |
+//! | `screen`, `next` | which lines stand on the screen; the step that it proposes |
 //! | `document` | which keys stand in the document |
 //! | `verdict`, `job_end` | the few sentences that matter |
 //! | `tables`, `rank_groups` | ranks, threads and functions |
@@ -18,6 +18,7 @@ mod job;
 mod job_end;
 pub mod late_partner;
 mod messages;
+mod next;
 mod notes;
 mod rank_groups;
 mod screen;

@@ -1,8 +1,11 @@
-//! Many ranks in few lines: figures of ranks come in, groups of alike ranks go out.
+//! Shows many ranks in few lines, as groups of alike ranks.
 //!
 //! Two ranks are alike when they ended alike and none of γ, χ, MPI time and time outside differs by more
 //! than [`ALIKE`] of τ from the group's first rank.
 
+use std::collections::BTreeMap;
+
+use super::tables::InMpi;
 use crate::metrics::{Metrics, RankMetrics, RankState};
 
 use crate::present::context::{number_list, plural};
@@ -56,7 +59,11 @@ pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
 
 /// The screen's table: a line a group, means of its ranks, and the most that one of them waited for a
 /// core.
-pub(super) fn lines(metrics: &Metrics, state: impl Fn(&RankMetrics) -> String) -> Vec<String> {
+pub(super) fn lines(
+    metrics: &Metrics,
+    in_mpi: Option<&[InMpi]>,
+    state: impl Fn(&RankMetrics) -> String,
+) -> Vec<String> {
     let all = groups(metrics);
     let shown = &all[..all.len().min(MOST_GROUPS)];
     let unit = TimeUnit::of(metrics.elapsed_s);
@@ -66,16 +73,33 @@ pub(super) fn lines(metrics: &Metrics, state: impl Fn(&RankMetrics) -> String) -
     table.right("count", shown.iter().map(|group| group.members.len().to_string()));
     let list = |group: &RankGroup| number_list(group.members.iter().map(|rank| rank.rank));
     table.left("alike ranks", shown.iter().map(list));
-    table.right(&format!("mean gamma/{}", unit.name), column(|rank| rank.compute_s).map(time));
-    table.right("chi", column(|rank| rank.overhead_s).map(time));
-    table.right("MPI", column(|rank| rank.mpi_s).map(time));
-    table.right("tool", column(|rank| rank.tool_s).map(time));
-    table.right("outside", column(|rank| rank.outside_s).map(time));
+    table.right("mean computing (γ)", column(|rank| rank.compute_s).map(time));
+    table.right("lost (χ)", column(|rank| rank.overhead_s).map(time));
+    match in_mpi {
+        Some(in_mpi) => {
+            let ranks = metrics.ranks.iter().map(|rank| rank.rank);
+            let of: BTreeMap<u32, InMpi> = ranks.zip(in_mpi.iter().copied()).collect();
+            let mean = |part: fn(&InMpi) -> f64| {
+                let of = &of;
+                shown.iter().map(move |group| {
+                    let parts = group.members.iter().filter_map(|rank| of.get(&rank.rank));
+                    time(parts.map(part).sum::<f64>() / group.members.len() as f64)
+                })
+            };
+            table.right("waiting", mean(|of| of.waiting_s));
+            table.right("transfer", mean(|of| of.transfer_s));
+        }
+        None => {
+            table.right("in MPI", column(|rank| rank.mpi_s).map(time));
+            table.right("start and end", column(|rank| rank.outside_s).map(time));
+        }
+    }
+    table.right("recorder", column(|rank| rank.tool_s).map(time));
     let most_off_cpu = |group: &RankGroup| {
         let waits = group.members.iter().filter_map(|rank| rank.off_cpu_s);
         waits.reduce(f64::max).map_or("?".into(), time)
     };
-    table.right("most off-cpu", shown.iter().map(most_off_cpu));
+    table.right("most off the CPU", shown.iter().map(most_off_cpu));
     let states: Vec<String> = shown.iter().map(|group| state(group.members[0])).collect();
     if states.iter().any(|state| !state.is_empty()) {
         table.left("state of the first", states);
@@ -85,7 +109,7 @@ pub(super) fn lines(metrics: &Metrics, state: impl Fn(&RankMetrics) -> String) -
         let left = &all[shown.len()..];
         let ranks = left.iter().map(|group| group.members.len()).sum();
         lines.push(format!(
-            "      … {} of {} with less overhead (--json lists all ranks) …",
+            "… {} of {} that lose less (--json lists all ranks) …",
             plural(left.len(), "more group"),
             plural(ranks, "rank")
         ));

@@ -1,11 +1,16 @@
-//! The first screen: a report comes in, text for a terminal of 80 columns and more goes out.
+//! The screen of a report.
+//!
+//! First what a reader wants to know in ten seconds: is the run efficient, what is the cause and where, can the
+//! figures be trusted, what is to be done next. Then the tables.
 
+use super::next::next_step;
 use super::tables::{call_table, rank_table, thread_table};
 use super::trust::{causal_line, trust_parts};
 use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
-use crate::present::causes::{phase_lines, region_lines, wait_rows};
+use crate::present::blocks::Blocks;
+use crate::present::causes::{self, iteration_summary, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
@@ -14,10 +19,6 @@ use crate::present::{Report, unfinished};
 use crate::shell_word::shell_word;
 use crate::timeline::Ending;
 
-/// Columns that sentences are wrapped to.
-const WIDTH: usize = 88;
-/// Columns before the text of a labelled line.
-const INDENT: usize = 8;
 /// Diagnoses shown.
 const MOST_DIAGNOSES: usize = 8;
 /// Kinds of waits shown.
@@ -25,120 +26,78 @@ const MOST_WAITS: usize = 3;
 
 /// The screen of a report. With `colour` labels are emphasised; nothing is said by colour alone.
 pub fn screen(report: &Report, colour: bool) -> String {
-    let mut screen = Screen { text: String::new(), colour };
-    screen.line(&header(report));
-    screen.labelled(job::job_line(report));
-    screen.labelled(selection_line(report));
-    screen.labelled_block("DAMAGE", &diagnosis_lines(report));
-    screen.labelled(Some(("VERDICT", verdict::sentences(report).join(" "))));
-    screen.labelled(cut_line(report));
+    let mut blocks = Blocks::headed(&header(report), &verdict::sentences(report).join(" "), colour);
+    summary(report, &mut blocks);
+    let mut details = Blocks::continued(colour);
+    tables(report, &mut details);
+    let details = details.finish();
+    if !details.is_empty() {
+        blocks.gap();
+    }
+    blocks.finish() + &details
+}
+
+/// What fits on the first screen.
+fn summary(report: &Report, blocks: &mut Blocks) {
+    labelled(blocks, selection_line(report));
+    labelled(blocks, job::job_line(report));
+    for diagnosis in diagnosis_sentences(report) {
+        blocks.sentence("DAMAGE", &diagnosis);
+    }
+    labelled(blocks, cut_line(report));
     if let Some(unfinished) = &report.metrics.unfinished {
-        screen.labelled_block("STANDS", &unfinished::position_lines(unfinished));
+        blocks.block("STANDS", unfinished::position_lines(unfinished));
         for sentence in unfinished::sentences(unfinished) {
-            screen.labelled(Some(("WAITS", sentence)));
+            blocks.sentence("WAITS", &sentence);
         }
-        screen.labelled_block("LAST", &unfinished::last_call_lines(unfinished));
+        blocks.block("LAST CALLS", unfinished::last_call_lines(unfinished));
     }
-    screen.line(&efficiency_line(report));
-    screen.labelled_block("WAITS", &wait_lines(report));
-    screen.lines(&job::program_lines(report));
-    screen.lines(&rank_table(report));
+    blocks.block("EFFICIENCY", efficiency_lines(report));
+    blocks.block("WAITS", wait_lines(report));
     if let Some(causes) = report.causes {
-        screen.labelled_block("REGIONS", &region_lines(report.run, causes));
-        screen.labelled_block("PHASES", &phase_lines(report.run, causes));
+        blocks.block("REGIONS", region_lines(report.run, causes));
+        blocks.block("ITERATIONS", iteration_summary(causes));
     }
-    screen.labelled_block("THREADS", &thread_table(report));
-    screen.labelled_block("CALLS", &call_table(report));
+    let (unit, ranks) = rank_table(report);
+    blocks.block(&format!("RANKS ({unit})"), ranks);
+    blocks.block("WHAT IF", saving_lines(report));
+    blocks.sentence("TRUST", &trust_parts(report).join(" | "));
+    labelled(blocks, causal_line(report));
+    for note in report.notes() {
+        blocks.note(&note);
+    }
+    blocks.block("NEXT", vec![next_step(report)]);
+}
+
+/// The rest.
+fn tables(report: &Report, blocks: &mut Blocks) {
+    blocks.block("PROGRAMS", job::program_lines(report));
+    blocks.block("THREADS", thread_table(report));
+    blocks.block("CALLS", call_table(report));
     if let Some(sites) = &report.metrics.sites {
         let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
-        screen.labelled_block("SITES", &sites::lines(sites, total_s));
-        screen.labelled_block("PATHS", &sites::path_lines(sites, total_s));
+        blocks.block("SITES", sites::lines(sites, total_s));
+        blocks.block("PATHS", sites::path_lines(sites, total_s));
     }
     if let Some(totals) = &report.metrics.totals {
-        screen.labelled_block("TOTALS", &totals::lines(totals));
+        blocks.block("TOTALS", totals::lines(totals));
     }
     if let Some(metrics) = &report.metrics.messages {
-        screen.labelled(Some(("TRAFFIC", messages::summary_line(metrics))));
-        screen.continued(&messages::traffic_lines(report.run, metrics));
-        screen.labelled_block("COMMS", &messages::communicator_lines(metrics));
+        blocks.sentence("MESSAGES", &messages::summary_line(metrics));
+        blocks.block("", messages::traffic_lines(report.run, metrics));
+        blocks.block("COMMS", messages::communicator_lines(metrics));
     }
-    screen.labelled(flops_line(report));
-    screen.labelled_block("COUNTED", &counters::lines(&report.metrics.counters));
+    labelled(blocks, flops_line(report));
+    blocks.block("COUNTED", counters::lines(&report.metrics.counters));
     for sentence in counters::sentences(&report.metrics.counters) {
-        screen.continued(&wrapped(&printable(&sentence)));
-    }
-    screen.labelled(Some(("TRUST", trust_parts(report).join(" | "))));
-    screen.labelled(causal_line(report));
-    for note in report.notes() {
-        screen.labelled(Some(("NOTE", printable(&note))));
-    }
-    screen.labelled_block("WHAT IF", &saving_lines(report));
-    screen.labelled(Some(("NEXT", next_command(report))));
-    screen.text
-}
-
-struct Screen {
-    text: String,
-    colour: bool,
-}
-
-impl Screen {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    fn lines(&mut self, lines: &[String]) {
-        lines.iter().for_each(|line| self.line(line));
-    }
-
-    fn label(&self, label: &str) -> String {
-        let padding = " ".repeat(INDENT.saturating_sub(label.len()));
-        match self.colour {
-            true => format!("\x1b[1m{label}\x1b[0m{padding}"),
-            false => format!("{label}{padding}"),
-        }
-    }
-
-    /// A label and a text wrapped beside it.
-    fn labelled(&mut self, line: Option<(&str, String)>) {
-        let Some((label, text)) = line else { return };
-        let mut start = self.label(label);
-        for part in wrapped(&text) {
-            self.line(&format!("{start}{part}"));
-            start = " ".repeat(INDENT);
-        }
-    }
-
-    /// A label before the first line of a block.
-    fn labelled_block(&mut self, label: &str, lines: &[String]) {
-        let mut start = self.label(label);
-        for line in lines {
-            self.line(&format!("{start}{line}"));
-            start = " ".repeat(INDENT);
-        }
-    }
-
-    fn continued(&mut self, lines: &[String]) {
-        lines.iter().for_each(|line| self.line(&format!("{}{line}", " ".repeat(INDENT))));
+        blocks.sentence("", &sentence);
     }
 }
 
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().map_or(0, |line| line.chars().count());
-        if line > 0 && line + 1 + word.chars().count() > WIDTH - INDENT {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
+fn labelled(blocks: &mut Blocks, line: Option<(&str, String)>) {
+    if let Some((label, text)) = line {
+        blocks.sentence(label, &text);
     }
-    lines
 }
 
 fn header(report: &Report) -> String {
@@ -174,8 +133,8 @@ fn cut_line(report: &Report) -> Option<(&'static str, String)> {
         report.metrics.ranks.iter().filter(left_out).map(|rank| rank.rank).collect();
     (!cut.is_empty()).then(|| {
         let text = format!(
-            "{} ({}) known only up to where recording or valid data end; the rest of tau counts as \
-             overhead, outside",
+            "{} ({}) known only up to where recording or valid data end; the rest of the elapsed time counts \
+             as lost",
             plural(cut.len(), "rank"),
             number_list(cut)
         );
@@ -183,24 +142,38 @@ fn cut_line(report: &Report) -> Option<(&'static str, String)> {
     })
 }
 
-fn efficiency_line(report: &Report) -> String {
+fn efficiency_lines(report: &Report) -> Vec<String> {
     let metrics = report.metrics;
-    let compute = match metrics.compute {
-        ComputeMode::Outside => "outside MPI",
-        ComputeMode::Blas => "BLAS",
-        ComputeMode::Regions => "regions",
-    };
-    let tail = format!("tau {}   computation = {compute}", seconds(metrics.elapsed_s));
-    match metrics.efficiency {
+    let elapsed = format!("elapsed (τ) {}", seconds(metrics.elapsed_s));
+    let first = match metrics.efficiency {
+        None => format!("unknown      {elapsed}"),
         Some(efficiency) => {
-            let balance = efficiency.load_balance.map_or("?".into(), |b| format!("{b:.2}"));
-            format!(
-                "eps_p {:.2} = load balance {balance} x communication {:.2}   {tail}",
-                efficiency.parallel, efficiency.communication
-            )
+            let balance = efficiency.load_balance.map_or("unknown".into(), |b| format!("{b:.2}"));
+            let communication = match divided_communication(report) {
+                Some((serialisation, transfer)) => {
+                    format!("serialisation {serialisation:.2} x transfer {transfer:.2}")
+                }
+                None => format!("communication {:.2}", efficiency.communication),
+            };
+            let parallel = efficiency.parallel;
+            format!("{parallel:.2} = load balance {balance} x {communication}      {elapsed}")
         }
-        None => format!("eps_p ?   {tail}"),
-    }
+    };
+    let counted = match metrics.compute {
+        ComputeMode::Outside => None,
+        ComputeMode::Blas => Some("only BLAS, LAPACK and FFTW calls count as computing"),
+        ComputeMode::Regions => Some("only the program's regions count as computing"),
+    };
+    std::iter::once(first).chain(counted.map(str::to_owned)).collect()
+}
+
+/// Serialisation and transfer, whose product is the communication efficiency, where a replay told them and both
+/// count the same as computing.
+fn divided_communication(report: &Report) -> Option<(f64, f64)> {
+    let is_whole = report.metrics.selection == Selection::Whole;
+    let why =
+        report.why().filter(|_| is_whole && report.metrics.compute == ComputeMode::Outside)?;
+    causes::divided_communication(&why)
 }
 
 /// The waits that cost most, with what made their culprits late.
@@ -219,8 +192,7 @@ fn wait_lines(report: &Report) -> Vec<String> {
     let mut lines: Vec<String> = table.lines().iter().map(|line| printable(line)).collect();
     if left_out > 0 {
         let directory = shell_word(&report.run.directory.display().to_string());
-        let kinds = plural(left_out, "kind");
-        lines.push(format!("{kinds} more of less time: gammachi why {directory}"));
+        lines.push(format!("{} in gammachi why {directory}", plural(left_out, "shorter kind")));
     }
     lines
 }
@@ -256,28 +228,12 @@ fn flops_line(report: &Report) -> Option<(&'static str, String)> {
     ))
 }
 
-fn diagnosis_lines(report: &Report) -> Vec<String> {
+fn diagnosis_sentences(report: &Report) -> Vec<String> {
     let all: Vec<_> = report.diagnoses().collect();
-    let mut lines: Vec<String> = all
-        .iter()
-        .take(MOST_DIAGNOSES)
-        .flat_map(|diagnosis| wrapped(&printable(&diagnosis.to_string())))
-        .collect();
+    let shown = all.iter().take(MOST_DIAGNOSES);
+    let mut lines: Vec<String> = shown.map(|diagnosis| diagnosis.to_string()).collect();
     if all.len() > MOST_DIAGNOSES {
         lines.push(format!("… {} more (--json lists all)", all.len() - MOST_DIAGNOSES));
     }
     lines
-}
-
-fn next_command(report: &Report) -> String {
-    let directory = shell_word(&report.run.directory.display().to_string());
-    let whole = report.metrics.selection == Selection::Whole;
-    let regions = report.run.region_names();
-    match regions.first().filter(|_| whole) {
-        Some(name) => {
-            format!("gammachi report {directory} --region {}", shell_word(&printable(name)))
-        }
-        None if whole && report.metrics.messages.is_some() => format!("gammachi why {directory}"),
-        None => format!("gammachi report {directory} --json"),
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{messages, rank_groups};
-use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, ThreadMetrics};
+use super::rank_groups;
+use crate::metrics::{CallMetrics, ComputeMode, RankMetrics, RankState, Selection, ThreadMetrics};
 use crate::plain_text::printable;
 use crate::present::Report;
 use crate::present::context::{plural, shortened};
@@ -18,14 +18,34 @@ const MOST_THREADS: usize = 16;
 /// Functions shown.
 const MOST_CALLS: usize = 12;
 
-/// Ranks, or groups of alike ranks where there are many.
-pub(super) fn rank_table(report: &Report) -> Vec<String> {
+/// A rank's time in MPI, without and with what is known of waits, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InMpi {
+    pub waiting_s: f64,
+    pub transfer_s: f64,
+}
+
+/// How the ranks' time in MPI divides, where that is known of all: of a whole run with its causes. Waiting at the
+/// run's begin and end counts.
+fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
+    let causes = report.causes.filter(|_| report.metrics.selection == Selection::Whole)?;
+    let s = |ticks: i64| causes.clock.seconds(ticks);
+    let of = |position| {
+        let [waiting, transfer, _] = causes.in_mpi(causes.lines.first_of(position));
+        InMpi { waiting_s: s(waiting), transfer_s: s(transfer) }
+    };
+    Some((0..report.run.ranks.len()).map(of).collect())
+}
+
+/// The unit of the times, and ranks, or groups of alike ranks where there are many.
+pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     let metrics = report.metrics;
+    let unit = TimeUnit::of(metrics.elapsed_s);
+    let divided = in_mpi(report).filter(|of_rank| of_rank.len() == metrics.ranks.len());
     if metrics.ranks.len() > ALL_RANKS {
-        return rank_groups::lines(metrics, state);
+        return (unit.name, rank_groups::lines(metrics, divided.as_deref(), state));
     }
     let ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
-    let unit = TimeUnit::of(metrics.elapsed_s);
     let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
     let mut table = Table::default();
     table.right("rank", ranks.iter().map(|r| r.rank.to_string()));
@@ -33,20 +53,22 @@ pub(super) fn rank_table(report: &Report) -> Vec<String> {
     if hosts.len() > 1 {
         table.left("host", ranks.iter().map(|r| shortened(&printable(&r.host))));
     }
-    table.right(&format!("gamma/{}", unit.name), ranks.iter().map(|r| time(r.compute_s)));
-    let sums = if ranks.iter().any(|r| r.threads > 1) { "chi" } else { "chi =" };
-    let shift = if sums == "chi" { "" } else { "  " };
-    table.right(sums, ranks.iter().map(|r| time(r.overhead_s) + shift));
-    table.right("MPI", ranks.iter().map(|r| time(r.mpi_s)));
-    table.right("+ tool", ranks.iter().map(|r| time(r.tool_s)));
+    table.right("computing (γ)", ranks.iter().map(|r| time(r.compute_s)));
+    table.right("lost (χ)", ranks.iter().map(|r| time(r.overhead_s)));
+    match &divided {
+        Some(divided) => {
+            table.right("waiting", divided.iter().map(|of| time(of.waiting_s)));
+            table.right("transfer", divided.iter().map(|of| time(of.transfer_s)));
+        }
+        None => {
+            table.right("in MPI", ranks.iter().map(|r| time(r.mpi_s)));
+            table.right("start and end", ranks.iter().map(|r| time(r.outside_s)));
+        }
+    }
     if metrics.compute != ComputeMode::Outside {
-        table.right("+ other", ranks.iter().map(|r| time(r.other_s)));
+        table.right("other code", ranks.iter().map(|r| time(r.other_s)));
     }
-    table.right("+ outside", ranks.iter().map(|r| time(r.outside_s)));
-    if ranks.iter().any(|r| r.polls.calls > 0) {
-        let merged = |r: &&RankMetrics| messages::polls_cell(r.polls);
-        table.right("polls merged", ranks.iter().map(merged));
-    }
+    table.right("recorder", ranks.iter().map(|r| time(r.tool_s)));
     if ranks.iter().any(|r| r.threads > 1) {
         table.right("threads", ranks.iter().map(|r| r.threads.to_string()));
     }
@@ -55,13 +77,13 @@ pub(super) fn rank_table(report: &Report) -> Vec<String> {
         table.right("core", ranks.iter().map(core));
     }
     if ranks.iter().any(|r| r.off_cpu_s.is_some()) {
-        table.right("off-cpu", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
+        table.right("off the CPU", ranks.iter().map(|r| r.off_cpu_s.map_or("?".into(), time)));
     }
     let states: Vec<String> = ranks.iter().map(|rank| state(rank)).collect();
     if states.iter().any(|state| !state.is_empty()) {
         table.left("state", states);
     }
-    table.lines()
+    (unit.name, table.lines())
 }
 
 /// Threads of ranks that have several, those with most time in MPI where there are many.
@@ -86,8 +108,8 @@ pub(super) fn thread_table(report: &Report) -> Vec<String> {
     table.right("thread", threads.iter().map(|(_, thread)| thread.number.to_string()));
     table.right("calls", threads.iter().map(|(_, thread)| count(thread.calls)));
     table.right(&format!("MPI/{}", unit.name), threads.iter().map(|(_, t)| time(t.mpi_s)));
-    table.right("useful", threads.iter().map(|(_, thread)| time(thread.compute_s)));
-    table.right("tool", threads.iter().map(|(_, thread)| time(thread.tool_s)));
+    table.right("computing", threads.iter().map(|(_, thread)| time(thread.compute_s)));
+    table.right("recorder", threads.iter().map(|(_, thread)| time(thread.tool_s)));
     let mut lines = table.lines();
     if left_out > 0 {
         lines.push(format!("{} (--json lists all)", plural(left_out, "more thread")));
@@ -138,7 +160,7 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
     table.left("function", shown.iter().map(|call| call.function.clone()));
     table.right("count", shown.iter().map(|call| count(call.count)));
     table.right("time", shown.iter().map(|call| seconds(call.time_s)));
-    table.right("of p*tau", shown.iter().map(|call| share(call)));
+    table.right("of all time", shown.iter().map(|call| share(call)));
     table.right("mean", shown.iter().map(|call| seconds(call.mean_s())));
     table.right("max", shown.iter().map(|call| seconds(call.max_s)));
     table.right("on rank", shown.iter().map(|call| call.max_rank.to_string()));
@@ -149,6 +171,15 @@ pub(super) fn call_table(report: &Report) -> Vec<String> {
         table.right("bytes", shown.iter().map(bytes));
     }
     let mut lines = table.lines();
+    let polls = report.metrics.ranks.iter().map(|rank| rank.polls);
+    let (polls, runs) = polls.fold((0, 0), |sum, of| (sum.0 + of.calls, sum.1 + of.runs));
+    if polls > 0 {
+        lines.push(format!(
+            "{} polls that found nothing are kept as {}",
+            count(polls),
+            plural(runs as usize, "record")
+        ));
+    }
     if calls.len() > shown.len() {
         let more = plural(calls.len() - shown.len(), "more function");
         lines.push(format!("{more} (--json lists all)"));

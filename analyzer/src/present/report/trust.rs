@@ -3,7 +3,7 @@
 use crate::metrics::RankState;
 use crate::present::Report;
 use crate::present::context::plural;
-use crate::present::quantity::{count, nanoseconds, percent, significant};
+use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
 /// What a reader may trust, part by part.
@@ -17,11 +17,17 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
         count => format!("{bound}, but {} not aligned", plural(count, "rank")),
     }];
     if let Some(share) = tool_share(report) {
-        parts.push(format!("tool {}", percent(share)));
+        parts.push(format!("recorder {}", percent(share)));
     }
-    parts.push(format!("events lost {}", count(metrics.lost_events)));
+    parts.push(match metrics.lost_events {
+        0 => "nothing lost".to_owned(),
+        lost => format!("{} events lost", count(lost)),
+    });
     let finalized = metrics.ranks.iter().filter(|rank| rank.state == RankState::Finalized).count();
-    parts.push(format!("{finalized}/{} ranks finalized", report.run.world_size));
+    parts.push(format!(
+        "{finalized} of {} finished",
+        plural(report.run.world_size as usize, "rank")
+    ));
     let abandoned: u64 = metrics.ranks.iter().map(|rank| rank.abandoned).sum();
     if abandoned > 0 {
         parts.push(plural(abandoned as usize, "abandoned call"));
@@ -30,11 +36,7 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     if failed > 0 {
         parts.push(plural(failed as usize, "failed call"));
     }
-    if let (Some(trace), Some(time)) = (report.run.ranks.first(), timeline.ranks.first()) {
-        let tick = nanoseconds_fine(1e9 / time.frequency.ticks_per_s);
-        parts.push(format!("{}, {tick} a tick", trace.file.counter.name()));
-    }
-    parts.push("1 run: no spread known".into());
+    parts.push("1 run: spread unknown".into());
     parts
 }
 
@@ -62,17 +64,13 @@ pub(super) fn causal_line(report: &Report) -> Option<(&'static str, String)> {
 fn clock_bound(timeline: &GlobalTimeline) -> String {
     match (timeline.bound_ns, timeline.ends_bound_ns) {
         (Some(between), Some(ends)) if between > 1.1 * ends => format!(
-            "clock ±{} at begin and end, ±{} between",
+            "clock within {} at the ends, {} between",
             nanoseconds(ends),
             nanoseconds(between)
         ),
-        (Some(bound_ns), _) => format!("clock ±{}", nanoseconds(bound_ns)),
+        (Some(bound_ns), _) => format!("clock within {}", nanoseconds(bound_ns)),
         (None, _) => "clock unknown".into(),
     }
-}
-
-fn nanoseconds_fine(value_ns: f64) -> String {
-    format!("{} ns", significant(value_ns, 2))
 }
 
 /// The recorder's share of p·τ.

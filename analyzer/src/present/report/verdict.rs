@@ -1,4 +1,6 @@
-//! The few sentences that matter: a report comes in, true sentences go out, the gravest first.
+//! The few sentences that matter, the gravest first.
+
+use std::collections::BTreeSet;
 
 use crate::metrics::{Behind, ComputeMode, Oversubscription, RankMetrics, Selection};
 use crate::timeline::Ending;
@@ -28,13 +30,12 @@ const ASLEEP_LEAST_S: f64 = 0.02;
 /// The sentences of a report.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
+    sentences.extend(damage(report));
     sentences.extend(missing_ranks(report));
     let end = JobEnd::new(report);
     sentences.extend(end.first);
     sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
     sentences.extend(end.later);
-    sentences.extend(crowded(report));
-    sentences.extend(super::job::unequal_pinning(report));
     sentences.extend(misfit(report));
     let efficiency = asleep(report).unwrap_or_else(|| efficiency(report));
     sentences.push(match is_whole(report) {
@@ -48,6 +49,8 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         }
         None => sentences.extend(worst_rank(report)),
     }
+    sentences.extend(crowded(report));
+    sentences.extend(super::job::unequal_pinning(report));
     sentences
 }
 
@@ -68,7 +71,7 @@ fn hidden_transfer(why: &causes::Why) -> Option<String> {
     let least = (0..why.run.ranks.len()).map(transfer).min()?;
     let gain = least as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
     (gain >= WORTH_A_WORD)
-        .then(|| format!("Hiding all transfer could win at most {}.", percent(gain)))
+        .then(|| format!("Overlapping all transfers would save at most {}.", percent(gain)))
 }
 
 /// Whether the run came to its end and all of it is known.
@@ -80,6 +83,15 @@ fn is_complete(report: &Report) -> bool {
 fn is_whole(report: &Report) -> bool {
     let cut = |rank: &RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
     report.run.missing.is_empty() && !report.metrics.ranks.iter().any(cut)
+}
+
+fn damage(report: &Report) -> Option<String> {
+    let files: BTreeSet<_> = report.diagnoses().map(|diagnosis| diagnosis.file).collect();
+    match files.len() {
+        0 => None,
+        1 => Some("1 file is damaged (see DAMAGE).".to_owned()),
+        several => Some(format!("{} are damaged (see DAMAGE).", plural(several, "file"))),
+    }
 }
 
 fn missing_ranks(report: &Report) -> Option<String> {
@@ -113,7 +125,7 @@ fn crowded(report: &Report) -> Option<String> {
         Oversubscription::Waited { .. } => return waited(report, found),
     };
     Some(format!(
-        "Oversubscribed: {what}; part of the time is waiting for cores{}.",
+        "Oversubscribed: {what}, so part of the time is waiting for cores{}.",
         inside_gamma(report, None)
     ))
 }
@@ -197,7 +209,7 @@ fn efficiency(report: &Report) -> String {
     }
     let how = if balance < UNBALANCED { "unbalanced" } else { "somewhat unbalanced" };
     format!(
-        "{share} efficient, {how}: rank {} computes most ({}), rank {} least ({}).",
+        "{share} efficient, {how}: rank {} computes longest ({}), rank {} shortest ({}).",
         most.rank,
         seconds(most.compute_s),
         least.rank,
@@ -248,7 +260,7 @@ fn asleep(report: &Report) -> Option<String> {
     let efficiency = counted_s / (elapsed_s * metrics.participants().count() as f64);
     let figure = metrics.efficiency.map_or(String::new(), |efficiency| {
         format!(
-            " With time asleep counted as computation, as below, it is {}.",
+            " If time asleep counts as computation, as below, it is {}.",
             percent(efficiency.parallel)
         )
     });

@@ -4,4 +4,4 @@ mod document;
 mod screen;
 
 pub(super) use document::{MOST_RANKS, MessagesPart, Polls};
-pub(super) use screen::{communicator_lines, polls_cell, summary_line, traffic_lines};
+pub(super) use screen::{communicator_lines, summary_line, traffic_lines};

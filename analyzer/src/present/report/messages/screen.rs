@@ -1,6 +1,6 @@
 //! Messages and communicators on the terminal's screen: message metrics come in, lines go out.
 
-use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, PollMetrics, Traffic};
+use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, Traffic};
 use crate::plain_text::printable;
 use crate::timeline::communicators::Members;
 use crate::trace::Run;
@@ -202,12 +202,4 @@ pub(in crate::present::report) fn member_list(members: &Members) -> String {
         texts.push("…".into());
     }
     texts.join(",")
-}
-
-/// Polls as `851k -> 64`: calls and the records that they were merged into.
-pub(in crate::present::report) fn polls_cell(polls: PollMetrics) -> String {
-    match polls.calls {
-        0 => "-".into(),
-        calls => format!("{} -> {}", count(calls), count(polls.runs)),
-    }
 }

@@ -1,4 +1,4 @@
-//! `gammachi tables`: what the paper's kernels left behind comes in (a recorded run of `kernels
+//! `gammachi kernels`: what the paper's kernels left behind comes in (a recorded run of `kernels
 //! blocking` or `kernels collectives`, the document of `kernels lattice`), tables go to standard output.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::present::report::late_partner::screen;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
-/// Prints the recorder paper's tables from the kernels that repeat its experiments.
+/// Prints tables from recorded runs of the benchmark kernels.
 ///
 /// A recorded run of `kernels blocking` gives tables 2 and 3 (send, receive, and the time between
 /// their ends) with the recorder's own cost a call, one of `kernels collectives` table 4 (the longest
@@ -22,12 +22,12 @@ use crate::trace::Run;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     gammachi run --out blocking.gammachi -- mpirun -n 2 kernels blocking\n  \
-    gammachi tables blocking.gammachi\n  \
+    gammachi kernels blocking.gammachi\n  \
     gammachi run --out late.gammachi -- mpirun -n 4 kernels collectives\n  \
-    gammachi tables late.gammachi\n  \
+    gammachi kernels late.gammachi\n  \
     mpirun -n 16 kernels lattice --json > lattice.json\n  \
-    gammachi tables lattice.json --figures plots")]
-pub struct TablesArguments {
+    gammachi kernels lattice.json --figures plots")]
+pub struct KernelsArguments {
     /// Run directory that `gammachi run` named when it ended, or the lattice's JSON document
     #[arg(value_name = "RUN|FILE")]
     pub run: PathBuf,
@@ -42,7 +42,7 @@ pub struct TablesArguments {
 /// # Errors
 /// Failure when it cannot be read or was not made by these kernels; wrong usage for a picture of what
 /// has none.
-pub fn tables(arguments: &TablesArguments) -> Result<(), CommandError> {
+pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
     if arguments.run.is_file() {
         return lattice_splits(&arguments.run, arguments.figures.as_deref());
     }

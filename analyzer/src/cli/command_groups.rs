@@ -1,0 +1,57 @@
+//! The first help: subcommands in groups, by what a user wants to do.
+
+use clap::Command;
+
+/// Groups in the order of a user's way, and their subcommands.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Record a program", &["run", "exec", "collect", "doctor"]),
+    ("Look at a run", &["report", "why", "view", "timeline", "plot", "dump"]),
+    ("Compare runs", &["compare", "check", "baseline", "history"]),
+    ("Predict", &["sweep", "table", "scaling", "model", "whatif", "ledger"]),
+    ("Measure the machine", &["calibrate", "clock", "roofline", "logpq", "kernels"]),
+    ("Exchange with other tools", &["export", "import"]),
+    ("Set up the shell", &["completions", "man-pages"]),
+];
+
+/// The command with its grouped help.
+pub fn command(command: Command) -> Command {
+    let help = help(&command);
+    command.override_help(help)
+}
+
+fn help(command: &Command) -> String {
+    let about =
+        |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut text = format!("{}\n\nUsage: gammachi <COMMAND>\n", about(command));
+    for (title, names) in GROUPS {
+        text.push_str(&format!("\n{title}:\n"));
+        for name in names {
+            let about = command.find_subcommand(name).map(about).unwrap_or_default();
+            text.push_str(&format!("  {name:<12} {about}\n"));
+        }
+    }
+    text + "\nOptions:\n  -h, --help     Print help; gammachi COMMAND --help says more of a command\n  \
+            -V, --version  Print version\n\nExample:\n  gammachi run -- mpirun -n 4 ./app input.dat\n  \
+            gammachi report\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::CommandLine;
+
+    #[test]
+    fn every_subcommand_is_in_one_group_on_one_line() {
+        let command = CommandLine::command();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut all: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        grouped.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+        let help = help(&command);
+        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 88).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! The one thing to do next, by what was seen.
+
+use crate::causes::Unknown;
+use crate::metrics::{ComputeMode, Oversubscription, Selection};
+use crate::plain_text::printable;
+use crate::present::Report;
+use crate::shell_word::shell_word;
+
+/// Share of the ranks' time from which on waiting is looked into.
+const WORTH_A_LOOK: f64 = 0.02;
+/// Efficiency from which on a run is good.
+const GOOD: f64 = 0.9;
+
+/// A command that exists, and what it is for.
+pub(super) fn next_step(report: &Report) -> String {
+    let run = shell_word(&report.run.directory.display().to_string());
+    let metrics = report.metrics;
+    let step = |command: String, purpose: &str| format!("{command}      {purpose}");
+    if metrics.unfinished.is_some() {
+        return step(format!("gammachi view {run}"), "shows what every rank did last");
+    }
+    if metrics.totals.is_some() && metrics.messages.is_none() {
+        return step(
+            "gammachi run -- …".into(),
+            "without --profile-only keeps single calls, which tell who waits for whom",
+        );
+    }
+    let of_level_0 =
+        |causes: &crate::causes::Causes| causes.unknown.contains(&Unknown::NoAttributes);
+    if report.causes.is_some_and(of_level_0) {
+        return step("gammachi run --level 1 -- …".into(), "tells who waits for whom");
+    }
+    if metrics.selection != Selection::Whole {
+        return step(format!("gammachi view {run}"), "shows this stretch among the others");
+    }
+    let waiting = report.causes.map_or(0.0, |causes| {
+        let all = report.run.ranks.len() as f64 * (causes.whole.1 - causes.whole.0) as f64;
+        causes.waiting() as f64 / all.max(1.0)
+    });
+    if waiting >= WORTH_A_LOOK {
+        return step(format!("gammachi why {run}"), "follows the waiting back to its causes");
+    }
+    let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
+    if metrics.oversubscription.iter().any(share_cores) {
+        return step(
+            "gammachi run -- …".into(),
+            "with no more ranks than cores: times of ranks that share cores say little",
+        );
+    }
+    let regions = report.run.region_names();
+    match (metrics.efficiency, regions.first()) {
+        (Some(efficiency), _) if efficiency.parallel >= GOOD => {
+            step("gammachi sweep --np 1,2,4 -- …".into(), "tells how far it scales")
+        }
+        (_, Some(name)) if metrics.compute == ComputeMode::Outside => step(
+            format!("gammachi report {run} --region {}", shell_word(&printable(name))),
+            "looks at one region",
+        ),
+        _ => step(format!("gammachi view {run}"), "shows when the time was lost"),
+    }
+}
