@@ -7,7 +7,8 @@ use minijinja::value::Value;
 use super::safe;
 use crate::metrics::{SiteMetrics, Unfinished};
 use crate::models::roofline::Findings;
-use crate::present::causes::{Why, wait_rows};
+use crate::plain_text::printable;
+use crate::present::causes::{Why, longest_waits, wait_rows};
 use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
 
@@ -15,6 +16,8 @@ use crate::present::{roofline, unfinished};
 const MOST_POSITIONS: usize = 200;
 /// Kinds of waits in their table.
 const MOST_WAITS: usize = 50;
+/// Single waits in their table.
+const MOST_LONGEST: usize = 20;
 /// Call sites in their table.
 const MOST_SITES: usize = 200;
 
@@ -40,21 +43,59 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
     }
 }
 
-/// Waits that are alike, those of most time, and how many more kinds there are.
+/// Waits that are alike, those of most time, and how many more kinds there are; then the longest one by one.
 pub(super) fn waits(why: &Why) -> Value {
     let (rows, left_out) = wait_rows(why, MOST_WAITS);
+    let all_s: f64 = why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
     let rows = rows.into_iter().map(|row| {
         context! {
             state => row.state,
             waiters => row.waiters,
             culprit => row.culprit,
+            culprit_rank => row.culprit_rank,
+            ranks => runs(&row.ranks),
+            group => row.group,
             count => row.count,
             time_s => row.seconds,
-            place => crate::plain_text::printable(&row.place),
-            late_by => crate::plain_text::printable(&row.late_by),
+            share => (all_s > 0.0).then(|| row.seconds / all_s),
+            place => printable(&row.place),
+            late_by => printable(&row.late_by),
         }
     });
-    context! { rows => rows.collect::<Vec<Value>>(), left_out }
+    let longest = longest_waits(why, MOST_LONGEST).into_iter().map(|wait| {
+        context! {
+            rank => wait.rank,
+            state => wait.state,
+            place => printable(&wait.place),
+            begin_s => wait.begin_s,
+            end_s => wait.begin_s + wait.seconds,
+            time_s => wait.seconds,
+            culprit => wait.culprit,
+            culprit_rank => wait.culprit_rank,
+            late_by => printable(&wait.late_by),
+        }
+    });
+    context! {
+        rows => rows.collect::<Vec<Value>>(),
+        left_out,
+        longest => longest.collect::<Vec<Value>>(),
+    }
+}
+
+/// Ranks, ascending, for the script: `0-3,8`.
+fn runs(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let text = |(first, last): (u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    runs.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Calls by where they were made, those of most time, and how many more there are; `total_s` is p·τ.
@@ -62,7 +103,7 @@ pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
     let rows = of.rows.iter().take(MOST_SITES).map(|row| {
         context! {
             function => row.function,
-            place => crate::plain_text::printable(&sites::place(row)),
+            place => printable(&sites::place(row)),
             count => row.count,
             time_s => row.time_s,
             share => (total_s > 0.0).then(|| row.time_s / total_s),

@@ -13,6 +13,9 @@ class TileSource {
       ({ rank, thread, host: data.hosts[host], begin_s, end_s, totals }));
     this.regions = data.regions.map(([row, name, from, to]) => ({ row, name: data.region_names[name], from, to }));
     this.longest = data.longest.map(([row, kind, fn, begin, duration]) => ({ row, kind, fn, begin, duration }));
+    this.open = data.open.map(([row, fn, begin]) => ({ row, fn, begin }));
+    this.computing = null;
+    this.summed = new Map();
     this.windows = [];
     readCauses(this, data.causes);
     this.hint = "shares of time a column; zoom in for single calls";
@@ -135,6 +138,44 @@ class TileSource {
     }
   }
 
+  // Sums
+
+  // Of a time they come for all rows at once; of single stretches they are told from tiles.
+  sums(row, from_s, to_s) {
+    const { begin_s, end_s, totals } = this.rows[row];
+    if (from_s <= begin_s && to_s >= end_s) return Float64Array.from(totals);
+    const stretch = this.sumsOf, K = this.kinds.length;
+    if (stretch && Math.max(stretch[0], begin_s) === from_s && Math.min(stretch[1], end_s) === to_s) {
+      const block = Math.floor(row / MOST_ROWS), data = this.summed.get(block);
+      if (!data) this.wantSums(block);
+      return data ? Float64Array.from(data.subarray((row % MOST_ROWS) * K, (row % MOST_ROWS + 1) * K)) : null;
+    }
+    const columns = 16, out = new Float32Array(columns * K), sums = new Float64Array(K);
+    const final = this.shares(row, from_s, to_s, columns, out);
+    for (let i = 0; i < out.length; i++) sums[i % K] += out[i] * (to_s - from_s) / columns;
+    return final ? sums : null;
+  }
+
+  // The time whose sums will be asked for.
+  sumOver(time) {
+    if (time && this.sumsOf && time[0] === this.sumsOf[0] && time[1] === this.sumsOf[1]) return;
+    this.sumsOf = time;
+    this.summed.clear();
+  }
+
+  wantSums(block) {
+    const stretch = this.sumsOf, first = block * MOST_ROWS, end = Math.min(this.rows.length, first + MOST_ROWS);
+    if (this.summed.has(block)) return;
+    this.summed.set(block, null);
+    fetch(`sums?from=${stretch[0]}&to=${stretch[1]}&rows=${first}-${end - 1}`).then(async answer => {
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const data = new Float32Array(await answer.arrayBuffer());
+      if (this.sumsOf !== stretch) return;
+      this.summed.set(block, data);
+      this.onchange();
+    }).catch(error => this.fail(error));
+  }
+
   // Single calls
 
   covers(from_s, to_s) {
@@ -143,6 +184,12 @@ class TileSource {
       && [...this.seen].every(row => this.calls.rows.has(row));
     if (!there) this.wantCalls(from, to);
     return Boolean(there);
+  }
+
+  // Of all rows.
+  knows(from_s, to_s) {
+    const { calls } = this;
+    return Boolean(calls && calls.from <= from_s && to_s <= calls.to && calls.rows.size === this.rows.length);
   }
 
   wantCalls(from, to) {
