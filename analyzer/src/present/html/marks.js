@@ -21,30 +21,42 @@ class MarkPainter {
     c.restore();
   }
 
-  // A call that never returned goes on to the end of the job: pale behind the last that its rank was heard of.
+  // Calls in sight that never returned, with where their rows lie.
+  *openCalls(view, first, last) {
+    const { painter, source } = this, places = source.open.length ? painter.places(view) : new Map();
+    for (const call of source.open) {
+      const place = places.get(call.row);
+      if (place === undefined || place < first || place >= last) continue;
+      yield { call, begin: Math.max(GUTTER, painter.x(view, call.begin)), end: painter.x(view, source.length_s),
+        top: painter.rowTop(view, place) + 1, height: Math.max(1, view.rowHeight - 2) };
+    }
+  }
+
+  // They go on to the end of the job: pale behind the last that their rank was heard of.
   open(view, first, last) {
-    if (!this.source.open.length) return;
-    const { painter, source } = this, places = painter.places(view);
+    const { painter, source } = this;
     this.inPlot(c => {
-      for (const call of source.open) {
-        const place = places.get(call.row), row = source.rows[call.row];
-        if (place === undefined || place < first || place >= last) continue;
-        const x0 = painter.x(view, Math.max(call.begin, row.end_s)), x1 = painter.x(view, source.length_s);
-        const top = painter.rowTop(view, place) + 1, height = Math.max(1, view.rowHeight - 2);
-        const colour = painter.colours[source.functionKinds[call.fn]];
-        if (x1 - x0 >= 1) {
-          c.globalAlpha = 0.35;
-          c.fillStyle = colour;
-          c.fillRect(x0, top, x1 - x0, height);
-          c.globalAlpha = 1;
-        }
-        const begin = Math.max(GUTTER, painter.x(view, call.begin));
+      for (const { call, begin, end, top, height } of this.openCalls(view, first, last)) {
+        const known = Math.max(begin, painter.x(view, source.rows[call.row].end_s));
+        if (end - known < 1) continue;
+        c.globalAlpha = 0.35;
+        c.fillStyle = painter.colours[source.functionKinds[call.fn]];
+        c.fillRect(known, top, end - known, height);
+        c.globalAlpha = 1;
+      }
+    });
+  }
+
+  openNotes(view, first, last) {
+    const { painter, source } = this;
+    this.inPlot(c => {
+      for (const { call, begin, end, top, height } of this.openCalls(view, first, last)) {
         c.setLineDash([4, 3]);
         c.strokeStyle = painter.ink;
         c.lineWidth = 1;
-        c.strokeRect(begin + 0.5, top + 0.5, Math.max(2, x1 - begin - 1), height - 1);
+        c.strokeRect(begin + 0.5, top + 0.5, Math.max(2, end - begin - 1), height - 1);
         c.setLineDash([]);
-        if (view.rowHeight >= 13) this.note(c, `${source.functions[call.fn]} never returned`, begin + 5, x1, top + height / 2 + 0.5);
+        if (view.rowHeight >= 13) this.note(c, `${source.functions[call.fn]} never returned`, begin + 5, end, top + height / 2 + 0.5);
       }
     });
   }

@@ -68,7 +68,7 @@ pub fn page(
     roofline: Option<&Findings>,
 ) -> Result<String, PageError> {
     let (name, about) = parts::heading(report.run);
-    let totals_only = is_totals_only(report.run);
+    let totals_only = is_totals_only(report.run, activity.calls);
     let script = [include_str!("source.js")].into_iter().chain(SHARED_SCRIPT);
     let context = context! {
         gammachi => env!("CARGO_PKG_VERSION"),
@@ -91,11 +91,10 @@ fn kinds_used(kinds: impl IntoIterator<Item = usize>) -> Vec<Value> {
     kinds.map(|number| context! { number, name => Kind::ALL[number].name() }).collect()
 }
 
-/// Whether only totals are kept of the calls, so that nothing is known of when they were.
-fn is_totals_only(run: &Run) -> bool {
-    let threads = || run.ranks.iter().flat_map(|rank| &rank.file.threads);
-    let kept = run.ranks.iter().flat_map(|rank| &rank.threads).map(|thread| thread.calls);
-    threads().any(|thread| thread.totals.is_some()) && kept.sum::<u64>() == 0
+/// Whether only totals are kept of the calls, so that nothing is known of when they were: `calls` are kept one by one.
+fn is_totals_only(run: &Run, calls: u64) -> bool {
+    let mut threads = run.ranks.iter().flat_map(|rank| &rank.file.threads);
+    calls == 0 && threads.any(|thread| thread.totals.is_some())
 }
 
 fn safe(text: String) -> Value {

@@ -20,7 +20,8 @@ class Painter {
     const style = getComputedStyle(document.documentElement);
     const read = name => style.getPropertyValue(name).trim();
     this.colours = this.source.kinds.map((_, kind) => read(`--kind-${kind}`));
-    this.ground = read("--ground");
+    this.ground = read("--panel");
+    this.soft = read("--soft");
     this.ink = read("--ink");
     this.faint = read("--faint");
     this.accent = read("--accent");
@@ -79,6 +80,7 @@ class Painter {
       this.names(view, first, last);
       this.arrows(view);
     }
+    this.marks.openNotes(view, first, last);
     this.waits.path(view);
     this.waits.arrows(view, waits);
     this.marks.chosen(view, first, last);
@@ -359,10 +361,10 @@ class Painter {
     for (const region of this.source.regions) {
       if (region.row !== row.index || region.to < view.from || region.from > view.to) continue;
       const x0 = Math.max(GUTTER, this.x(view, region.from)), x1 = Math.min(this.width, this.x(view, region.to));
-      c.fillStyle = this.faint;
+      c.fillStyle = x1 - x0 < 4 ? this.soft : this.faint;
       c.fillRect(x0, RULER + 1, Math.max(1, x1 - x0), BAND - 3);
-      c.strokeStyle = this.ink;
-      c.strokeRect(x0, RULER + 1, Math.max(1, x1 - x0), BAND - 3);
+      c.strokeStyle = this.soft;
+      if (x1 - x0 >= 4) c.strokeRect(x0 + 0.5, RULER + 1.5, x1 - x0 - 1, BAND - 4);
       c.fillStyle = this.ink;
       if (c.measureText(region.name).width < x1 - x0 - 6) c.fillText(region.name, x0 + 3, RULER + BAND / 2);
     }

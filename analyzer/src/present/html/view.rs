@@ -110,6 +110,7 @@ impl<'a> View<'a> {
             used
         });
         let used = (0..Kind::ALL.len()).filter(|kind| used[*kind]);
+        let calls = self.look.index.rows.iter().map(|row| row.calls).sum();
         let (name, about) = parts::heading(run);
         let sources = [include_str!("tiles.js"), include_str!("served.js")];
         let script: Vec<&str> = sources.into_iter().chain(super::SHARED_SCRIPT).collect();
@@ -122,7 +123,7 @@ impl<'a> View<'a> {
             kinds => Kind::ALL.map(Kind::name),
             kinds_used => super::kinds_used(used),
             detail_note => self.detail_note(),
-            totals_only => super::is_totals_only(run),
+            totals_only => super::is_totals_only(run, calls),
             note => self.note(),
             timeline_data => safe(super::data::for_script(&self.data())),
             script => safe(script.join("\n")),
