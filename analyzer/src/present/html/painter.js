@@ -188,13 +188,11 @@ class Painter {
     const places = this.places(view), c = this.context;
     const shown = this.source.messages(view.from, view.to)
       .filter(m => places.has(m.fromRow) && places.has(m.toRow));
-    // So many that they can be told apart, picked as if by chance: every other one would show one direction only. Those of the
-    // chosen call always.
-    const step = Math.ceil(shown.length / ((this.width - GUTTER) / ARROW_ROOM));
-    this.arrowStep = step;
-    for (const [number, m] of shown.entries()) {
+    const drawn = this.apart(view, shown);
+    this.arrowStep = Math.max(1, Math.round(shown.length / Math.max(1, drawn.size)));
+    for (const m of shown) {
       const chosen = view.selected && this.belongs(m, view.selected);
-      if ((Math.imul(number, 0x9e3779b1) >>> 8) % step && !chosen) continue;
+      if (!drawn.has(m) && !chosen) continue;
       const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, places.get(m.fromRow));
       const x1 = this.x(view, m.end), y1 = this.middle(view, places.get(m.toRow));
       c.strokeStyle = c.fillStyle = chosen ? this.accent : this.ink;
@@ -217,6 +215,22 @@ class Painter {
       }
     }
     c.globalAlpha = 1;
+  }
+
+  // Messages whose arrows can be told apart: in each stretch as wide as an arrow's head needs, one that begins and one
+  // that ends there for each row, and of all as many as there is room for, picked as if by chance: every other one would
+  // show one direction only.
+  apart(view, messages) {
+    const taken = new Set(), room = 2 * (this.width - GUTTER) / ARROW_ROOM;
+    const slot = (row, time) => `${row}/${Math.floor(this.x(view, time) / ARROW_ROOM)}`;
+    const byChance = (all, step) => all.filter((_, number) => (Math.imul(number + 1, 0x9e3779b1) >>> 8) % step === 0);
+    const apart = byChance(messages, Math.ceil(messages.length / (8 * room))).filter(m => {
+      const slots = [slot(m.fromRow, m.sendEnd), slot(m.toRow, m.end)];
+      if (slots.some(one => taken.has(one))) return false;
+      slots.forEach(one => taken.add(one));
+      return true;
+    });
+    return new Set(byChance(apart, Math.max(1, Math.ceil(apart.length / room))));
   }
 
   clippedLine(points) {

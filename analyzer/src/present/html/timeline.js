@@ -76,7 +76,7 @@ class Timeline {
       const { from, to } = this.view;
       const single = this.source.covers(from, to);
       this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
-        + (single ? ["single calls", this.painter.arrowStep > 1 ? `one of some ${this.painter.arrowStep} messages has an arrow` : "", this.source.messagesNote].filter(Boolean).join(" · ") : this.source.hint);
+        + (single ? ["single calls", this.painter.arrowStep > 1 ? `of some ${this.painter.arrowStep} messages one has an arrow` : "", this.source.messagesNote].filter(Boolean).join(" · ") : this.source.hint);
     });
   }
 
