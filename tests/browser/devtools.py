@@ -145,8 +145,11 @@ class Page:
 
     def key(self, key):
         text = {"text": key} if len(key) == 1 else {}
+        if key == "Escape":
+            # What the browser does of itself (closing a dialog) it does by the key's code.
+            text = {"windowsVirtualKeyCode": 27}
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" else {}))
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" or key == "Escape" else {}))
         self.settle()
 
     def screenshot(self, path, whole=False):

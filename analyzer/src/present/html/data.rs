@@ -64,6 +64,8 @@ struct Data {
     longest: Vec<(usize, usize, usize, f64, f64)>,
     /// Calls that never returned: row, function, begin.
     open: Vec<(usize, usize, f64)>,
+    /// Whether some calls are kept as totals, so that single calls are not all.
+    summed: bool,
     /// Kinds that count as computing, where kinds tell.
     computing: Option<Vec<usize>>,
     causes: Option<super::causes::Causes>,
@@ -200,6 +202,7 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         region_names: region_names.names,
         longest,
         open,
+        summed: activity.summed_s.is_some(),
         computing: super::parts::computing_kinds(report.metrics.compute),
         causes: report.why().map(|why| super::causes::data(&why, &row_of)),
     }

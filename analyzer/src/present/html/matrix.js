@@ -16,8 +16,8 @@ class MatrixMarks {
 
   // Sender's and receiver's place under a point, or null.
   at(event) {
-    const box = this.svg.getBoundingClientRect(), scale = this.svg.viewBox.baseVal.width / box.width;
-    const [x, y] = [(event.clientX - box.left) * scale - this.left, (event.clientY - box.top) * scale - this.top];
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+    const [x, y] = [point.x - this.left, point.y - this.top];
     const cell = this.edge / this.places;
     return x >= 0 && y >= 0 && x < this.edge && y < this.edge ? [Math.floor(y / cell), Math.floor(x / cell)] : null;
   }

@@ -38,6 +38,7 @@ class EmbeddedSource {
       ({ row, kind, fn, begin, duration }));
     this.open = data.open.map(([row, fn, begin]) => ({ row, fn, begin }));
     this.computing = data.computing;
+    this.summed = data.summed;
     readCauses(this, data.causes);
     this.unpack(data.packed);
     this.readEvents(data.events);
@@ -190,7 +191,7 @@ class EmbeddedSource {
   }
 
   knows(from_s, to_s) {
-    return this.covers(from_s, to_s);
+    return !this.summed && this.covers(from_s, to_s);
   }
 
   events(row, from_s, to_s) {

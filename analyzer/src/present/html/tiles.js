@@ -15,7 +15,8 @@ class TileSource {
     this.longest = data.longest.map(([row, kind, fn, begin, duration]) => ({ row, kind, fn, begin, duration }));
     this.open = data.open.map(([row, fn, begin]) => ({ row, fn, begin }));
     this.computing = null;
-    this.summed = new Map();
+    this.summed = data.summed;
+    this.rowSums = new Map();
     this.windows = [];
     readCauses(this, data.causes);
     this.hint = "shares of time a column; zoom in for single calls";
@@ -146,7 +147,7 @@ class TileSource {
     if (from_s <= begin_s && to_s >= end_s) return Float64Array.from(totals);
     const stretch = this.sumsOf, K = this.kinds.length;
     if (stretch && Math.max(stretch[0], begin_s) === from_s && Math.min(stretch[1], end_s) === to_s) {
-      const block = Math.floor(row / MOST_ROWS), data = this.summed.get(block);
+      const block = Math.floor(row / MOST_ROWS), data = this.rowSums.get(block);
       if (!data) this.wantSums(block);
       return data ? Float64Array.from(data.subarray((row % MOST_ROWS) * K, (row % MOST_ROWS + 1) * K)) : null;
     }
@@ -160,18 +161,18 @@ class TileSource {
   sumOver(time) {
     if (time && this.sumsOf && time[0] === this.sumsOf[0] && time[1] === this.sumsOf[1]) return;
     this.sumsOf = time;
-    this.summed.clear();
+    this.rowSums.clear();
   }
 
   wantSums(block) {
     const stretch = this.sumsOf, first = block * MOST_ROWS, end = Math.min(this.rows.length, first + MOST_ROWS);
-    if (this.summed.has(block)) return;
-    this.summed.set(block, null);
+    if (this.rowSums.has(block)) return;
+    this.rowSums.set(block, null);
     fetch(`sums?from=${stretch[0]}&to=${stretch[1]}&rows=${first}-${end - 1}`).then(async answer => {
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       const data = new Float32Array(await answer.arrayBuffer());
       if (this.sumsOf !== stretch) return;
-      this.summed.set(block, data);
+      this.rowSums.set(block, data);
       this.onchange();
     }).catch(error => this.fail(error));
   }
@@ -189,7 +190,7 @@ class TileSource {
   // Of all rows.
   knows(from_s, to_s) {
     const { calls } = this;
-    return Boolean(calls && calls.from <= from_s && to_s <= calls.to && calls.rows.size === this.rows.length);
+    return Boolean(!this.summed && calls && calls.from <= from_s && to_s <= calls.to && calls.rows.size === this.rows.length);
   }
 
   wantCalls(from, to) {

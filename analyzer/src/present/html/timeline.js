@@ -62,22 +62,26 @@ class Timeline {
     this.view.rowHeight = Math.max(3, Math.min(26, Math.floor((most - RULER - BAND) / Math.max(1, rows))));
     const height = Math.min(most, RULER + BAND + Math.max(1, rows) * this.view.rowHeight + 4);
     this.painter.resize(width, height);
-    this.redraw();
+    // A canvas of another size is empty: it is drawn before it can be seen.
+    this.paint();
   }
 
   redraw() {
-    if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => {
+    this.waiting ??= requestAnimationFrame(() => {
       this.waiting = null;
-      const start = performance.now();
-      this.painter.draw(this.view);
-      this.frames.push(performance.now() - start);
-      if (this.frames.length > 5000) this.frames.shift();
-      const { from, to } = this.view;
-      const single = this.source.covers(from, to);
-      this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
-        + (single ? ["single calls", this.painter.arrowStep > 1 ? `of some ${this.painter.arrowStep} messages one has an arrow` : "", this.source.messagesNote].filter(Boolean).join(" · ") : this.source.hint);
+      this.paint();
     });
+  }
+
+  paint() {
+    const start = performance.now(), { from, to } = this.view, { source } = this;
+    this.painter.draw(this.view);
+    this.frames.push(performance.now() - start);
+    if (this.frames.length > 5000) this.frames.shift();
+    const step = this.painter.arrowStep;
+    const single = () => ["single calls", step > 1 ? `of some ${step} messages one has an arrow` : "", source.messagesNote];
+    this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
+      + (source.covers(from, to) ? single().filter(Boolean).join(" · ") : source.hint);
   }
 
   move(from, to) {

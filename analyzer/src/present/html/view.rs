@@ -196,6 +196,7 @@ impl<'a> View<'a> {
             "region_names": names.names(),
             "longest": longest.collect::<Vec<_>>(),
             "open": open,
+            "summed": activity::summed(run, timeline).is_some(),
         })
     }
 
