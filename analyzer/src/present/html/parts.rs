@@ -65,7 +65,7 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         total_s => total_s,
         trust => super::super::report::trust_parts(report),
         missing => report.run.missing_count(),
-        waits => why.as_ref().map(sections::waits),
+        waits => why.as_ref().map(|why| sections::waits(why, report.metrics.unfinished.as_ref())),
         savings => savings.collect::<Vec<Value>>(),
         parts_of_run => why.as_ref().map(|why| causes::tables(report.run, why)),
         unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
@@ -79,9 +79,9 @@ pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Find
         communicators => communicators,
         communicators_left_out => communicators_left_out,
         figures => context! {
-            tau_chi => figure(Some(picture::tau_chi(report))),
-            durations => figure(picture::durations(activity)),
-            sizes => figure(picture::sizes(report)),
+            tau_chi => figure("Elapsed and lost time of each rank", Some(picture::tau_chi(report))),
+            durations => figure("Calls by duration", picture::durations(activity)),
+            sizes => figure("Messages by size", picture::sizes(report)),
         },
         report => Value::from_serialize(&document),
     }
@@ -97,8 +97,10 @@ pub(super) fn heading(run: &Run) -> (String, String) {
     (printable(&name), printable(&parts.join(" | ")))
 }
 
-fn figure(figure: Option<Figure>) -> Option<Value> {
-    figure.map(|figure| safe(figure.svg_for_page()))
+/// A figure with a name for readers who do not see it.
+fn figure(name: &str, figure: Option<Figure>) -> Option<Value> {
+    let named = |svg: String| svg.replacen("<title></title>", &format!("<title>{name}</title>"), 1);
+    figure.map(|figure| safe(named(figure.svg_for_page())))
 }
 
 fn computed(mode: ComputeMode) -> &'static str {

@@ -1,10 +1,13 @@
-//! Parts of the page that not every run has: what did not finish, call sites, the roofline. What other
-//! presenters print of them comes in, values for the template go out.
+//! Parts of the page that not every run has: what did not finish, waits, call sites, the roofline, as values for
+//! `panels.html`.
+
+use std::collections::HashMap;
 
 use minijinja::context;
 use minijinja::value::Value;
 
 use super::safe;
+use crate::causes::State;
 use crate::metrics::{SiteMetrics, Unfinished};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
@@ -43,8 +46,9 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
     }
 }
 
-/// Waits that are alike, those of most time, and how many more kinds there are; then the longest one by one.
-pub(super) fn waits(why: &Why) -> Value {
+/// Waits that are alike, those of most time, and how many more kinds there are; then the longest one by one. Whom a rank
+/// waits for in a call that never returned, `unfinished` knows.
+pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     let (rows, left_out) = wait_rows(why, MOST_WAITS);
     let all_s: f64 = why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
     let rows = rows.into_iter().map(|row| {
@@ -62,7 +66,11 @@ pub(super) fn waits(why: &Why) -> Value {
             late_by => printable(&row.late_by),
         }
     });
+    let open = unfinished.map(open_waits).unwrap_or_default();
     let longest = longest_waits(why, MOST_LONGEST).into_iter().map(|wait| {
+        let never_returned = wait.culprit_rank.is_none() && wait.state == State::OpenAtEnd.name();
+        let stands = open.get(&wait.rank).filter(|_| never_returned);
+        let culprit = stands.cloned().unwrap_or(wait.culprit);
         context! {
             rank => wait.rank,
             state => wait.state,
@@ -70,7 +78,7 @@ pub(super) fn waits(why: &Why) -> Value {
             begin_s => wait.begin_s,
             end_s => wait.begin_s + wait.seconds,
             time_s => wait.seconds,
-            culprit => wait.culprit,
+            culprit => printable(&culprit),
             culprit_rank => wait.culprit_rank,
             late_by => printable(&wait.late_by),
         }
@@ -80,6 +88,24 @@ pub(super) fn waits(why: &Why) -> Value {
         left_out,
         longest => longest.collect::<Vec<Value>>(),
     }
+}
+
+/// Whom ranks wait for that did not finish.
+fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
+    let (positions, _) = unfinished::positions(unfinished, MOST_POSITIONS);
+    let waits = positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
+    let each = waits.flat_map(|row| {
+        let whom = match row.waits_for.parse::<u32>() {
+            Ok(rank) => format!("rank {rank}"),
+            Err(_) => row.waits_for.clone(),
+        };
+        let runs = row.ranks.split(',').filter_map(|run| {
+            let (first, last) = run.split_once('-').unwrap_or((run, run));
+            Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+        });
+        runs.flatten().map(move |rank| (rank, whom.clone())).collect::<Vec<_>>()
+    });
+    each.collect()
 }
 
 /// Ranks, ascending, for the script: `0-3,8`.
