@@ -30,7 +30,7 @@ def clear(page):
 
 def timeline(check, page, shots):
     """A drag selects a time, the margin ranks; the figures are the sums of what lies in it."""
-    page.value("gammachi.move(0, gammachi.source.length_s)")
+    page.value("gammachi.view.scroll = 0; gammachi.move(0, gammachi.source.length_s)")
     clear(page)
     left, top, width, _ = canvas(page)
     plot = lambda part: left + 92 + part * (width - 92)

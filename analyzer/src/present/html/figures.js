@@ -44,10 +44,9 @@ class Figures {
       for (const event of source.events(row, from, to)) {
         const name = source.functions[event.fn], inside = event.inside ?? event.duration;
         const begin = Math.max(from, event.begin), end = Math.min(to, event.begin + inside);
-        const time = Math.max(0, end - begin), of = found.get(name) ?? { count: 0, time: 0, max: -1, rank: -1, bytes: 0 };
+        const time = Math.max(0, end - begin), of = found.get(name) ?? { count: 0, time: 0, max: -1, rank: -1 };
         if (event.begin >= from && event.begin < to || event.begin < from && time > 0) of.count += event.polls ?? 1;
         of.time += time;
-        of.bytes += event.bytes ?? 0;
         const longest = event.polls ? inside / event.polls : time;
         if (longest > of.max) Object.assign(of, { max: longest, rank: source.rows[row].rank });
         found.set(name, of);

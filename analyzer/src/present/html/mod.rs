@@ -18,8 +18,6 @@ mod sections;
 pub mod study;
 pub mod view;
 
-use minijinja::value::Value;
-use minijinja::{AutoEscape, Environment, context};
 use super::Report;
 use super::context::plural;
 use super::quantity;
@@ -28,6 +26,8 @@ use crate::metrics::activity::{Activity, Kind};
 use crate::models::roofline::Findings;
 use crate::plain_text::printable;
 use crate::trace::Run;
+use minijinja::value::Value;
+use minijinja::{AutoEscape, Environment, context};
 
 /// What both the page and the viewer run, in this order.
 const SHARED_SCRIPT: [&str; 19] = [

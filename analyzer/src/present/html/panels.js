@@ -94,7 +94,9 @@ class Panels {
   update() {
     const { selection, source } = this;
     const time = selection.isEmpty ? null : this.figures.time(selection);
-    const calls = selection.isEmpty ? null : this.figures.calls(selection);
+    // Of the whole run the table knows more than single calls tell: MPI_Init lies before them.
+    const part = selection.cutsTime || selection.effectiveRanks;
+    const calls = part ? this.figures.calls(selection) : null;
     const waits = selection.isEmpty ? null : this.figures.waits(selection);
     const pairs = selection.isEmpty ? null : this.figures.pairs(selection);
     this.ranks(time);
@@ -213,7 +215,7 @@ class Panels {
       row.hidden = Boolean(known && !of?.count || selection.fn && selection.fn !== name);
       const values = known && of ? [of.count, of.time, of.count ? of.time / of.count : null, of.max, of.rank] : [];
       [whole, seconds, seconds, seconds, whole].forEach((words, at) => this.cell(row.cells[2 + at], values[at], words));
-      this.cell(row.cells[7], known && of ? of.bytes || null : undefined, bytes);
+      this.cell(row.cells[7], known && of ? null : undefined, bytes);
     }
     for (const row of this.rows("site-table")) {
       const name = row.dataset.function;
@@ -221,7 +223,7 @@ class Panels {
       row.hidden = Boolean(calls && !selection.isEmpty && !calls.get(name)?.count || selection.fn && selection.fn !== name);
     }
     const only = selection.isEmpty || !selection.cutsTime && !selection.effectiveRanks;
-    this.scope("call-table", only ? "" : calls ? "In the selection."
+    this.scope("call-table", only ? "" : calls ? "Calls that touch the selection, with their time in it."
       : "Figures of the whole run: single calls of this selection are not here. Zoom in until the timeline names calls.");
     this.scope("site-table", only ? "" : "Functions of the selection; figures are those of the whole run.");
   }

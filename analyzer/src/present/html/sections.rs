@@ -50,7 +50,8 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
 /// waits for in a call that never returned, `unfinished` knows.
 pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     let (rows, left_out) = wait_rows(why, MOST_WAITS);
-    let all_s: f64 = why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
+    let all_s: f64 =
+        why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
     let rows = rows.into_iter().map(|row| {
         context! {
             state => row.state,
@@ -93,7 +94,8 @@ pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
 /// Whom ranks wait for that did not finish.
 fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
     let (positions, _) = unfinished::positions(unfinished, MOST_POSITIONS);
-    let waits = positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
+    let waits =
+        positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
     let each = waits.flat_map(|row| {
         let whom = match row.waits_for.parse::<u32>() {
             Ok(rank) => format!("rank {rank}"),

@@ -330,8 +330,7 @@ impl<'a> View<'a> {
             let analysis = Analysis::of(run, timeline);
             let page = Page { bins: bins_for(self.rows()), asked: &[], budget: NO_DETAIL };
             let selection = &Selection::Whole;
-            let question =
-                Question { selection, messages: true, exchanges: &[], page: Some(page) };
+            let question = Question { selection, messages: true, exchanges: &[], page: Some(page) };
             let Answer { metrics, page, .. } = Answer::new(&analysis, &question).ok()?;
             let (activity, _) = page?;
             let causes = self.causes_of(most_calls);

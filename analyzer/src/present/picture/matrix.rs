@@ -91,7 +91,8 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
     // Shades begin at zero, so that twice the colour is twice the traffic.
     let last = SHADES.len() - 1;
     let shade = |value: u64| {
-        (((value as f64 / most as f64) * SHADES.len() as f64).ceil() as usize).clamp(1, last + 1) - 1
+        (((value as f64 / most as f64) * SHADES.len() as f64).ceil() as usize).clamp(1, last + 1)
+            - 1
     };
     let mut paths = vec![String::new(); SHADES.len()];
     let mut words = String::new();
