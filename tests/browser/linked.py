@@ -55,17 +55,18 @@ def timeline(check, page, shots):
               "whole run" in page.value("document.querySelector('#call-table').closest('section').querySelector('[data-scope]').textContent"))
     if shots:
         page.screenshot(f"{shots}-selected.png")
-    page.click(left + 20, top + 45)
+    first = top + 38 + page.value("gammachi.view.rowHeight") / 2
+    page.click(left + 20, first)
     rank = page.value("gammachi.view.rows[0].rank")
     check("a click on a row's name selects its rank", page.value(SELECTED)[1] == [rank], page.value(SELECTED))
     pressed = page.value("[...document.querySelectorAll('#rank-table .pick[aria-pressed=true]')].map(b => Number(b.textContent))")
     check("and its row in the table", pressed in ([rank], []), pressed)
-    page.click(left + 20, top + 45)
+    page.click(left + 20, first)
     check("a second click lets go", page.value(SELECTED)[1] is None)
     if page.value("gammachi.view.rows.length") > 1:
         height = page.value("gammachi.view.rowHeight")
-        page.click(left + 20, top + 38 + height / 2)
-        page.click(left + 20, top + 38 + height * 1.5, modifiers=CONTROL)
+        page.click(left + 20, first)
+        page.click(left + 20, first + height, modifiers=CONTROL)
         two = page.value("gammachi.view.rows.slice(0, 2).map(r => r.rank)")
         check("Ctrl adds a rank", page.value(SELECTED)[1] == sorted(set(two)) or two[0] == two[1], page.value(SELECTED))
     page.key("z")

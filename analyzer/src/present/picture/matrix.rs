@@ -70,7 +70,7 @@ impl Frame {
     fn of(names: &[String]) -> Self {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1) as f64;
         let room = longest * LETTER;
-        let labels = (names.len() as f64).min(MOST_LABELS).max(1.0);
+        let labels = (names.len() as f64).clamp(1.0, MOST_LABELS);
         let upright = room + 4.0 > EDGE / labels;
         let top = TITLE + if upright { room } else { 8.0 } + 6.0;
         Self { left: TITLE + room + 6.0, top, upright }
