@@ -17,6 +17,8 @@ class Link {
   }
 
   write() {
+    // What the address says of tables that are still to come stays until they are there.
+    if (!this.panels) return;
     const state = new URLSearchParams(), { selection, timeline, source } = this;
     const digits = value => String(Number(value.toPrecision(12)));
     const put = (name, value) => value !== null && value !== undefined && value !== "" && state.set(name, value);

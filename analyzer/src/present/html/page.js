@@ -31,7 +31,7 @@ function start() {
       changed();
       if (!selection.isEmpty) waiting ??= requestAnimationFrame(() => { waiting = null; made.update(); });
     };
-    link.read();
+    if (!link.read() && !selection.isEmpty) made.update();
   };
   causes();
   if (byId("panels").children.length) panels();

@@ -182,7 +182,7 @@ class TileSource {
   covers(from_s, to_s) {
     const from = Math.max(0, from_s), to = Math.min(this.length_s, to_s);
     const there = this.calls && this.calls.from <= from && to <= this.calls.to
-      && [...this.seen].every(row => this.calls.rows.has(row));
+      && this.seen.size > 0 && [...this.seen].every(row => this.calls.rows.has(row));
     if (!there) this.wantCalls(from, to);
     return Boolean(there);
   }
