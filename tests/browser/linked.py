@@ -38,6 +38,8 @@ def timeline(check, page, shots):
     time, ranks, *_ = page.value(SELECTED)
     length = page.value("gammachi.source.length_s")
     check("a drag selects a time", time and abs(time[0] - length / 4) < length / 100 and abs(time[1] - length * 3 / 4) < length / 100, time)
+    page.value("new Promise(done => { const look = () => gammachi.panels.figures.time(gammachi.selection).final ? done(1) : setTimeout(look, 50); look() })")
+    page.settle()
     check("and the bar gives its figures", "in MPI" in page.value(FIGURES), page.value(FIGURES))
     shown = page.value("[...document.querySelectorAll('#rank-table tbody tr')].map(r => [Number(r.dataset.rank), Number(r.cells[3].dataset.value) + Number(r.cells[4].dataset.value)])")
     known = page.value("""Object.fromEntries(gammachi.source.rows.filter(r => !r.thread).map(r => [r.rank,

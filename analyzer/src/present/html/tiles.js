@@ -209,7 +209,14 @@ class TileSource {
     const [from, to] = this.pending, margin = (to - from) / 2;
     const rows = [...this.seen].sort((a, b) => a - b);
     this.seen.clear();
-    if (!rows.length || rows.at(-1) - rows[0] >= MOST_ROWS) return;
+    const wide = rows.length > 0 && rows.at(-1) - rows[0] >= MOST_ROWS;
+    if (!rows.length || wide) {
+      // Rows that were seen on the way count no more once those in sight are drawn again.
+      if (wide && !this.wide) this.onchange();
+      this.wide = wide;
+      return;
+    }
+    this.wide = false;
     const stretch = [Math.max(0, from - margin), Math.min(this.length_s, to + margin)];
     this.loading = true;
     try {
