@@ -12,6 +12,10 @@ import tempfile
 import time
 
 
+# Bits of `modifiers`.
+CONTROL, SHIFT = 2, 8
+
+
 class BrowserError(Exception):
     """The browser is missing, went away, or did not answer in time."""
 
@@ -56,6 +60,20 @@ class Page:
     def media(self, dark=False, kind=""):
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=kind, features=[scheme])
+
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.settle()
+
+    def accessible(self):
+        """Role and name of everything that a screen reader meets."""
+        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
+        value = lambda node, key: (node.get(key) or {}).get("value", "")
+        return [(value(node, "role"), value(node, "name").strip()) for node in nodes if not node.get("ignored")]
+
+    def printed(self):
+        """The page as a printer gets it, a PDF."""
+        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
     def message(self, deadline):
         while b"\0" not in self.buffer:
@@ -112,15 +130,26 @@ class Page:
     def mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
-    def click(self, x, y):
+    def click(self, x, y, **more):
         for kind in ("mousePressed", "mouseReleased"):
-            self.mouse(kind, x, y, button="left", buttons=1, clickCount=1)
+            self.mouse(kind, x, y, button="left", buttons=1, clickCount=1, **more)
+        self.settle()
+
+    def drag(self, start, end, **more):
+        self.mouse("mousePressed", *start, button="left", buttons=1, clickCount=1, **more)
+        middle = [(a + b) / 2 for a, b in zip(start, end)]
+        for at in (middle, end):
+            self.mouse("mouseMoved", *at, button="left", buttons=1, **more)
+        self.mouse("mouseReleased", *end, button="left", buttons=0, clickCount=1, **more)
         self.settle()
 
     def key(self, key):
         text = {"text": key} if len(key) == 1 else {}
+        if key == "Escape":
+            # What the browser does of itself (closing a dialog) it does by the key's code.
+            text = {"windowsVirtualKeyCode": 27}
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" else {}))
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, **(text if kind == "keyDown" or key == "Escape" else {}))
         self.settle()
 
     def screenshot(self, path, whole=False):

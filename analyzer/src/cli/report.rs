@@ -20,9 +20,8 @@ use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError}
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
-use crate::present::whatif::{Saving, savings};
+use crate::present::whatif::aside;
 use crate::present::{Report, html};
-use crate::replay::asked_aside;
 use crate::timeline::{GlobalTimeline, KnownRates, Whole};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
@@ -138,7 +137,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = metrics.map_err(empty_selection)?;
     let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
     let causes = causes.as_ref();
-    let (savings, ideal) = savings_of(&Analysis::of(&run, &timeline), causes);
+    let (savings, ideal) = aside(&Analysis::of(&run, &timeline), causes);
     let savings = &savings;
     let report =
         Report { run: &run, timeline: &timeline, metrics: &metrics, causes, savings, ideal };
@@ -172,15 +171,6 @@ fn causes_of<'a>(
     asked.then(|| Causes::new(analysis))
 }
 
-/// What changes would save, and the time on an ideal network over that of the run: of a run whose waits are explained
-/// and that is small enough.
-fn savings_of(analysis: &Analysis, causes: Option<&Causes>) -> (Vec<Saving>, Option<f64>) {
-    match causes.and_then(|_| asked_aside(analysis)) {
-        Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
-        None => (Vec::new(), None),
-    }
-}
-
 fn empty_selection(error: SelectionError) -> CommandError {
     CommandError::failed(selection_arguments::selection_sentence(&error))
 }
@@ -211,7 +201,7 @@ fn page(
         unreachable!("a page was asked for");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
-    let (savings, ideal) = savings_of(&Analysis::of(run, timeline), causes.as_ref());
+    let (savings, ideal) = aside(&Analysis::of(run, timeline), causes.as_ref());
     let causes = causes.as_ref();
     let report = Report { run, timeline, metrics: &metrics, causes, savings: &savings, ideal };
     let roofs = match (&arguments.machine, &placed) {

@@ -245,8 +245,16 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
             let body = serde_json::to_vec(&calls).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
+        "sums" => {
+            let body = view.sums((seconds("from")?, seconds("to")?), rows(value("rows")?)?)?;
+            Some(Answer { media: "application/octet-stream", body, nonce: None })
+        }
+        "parts" => {
+            let body = serde_json::to_vec(view.parts(MOST_CALLS_ASIDE)?).ok()?;
+            Some(Answer { media: "application/json", body, nonce: None })
+        }
         "causes" => {
-            let body = serde_json::to_vec(view.causes(MOST_CALLS_ASIDE)).ok()?;
+            let body = serde_json::to_vec(&view.causes(MOST_CALLS_ASIDE)).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
         _ => None,

@@ -111,6 +111,29 @@ fn what_cannot_be_asked_for_is_refused() {
 }
 
 #[test]
+fn sums_and_panels_are_those_of_the_report() {
+    let directory = RunDirectory::of(&ranks());
+    let shown = Shown::of(&directory);
+    let length_s = shown.timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
+    let sums = shown.asks("sums", &format!("from=0&to={length_s}&rows=0-1")).unwrap();
+    let sums: Vec<f32> =
+        sums.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap())).collect();
+    let metrics = Metrics::new(&shown.run, &shown.timeline, &Selection::Whole).unwrap();
+    for (kinds, rank) in sums.chunks_exact(10).zip(&metrics.ranks) {
+        let mpi_s: f32 = kinds[2..9].iter().sum();
+        assert!((f64::from(mpi_s) - rank.mpi_s).abs() < 1e-6, "{mpi_s} {}", rank.mpi_s);
+    }
+    for query in ["from=1&to=0&rows=0-0", "from=0&to=1&rows=0-2", "from=0&to=1"] {
+        assert!(shown.asks("sums", query).is_none(), "{query}");
+    }
+    let parts: serde_json::Value =
+        serde_json::from_slice(&shown.asks("parts", "").unwrap()).unwrap();
+    let html = parts["html"].as_str().unwrap();
+    assert!(html.contains("id=\"verdict\"") && html.contains("data-rank=\"1\""));
+    assert!(!html.contains("style="), "the content security policy forbids it");
+}
+
+#[test]
 fn a_missing_rank_and_an_index_that_cannot_be_kept_are_no_reason_to_show_nothing() {
     let mut all = ranks();
     all.remove(0);

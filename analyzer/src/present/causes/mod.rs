@@ -15,7 +15,7 @@ use crate::trace::Run;
 
 pub use document::json;
 pub(super) use document::{Summary, summary};
-pub(super) use rows::wait_rows;
+pub(super) use rows::{longest_waits, wait_rows};
 pub use screen::screen;
 pub(super) use stretches::{iteration_summary, region_lines};
 pub(super) use verdict::sentences;

@@ -1,4 +1,4 @@
-//! Waits that are alike, in rows of a table.
+//! Waits in rows of a table: those that are alike together, the longest one by one.
 
 use crate::causes::{Group, NOBODY};
 use crate::present::context::plural;
@@ -19,6 +19,51 @@ pub(crate) struct WaitRow {
     pub place: String,
     /// What made the culprit late.
     pub late_by: String,
+    /// Its number among [`crate::causes::Causes::groups`].
+    pub group: usize,
+    /// The ranks that wait.
+    pub ranks: Vec<u32>,
+    /// The rank they wait for.
+    pub culprit_rank: Option<u32>,
+}
+
+/// A single wait.
+#[derive(Debug)]
+pub(crate) struct LongWait {
+    pub rank: u32,
+    pub state: &'static str,
+    /// The waiting call.
+    pub place: String,
+    pub begin_s: f64,
+    pub seconds: f64,
+    /// For whom.
+    pub culprit: String,
+    pub culprit_rank: Option<u32>,
+    /// What made the culprit late; empty where that is not known.
+    pub late_by: String,
+}
+
+/// The longest waits of the run.
+pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
+    let causes = why.causes;
+    let wait = |number: u32| {
+        let wait = &causes.waits[number as usize];
+        LongWait {
+            rank: causes.lines.all[wait.line as usize].rank,
+            state: wait.state.name(),
+            place: words::place(causes, causes.places[number as usize]),
+            begin_s: causes.clock.seconds(wait.begin),
+            seconds: causes.clock.seconds(wait.ticks),
+            culprit: words::line(causes, wait.culprit),
+            culprit_rank: rank_of(why, wait.culprit),
+            late_by: words::why_late(causes, number),
+        }
+    };
+    causes.longest(most).into_iter().map(wait).collect()
+}
+
+fn rank_of(why: &Why, line: u32) -> Option<u32> {
+    why.causes.lines.all.get(line as usize).filter(|_| line != NOBODY).map(|line| line.rank)
 }
 
 /// Those of most time, and how many more there are.
@@ -28,8 +73,12 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
         waits || group.culprit != NOBODY && why.concerns(group.culprit)
     };
-    let groups: Vec<&Group> = causes.groups.iter().filter(of_asked).collect();
-    let row = |group: &&Group| WaitRow {
+    let numbered = causes.groups.iter().enumerate();
+    let groups: Vec<(usize, &Group)> = numbered.filter(|(_, group)| of_asked(group)).collect();
+    let row = |&(number, group): &(usize, &Group)| WaitRow {
+        group: number,
+        ranks: group.ranks.clone(),
+        culprit_rank: rank_of(why, group.culprit),
         state: group.state.name(),
         waiters: match group.ranks.as_slice() {
             [rank] => rank.to_string(),

@@ -21,8 +21,9 @@ const MOST_HEAT: usize = 60_000;
 const MOST_REGIONS: usize = 50;
 const MOST_SLOW: usize = 20;
 
-/// Row, culprit's row or null, begin, end of the waiting, when the culprit's call began, state, reason.
-type Wait = (usize, Option<usize>, i64, i64, i64, usize, usize);
+/// Row, culprit's row or null, begin, end of the waiting, when the culprit's call began, state, reason, and the number
+/// of the waits that are like it.
+type Wait = (usize, Option<usize>, i64, i64, i64, usize, usize, usize);
 
 /// Times are nanoseconds, rows those of the timeline.
 #[derive(Debug, Serialize)]
@@ -57,6 +58,9 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         let line = causes.lines.all.get(line as usize)?;
         rows.get(&(line.rank, line.thread)).copied()
     };
+    let groups = causes.groups.iter().enumerate();
+    let groups: HashMap<_, usize> =
+        groups.map(|(at, group)| ((group.state, group.place, group.culprit), at)).collect();
     let (mut states, mut reasons) = (Vec::new(), Vec::new());
     let mut waits = Vec::new();
     for found in causes.longest(MOST_WAITS) {
@@ -66,7 +70,9 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
         let state = number(&mut states, state_name(wait.state));
         let reason = number(&mut reasons, printable(&why_late(causes, found)));
         let (begin, until, ended) = (ns(wait.begin), ns(wait.until), ns(wait.fulfilled));
-        waits.push((own, culprit, begin, until, ended, state, reason));
+        let alike = (wait.state, causes.places[found as usize], wait.culprit);
+        let group = groups.get(&alike).copied().unwrap_or_default();
+        waits.push((own, culprit, begin, until, ended, state, reason, group));
     }
     let stretches = &causes.path.stretches;
     let least = match stretches.len() <= MOST_STRETCHES {
@@ -148,6 +154,7 @@ pub(super) fn tables(run: &Run, why: &Why) -> Value {
         context! {
             count => phase.iterations.len(),
             begin_s => s(phase.bounds[0]),
+            end_s => s(phase.bounds[0]) + s(phase.ticks()),
             time_s => s(phase.ticks()),
             median_s => s(phase.statistics().median),
             tree => tree(phase.tree(run)),
@@ -169,6 +176,7 @@ fn slow(why: &Why, phase: &Phase) -> Vec<Value> {
         let iteration = &phase.iterations[index];
         context! {
             index => index,
+            end_s => s(phase.bounds[index]) + s(iteration.ticks),
             begin_s => s(phase.bounds[index]),
             time_s => s(iteration.ticks),
             waiting_s => s(iteration.waiting),

@@ -1,5 +1,4 @@
-//! What the timeline in the page draws: activity and detail come in, the JSON that `source.js` reads
-//! goes out.
+//! What the timeline in the page draws, as the JSON that `source.js` reads.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +11,8 @@ use super::packed;
 use crate::metrics::activity::detail::Detail;
 use crate::metrics::activity::{Activity, Kind};
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::whole_ns;
+use crate::timeline::{GlobalTimeline, whole_ns};
+use crate::trace::Run;
 
 /// Names with numbers of their own, in the order in which they come.
 #[derive(Debug, Default)]
@@ -62,6 +62,12 @@ struct Data {
     regions: Vec<(usize, usize, f64, f64)>,
     region_names: Vec<String>,
     longest: Vec<(usize, usize, usize, f64, f64)>,
+    /// Calls that never returned: row, function, begin.
+    open: Vec<(usize, usize, f64)>,
+    /// Whether some calls are kept as totals, so that single calls are not all.
+    summed: bool,
+    /// Kinds that count as computing, where kinds tell.
+    computing: Option<Vec<usize>>,
     causes: Option<super::causes::Causes>,
 }
 
@@ -170,6 +176,9 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         (call.row, call.kind as usize, functions.number(name), call.begin_s, call.duration_s)
     });
     let longest = longest.collect();
+    let placed = activity.rows.iter().map(|row| (row.position, row.thread)).enumerate();
+    let open = open_calls(run, report.timeline, placed).into_iter();
+    let open = open.map(|(row, name, begin_s)| (row, functions.number(&name), begin_s)).collect();
     let kind_of = |name: &String| match name.as_str() {
         TOOL_NAME => Kind::Tool,
         name => Kind::of_function(name),
@@ -192,8 +201,28 @@ fn data(report: &Report, activity: &Activity, detail: &Detail) -> Data {
         regions,
         region_names: region_names.names,
         longest,
+        open,
+        summed: activity.summed_s.is_some(),
+        computing: super::parts::computing_kinds(report.metrics.compute),
         causes: report.why().map(|why| super::causes::data(&why, &row_of)),
     }
+}
+
+/// Calls that never returned, of rows with their ranks' positions and threads: row, function, global seconds at the
+/// begin.
+pub(super) fn open_calls(
+    run: &Run,
+    timeline: &GlobalTimeline,
+    rows: impl Iterator<Item = (usize, (usize, u32))>,
+) -> Vec<(usize, String, f64)> {
+    let open = |(row, (position, thread)): (usize, (usize, u32))| {
+        let trace = &run.ranks[position];
+        let extent = trace.threads.iter().find(|extent| extent.number == thread)?;
+        let call = extent.last_call.as_ref().filter(|call| call.open)?;
+        let name = trace.file.function_name(call.function)?;
+        Some((row, name.to_owned(), timeline.ranks[position].clock.seconds(call.begin_ticks)))
+    };
+    rows.filter_map(open).collect()
 }
 
 /// The kinds that occur in the run.

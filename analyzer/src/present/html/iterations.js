@@ -62,7 +62,7 @@ class Iterations {
     const canvas = this.root.querySelector("[data-heat]"), c = canvas.getContext("2d");
     canvas.width = columns;
     canvas.height = rows;
-    canvas.style.height = `${Math.max(24, Math.min(240, rows * 12))}px`;
+    canvas.style.height = `${Math.max(20, Math.min(96, rows * 10))}px`;
     const image = c.createImageData(columns, rows);
     for (let i = 0; i < heat.length; i++) image.data.set(shade(heat[i] / 100), i * 4);
     c.putImageData(image, 0, 0);

@@ -1,26 +1,52 @@
 "use strict";
-// Starts what the page holds.
+// Starts the page: a source, what is chosen of it, and the parts that show it.
+
+function start() {
+  const byId = id => document.getElementById(id), root = byId("timeline");
+  const source = openSource(JSON.parse(byId("timeline-data").textContent)), selection = new Selection(source);
+  selection.onchange(() => source.sumOver?.(selection.time));
+  const timeline = root && new Timeline(root, source, selection);
+  const link = new Link({ source, selection, timeline });
+  const theme = new Theme(byId("theme"), () => timeline?.recolour());
+  const search = new Search(byId("search"), byId("search-hits"), { source, selection, timeline });
+  new Keys({ timeline, selection, theme, search, help: byId("help"), opener: byId("help-open") });
+  window.gammachi = timeline ?? { source, selection };
+  if (root) {
+    root.hidden = false;
+    timeline.resize();
+  }
+
+  const causes = () => {
+    const strip = byId("iterations");
+    root?.querySelectorAll("[data-do=waits], [data-do=culprit], [data-do=path]").forEach(button => { button.hidden = !source.waits.length; });
+    if (strip && source.iterations.length) timeline.iterations = new Iterations(strip, timeline);
+    timeline?.redraw();
+  };
+  const panels = () => {
+    const made = new Panels(byId("panels"), source, selection, timeline);
+    window.gammachi.panels = link.panels = made;
+    const changed = source.onchange;
+    let waiting = null;
+    source.onchange = () => {
+      changed();
+      if (!selection.isEmpty) waiting ??= requestAnimationFrame(() => { waiting = null; made.update(); });
+    };
+    if (!link.read() && !selection.isEmpty) made.update();
+  };
+  causes();
+  if (byId("panels").children.length) panels();
+  else link.read();
+  laterParts(source, { causes, panels });
+}
 
 document.documentElement.classList.add("js");
-document.querySelectorAll("table[data-sortable]").forEach(sortable);
-document.querySelectorAll("input[data-filters]").forEach(filterable);
-document.querySelectorAll("[data-switch]").forEach(group => {
-  const parts = document.querySelectorAll(`[data-part="${group.dataset.switch}"]`);
-  const show = () => parts.forEach(part => { part.hidden = part.dataset.of !== group.value; });
-  group.addEventListener("change", show);
-  show();
-});
-const root = document.getElementById("timeline");
-const embedded = document.getElementById("timeline-data");
-if (root && embedded) {
-  try {
-    window.gammachi = new Timeline(root, new EmbeddedSource(JSON.parse(embedded.textContent)));
+try {
+  start();
+} catch (error) {
+  const root = document.getElementById("timeline"), said = root?.querySelector("[data-detail]");
+  if (said) {
     root.hidden = false;
-    const strip = document.getElementById("iterations");
-    if (strip && window.gammachi.source.iterations.length) window.gammachi.iterations = new Iterations(strip, window.gammachi);
-  } catch (error) {
-    root.hidden = false;
-    root.querySelector("[data-detail]").textContent = `the timeline cannot be drawn here: ${error.message}`;
-    console.error(error);
+    said.textContent = `the timeline cannot be drawn here: ${error.message}`;
   }
+  console.error(error);
 }

@@ -6,23 +6,13 @@ const GUTTER = 92, RULER = 22, BAND = 16;
 // Pixels across for each arrow of a message.
 const ARROW_ROOM = 9;
 
-function seconds(value) {
-  const size = Math.abs(value);
-  const [scale, unit] = size === 0 || size >= 0.9995 ? [1, "s"] : size >= 0.9995e-3 ? [1e3, "ms"]
-    : size >= 0.9995e-6 ? [1e6, "µs"] : [1e9, "ns"];
-  return `${Number((value * scale).toPrecision(3))} ${unit}`;
-}
-
-function rowName(row) {
-  return row.fold ? row.name : row.thread ? `rank ${row.rank}.${row.thread}` : `rank ${row.rank}`;
-}
-
 class Painter {
   constructor(canvas, source) {
     this.canvas = canvas;
     this.source = source;
     this.context = canvas.getContext("2d", { alpha: false });
     this.waits = new WaitPainter(this);
+    this.marks = new MarkPainter(this);
     this.readColours();
   }
 
@@ -30,7 +20,8 @@ class Painter {
     const style = getComputedStyle(document.documentElement);
     const read = name => style.getPropertyValue(name).trim();
     this.colours = this.source.kinds.map((_, kind) => read(`--kind-${kind}`));
-    this.ground = read("--ground");
+    this.ground = read("--panel");
+    this.soft = read("--soft");
     this.ink = read("--ink");
     this.faint = read("--faint");
     this.accent = read("--accent");
@@ -69,7 +60,8 @@ class Painter {
     return y >= RULER + BAND && index >= 0 && index < view.rows.length ? index : -1;
   }
 
-  // view: {from, to, rows: [row or fold], rowHeight, scroll, hidden: Set of kinds, selected}
+  // view: {from, to, rows: [row or fold], rowHeight, scroll, hidden: Set of kinds, selected,
+  //        time, ranks, cause, fn: what the selection holds}
   draw(view) {
     const c = this.context;
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -80,6 +72,7 @@ class Painter {
     this.shares(view, first, last);
     c.font = "12px system-ui, sans-serif";
     c.textBaseline = "middle";
+    this.marks.open(view, first, last);
     const waits = this.waits.draw(view, first, last);
     this.arrowStep = 1;
     if (this.source.covers(view.from, view.to)) {
@@ -87,12 +80,15 @@ class Painter {
       this.names(view, first, last);
       this.arrows(view);
     }
+    this.marks.openNotes(view, first, last);
     this.waits.path(view);
     this.waits.arrows(view, waits);
+    this.marks.chosen(view, first, last);
     this.selection(view);
     this.labels(view, first, last);
     this.ruler(view);
     this.regions(view);
+    this.marks.ruler(view);
   }
 
   // Stacked shares, a pixel column each; what is there at all has at least one pixel.
@@ -161,7 +157,8 @@ class Painter {
         c.strokeStyle = this.ground;
         c.lineWidth = 1;
         c.strokeRect(x0, top, x1 - x0, height);
-        const name = this.source.functions[event.fn].replace("MPI_", "");
+        const full = this.source.functions[event.fn], name = full.replace("MPI_", "");
+        if (view.fn !== null && full === view.fn) this.marks.call(x0, top, x1 - x0, height);
         if (x1 - x0 > 24 && view.rowHeight >= 13 && c.measureText(name).width < x1 - x0 - 6) {
           c.fillStyle = this.textOn(this.colours[this.source.functionKinds[event.fn]]);
           c.fillText(name, x0 + 3, top + height / 2 + 0.5);
@@ -191,13 +188,11 @@ class Painter {
     const places = this.places(view), c = this.context;
     const shown = this.source.messages(view.from, view.to)
       .filter(m => places.has(m.fromRow) && places.has(m.toRow));
-    // So many that they can be told apart, picked as if by chance: every other one would show one direction only. Those of the
-    // chosen call always.
-    const step = Math.ceil(shown.length / ((this.width - GUTTER) / ARROW_ROOM));
-    this.arrowStep = step;
-    for (const [number, m] of shown.entries()) {
+    const drawn = this.apart(view, shown);
+    this.arrowStep = Math.max(1, Math.round(shown.length / Math.max(1, drawn.size)));
+    for (const m of shown) {
       const chosen = view.selected && this.belongs(m, view.selected);
-      if ((Math.imul(number, 0x9e3779b1) >>> 8) % step && !chosen) continue;
+      if (!drawn.has(m) && !chosen) continue;
       const x0 = this.x(view, m.sendEnd), y0 = this.middle(view, places.get(m.fromRow));
       const x1 = this.x(view, m.end), y1 = this.middle(view, places.get(m.toRow));
       c.strokeStyle = c.fillStyle = chosen ? this.accent : this.ink;
@@ -220,6 +215,22 @@ class Painter {
       }
     }
     c.globalAlpha = 1;
+  }
+
+  // Messages whose arrows can be told apart: in each stretch as wide as an arrow's head needs, one that begins and one
+  // that ends there for each row, and of all as many as there is room for, picked as if by chance: every other one would
+  // show one direction only.
+  apart(view, messages) {
+    const taken = new Set(), room = 2 * (this.width - GUTTER) / ARROW_ROOM;
+    const slot = (row, time) => `${row}/${Math.floor(this.x(view, time) / ARROW_ROOM)}`;
+    const byChance = (all, step) => all.filter((_, number) => (Math.imul(number + 1, 0x9e3779b1) >>> 8) % step === 0);
+    const apart = byChance(messages, Math.ceil(messages.length / (8 * room))).filter(m => {
+      const slots = [slot(m.fromRow, m.sendEnd), slot(m.toRow, m.end)];
+      if (slots.some(one => taken.has(one))) return false;
+      slots.forEach(one => taken.add(one));
+      return true;
+    });
+    return new Set(byChance(apart, Math.max(1, Math.ceil(apart.length / room))));
   }
 
   clippedLine(points) {
@@ -287,6 +298,15 @@ class Painter {
     c.strokeRect(x0 - 1, this.rowTop(view, index), Math.max(2, x1 - x0) + 2, view.rowHeight);
   }
 
+  // As much of a text as has room.
+  fitting(text, room) {
+    const { context: c } = this;
+    if (c.measureText(text).width <= room) return text;
+    let length = text.length - 1;
+    while (length > 1 && c.measureText(`${text.slice(0, length)}…`).width > room) length--;
+    return `${text.slice(0, length)}…`;
+  }
+
   labels(view, first, last) {
     const c = this.context;
     c.fillStyle = this.ground;
@@ -296,9 +316,10 @@ class Painter {
     for (let index = first; index < last; index++) {
       if (index % every) continue;
       const row = view.rows[index];
+      this.marks.label(view, row, index);
       c.fillStyle = view.focus === index ? this.accent : this.ink;
       const name = rowName(row);
-      c.fillText(name.length > 13 ? `${name.slice(0, 12)}…` : name, 4, this.rowTop(view, index) + Math.max(6, view.rowHeight / 2));
+      c.fillText(this.fitting(name, GUTTER - 12), 6, this.rowTop(view, index) + Math.max(6, view.rowHeight / 2));
     }
   }
 
@@ -312,10 +333,9 @@ class Painter {
     c.fillStyle = c.strokeStyle = this.ink;
     c.lineWidth = 1;
     c.font = "11px system-ui, sans-serif";
-    c.fillText("time", 4, RULER / 2);
     // Far in, the numbers are those since the left edge's last round moment.
     const base = span < Math.abs(view.from) * 1e-3 ? Math.floor(view.from / step) * step : 0;
-    if (base) c.fillText(`${Number(base.toPrecision(12))} s +`, 34, RULER / 2);
+    c.fillText(base ? this.fitting(`${Number(base.toPrecision(12))} s +`, GUTTER - 8) : "time", 6, RULER / 2);
     for (let n = Math.ceil((view.from - base) / step); n * step + base <= view.to; n++) {
       const x = this.x(view, n * step + base);
       if (x < GUTTER) continue;
@@ -326,7 +346,8 @@ class Painter {
       c.globalAlpha = 0.12;
       c.stroke();
       c.globalAlpha = 1;
-      c.fillText(seconds(n * step), x + 3, RULER / 2);
+      const label = this.tick(n * step, step), room = this.width - x - 3;
+      if (c.measureText(label).width <= room) c.fillText(label, x + 3, RULER / 2);
     }
     // Brackets where single calls are.
     c.fillStyle = this.accent;
@@ -336,19 +357,28 @@ class Painter {
     }
   }
 
+  // All labels of a ruler have the unit and the digits of its step.
+  tick(value, step) {
+    const far = Math.max(Math.abs(value), step);
+    const [scale, unit] = far >= 0.9995 ? [1, "s"] : far >= 0.9995e-3 ? [1e3, "ms"] : far >= 0.9995e-6 ? [1e6, "µs"] : [1e9, "ns"];
+    const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step * scale) - 1e-9)));
+    return value === 0 ? "0" : `${(value * scale).toFixed(digits)} ${unit}`;
+  }
+
   regions(view) {
     const c = this.context, row = view.rows[Math.max(0, view.focus)];
     c.fillStyle = this.ground;
     c.fillRect(GUTTER, RULER, this.width - GUTTER, BAND);
     if (!row || row.fold) return;
     c.font = "11px system-ui, sans-serif";
+    c.lineWidth = 1;
     for (const region of this.source.regions) {
       if (region.row !== row.index || region.to < view.from || region.from > view.to) continue;
       const x0 = Math.max(GUTTER, this.x(view, region.from)), x1 = Math.min(this.width, this.x(view, region.to));
-      c.fillStyle = this.faint;
+      c.fillStyle = x1 - x0 < 4 ? this.soft : this.faint;
       c.fillRect(x0, RULER + 1, Math.max(1, x1 - x0), BAND - 3);
-      c.strokeStyle = this.ink;
-      c.strokeRect(x0, RULER + 1, Math.max(1, x1 - x0), BAND - 3);
+      c.strokeStyle = this.soft;
+      if (x1 - x0 >= 4) c.strokeRect(x0 + 0.5, RULER + 1.5, x1 - x0 - 1, BAND - 4);
       c.fillStyle = this.ink;
       if (c.measureText(region.name).width < x1 - x0 - 6) c.fillText(region.name, x0 + 3, RULER + BAND / 2);
     }

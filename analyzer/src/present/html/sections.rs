@@ -1,13 +1,17 @@
-//! Parts of the page that not every run has: what did not finish, call sites, the roofline. What other
-//! presenters print of them comes in, values for the template go out.
+//! Parts of the page that not every run has: what did not finish, waits, call sites, the roofline, as values for
+//! `panels.html`.
+
+use std::collections::HashMap;
 
 use minijinja::context;
 use minijinja::value::Value;
 
 use super::safe;
+use crate::causes::State;
 use crate::metrics::{SiteMetrics, Unfinished};
 use crate::models::roofline::Findings;
-use crate::present::causes::{Why, wait_rows};
+use crate::plain_text::printable;
+use crate::present::causes::{Why, longest_waits, wait_rows};
 use crate::present::report::sites;
 use crate::present::{roofline, unfinished};
 
@@ -15,6 +19,8 @@ use crate::present::{roofline, unfinished};
 const MOST_POSITIONS: usize = 200;
 /// Kinds of waits in their table.
 const MOST_WAITS: usize = 50;
+/// Single waits in their table.
+const MOST_LONGEST: usize = 20;
 /// Call sites in their table.
 const MOST_SITES: usize = 200;
 
@@ -40,21 +46,84 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
     }
 }
 
-/// Waits that are alike, those of most time, and how many more kinds there are.
-pub(super) fn waits(why: &Why) -> Value {
+/// Waits that are alike, those of most time, and how many more kinds there are; then the longest one by one. Whom a rank
+/// waits for in a call that never returned, `unfinished` knows.
+pub(super) fn waits(why: &Why, unfinished: Option<&Unfinished>) -> Value {
     let (rows, left_out) = wait_rows(why, MOST_WAITS);
+    let all_s: f64 =
+        why.causes.groups.iter().map(|group| why.causes.clock.seconds(group.ticks)).sum();
     let rows = rows.into_iter().map(|row| {
         context! {
             state => row.state,
             waiters => row.waiters,
             culprit => row.culprit,
+            culprit_rank => row.culprit_rank,
+            ranks => runs(&row.ranks),
+            group => row.group,
             count => row.count,
             time_s => row.seconds,
-            place => crate::plain_text::printable(&row.place),
-            late_by => crate::plain_text::printable(&row.late_by),
+            share => (all_s > 0.0).then(|| row.seconds / all_s),
+            place => printable(&row.place),
+            late_by => printable(&row.late_by),
         }
     });
-    context! { rows => rows.collect::<Vec<Value>>(), left_out }
+    let open = unfinished.map(open_waits).unwrap_or_default();
+    let longest = longest_waits(why, MOST_LONGEST).into_iter().map(|wait| {
+        let never_returned = wait.culprit_rank.is_none() && wait.state == State::OpenAtEnd.name();
+        let stands = open.get(&wait.rank).filter(|_| never_returned);
+        let culprit = stands.cloned().unwrap_or(wait.culprit);
+        context! {
+            rank => wait.rank,
+            state => wait.state,
+            place => printable(&wait.place),
+            begin_s => wait.begin_s,
+            end_s => wait.begin_s + wait.seconds,
+            time_s => wait.seconds,
+            culprit => printable(&culprit),
+            culprit_rank => wait.culprit_rank,
+            late_by => printable(&wait.late_by),
+        }
+    });
+    context! {
+        rows => rows.collect::<Vec<Value>>(),
+        left_out,
+        longest => longest.collect::<Vec<Value>>(),
+    }
+}
+
+/// Whom ranks wait for that did not finish.
+fn open_waits(unfinished: &Unfinished) -> HashMap<u32, String> {
+    let (positions, _) = unfinished::positions(unfinished, MOST_POSITIONS);
+    let waits =
+        positions.into_iter().filter(|row| !row.waits_for.is_empty() && row.waits_for != "-");
+    let each = waits.flat_map(|row| {
+        let whom = match row.waits_for.parse::<u32>() {
+            Ok(rank) => format!("rank {rank}"),
+            Err(_) => row.waits_for.clone(),
+        };
+        let runs = row.ranks.split(',').filter_map(|run| {
+            let (first, last) = run.split_once('-').unwrap_or((run, run));
+            Some(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?)
+        });
+        runs.flatten().map(move |rank| (rank, whom.clone())).collect::<Vec<_>>()
+    });
+    each.collect()
+}
+
+/// Ranks, ascending, for the script: `0-3,8`.
+fn runs(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let text = |(first, last): (u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    runs.into_iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// Calls by where they were made, those of most time, and how many more there are; `total_s` is p·τ.
@@ -62,7 +131,7 @@ pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
     let rows = of.rows.iter().take(MOST_SITES).map(|row| {
         context! {
             function => row.function,
-            place => crate::plain_text::printable(&sites::place(row)),
+            place => printable(&sites::place(row)),
             count => row.count,
             time_s => row.time_s,
             share => (total_s > 0.0).then(|| row.time_s / total_s),

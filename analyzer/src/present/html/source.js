@@ -8,7 +8,11 @@
 //                                             in each column; true when these are final
 //   events(row, from_s, to_s)                 single calls, or null where they are not known
 //   messages(from_s, to_s), collectives(from_s, to_s)
-//   waits[{row, culprit, begin, until, ended, state, reason}], path[{row, from, to}],
+//   sums(row, from_s, to_s)                   seconds by kind, or null where they are on their way
+//   knows(from_s, to_s)                       whether all single calls between are here; asks for nothing
+//   open[{row, fn, begin}]                    calls that never returned
+//   computing                                 kinds that count as computing, null where kinds do not tell
+//   waits[{row, culprit, begin, until, ended, state, reason, group}], path[{row, from, to}],
 //   iterations[{index, begin, length, waiting, culprit}]   rows, or -1 where nobody is known
 //   hint                                      what to say where no single calls are
 //   onchange                                  called when data have come that were not there before
@@ -32,6 +36,9 @@ class EmbeddedSource {
       ({ row, name: data.region_names[name], from, to }));
     this.longest = data.longest.map(([row, kind, fn, begin, duration]) =>
       ({ row, kind, fn, begin, duration }));
+    this.open = data.open.map(([row, fn, begin]) => ({ row, fn, begin }));
+    this.computing = data.computing;
+    this.summed = data.summed;
     readCauses(this, data.causes);
     this.unpack(data.packed);
     this.readEvents(data.events);
@@ -138,6 +145,16 @@ class EmbeddedSource {
     return true;
   }
 
+  // Bins are halved by columns, so that inside the windows single calls are counted.
+  sums(row, from_s, to_s) {
+    const K = this.kinds.length, bin_s = this.length_s / this.bins;
+    const columns = Math.max(1, Math.min(8192, Math.ceil(2.1 * (to_s - from_s) / bin_s)));
+    const out = new Float32Array(columns * K), sums = new Float64Array(K), column_s = (to_s - from_s) / columns;
+    this.shares(row, from_s, to_s, columns, out);
+    for (let i = 0; i < out.length; i++) sums[i % K] += out[i] * column_s;
+    return sums;
+  }
+
   // Inside the windows whose single calls are here, shares are counted from them.
   exactShares(row, from_s, to_s, columns, out) {
     const K = this.kinds.length, column_s = (to_s - from_s) / columns, { begin_s, end_s } = this.rows[row];
@@ -173,6 +190,10 @@ class EmbeddedSource {
     return this.windows.some(([a, b]) => a <= Math.max(0, from_s) && Math.min(to_s, this.length_s) <= b);
   }
 
+  knows(from_s, to_s) {
+    return !this.summed && this.covers(from_s, to_s);
+  }
+
   events(row, from_s, to_s) {
     const list = this.byRow[row];
     let low = 0, high = list.length;
@@ -200,3 +221,10 @@ class EmbeddedSource {
     return this.allCollectives.filter(c => c.from <= to_s && c.to >= from_s);
   }
 }
+
+function openSource(data) {
+  return new EmbeddedSource(data);
+}
+
+// All of it is here.
+function laterParts() {}

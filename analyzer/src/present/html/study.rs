@@ -14,7 +14,7 @@ use crate::present::scaling::{drawings, error_sentence, value};
 use crate::present::{context, quantity};
 use crate::trace::study_json::StudyJson;
 
-const SCRIPT: [&str; 2] = [include_str!("tables.js"), include_str!("page.js")];
+const SCRIPT: [&str; 2] = [include_str!("tables.js"), include_str!("study.js")];
 
 /// A study and what was found of it.
 #[derive(Debug, Clone, Copy)]

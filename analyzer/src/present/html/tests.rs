@@ -1,9 +1,9 @@
 use super::study::Study;
 use super::*;
 use crate::analysis::Analysis;
-use crate::metrics::Metrics;
 use crate::metrics::activity::detail::PAGE_BUDGET;
 use crate::metrics::exchanges::Exchanges;
+use crate::metrics::{Metrics, Selection};
 use crate::models::Observations;
 use crate::models::machine::tests::machine;
 use crate::models::roofline::findings::{Placed, RunFindings};
@@ -123,6 +123,27 @@ fn many_ranks_stay_small() {
     let (page, _) = page_of(&ranks, crate::metrics::activity::bins_for(600));
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(page.contains("lie between"));
+}
+
+#[test]
+fn calls_that_never_returned_are_known_to_the_timeline() {
+    let mut dead = rank(1, 2);
+    dead.killed();
+    dead.open_call(0, "MPI_Recv", B + 2_000_000);
+    let (page, _) = page_of(&[rank(0, 2), dead], 64);
+    let data = page.split("id=\"timeline-data\">").nth(1).unwrap().split("</script>").next();
+    let data: serde_json::Value = serde_json::from_str(data.unwrap()).unwrap();
+    let open = data["open"].as_array().unwrap();
+    assert_eq!(open.len(), 1, "{open:?}");
+    assert_eq!(open[0][0], 1);
+    assert_eq!(data["functions"][open[0][1].as_u64().unwrap() as usize], "MPI_Recv");
+}
+
+#[test]
+fn every_table_and_picture_has_a_name() {
+    let (page, _) = page_of(&[rank(0, 2), rank(1, 2)], 64);
+    assert_eq!(page.matches("<table").count(), page.matches("<caption").count());
+    assert!(!page.contains("<title></title>") && !page.contains("aria-label=\"\""));
 }
 
 #[test]

@@ -13,6 +13,10 @@ class TileSource {
       ({ rank, thread, host: data.hosts[host], begin_s, end_s, totals }));
     this.regions = data.regions.map(([row, name, from, to]) => ({ row, name: data.region_names[name], from, to }));
     this.longest = data.longest.map(([row, kind, fn, begin, duration]) => ({ row, kind, fn, begin, duration }));
+    this.open = data.open.map(([row, fn, begin]) => ({ row, fn, begin }));
+    this.computing = null;
+    this.summed = data.summed;
+    this.rowSums = new Map();
     this.windows = [];
     readCauses(this, data.causes);
     this.hint = "shares of time a column; zoom in for single calls";
@@ -135,14 +139,58 @@ class TileSource {
     }
   }
 
+  // Sums
+
+  // Of a time they come for all rows at once; of single stretches they are told from tiles.
+  sums(row, from_s, to_s) {
+    const { begin_s, end_s, totals } = this.rows[row];
+    if (from_s <= begin_s && to_s >= end_s) return Float64Array.from(totals);
+    const stretch = this.sumsOf, K = this.kinds.length;
+    if (stretch && Math.max(stretch[0], begin_s) === from_s && Math.min(stretch[1], end_s) === to_s) {
+      const block = Math.floor(row / MOST_ROWS), data = this.rowSums.get(block);
+      if (!data) this.wantSums(block);
+      return data ? Float64Array.from(data.subarray((row % MOST_ROWS) * K, (row % MOST_ROWS + 1) * K)) : null;
+    }
+    const columns = 16, out = new Float32Array(columns * K), sums = new Float64Array(K);
+    const final = this.shares(row, from_s, to_s, columns, out);
+    for (let i = 0; i < out.length; i++) sums[i % K] += out[i] * (to_s - from_s) / columns;
+    return final ? sums : null;
+  }
+
+  // The time whose sums will be asked for.
+  sumOver(time) {
+    if (time && this.sumsOf && time[0] === this.sumsOf[0] && time[1] === this.sumsOf[1]) return;
+    this.sumsOf = time;
+    this.rowSums.clear();
+  }
+
+  wantSums(block) {
+    const stretch = this.sumsOf, first = block * MOST_ROWS, end = Math.min(this.rows.length, first + MOST_ROWS);
+    if (this.rowSums.has(block)) return;
+    this.rowSums.set(block, null);
+    fetch(`sums?from=${stretch[0]}&to=${stretch[1]}&rows=${first}-${end - 1}`).then(async answer => {
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      const data = new Float32Array(await answer.arrayBuffer());
+      if (this.sumsOf !== stretch) return;
+      this.rowSums.set(block, data);
+      this.onchange();
+    }).catch(error => this.fail(error));
+  }
+
   // Single calls
 
   covers(from_s, to_s) {
     const from = Math.max(0, from_s), to = Math.min(this.length_s, to_s);
     const there = this.calls && this.calls.from <= from && to <= this.calls.to
-      && [...this.seen].every(row => this.calls.rows.has(row));
+      && this.seen.size > 0 && [...this.seen].every(row => this.calls.rows.has(row));
     if (!there) this.wantCalls(from, to);
     return Boolean(there);
+  }
+
+  // Of all rows.
+  knows(from_s, to_s) {
+    const { calls } = this;
+    return Boolean(!this.summed && calls && calls.from <= from_s && to_s <= calls.to && calls.rows.size === this.rows.length);
   }
 
   wantCalls(from, to) {
@@ -161,7 +209,14 @@ class TileSource {
     const [from, to] = this.pending, margin = (to - from) / 2;
     const rows = [...this.seen].sort((a, b) => a - b);
     this.seen.clear();
-    if (!rows.length || rows.at(-1) - rows[0] >= MOST_ROWS) return;
+    const wide = rows.length > 0 && rows.at(-1) - rows[0] >= MOST_ROWS;
+    if (!rows.length || wide) {
+      // Rows that were seen on the way count no more once those in sight are drawn again.
+      if (wide && !this.wide) this.onchange();
+      this.wide = wide;
+      return;
+    }
+    this.wide = false;
     const stretch = [Math.max(0, from - margin), Math.min(this.length_s, to + margin)];
     this.loading = true;
     try {

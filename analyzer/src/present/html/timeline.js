@@ -1,11 +1,11 @@
 "use strict";
 // A timeline that people steer: wheel, drag, touch, keys and the buttons around it. Owns the view,
-// asks the painter to draw it, says in words what is chosen.
+// asks the painter to draw it, says in words what is chosen. `walk.js` and `pointers.js` add to it.
 
 class Timeline {
-  constructor(root, source) {
-    this.root = root;
-    this.source = source;
+  constructor(root, source, selection) {
+    Object.assign(this, { root, source, selection });
+    this.moves = [];
     this.canvas = root.querySelector("canvas");
     this.said = root.querySelector("[data-detail]");
     this.where = root.querySelector("[data-where]");
@@ -13,14 +13,13 @@ class Timeline {
     this.frames = [];
     this.all = source.rows.map((row, index) => ({ ...row, index }));
     this.view = { from: 0, to: source.length_s, rows: this.all, rowHeight: 18, scroll: 0,
-      hidden: new Set(), selected: null, focus: 0 };
+      hidden: new Set(), selected: null, focus: 0, time: null, ranks: null, cause: null, fn: null };
     this.arrange();
     this.controls();
     this.pointers();
-    this.canvas.addEventListener("keydown", event => this.key(event));
     source.onchange = () => this.refresh();
+    selection.onchange(() => this.showSelection());
     new ResizeObserver(() => this.resize()).observe(root);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
     this.resize();
   }
 
@@ -35,6 +34,21 @@ class Timeline {
     this.redraw();
   }
 
+  showSelection() {
+    const { time, effectiveRanks, cause, fn } = this.selection;
+    Object.assign(this.view, { time, ranks: effectiveRanks, cause, fn });
+    this.redraw();
+  }
+
+  zoomToSelection() {
+    const stretches = this.selection.stretches();
+    if (!stretches.length) return;
+    const from = stretches.reduce((least, [, at]) => Math.min(least, at), Infinity);
+    const to = stretches.reduce((most, [, , at]) => Math.max(most, at), 0), margin = (to - from) * 0.04;
+    this.move(from - margin, to + margin);
+    this.reveal(stretches[0][0]);
+  }
+
   recolour() {
     this.painter.readColours();
     this.redraw();
@@ -42,27 +56,32 @@ class Timeline {
 
   resize() {
     const width = this.canvas.parentElement.clientWidth;
+    if (!width) return;
     const rows = this.view.rows.length;
     const most = Math.max(160, Math.min(620, innerHeight * 0.65));
     this.view.rowHeight = Math.max(3, Math.min(26, Math.floor((most - RULER - BAND) / Math.max(1, rows))));
     const height = Math.min(most, RULER + BAND + Math.max(1, rows) * this.view.rowHeight + 4);
     this.painter.resize(width, height);
-    this.redraw();
+    // A canvas of another size is empty: it is drawn before it can be seen.
+    this.paint();
   }
 
   redraw() {
-    if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => {
+    this.waiting ??= requestAnimationFrame(() => {
       this.waiting = null;
-      const start = performance.now();
-      this.painter.draw(this.view);
-      this.frames.push(performance.now() - start);
-      if (this.frames.length > 5000) this.frames.shift();
-      const { from, to } = this.view;
-      const single = this.source.covers(from, to);
-      this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
-        + (single ? ["single calls", this.painter.arrowStep > 1 ? `one of some ${this.painter.arrowStep} messages has an arrow` : "", this.source.messagesNote].filter(Boolean).join(" · ") : this.source.hint);
+      this.paint();
     });
+  }
+
+  paint() {
+    const start = performance.now(), { from, to } = this.view, { source } = this;
+    this.painter.draw(this.view);
+    this.frames.push(performance.now() - start);
+    if (this.frames.length > 5000) this.frames.shift();
+    const step = this.painter.arrowStep;
+    const single = () => ["single calls", step > 1 ? `of some ${step} messages one has an arrow` : "", source.messagesNote];
+    this.where.textContent = `${seconds(from)} to ${seconds(to)} (${seconds(to - from)}) · `
+      + (source.covers(from, to) ? single().filter(Boolean).join(" · ") : source.hint);
   }
 
   move(from, to) {
@@ -70,6 +89,7 @@ class Timeline {
     const span = Math.min(length, Math.max(least, to - from));
     const start = Math.min(Math.max(0, from), length - span);
     Object.assign(this.view, { from: start, to: start + span });
+    this.moves.forEach(listener => listener());
     this.redraw();
   }
 
@@ -125,6 +145,7 @@ class Timeline {
     on("path", "click", el => {
       this.view.path = !this.view.path;
       el.setAttribute("aria-pressed", String(this.view.path));
+      this.moves.forEach(listener => listener());
       this.redraw();
     });
     on("kind", "click", el => {
@@ -137,6 +158,7 @@ class Timeline {
       this.order = el.value;
       this.arrange();
       this.resize();
+      this.moves.forEach(listener => listener());
     });
     on("filter", "input", el => {
       this.wanted = rankFilter(el.value);
@@ -146,95 +168,12 @@ class Timeline {
     });
   }
 
-  nextWindow() {
-    const { windows } = this.source;
-    if (!windows.length) return;
-    this.windowAt = ((this.windowAt ?? -1) + 1) % windows.length;
-    this.move(...windows[this.windowAt]);
-  }
-
-  longest() {
-    const { longest } = this.source;
-    if (!longest.length) return this.say("no call that waits");
-    this.longestAt = ((this.longestAt ?? -1) + 1) % longest.length;
-    const call = longest[this.longestAt];
-    this.reveal(call.row);
-    this.move(call.begin - call.duration * 0.2, call.begin + call.duration * 1.2);
-    const known = this.source.events(call.row, call.begin - 1e-8, call.begin + 1e-8).find(e => Math.abs(e.begin - call.begin) < 2e-9);
-    this.choose(known ?? { ...call, end: call.begin + call.duration });
-  }
-
-  // The wait of a row around a moment; of several the shortest.
-  waitAt(row, from, to) {
-    const found = (this.source.waitsByRow.get(row) ?? []).filter(wait => wait.begin <= to && wait.until >= from);
-    return found.sort((a, b) => (a.until - a.begin) - (b.until - b.begin))[0] ?? null;
-  }
-
-  nextWait() {
-    const { waits } = this.source;
-    if (!waits.length) return this.say("no wait is known");
-    this.waitNumber = ((this.waitNumber ?? -1) + 1) % waits.length;
-    const wait = waits[this.waitNumber], length = wait.until - wait.begin;
-    this.reveal(wait.row);
-    this.move(wait.begin - length * 0.3, wait.until + length * 0.3);
-    this.chooseWait(wait);
-  }
-
-  chooseWait(wait) {
-    Object.assign(this.view, { wait, selected: null });
-    this.say(this.waitWords(wait));
-    this.redraw();
-  }
-
-  waitWords(wait) {
-    const { rows } = this.source, length = seconds(wait.until - wait.begin);
-    const whom = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
-    const parts = [`${rowName(rows[wait.row])} waits ${length}${whom} (${wait.state})`];
-    if (wait.reason) parts.push(wait.reason);
-    if (wait.culprit >= 0) parts.push("C goes there");
-    return parts.join(" · ");
-  }
-
-  // What the culprit of the chosen wait did while it was waited for.
-  toCulprit() {
-    const { wait } = this.view;
-    if (!wait || wait.culprit < 0) return this.say("no wait with a culprit is chosen");
-    const length = wait.until - wait.begin;
-    this.reveal(wait.culprit);
-    this.move(wait.ended - length * 1.3, wait.ended + length * 0.3);
-    const inner = this.waitAt(wait.culprit, wait.ended - length, wait.ended);
-    this.say([this.waitWords(wait), inner ? this.waitWords(inner) : ""].filter(Boolean).join(" · before that "));
-    if (inner) this.view.wait = inner;
-    this.redraw();
-  }
-
   reveal(index) {
     const place = this.view.rows.findIndex(row => row.index === index);
     if (place < 0) return;
     this.view.focus = place;
     const top = place * this.view.rowHeight, room = this.painter.height - RULER - BAND - this.view.rowHeight;
     if (top < this.view.scroll || top > this.view.scroll + room) this.scrollBy(top - this.view.scroll - room / 2);
-  }
-
-  // The next or previous call of the focused row whose single calls are known.
-  step(direction) {
-    const row = this.view.rows[this.view.focus];
-    if (!row || row.fold) return;
-    const events = this.source.byRow ? this.source.byRow[row.index] : this.source.events(row.index, this.view.from, this.view.to);
-    if (!events.length) return this.say(`${rowName(row)}: no single calls embedded`);
-    let at = events.indexOf(this.view.selected);
-    if (at < 0) {
-      at = events.findIndex(event => event.begin >= this.view.from);
-      if (at < 0) at = events.length - 1;
-    } else {
-      at = Math.max(0, Math.min(events.length - 1, at + direction));
-    }
-    const event = events[at], { from, to } = this.view;
-    if (event.begin < from || event.end > to) {
-      const span = Math.max(to - from, event.duration * 1.5);
-      this.move(event.begin + event.duration / 2 - span / 2, event.begin + event.duration / 2 + span / 2);
-    }
-    this.choose(event);
   }
 
   choose(event) {
@@ -292,63 +231,26 @@ class Timeline {
     this.redraw();
   }
 
-  pointers() {
-    const { canvas } = this, down = new Map();
-    const place = event => {
-      const box = canvas.getBoundingClientRect();
-      return [event.clientX - box.left, event.clientY - box.top];
+  // What a key does; letters do so wherever the focus is, the others where the timeline has it.
+  action(key, focused) {
+    const { view, selection } = this, row = view.rows[view.focus];
+    const letters = {
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
+      "0": () => this.move(0, this.source.length_s),
+      n: () => this.step(1), p: () => this.step(-1), l: () => this.longest(), w: () => this.nextWindow(),
+      a: () => this.nextWait(), c: () => this.toCulprit(), z: () => this.zoomToSelection(),
+      s: () => selection.set({ time: [view.from, view.to] }),
+      r: () => row && !row.fold && selection.toggleRank(row.rank, true),
+      Escape: () => { view.selected = view.wait = null; this.say(""); selection.clear(); this.redraw(); },
     };
-    canvas.addEventListener("wheel", event => {
-      event.preventDefault();
-      if (event.shiftKey) return this.scrollBy(event.deltaY);
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return this.pan(event.deltaX / this.painter.width);
-      this.zoom(2 ** (event.deltaY / 300), this.painter.time(this.view, place(event)[0]));
-    }, { passive: false });
-    canvas.addEventListener("pointerdown", event => {
-      canvas.setPointerCapture(event.pointerId);
-      down.set(event.pointerId, place(event));
-      this.moved = 0;
-    });
-    canvas.addEventListener("pointermove", event => {
-      const before = down.get(event.pointerId);
-      if (!before) return;
-      const now = place(event), others = [...down].filter(([id]) => id !== event.pointerId);
-      if (others.length) {
-        const other = others[0][1][0];
-        const spread = Math.max(8, Math.abs(now[0] - other)), was = Math.max(8, Math.abs(before[0] - other));
-        this.zoom(was / spread, this.painter.time(this.view, (now[0] + other) / 2));
-      } else {
-        this.pan((before[0] - now[0]) / (this.painter.width - GUTTER));
-        this.scrollBy(before[1] - now[1]);
-      }
-      this.moved += Math.abs(now[0] - before[0]) + Math.abs(now[1] - before[1]);
-      down.set(event.pointerId, now);
-    });
-    const up = event => {
-      if (down.delete(event.pointerId) && event.type === "pointerup" && this.moved < 4) this.pick(...place(event));
-    };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("dblclick", event => this.zoom(0.25, this.painter.time(this.view, place(event)[0])));
-  }
-
-  key(event) {
-    const { view } = this;
-    const actions = {
+    const others = {
       ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2),
       ArrowUp: () => this.focusRow(-1), ArrowDown: () => this.focusRow(1),
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2),
-      Home: () => this.move(0, this.source.length_s), "0": () => this.move(0, this.source.length_s),
-      n: () => this.step(1), p: () => this.step(-1), l: () => this.longest(), w: () => this.nextWindow(),
-      a: () => this.nextWait(), c: () => this.toCulprit(),
+      Home: () => this.move(0, this.source.length_s),
       PageDown: () => this.scrollBy(this.painter.height / 2), PageUp: () => this.scrollBy(-this.painter.height / 2),
       Enter: () => view.selected && this.move(view.selected.begin - view.selected.duration, view.selected.end + view.selected.duration),
-      Escape: () => { view.selected = view.wait = null; this.say(""); this.redraw(); },
     };
-    const action = !event.ctrlKey && !event.metaKey && !event.altKey && actions[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
+    return letters[key] ?? (focused ? others[key] : undefined);
   }
 
   focusRow(step) {
@@ -359,17 +261,4 @@ class Timeline {
     this.say(row ? rowName(row) : "no row");
     this.redraw();
   }
-}
-
-// "0-3,8 n12": ranks and ranges, or parts of host names; all rows when empty.
-function rankFilter(text) {
-  const parts = text.split(/[\s,]+/).filter(Boolean);
-  if (!parts.length) return null;
-  const tests = parts.map(part => {
-    const range = part.match(/^(\d+)(?:-(\d+))?$/);
-    if (!range) return row => row.host.includes(part);
-    const [low, high] = [Number(range[1]), Number(range[2] ?? range[1])];
-    return row => row.rank >= low && row.rank <= high;
-  });
-  return row => tests.some(test => test(row));
 }

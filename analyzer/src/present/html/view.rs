@@ -1,38 +1,30 @@
-//! The timeline that a server hands out bit by bit: a run and its index come in; the page, tiles of shares
-//! and the single calls of short stretches go out, in the form that `tiles.js` reads.
+//! The page as a server hands it out bit by bit: first the page with its timeline, then what `tiles.js` and
+//! `served.js` ask for: tiles of shares, sums and single calls of stretches, and, once they are found, the causes of
+//! waits, the summary and the panels.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use minijinja::context;
-use minijinja::value::Value as Template;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::data::{Numbers, TOOL_NAME};
-use super::{environment, safe};
+use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
 use crate::causes::{ALL, Causes};
+use crate::metrics::activity::detail::Budget;
 use crate::metrics::activity::index::Look;
-use crate::metrics::activity::{self, Kind};
-use crate::plain_text::printable;
+use crate::metrics::activity::{self, Kind, bins_for};
+use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::causes::Why;
-use crate::present::context::{mpi_library, placement, program_line};
 use crate::present::dump::Dump;
-use crate::present::strip;
+use crate::present::whatif::aside;
+use crate::present::{Report, strip};
 use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
-
-const SCRIPT: [&str; 6] = [
-    include_str!("tiles.js"),
-    include_str!("painter.js"),
-    include_str!("waits.js"),
-    include_str!("timeline.js"),
-    include_str!("iterations.js"),
-    include_str!("view.js"),
-];
 
 /// Bins of a tile; `BINS` of `tiles.js`.
 pub const TILE_BINS: usize = 256;
@@ -44,6 +36,8 @@ pub const MOST_LEVEL: u32 = 48;
 const MOST_CALLS: usize = 40_000;
 /// Messages, and calls of collective operations, likewise.
 const MOST_MESSAGES: usize = 20_000;
+/// Single calls come by stretches, not with the panels.
+const NO_DETAIL: Budget = Budget { events: 0, messages: 0, regions: 0 };
 
 /// Messages and collective operations of a stretch.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -64,7 +58,9 @@ pub struct View<'a> {
     functions: Numbers,
     row_of: HashMap<(u32, u32), usize>,
     /// Why ranks waited, once somebody has asked.
-    causes: OnceLock<Value>,
+    causes: OnceLock<Option<Causes<'a>>>,
+    /// Summary and panels, likewise.
+    parts: OnceLock<Option<Value>>,
 }
 
 impl<'a> View<'a> {
@@ -87,6 +83,7 @@ impl<'a> View<'a> {
             functions,
             row_of: row_of.collect(),
             causes: OnceLock::new(),
+            parts: OnceLock::new(),
         }
     }
 
@@ -105,37 +102,33 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// Only when the template itself is wrong.
-    pub fn page(&self, nonce: &str) -> Result<String, super::PageError> {
+    pub fn page(&self, nonce: &str) -> Result<String, PageError> {
         let run = self.look.run;
-        let name = run.directory.file_name().map_or_else(
-            || run.directory.display().to_string(),
-            |name| name.to_string_lossy().into_owned(),
-        );
-        let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         let totals = (0..self.rows()).map(|row| self.look.index.totals_s(row, self.look.timeline));
         let used = totals.fold([false; Kind::ALL.len()], |mut used, totals| {
             used.iter_mut().zip(totals).for_each(|(used, seconds)| *used |= seconds > 0.0);
             used
         });
-        let used: Vec<Template> = (0..Kind::ALL.len())
-            .filter(|kind| used[*kind])
-            .map(|number| context! { number, name => kinds[number] })
-            .collect();
-        let parts = [program_line(run), mpi_library(run), placement(run)];
+        let used = (0..Kind::ALL.len()).filter(|kind| used[*kind]);
+        let calls = self.look.index.rows.iter().map(|row| row.calls).sum();
+        let (name, about) = parts::heading(run);
+        let sources = [include_str!("tiles.js"), include_str!("served.js")];
+        let script: Vec<&str> = sources.into_iter().chain(super::SHARED_SCRIPT).collect();
         let context = context! {
-            name => printable(&name),
-            context => printable(&parts.join(" | ")),
+            served => true,
             gammachi => env!("CARGO_PKG_VERSION"),
+            name => name,
+            context => about,
             nonce => nonce,
-            kinds => kinds,
-            kinds_used => used,
+            kinds => Kind::ALL.map(Kind::name),
+            kinds_used => super::kinds_used(used),
             detail_note => self.detail_note(),
+            totals_only => super::is_totals_only(run, calls),
             note => self.note(),
-            waits => context! { rows => [0] },
             timeline_data => safe(super::data::for_script(&self.data())),
-            script => safe(SCRIPT.join("\n")),
+            script => safe(script.join("\n")),
         };
-        Ok(environment()?.get_template("view.html")?.render(context)?)
+        Ok(environment()?.get_template("page.html")?.render(context)?)
     }
 
     fn detail_note(&self) -> String {
@@ -186,6 +179,11 @@ impl<'a> View<'a> {
             let function = self.function(position, Some(call.function));
             json!([call.row, call.kind as usize, function, call.begin_s, call.duration_s])
         });
+        let placed = self.look.index.rows.iter().map(|row| (row.position, row.thread)).enumerate();
+        let open = super::data::open_calls(run, timeline, placed).into_iter();
+        let number = |name: &str| self.functions.known(name).unwrap_or_default();
+        let open = open.map(|(row, name, begin_s)| json!([row, number(&name), begin_s]));
+        let open: Vec<Value> = open.collect();
         json!({
             "length_s": self.length_s(),
             "kinds": Kind::ALL.map(Kind::name),
@@ -197,6 +195,8 @@ impl<'a> View<'a> {
             "regions": regions,
             "region_names": names.names(),
             "longest": longest.collect::<Vec<_>>(),
+            "open": open,
+            "summed": activity::summed(run, timeline).is_some(),
         })
     }
 
@@ -289,20 +289,59 @@ impl<'a> View<'a> {
         }))
     }
 
-    /// Why ranks waited, as the page embeds it, found when it is asked for first; null of runs with more
-    /// than so many calls.
-    pub fn causes(&self, most_calls: u64) -> &Value {
-        self.causes.get_or_init(|| {
+    /// Seconds by kind of rows between two moments: `f32` little-endian; `None` where there are no such rows.
+    pub fn sums(&self, (from_s, to_s): (f64, f64), rows: RangeInclusive<usize>) -> Option<Vec<u8>> {
+        if *rows.end() >= self.rows() || rows.clone().count() > MOST_ROWS || from_s > to_s {
+            return None;
+        }
+        let of_row = |row: usize| {
+            let shares = self.look.shares(row, from_s, to_s, 1).into_iter().flatten();
+            let seconds = shares.map(|share| (f64::from(share) * (to_s - from_s)) as f32);
+            seconds.flat_map(f32::to_le_bytes).collect::<Vec<u8>>()
+        };
+        Some(rows.into_par_iter().map(of_row).collect::<Vec<_>>().concat())
+    }
+
+    /// Why ranks waited, found when it is asked for first; `None` of runs with more than so many calls.
+    fn causes_of(&self, most_calls: u64) -> Option<&Causes<'a>> {
+        let found = self.causes.get_or_init(|| {
             let (run, timeline) = (self.look.run, self.look.timeline);
             let threads = run.ranks.iter().flat_map(|rank| &rank.threads);
-            if threads.map(|thread| thread.calls).sum::<u64>() > most_calls {
-                return Value::Null;
-            }
-            let causes = &Causes::new(&Analysis::of(run, timeline));
-            let (ideal, rank, choice) = (Err(NoIdeal::NotAsked), None, &ALL);
-            let why = Why { run, timeline, causes, ideal, rank, choice };
-            json!(super::causes::data(&why, &self.row_of))
-        })
+            let calls = threads.map(|thread| thread.calls).sum::<u64>();
+            (calls <= most_calls).then(|| Causes::new(&Analysis::of(run, timeline)))
+        });
+        found.as_ref()
+    }
+
+    /// Why ranks waited, as the page embeds it; null of runs with more than so many calls.
+    pub fn causes(&self, most_calls: u64) -> Value {
+        let (run, timeline) = (self.look.run, self.look.timeline);
+        let Some(causes) = self.causes_of(most_calls) else { return Value::Null };
+        let (ideal, rank, choice) = (Err(NoIdeal::NotAsked), None, &ALL);
+        let why = Why { run, timeline, causes, ideal, rank, choice };
+        json!(super::causes::data(&why, &self.row_of))
+    }
+
+    /// Summary and panels as the page holds them, found when they are asked for first; `None` where the run cannot be
+    /// reported.
+    pub fn parts(&self, most_calls: u64) -> Option<&Value> {
+        let found = self.parts.get_or_init(|| {
+            let (run, timeline) = (self.look.run, self.look.timeline);
+            let analysis = Analysis::of(run, timeline);
+            let page = Page { bins: bins_for(self.rows()), asked: &[], budget: NO_DETAIL };
+            let selection = &Selection::Whole;
+            let question = Question { selection, messages: true, exchanges: &[], page: Some(page) };
+            let Answer { metrics, page, .. } = Answer::new(&analysis, &question).ok()?;
+            let (activity, _) = page?;
+            let causes = self.causes_of(most_calls);
+            let (savings, ideal) = aside(&analysis, causes);
+            let savings = &savings;
+            let report = Report { run, timeline, metrics: &metrics, causes, savings, ideal };
+            let context = parts::parts(&report, &activity, None);
+            let html = environment().ok()?.get_template("parts.html").ok()?.render(context).ok()?;
+            Some(json!({ "html": html, "computing": parts::computing_kinds(metrics.compute) }))
+        });
+        found.as_ref()
     }
 
     fn row(&self, rank: u32, thread: u32) -> Option<usize> {

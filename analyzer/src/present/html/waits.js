@@ -10,9 +10,10 @@ const MOST_ARROWS = 40;
 // Waits, the critical path and iterations; a source without them has none.
 function readCauses(source, data) {
   const row = value => value ?? -1, ns = 1e-9;
-  source.waits = (data?.waits ?? []).map(([own, culprit, begin, until, ended, state, reason]) => ({
+  source.waits = (data?.waits ?? []).map(([own, culprit, begin, until, ended, state, reason, group]) => ({
     row: own, culprit: row(culprit), begin: begin * ns, until: until * ns, ended: ended * ns,
-    state: data.states[state], reason: data.reasons[reason] }));
+    group, state: data.states[state], reason: data.reasons[reason] }));
+  source.waitsLeftOut = data?.waits_left_out ?? 0;
   source.waitsByRow = new Map();
   for (const wait of source.waits) source.waitsByRow.set(wait.row, [...(source.waitsByRow.get(wait.row) ?? []), wait]);
   source.path = (data?.path ?? []).map(([own, from, to]) => ({ row: own, from: from * ns, to: to * ns }));
@@ -64,6 +65,7 @@ class WaitPainter {
         if (wait.until < view.from || wait.begin > view.to) continue;
         const x0 = painter.x(view, wait.begin), x1 = painter.x(view, wait.until);
         if (x1 - x0 < LEAST_WAIT) continue;
+        if (view.cause !== null && wait.group !== view.cause) continue;
         c.fillRect(x0, painter.rowTop(view, index) + 1, x1 - x0, view.rowHeight - 2);
         shown.push(wait);
       }

@@ -43,13 +43,39 @@ impl Places {
     }
 }
 
-/// From few to much, dark last; each step is told from the next in grey, too (viridis turned round).
+/// From few to much, dark last; each step is told from the next in grey, too (viridis turned round). None at all is the
+/// ground.
 const SHADES: [&str; 7] =
     ["#dce319", "#73d055", "#29af7f", "#238a8d", "#33638d", "#453781", "#481567"];
-/// Edge of the picture, points.
+/// Edge of the matrix, points.
 const EDGE: f64 = 250.0;
-const LEFT: f64 = 46.0;
-const TOP: f64 = 34.0;
+/// Width of a letter of the labels, at most, points.
+const LETTER: f64 = 3.7;
+/// Room for ticks and the title of an axis.
+const TITLE: f64 = 20.0;
+/// Letters of a label.
+const MOST_LETTERS: usize = 18;
+/// Labels a side, at most.
+const MOST_LABELS: f64 = 16.0;
+
+/// Where the matrix lies in the picture.
+struct Frame {
+    left: f64,
+    top: f64,
+    /// Whether labels across stand upright because they are too long to lie side by side.
+    upright: bool,
+}
+
+impl Frame {
+    fn of(names: &[String]) -> Self {
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1) as f64;
+        let room = longest * LETTER;
+        let labels = (names.len() as f64).clamp(1.0, MOST_LABELS);
+        let upright = room + 4.0 > EDGE / labels;
+        let top = TITLE + if upright { room } else { 8.0 } + 6.0;
+        Self { left: TITLE + room + 6.0, top, upright }
+    }
+}
 
 /// The document; with `page` without ground and in the page's text colour.
 pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
@@ -59,18 +85,20 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
     };
     let n = places.names.len().max(1);
     let cell = EDGE / n as f64;
-    let values = || places.matrix.pairs.values().map(value).filter(|value| *value > 0);
-    let (least, most) = (values().min().unwrap_or(1), values().max().unwrap_or(1));
-    let span = (most as f64 / least as f64).log2();
-    let shade = |value: u64| match span > 0.0 {
-        true => ((value as f64 / least as f64).log2() / span * 6.999).floor() as usize,
-        false => SHADES.len() - 1,
+    let names: Vec<String> = places.names.iter().map(|name| label(name)).collect();
+    let frame = Frame::of(&names);
+    let most = places.matrix.pairs.values().map(value).max().unwrap_or(0).max(1);
+    // Shades begin at zero, so that twice the colour is twice the traffic.
+    let last = SHADES.len() - 1;
+    let shade = |value: u64| {
+        (((value as f64 / most as f64) * SHADES.len() as f64).ceil() as usize).clamp(1, last + 1)
+            - 1
     };
     let mut paths = vec![String::new(); SHADES.len()];
     let mut words = String::new();
     for (&(from, to), traffic) in &places.matrix.pairs {
         let value = value(traffic);
-        let (x, y) = (LEFT + f64::from(to) * cell, TOP + f64::from(from) * cell);
+        let (x, y) = (frame.left + f64::from(to) * cell, frame.top + f64::from(from) * cell);
         if value == 0 || to as usize >= n || from as usize >= n {
             continue;
         }
@@ -94,11 +122,14 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
     }
     let ink = if page { "currentColor" } else { "#1a1a1a" };
     let what = if shown == Shown::Bytes { "bytes" } else { "messages" };
-    let (width, height) = (LEFT + EDGE + 12.0, TOP + EDGE + 44.0);
+    let Frame { left, top, .. } = frame;
+    let (width, height) = (left + EDGE + 12.0, top + EDGE + 34.0);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" \
-         font-size=\"6.5\">\n<title>Message matrix, {what}</title>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}pt\" height=\"{height:.1}pt\" \
+         viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" \
+         font-size=\"6.5\" data-left=\"{left:.1}\" data-top=\"{top:.1}\" data-edge=\"{EDGE}\" \
+         data-places=\"{n}\" data-of=\"{}\">\n<title>Message matrix, {what}</title>\n",
+        places.of
     );
     if !page {
         text.push_str("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
@@ -109,64 +140,77 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
     text.push_str(&words);
     let _ = writeln!(
         text,
-        "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{EDGE}\" height=\"{EDGE}\" fill=\"none\" stroke=\"{ink}\" \
-         stroke-width=\"0.5\"/>"
+        "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{EDGE}\" height=\"{EDGE}\" fill=\"none\" \
+         stroke=\"{ink}\" stroke-width=\"0.5\"/>"
     );
-    let every = (n as f64 / 16.0).ceil() as usize;
-    for (index, name) in places.names.iter().enumerate().step_by(every.max(1)) {
-        let at = (index as f64 + 0.5) * cell;
-        let name = escaped(&super::super::context::shortened(name));
-        let _ = writeln!(
-            text,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"{ink}\">{name}</text>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"{ink}\">{name}</text>",
-            LEFT + at,
-            TOP - 4.0,
-            LEFT - 4.0,
-            TOP + at + 2.2,
-        );
-    }
-    let middle = TOP + EDGE / 2.0;
+    labels(&mut text, &names, &frame, ink);
+    let middle = top + EDGE / 2.0;
     let _ = writeln!(
         text,
-        "<text x=\"{:.1}\" y=\"14\" text-anchor=\"middle\" fill=\"{ink}\" font-size=\"7.5\">receiver \
+        "<text x=\"{:.1}\" y=\"10\" text-anchor=\"middle\" fill=\"{ink}\" font-size=\"7.5\">receiver \
          ({of})</text><text transform=\"translate(10 {middle:.1}) rotate(-90)\" text-anchor=\"middle\" \
          fill=\"{ink}\" font-size=\"7.5\">sender ({of})</text>",
-        LEFT + EDGE / 2.0,
+        left + EDGE / 2.0,
         of = places.of
     );
-    legend(&mut text, (least, most), span, (shown, ink));
+    legend(&mut text, &frame, most, (shown, ink));
     text.push_str("</svg>\n");
     text
 }
 
-fn legend(text: &mut String, (least, most): (u64, u64), span: f64, (shown, ink): (Shown, &str)) {
+/// A name as far as there is room for it.
+fn label(name: &str) -> String {
+    match name.chars().count() > MOST_LETTERS {
+        true => name.chars().take(MOST_LETTERS - 1).chain(['…']).collect(),
+        false => name.to_owned(),
+    }
+}
+
+fn labels(text: &mut String, names: &[String], frame: &Frame, ink: &str) {
+    let cell = EDGE / names.len().max(1) as f64;
+    let every = (names.len() as f64 / MOST_LABELS).ceil() as usize;
+    for (index, name) in names.iter().enumerate().step_by(every.max(1)) {
+        let at = (index as f64 + 0.5) * cell;
+        let name = escaped(name);
+        let (x, y) = (frame.left + at, frame.top - 4.0);
+        let across = match frame.upright {
+            true => format!("transform=\"translate({:.1} {y:.1}) rotate(-90)\"", x + 2.2),
+            false => format!("x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\""),
+        };
+        let _ = writeln!(
+            text,
+            "<text {across} fill=\"{ink}\">{name}</text><text x=\"{:.1}\" y=\"{:.1}\" \
+             text-anchor=\"end\" fill=\"{ink}\">{name}</text>",
+            frame.left - 4.0,
+            frame.top + at + 2.2,
+        );
+    }
+}
+
+/// Shades from nothing to the most.
+fn legend(text: &mut String, frame: &Frame, most: u64, (shown, ink): (Shown, &str)) {
     let step = EDGE / SHADES.len() as f64;
-    let top = TOP + EDGE + 12.0;
+    let top = frame.top + EDGE + 10.0;
     let name = |value: f64| match shown {
         Shown::Bytes => with_prefix(value) + "B",
         Shown::Count => count(value.round() as u64),
     };
-    let first = if span > 0.0 { 0 } else { SHADES.len() - 1 };
-    for (index, colour) in SHADES.iter().enumerate().skip(first) {
-        let x = LEFT + index as f64 * step;
-        let from = least as f64 * 2f64.powf(span * index as f64 / SHADES.len() as f64);
-        let label = if span > 0.0 { from } else { most as f64 };
+    for (index, colour) in SHADES.iter().enumerate() {
+        let x = frame.left + index as f64 * step;
         let _ = write!(
             text,
-            "<rect x=\"{x:.1}\" y=\"{top}\" width=\"{step:.1}\" height=\"8\" fill=\"{colour}\"/>\
-             <text x=\"{x:.1}\" y=\"{:.1}\" fill=\"{ink}\">{}</text>",
-            top + 16.0,
-            escaped(&name(label))
+            "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{step:.1}\" height=\"8\" fill=\"{colour}\"/>"
         );
     }
-    if span > 0.0 {
+    let ends = [("start", 0.0, "0".to_owned()), ("end", EDGE, name(most as f64))];
+    let middle = most.is_multiple_of(2).then(|| ("middle", EDGE / 2.0, name(most as f64 / 2.0)));
+    for (anchor, at, label) in ends.into_iter().chain(middle) {
         let _ = write!(
             text,
-            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{ink}\" text-anchor=\"end\">to {}</text>",
-            LEFT + EDGE,
-            top + 26.0,
-            escaped(&name(most as f64))
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" fill=\"{ink}\">{}</text>",
+            frame.left + at,
+            top + 16.0,
+            escaped(&label)
         );
     }
     text.push('\n');

@@ -12,6 +12,7 @@ fn a_matrix_has_a_cell_a_pair_and_escapes_names() {
     let bytes = matrix::svg(&places, Shown::Bytes, false);
     // Two pairs with bytes, one shade each; the pair without bytes has none.
     assert_eq!(bytes.matches("<path fill").count(), 2);
+    assert!(bytes.contains(">0</text>"), "colours begin at zero: {bytes}");
     assert!(bytes.contains("1.049 MB") && bytes.contains("&lt;b&gt;") && !bytes.contains("<b>"));
     let count = matrix::svg(&places, Shown::Count, true);
     assert_eq!(count.matches("v125.00").count(), 3, "{count}");

@@ -10,7 +10,7 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
-pub use savings::{Saving, savings};
+pub use savings::{Saving, aside};
 pub use screen::screen;
 pub use words::sentence;
 

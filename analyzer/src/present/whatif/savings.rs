@@ -1,6 +1,8 @@
 //! What standard changes would save, in a few rows for a report.
 
-use crate::replay::{Answer, WhatIf};
+use crate::analysis::Analysis;
+use crate::causes::Causes;
+use crate::replay::{Answer, WhatIf, asked_aside};
 
 use super::words;
 
@@ -24,8 +26,17 @@ pub struct Saving {
     pub part: f64,
 }
 
+/// What changes would save, and T₀, the time on an ideal network, over τ: of a run whose waits are explained and that is
+/// small enough to be replayed beside a report.
+pub fn aside(analysis: &Analysis, causes: Option<&Causes>) -> (Vec<Saving>, Option<f64>) {
+    match causes.and_then(|_| asked_aside(analysis)) {
+        Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
+        None => (Vec::new(), None),
+    }
+}
+
 /// Those that save most, and more than the replay may be wrong by.
-pub fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
+fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
     let recorded = what_if.graph.elapsed_s;
     let of = |answer: &Answer| Saving {
         question: words::keys(&answer.changes),

@@ -1,0 +1,144 @@
+"use strict";
+// What a painter draws over a timeline's rows: the selection, calls that never returned, and where in the run the view
+// lies.
+
+// How much of what is not chosen is covered.
+const VEIL = 0.68;
+
+class MarkPainter {
+  constructor(painter) {
+    this.painter = painter;
+    this.source = painter.source;
+  }
+
+  inPlot(action) {
+    const { painter } = this, c = painter.context;
+    c.save();
+    c.beginPath();
+    c.rect(GUTTER, RULER + BAND, painter.width - GUTTER, painter.height);
+    c.clip();
+    action(c);
+    c.restore();
+  }
+
+  // Calls in sight that never returned, with where their rows lie.
+  *openCalls(view, first, last) {
+    const { painter, source } = this, places = source.open.length ? painter.places(view) : new Map();
+    for (const call of source.open) {
+      const place = places.get(call.row);
+      if (place === undefined || place < first || place >= last) continue;
+      yield { call, begin: Math.max(GUTTER, painter.x(view, call.begin)), end: painter.x(view, source.length_s),
+        top: painter.rowTop(view, place) + 1, height: Math.max(1, view.rowHeight - 2) };
+    }
+  }
+
+  // They go on to the end of the job: pale behind the last that their rank was heard of.
+  open(view, first, last) {
+    const { painter, source } = this;
+    this.inPlot(c => {
+      for (const { call, begin, end, top, height } of this.openCalls(view, first, last)) {
+        const known = Math.max(begin, painter.x(view, source.rows[call.row].end_s));
+        if (end - known < 1) continue;
+        c.globalAlpha = 0.35;
+        c.fillStyle = painter.colours[source.functionKinds[call.fn]];
+        c.fillRect(known, top, end - known, height);
+        c.globalAlpha = 1;
+      }
+    });
+  }
+
+  openNotes(view, first, last) {
+    const { painter, source } = this;
+    this.inPlot(c => {
+      for (const { call, begin, end, top, height } of this.openCalls(view, first, last)) {
+        c.setLineDash([4, 3]);
+        c.strokeStyle = painter.ink;
+        c.lineWidth = 1;
+        c.strokeRect(begin + 0.5, top + 0.5, Math.max(2, end - begin - 1), height - 1);
+        c.setLineDash([]);
+        if (view.rowHeight >= 13) this.note(c, `${source.functions[call.fn]} never returned`, begin + 5, end, top + height / 2 + 0.5);
+      }
+    });
+  }
+
+  // Words on a ground of their own, so that they can be read on any colour and hatch.
+  note(c, words, x, end, y) {
+    const { painter } = this;
+    c.font = "11px system-ui, sans-serif";
+    const width = c.measureText(words).width;
+    if (width + 10 > end - x) return;
+    c.fillStyle = painter.ground;
+    c.fillRect(x - 3, y - 7, width + 6, 14);
+    c.fillStyle = painter.ink;
+    c.fillText(words, x, y);
+  }
+
+  // What is not chosen lies under a veil; the chosen time has edges.
+  chosen(view, first, last) {
+    const { painter } = this, { time, ranks } = view;
+    if (!time && !ranks) return;
+    this.inPlot(c => {
+      c.fillStyle = painter.ground;
+      c.globalAlpha = VEIL;
+      if (ranks) {
+        for (let index = first; index < last; index++) {
+          if (!this.isChosen(ranks, view.rows[index])) {
+            c.fillRect(GUTTER, painter.rowTop(view, index), painter.width - GUTTER, view.rowHeight);
+          }
+        }
+      }
+      if (!time) return;
+      const [x0, x1] = time.map(at => painter.x(view, at));
+      const bottom = painter.height;
+      if (x0 > GUTTER) c.fillRect(GUTTER, 0, Math.min(x0, painter.width) - GUTTER, bottom);
+      if (x1 < painter.width) c.fillRect(Math.max(GUTTER, x1), 0, painter.width, bottom);
+      c.globalAlpha = 1;
+      c.strokeStyle = painter.accent;
+      c.lineWidth = 1.5;
+      c.beginPath();
+      for (const x of [x0, x1]) {
+        c.moveTo(x, RULER + BAND);
+        c.lineTo(x, bottom);
+      }
+      c.stroke();
+    });
+  }
+
+  isChosen(ranks, row) {
+    return (row.fold ?? [row]).some(member => ranks.has(member.rank));
+  }
+
+  // A bar before the name of a chosen row.
+  label(view, row, index) {
+    if (!view.ranks || !this.isChosen(view.ranks, row)) return;
+    const { painter } = this, c = painter.context;
+    c.fillStyle = painter.accent;
+    c.fillRect(0, painter.rowTop(view, index) + 1, 3, Math.max(1, view.rowHeight - 2));
+  }
+
+  // A frame around a call of the chosen function.
+  call(x, top, width, height) {
+    const { painter } = this, c = painter.context;
+    c.strokeStyle = painter.accent;
+    c.lineWidth = 2;
+    c.strokeRect(x + 1, top + 1, Math.max(1, width - 2), height - 2);
+  }
+
+  // The chosen time on the ruler, and, of a part of the run, where in it that part lies.
+  ruler(view) {
+    const { painter, source } = this, c = painter.context, { width } = painter;
+    if (view.time) {
+      const [x0, x1] = view.time.map(at => Math.max(GUTTER, Math.min(width, painter.x(view, at))));
+      c.fillStyle = painter.accent;
+      c.globalAlpha = 0.22;
+      c.fillRect(x0, 0, x1 - x0, RULER);
+      c.globalAlpha = 1;
+    }
+    if (view.to - view.from > source.length_s * 0.999) return;
+    const at = time => GUTTER + time / source.length_s * (width - GUTTER);
+    c.fillStyle = painter.faint;
+    c.fillRect(GUTTER, 0, width - GUTTER, 3);
+    c.fillStyle = painter.ink;
+    c.fillRect(at(view.from), 0, Math.max(2, at(view.to) - at(view.from)), 3);
+  }
+}

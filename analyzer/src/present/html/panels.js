@@ -1,0 +1,273 @@
+"use strict";
+// The panels beside the timeline: rows that choose, rows that are hidden because nothing of them is chosen, and cells
+// that hold the selection's sums instead of the run's.
+
+class Panels {
+  constructor(root, source, selection, timeline) {
+    Object.assign(this, { root, source, selection, timeline, figures: new Figures(source) });
+    this.bar = document.getElementById("selection");
+    root.querySelectorAll("table[data-sortable]").forEach(sortable);
+    root.querySelectorAll("[data-switch]").forEach(switchable);
+    this.matrices = [...root.querySelectorAll("svg[data-places]")].map(svg => new MatrixMarks(svg, source, selection));
+    this.table = id => root.querySelector(`#${id}`);
+    this.makeChoosable();
+    this.bar.querySelector("[data-do=clear-selection]").addEventListener("click", () => selection.clear());
+    this.bar.querySelector("[data-do=zoom-selection]").addEventListener("click", () => timeline?.zoomToSelection());
+    selection.onchange(() => this.update());
+  }
+
+  rows(id) {
+    const table = this.table(id);
+    return table ? [...table.tBodies[0].rows].filter(row => row.cells.length > 1) : [];
+  }
+
+  // A button in a row's first cell chooses what the row stands for; so does a click anywhere in the row.
+  choosable(row, choose) {
+    const cell = row.cells[0], button = document.createElement("button");
+    button.type = "button";
+    button.className = "pick";
+    button.setAttribute("aria-pressed", "false");
+    button.append(...cell.childNodes);
+    cell.append(button);
+    row.classList.add("choosable");
+    row.addEventListener("click", event => {
+      if (getSelection().toString() && !event.target.closest("button")) return;
+      choose(event);
+    });
+  }
+
+  makeChoosable() {
+    const { selection } = this;
+    for (const row of this.rows("rank-table")) {
+      this.choosable(row, event => this.chooseRank(Number(row.dataset.rank), event));
+    }
+    for (const row of this.rows("wait-table")) {
+      const button = row.dataset;
+      this.choosable(row, () => this.chooseCause(Number(button.group)));
+    }
+    document.querySelectorAll("button[data-cause]").forEach(button =>
+      button.addEventListener("click", () => this.chooseCause(Number(button.dataset.cause))));
+    for (const row of this.rows("region-table")) this.choosable(row, () => selection.toggle("region", row.dataset.region));
+    for (const id of ["call-table", "site-table"]) {
+      for (const row of this.rows(id)) this.choosable(row, () => selection.toggle("fn", row.dataset.function));
+    }
+    for (const id of ["longest-table", "slow-table"]) {
+      for (const row of this.rows(id)) this.choosable(row, () => this.chooseTime(row));
+    }
+    for (const row of this.rows("pair-table")) {
+      this.choosable(row, () => {
+        const ranks = ranksOf(row.dataset.ranks);
+        selection.set({ ranks: sameRanks(ranks, selection.ranks) ? null : ranks });
+      });
+    }
+  }
+
+  chooseRank(rank, event) {
+    const { selection } = this;
+    if (event.shiftKey && this.lastRank !== undefined) {
+      const [low, high] = [Math.min(rank, this.lastRank), Math.max(rank, this.lastRank)];
+      selection.set({ ranks: ranksOf(`${low}-${high}`) });
+    } else {
+      selection.toggleRank(rank, event.ctrlKey || event.metaKey);
+      this.lastRank = rank;
+    }
+  }
+
+  chooseCause(group) {
+    const row = this.table("wait-table")?.querySelector(`tr[data-group="${group}"]`);
+    const ranks = row ? ranksOf(row.dataset.ranks) : null;
+    if (ranks && row.dataset.culprit !== undefined) ranks.add(Number(row.dataset.culprit));
+    this.selection.causeRanks = ranks;
+    this.selection.causeWords = row ? `${row.cells[0].textContent} in ${row.cells[5].textContent}` : "cause";
+    this.selection.toggle("cause", group);
+  }
+
+  chooseTime(row) {
+    const time = [Number(row.dataset.from), Number(row.dataset.to)], now = this.selection.time;
+    if (now && now[0] === time[0] && now[1] === time[1]) return this.selection.set({ time: null });
+    this.selection.set({ time });
+    const margin = (time[1] - time[0]) * 0.3, rank = row.dataset.ranks ? Number(row.dataset.ranks) : null;
+    this.timeline?.move(time[0] - margin, time[1] + margin);
+    if (rank !== null) this.timeline?.reveal(this.source.rows.findIndex(of => of.rank === rank && !of.thread));
+  }
+
+  update() {
+    const { selection, source } = this;
+    const time = selection.isEmpty ? null : this.figures.time(selection);
+    // Of the whole run the table knows more than single calls tell: MPI_Init lies before them.
+    const part = selection.cutsTime || selection.effectiveRanks;
+    const calls = part ? this.figures.calls(selection) : null;
+    const waits = selection.isEmpty ? null : this.figures.waits(selection);
+    const pairs = selection.isEmpty ? null : this.figures.pairs(selection);
+    this.ranks(time);
+    this.causes(waits);
+    this.byTime();
+    this.regions();
+    this.calls(calls);
+    this.pairs(pairs);
+    this.matrices.forEach(matrix => matrix.update());
+    for (const table of this.root.querySelectorAll("table")) {
+      const sorting = sortingOf(table);
+      if (sorting) sortTable(table, ...sorting);
+    }
+    showSelection(this.bar, selection, source, { time, calls, waits, pairs }, this.figures);
+  }
+
+  press(row, pressed) {
+    row.classList.toggle("chosen", pressed);
+    row.querySelector(".pick")?.setAttribute("aria-pressed", String(pressed));
+  }
+
+  // A cell shows a value of the selection, or its own again.
+  cell(cell, value, words) {
+    const shown = cell.querySelector(".pick") ?? cell;
+    cell.whole ??= { value: cell.dataset.value, words: shown.textContent };
+    const { whole } = cell;
+    cell.dataset.value = value === undefined ? whole.value : value ?? "";
+    shown.textContent = value === undefined ? whole.words : value === null ? "–" : words(value);
+  }
+
+  scope(id, words) {
+    const note = this.table(id)?.closest("section").querySelector("[data-scope]");
+    if (note) note.textContent = words;
+  }
+
+  ranks(time) {
+    const { selection, source } = this, cut = selection.cutsTime;
+    const rowOf = new Map(source.rows.flatMap((row, index) => row.thread ? [] : [[row.rank, index]]));
+    for (const row of this.rows("rank-table")) {
+      const rank = Number(row.dataset.rank), chosen = selection.hasRank(rank);
+      this.press(row, Boolean(selection.ranks?.has(rank)));
+      row.classList.toggle("faded", !chosen);
+      const kinds = cut ? time.rows.get(rowOf.get(rank)) : undefined;
+      const parts = kinds && this.figures.parts(kinds), all = kinds?.reduce((sum, value) => sum + value, 0);
+      const of = value => !cut || !chosen ? undefined : parts ? value(parts) : null;
+      const values = [of(p => p.computing), of(p => p.computing === null ? null : all - p.computing), of(p => p.mpi),
+        of(p => p.recorder), of(p => p.computing === null ? null : p.other), of(() => null), of(() => null)];
+      values.forEach((value, at) => this.cell(row.cells[3 + at], value, seconds));
+      this.cell(row.cells[10], of(() => null), whole);
+      drawBar(row.querySelector(".bar"), cut && chosen ? kinds ?? [] : null, source.kinds);
+    }
+    this.scope("rank-table", !cut ? "" : `In the selection${time.final ? "" : " (still reading)"}; a dash: known only of the whole run.`);
+  }
+
+  causes(waits) {
+    const { selection, source } = this, sums = new Map();
+    for (const [wait, time] of waits ?? []) {
+      const of = sums.get(wait.group) ?? { count: 0, time: 0 };
+      of.count++;
+      of.time += time;
+      sums.set(wait.group, of);
+    }
+    const filters = selection.cutsTime || selection.ranks;
+    for (const row of this.rows("wait-table")) {
+      const group = Number(row.dataset.group), of = filters ? sums.get(group) : undefined, fn = selection.fn;
+      const chosen = selection.cause === group;
+      this.press(row, chosen);
+      const other = selection.cause === null || chosen;
+      row.hidden = Boolean(filters && other && !of) || Boolean(fn && !row.cells[5].textContent.startsWith(fn));
+      this.cell(row.cells[3], of?.count, whole);
+      this.cell(row.cells[4], of?.time, seconds);
+    }
+    document.querySelectorAll("button[data-cause]").forEach(button =>
+      button.setAttribute("aria-pressed", String(selection.cause === Number(button.dataset.cause))));
+    this.scope("wait-table", !filters ? "" : source.waitsLeftOut
+      ? `In the selection, of the ${whole(source.waits.length)} longest waits: at least this much.` : "In the selection.");
+  }
+
+  byTime() {
+    const { selection } = this, fn = selection.fn;
+    for (const id of ["longest-table", "slow-table", "phase-table"]) {
+      let hidden = 0;
+      for (const row of this.rows(id)) {
+        const ranks = row.dataset.ranks, culprit = row.dataset.culprit;
+        const concerns = ranks === undefined || selection.hasRank(Number(ranks))
+          || culprit !== undefined && selection.effectiveRanks?.has(Number(culprit));
+        const from = Number(row.dataset.from), to = Number(row.dataset.to);
+        const named = !fn || id !== "longest-table" || row.textContent.includes(fn);
+        row.hidden = !(concerns && named && selection.touches(from, to));
+        hidden += row.hidden;
+        this.press(row, Boolean(selection.time && selection.time[0] === from && selection.time[1] === to));
+      }
+      if (id === "longest-table") this.scope(id, hidden ? `${plural(hidden, "wait")} outside the selection hidden.` : "");
+    }
+  }
+
+  regions() {
+    const { selection, source } = this;
+    const seen = new Set();
+    for (const one of source.regions) {
+      if (selection.hasRank(source.rows[one.row].rank) && selection.touches(one.from, one.to)) seen.add(one.name);
+    }
+    for (const row of this.rows("region-table")) {
+      const name = row.dataset.region;
+      this.press(row, selection.region === name);
+      row.hidden = Boolean(selection.time || selection.effectiveRanks) && source.regions.length > 0 && !seen.has(name);
+    }
+    this.scope("region-table", selection.isEmpty ? "" : "Regions that the selection touches; figures are those of the whole run.");
+  }
+
+  calls(calls) {
+    const { selection } = this;
+    for (const row of this.rows("call-table")) {
+      const name = row.dataset.function, of = calls?.get(name), known = calls && !selection.isEmpty;
+      this.press(row, selection.fn === name);
+      row.hidden = Boolean(known && !of?.count || selection.fn && selection.fn !== name);
+      const values = known && of ? [of.count, of.time, of.count ? of.time / of.count : null, of.max, of.rank] : [];
+      [whole, seconds, seconds, seconds, whole].forEach((words, at) => this.cell(row.cells[2 + at], values[at], words));
+      this.cell(row.cells[7], known && of ? null : undefined, bytes);
+    }
+    for (const row of this.rows("site-table")) {
+      const name = row.dataset.function;
+      this.press(row, selection.fn === name);
+      row.hidden = Boolean(calls && !selection.isEmpty && !calls.get(name)?.count || selection.fn && selection.fn !== name);
+    }
+    const only = selection.isEmpty || !selection.cutsTime && !selection.effectiveRanks;
+    this.scope("call-table", only ? "" : calls ? "Calls that touch the selection, with their time in it."
+      : "Figures of the whole run: single calls of this selection are not here. Zoom in until the timeline names calls.");
+    this.scope("site-table", only ? "" : "Functions of the selection; figures are those of the whole run.");
+  }
+
+  pairs(pairs) {
+    const { selection } = this, ranks = selection.effectiveRanks;
+    for (const row of this.rows("pair-table")) {
+      const [from, to] = [Number(row.dataset.sender), Number(row.dataset.receiver)], of = pairs?.get(`${from}>${to}`);
+      this.press(row, sameRanks(ranksOf(row.dataset.ranks), selection.ranks));
+      row.hidden = pairs && !selection.isEmpty ? !of : Boolean(ranks && !ranks.has(from) && !ranks.has(to));
+      this.cell(row.cells[2], of?.count, whole);
+      this.cell(row.cells[3], of?.bytes, bytes);
+    }
+    const words = selection.isEmpty || !ranks && !selection.cutsTime ? "" : pairs ? "In the selection."
+      : "Figures of the whole run: single messages of this selection are not here.";
+    this.scope("pair-table", words);
+  }
+}
+
+function sameRanks(a, b) {
+  return Boolean(a && b && a.size === b.size && [...a].every(rank => b.has(rank)));
+}
+
+// A bar of shares by kind, or the bar of the page again.
+function drawBar(svg, kinds, names) {
+  if (!svg) return;
+  svg.whole ??= { nodes: [...svg.childNodes], label: svg.getAttribute("aria-label") };
+  if (!kinds) {
+    svg.replaceChildren(...svg.whole.nodes);
+    svg.setAttribute("aria-label", svg.whole.label);
+    return;
+  }
+  const all = kinds.reduce((sum, value) => sum + value, 0) || 1, nodes = [], words = [];
+  let at = 0;
+  kinds.forEach((value, kind) => {
+    if (!(value > 0)) return;
+    const rect = document.createElementNS(svg.namespaceURI, "rect");
+    for (const [name, of] of Object.entries({ class: `k${kind}`, x: at, width: value / all * 100, height: 10 })) rect.setAttribute(name, of);
+    at += value / all * 100;
+    nodes.push(rect);
+    words.push(`${names[kind]} ${seconds(value)}`);
+  });
+  const title = document.createElementNS(svg.namespaceURI, "title");
+  title.textContent = words.join(", ");
+  svg.replaceChildren(title, ...nodes);
+  svg.setAttribute("aria-label", words.join(", "));
+}

@@ -1,0 +1,188 @@
+//! What stands beside a timeline: the summary above it and the panels below, as values for `summary.html` and
+//! `panels.html`. The page holds them; the viewer hands them out once they are found.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use super::super::Report;
+use super::super::context::{mpi_library, placement, plural, program_line};
+use super::super::figure::Figure;
+use super::super::picture::matrix::{self, Places, Shown};
+use super::{causes, ranks, safe, sections};
+use crate::metrics::activity::{Activity, Kind};
+use crate::metrics::{ComputeMode, Selection};
+use crate::models::roofline::Findings;
+use crate::plain_text::printable;
+use crate::present::{picture, quantity};
+use crate::trace::Run;
+
+/// Pairs in the table of messages.
+const MOST_PAIRS: usize = 64;
+/// Communicators in their table.
+const MOST_COMMUNICATORS: usize = 200;
+/// Diagnoses listed.
+const MOST_DIAGNOSES: usize = 100;
+/// Causes, and savings, in the summary.
+const MOST_CAUSES: usize = 3;
+
+/// What the summary and the panels say of a run.
+pub(super) fn parts(report: &Report, activity: &Activity, roofline: Option<&Findings>) -> Value {
+    let document = super::super::report::value(report);
+    let shown = ranks::shown(report);
+    let bars: Vec<_> = shown.iter().map(|index| ranks::bar(report, activity, *index)).collect();
+    let rank_rows: Vec<&serde_json::Value> =
+        shown.iter().filter_map(|index| document["ranks"].get(index)).collect();
+    let left_out = report.metrics.ranks.len() - shown.len();
+    let ranks_left_out = (left_out > 0).then(|| {
+        format!(
+            "{} that lose most and the one that loses least; {} lie between (gammachi report --json \
+             lists all).",
+            plural(shown.len() - 1, "rank"),
+            plural(left_out, "rank")
+        )
+    });
+    let why = report.why();
+    let total_s = report.metrics.elapsed_s * report.metrics.participants().count() as f64;
+    let sites = report.metrics.sites.as_ref().map(|sites| sections::sites(sites, total_s));
+    let (sites, sites_left_out) = sites.map_or((None, 0), |(rows, more)| (Some(rows), more));
+    let (diagnoses, diagnoses_left_out) = diagnoses(&document);
+    let (communicators, communicators_left_out) = communicators(&document);
+    let savings = report.savings.iter().take(MOST_CAUSES).map(|saving| {
+        context! {
+            part => saving.part,
+            uncertain_s => saving.uncertain_s,
+            seconds => saving.seconds,
+            sentence => printable(&saving.sentence),
+        }
+    });
+    context! {
+        selection => selection(report),
+        bars => bars,
+        bar_legend => ranks::legend(report, activity),
+        ranks => Value::from_serialize(&rank_rows),
+        ranks_left_out => ranks_left_out,
+        compute => computed(report.metrics.compute),
+        total_s => total_s,
+        trust => super::super::report::trust_parts(report),
+        missing => report.run.missing_count(),
+        waits => why.as_ref().map(|why| sections::waits(why, report.metrics.unfinished.as_ref())),
+        savings => savings.collect::<Vec<Value>>(),
+        parts_of_run => why.as_ref().map(|why| causes::tables(report.run, why)),
+        unfinished => report.metrics.unfinished.as_ref().map(sections::unfinished),
+        sites => sites,
+        sites_left_out => sites_left_out,
+        roofline => roofline.map(sections::roofline),
+        longest_calls => longest_calls(report, activity),
+        messages => messages(report),
+        diagnoses => diagnoses,
+        diagnoses_left_out => diagnoses_left_out,
+        communicators => communicators,
+        communicators_left_out => communicators_left_out,
+        figures => context! {
+            tau_chi => figure("Elapsed and lost time of each rank", Some(picture::tau_chi(report))),
+            durations => figure("Calls by duration", picture::durations(activity)),
+            sizes => figure("Messages by size", picture::sizes(report)),
+        },
+        report => Value::from_serialize(&document),
+    }
+}
+
+/// Name and context of a run, for its head.
+pub(super) fn heading(run: &Run) -> (String, String) {
+    let name = run.directory.file_name().map_or_else(
+        || run.directory.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    let parts = [program_line(run), mpi_library(run), placement(run)];
+    (printable(&name), printable(&parts.join(" | ")))
+}
+
+/// A figure with a name for readers who do not see it.
+fn figure(name: &str, figure: Option<Figure>) -> Option<Value> {
+    let named = |svg: String| svg.replacen("<title></title>", &format!("<title>{name}</title>"), 1);
+    figure.map(|figure| safe(named(figure.svg_for_page())))
+}
+
+fn computed(mode: ComputeMode) -> &'static str {
+    match mode {
+        ComputeMode::Outside => "outside MPI",
+        ComputeMode::Blas => "BLAS",
+        ComputeMode::Regions => "regions",
+    }
+}
+
+/// The kinds of the timeline that count as computing; `None` where regions say what does.
+pub(super) fn computing_kinds(mode: ComputeMode) -> Option<Vec<usize>> {
+    match mode {
+        ComputeMode::Outside => Some(vec![Kind::Own as usize, Kind::Compute as usize]),
+        ComputeMode::Blas => Some(vec![Kind::Compute as usize]),
+        ComputeMode::Regions => None,
+    }
+}
+
+fn selection(report: &Report) -> Option<String> {
+    let what = match &report.metrics.selection {
+        Selection::Whole => return None,
+        Selection::Window { from, to } => format!("window {from} to {to}"),
+        Selection::Region(name) => format!("region {}", printable(name)),
+    };
+    Some(format!(
+        "{what}: {} of {} elapsed. Figures and tables are those of this stretch; timeline, durations \
+         and longest calls show the whole run.",
+        quantity::seconds(report.metrics.elapsed_s),
+        quantity::seconds(report.metrics.run_elapsed_s)
+    ))
+}
+
+fn longest_calls(report: &Report, activity: &Activity) -> Vec<Value> {
+    let calls = activity.longest.iter().map(|call| {
+        let row = &activity.rows[call.row];
+        let file = &report.run.ranks[row.position].file;
+        context! {
+            rank => row.rank,
+            function => file.function_name(call.function).unwrap_or("unknown"),
+            begin_s => call.begin_s,
+            end_s => call.begin_s + call.duration_s,
+            duration_s => call.duration_s,
+        }
+    });
+    calls.collect()
+}
+
+/// Pairs and pictures of the messages.
+fn messages(report: &Report) -> Option<Value> {
+    let metrics = report.metrics.messages.as_ref()?;
+    let places = Places::new(report.run, &metrics.matrix);
+    let picture = |shown| places.as_ref().map(|places| safe(matrix::svg(places, shown, true)));
+    let pairs = metrics.matrix.heaviest(MOST_PAIRS).into_iter().map(|((from, to), traffic)| {
+        context! { from, to, count => traffic.count, bytes => traffic.bytes }
+    });
+    Some(context! {
+        pairs => pairs.collect::<Vec<Value>>(),
+        matrix_of => places.as_ref().map(|places| places.of),
+        matrix_bytes => picture(Shown::Bytes),
+        matrix_count => picture(Shown::Count),
+    })
+}
+
+fn diagnoses(document: &serde_json::Value) -> (Value, usize) {
+    let all: Vec<_> = document["diagnoses"].as_array().into_iter().flatten().collect();
+    let listed = &all[..all.len().min(MOST_DIAGNOSES)];
+    (Value::from_serialize(listed), all.len() - listed.len())
+}
+
+/// Those of most traffic.
+fn communicators(document: &serde_json::Value) -> (Value, usize) {
+    let mut all: Vec<&serde_json::Value> =
+        document["communicators"].as_array().into_iter().flatten().collect();
+    let left_out = all.len().saturating_sub(MOST_COMMUNICATORS);
+    let traffic = |row: &serde_json::Value| {
+        let number = |key: &str| row[key].as_u64().unwrap_or(0);
+        number("bytes").saturating_add(number("collective_bytes"))
+    };
+    if left_out > 0 {
+        all.sort_by_key(|row| std::cmp::Reverse(traffic(row)));
+        all.truncate(MOST_COMMUNICATORS);
+    }
+    (Value::from_serialize(&all), left_out)
+}

@@ -1,0 +1,103 @@
+//! The rows of ranks in tables and bars.
+
+use serde::Serialize;
+
+use super::data;
+use crate::metrics::activity::{Activity, KINDS, Kind};
+use crate::metrics::{RankMetrics, Selection};
+use crate::present::{Report, quantity};
+
+/// Ranks that have a row in the tables; of more, those of most overhead and the one of least.
+const MOST_RANKS: usize = 256;
+
+#[derive(Debug, Serialize)]
+struct Part {
+    class: String,
+    /// Percent of τ, and where it begins.
+    percent: f64,
+    from: f64,
+}
+
+/// A rank's time as parts of τ.
+#[derive(Debug, Serialize)]
+pub(super) struct Bar {
+    rank: u32,
+    words: String,
+    parts: Vec<Part>,
+}
+
+/// What a colour of the bars means.
+#[derive(Debug, Serialize)]
+pub(super) struct LegendItem {
+    class: String,
+    name: &'static str,
+}
+
+/// Time before a rank began, and after it ended.
+const START_AND_END: &str = "start and end";
+
+/// Positions of the ranks with a row, ascending.
+pub(super) fn shown(report: &Report) -> Vec<usize> {
+    let ranks = &report.metrics.ranks;
+    let mut order: Vec<usize> = (0..ranks.len()).collect();
+    if ranks.len() > MOST_RANKS {
+        order.sort_by(|a, b| ranks[*b].overhead_s.total_cmp(&ranks[*a].overhead_s));
+        let least = order.pop();
+        order.truncate(MOST_RANKS - 1);
+        order.extend(least);
+        order.sort_unstable();
+    }
+    order
+}
+
+/// The colours that bars use: kinds of call for the whole run, else what the metrics tell apart.
+pub(super) fn legend(report: &Report, activity: &Activity) -> Vec<LegendItem> {
+    let item = |class: String, name| LegendItem { class, name };
+    let mut items: Vec<LegendItem> = match report.metrics.selection {
+        Selection::Whole => data::kinds_used(activity)
+            .into_iter()
+            .map(|kind| item(format!("k{kind}"), Kind::ALL[kind].name()))
+            .collect(),
+        _ => PARTS.map(|(class, name)| item(class.to_owned(), name)).into(),
+    };
+    items.push(item("k-outside".to_owned(), START_AND_END));
+    items
+}
+
+/// A rank's time as parts of τ: by kind for the whole run, by what the metrics tell apart else.
+pub(super) fn bar(report: &Report, activity: &Activity, index: usize) -> Bar {
+    let metrics = report.metrics;
+    let rank = &metrics.ranks[index];
+    let whole = metrics.selection == Selection::Whole;
+    let row = activity.rows.iter().find(|row| row.position == index && row.thread == 0);
+    let parts: Vec<(String, &str, f64)> = match row.filter(|_| whole) {
+        Some(row) => {
+            let kinds = (0..KINDS)
+                .map(|kind| (format!("k{kind}"), Kind::ALL[kind].name(), row.totals_s[kind]));
+            kinds.chain([("k-outside".into(), START_AND_END, rank.outside_s)]).collect()
+        }
+        None => of_selection(rank),
+    };
+    let total = metrics.elapsed_s.max(f64::MIN_POSITIVE);
+    let parts: Vec<_> = parts.into_iter().filter(|(_, _, seconds)| *seconds > 0.0).collect();
+    let words = parts.iter().map(|(_, name, s)| format!("{name} {}", quantity::seconds(*s)));
+    let words = words.collect::<Vec<_>>().join(", ");
+    let mut from = 0.0;
+    let part = |(class, _, seconds): (String, &str, f64)| {
+        let percent = (seconds / total * 1e4).round() / 100.0;
+        from += percent;
+        Part { class, percent, from: ((from - percent) * 100.0).round() / 100.0 }
+    };
+    Bar { rank: rank.rank, words, parts: parts.into_iter().map(part).collect() }
+}
+
+/// Parts of a stretch, in which kinds of call are not told apart.
+const PARTS: [(&str, &str); 4] =
+    [("k1", "computing"), ("k8", "in MPI"), ("k9", "recorder"), ("k0", "other code")];
+
+fn of_selection(rank: &RankMetrics) -> Vec<(String, &'static str, f64)> {
+    let seconds = [rank.compute_s, rank.mpi_s, rank.tool_s, rank.other_s];
+    let parts = PARTS.iter().zip(seconds);
+    let parts = parts.map(|((class, name), seconds)| ((*class).to_owned(), *name, seconds));
+    parts.chain([("k-outside".into(), START_AND_END, rank.outside_s)]).collect()
+}

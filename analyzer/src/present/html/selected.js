@@ -1,0 +1,68 @@
+"use strict";
+// The bar that says what is chosen and what it sums to.
+
+function showSelection(bar, selection, source, { time, calls, waits, pairs }, figures) {
+  bar.hidden = selection.isEmpty;
+  const chips = bar.querySelector("[data-chips]"), said = bar.querySelector("[data-figures]");
+  if (selection.isEmpty) {
+    chips.replaceChildren();
+    said.textContent = "";
+    return;
+  }
+  const chip = (part, words) => {
+    const button = document.createElement("button"), cross = document.createElement("span");
+    button.type = "button";
+    button.className = "chip";
+    button.setAttribute("aria-label", `${words}: let go`);
+    cross.textContent = "×";
+    cross.setAttribute("aria-hidden", "true");
+    button.append(words, cross);
+    button.addEventListener("click", () => selection.set({ [part]: null }));
+    return button;
+  };
+  const shown = [];
+  if (selection.time) {
+    const [from, to] = selection.time;
+    shown.push(chip("time", `${moment(from, to - from)} to ${moment(to, to - from)}`));
+  }
+  if (selection.ranks) shown.push(chip("ranks", `rank${selection.ranks.size > 1 ? "s" : ""} ${shortList(selection.ranks)}`));
+  if (selection.region !== null) shown.push(chip("region", `region ${selection.region}`));
+  if (selection.cause !== null) shown.push(chip("cause", selection.causeWords ?? "cause"));
+  if (selection.fn !== null) shown.push(chip("fn", selection.fn));
+  chips.replaceChildren(...shown);
+
+  const parts = [], rows = time.rows.size;
+  if (!time.final) parts.push("still reading");
+  const span = selection.time ? `${seconds(selection.time[1] - selection.time[0])}, ` : "";
+  parts.push(`${span}${plural(rows, "row")}, ${seconds(time.time)} together`);
+  const share = value => `${seconds(value)} (${percent(value / (time.time || 1))})`;
+  const sums = figures.parts(time.kinds);
+  if (sums.computing !== null) parts.push(`computing (γ) ${share(sums.computing)}`);
+  parts.push(`in MPI ${share(sums.mpi)}`);
+  const waiting = waits.reduce((sum, [, seconds]) => sum + seconds, 0);
+  if (source.waits.length) parts.push(`waiting ${source.waitsLeftOut ? "at least " : ""}${share(waiting)}, ${plural(waits.length, "wait")}`);
+  if (selection.fn !== null) {
+    const of = calls?.get(selection.fn);
+    if (calls) parts.push(`${selection.fn}: ${plural(of?.count ?? 0, "call")}, ${seconds(of?.time ?? 0)}`);
+  } else if (calls) {
+    parts.push(plural([...calls.values()].reduce((sum, of) => sum + of.count, 0), "call"));
+  }
+  if (pairs) {
+    const all = [...pairs.values()];
+    parts.push(`${plural(all.reduce((sum, of) => sum + of.count, 0), "message")}, ${bytes(all.reduce((sum, of) => sum + of.bytes, 0))}`);
+  }
+  const words = parts.join(" · ");
+  if (said.textContent !== words) said.textContent = words;
+}
+
+// A moment, with as many digits as the length of a stretch around it needs.
+function moment(at, length) {
+  const [scale, unit] = at >= 0.9995 ? [1, "s"] : at >= 0.9995e-3 ? [1e3, "ms"] : [1e6, "µs"];
+  const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(length, 1e-9) * scale)) + 2));
+  return `${(at * scale).toFixed(digits)} ${unit}`;
+}
+
+function shortList(ranks) {
+  const text = rankList(ranks);
+  return text.length > 40 ? `${text.slice(0, 38)}… (${ranks.size})` : text;
+}

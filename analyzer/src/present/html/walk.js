@@ -1,0 +1,96 @@
+"use strict";
+// Walks along a timeline: from call to call, from wait to wait, to whom a wait was for.
+
+Object.assign(Timeline.prototype, {
+  nextWindow() {
+    const { windows } = this.source;
+    if (!windows.length) return;
+    this.windowAt = ((this.windowAt ?? -1) + 1) % windows.length;
+    this.move(...windows[this.windowAt]);
+  },
+
+  longest() {
+    const { longest } = this.source;
+    if (!longest.length) return this.say("no call that waits");
+    this.longestAt = ((this.longestAt ?? -1) + 1) % longest.length;
+    const call = longest[this.longestAt];
+    this.reveal(call.row);
+    this.move(call.begin - call.duration * 0.2, call.begin + call.duration * 1.2);
+    const known = this.source.events(call.row, call.begin - 1e-8, call.begin + 1e-8).find(e => Math.abs(e.begin - call.begin) < 2e-9);
+    this.choose(known ?? { ...call, end: call.begin + call.duration });
+  },
+
+  // The wait of a row around a moment; of several the shortest.
+  waitAt(row, from, to) {
+    const found = (this.source.waitsByRow.get(row) ?? []).filter(wait => wait.begin <= to && wait.until >= from);
+    return found.sort((a, b) => (a.until - a.begin) - (b.until - b.begin))[0] ?? null;
+  },
+
+  nextWait() {
+    const waits = this.chosenWaits();
+    if (!waits.length) return this.say(this.source.waits.length ? "no wait in the selection" : "no wait is known");
+    this.waitNumber = ((this.waitNumber ?? -1) + 1) % waits.length;
+    const wait = waits[this.waitNumber], length = wait.until - wait.begin;
+    this.reveal(wait.row);
+    this.move(wait.begin - length * 0.3, wait.until + length * 0.3);
+    this.chooseWait(wait);
+  },
+
+  // Those of the selection, the longest first.
+  chosenWaits() {
+    const { selection, source } = this;
+    if (!selection || selection.isEmpty) return source.waits;
+    return source.waits.filter(wait => selection.touches(wait.begin, wait.until)
+      && (selection.cause === null || wait.group === selection.cause)
+      && (!selection.ranks || [wait.row, wait.culprit].some(row => row >= 0 && selection.ranks.has(source.rows[row].rank))));
+  },
+
+  chooseWait(wait) {
+    Object.assign(this.view, { wait, selected: null });
+    this.say(this.waitWords(wait));
+    this.redraw();
+  },
+
+  waitWords(wait) {
+    const { rows } = this.source, length = seconds(wait.until - wait.begin);
+    const whom = wait.culprit < 0 ? "" : ` for ${rowName(rows[wait.culprit])}`;
+    const parts = [`${rowName(rows[wait.row])} waits ${length}${whom} (${wait.state})`];
+    if (wait.reason) parts.push(wait.reason);
+    if (wait.culprit >= 0) parts.push("C goes there");
+    return parts.join(" · ");
+  },
+
+  // What the culprit of the chosen wait did while it was waited for.
+  toCulprit() {
+    const { wait } = this.view;
+    if (!wait || wait.culprit < 0) return this.say("no wait with a culprit is chosen");
+    const length = wait.until - wait.begin;
+    this.reveal(wait.culprit);
+    this.move(wait.ended - length * 1.3, wait.ended + length * 0.3);
+    const inner = this.waitAt(wait.culprit, wait.ended - length, wait.ended);
+    this.say([this.waitWords(wait), inner ? this.waitWords(inner) : ""].filter(Boolean).join(" · before that "));
+    if (inner) this.view.wait = inner;
+    this.redraw();
+  },
+
+  // The next or previous call of the focused row whose single calls are known.
+  step(direction) {
+    const row = this.view.rows[this.view.focus];
+    if (!row || row.fold) return;
+    const events = this.source.byRow ? this.source.byRow[row.index] : this.source.events(row.index, this.view.from, this.view.to);
+    if (!events.length) return this.say(`${rowName(row)}: no single calls embedded`);
+    let at = events.indexOf(this.view.selected);
+    if (at < 0) {
+      at = events.findIndex(event => event.begin >= this.view.from);
+      if (at < 0) at = events.length - 1;
+    } else {
+      at = Math.max(0, Math.min(events.length - 1, at + direction));
+    }
+    const event = events[at], { from, to } = this.view;
+    if (event.begin < from || event.end > to) {
+      const span = Math.max(to - from, event.duration * 1.5);
+      this.move(event.begin + event.duration / 2 - span / 2, event.begin + event.duration / 2 + span / 2);
+    }
+    this.choose(event);
+  }
+});
