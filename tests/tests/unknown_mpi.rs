@@ -17,7 +17,14 @@ fn screen(directory: &Path) -> String {
     let metrics =
         Metrics::new(&run, &timeline, &Selection::Whole).expect("metrics of the whole run");
     present::report::screen(
-        &Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] },
+        &Report {
+            run: &run,
+            timeline: &timeline,
+            metrics: &metrics,
+            causes: None,
+            savings: &[],
+            ideal: None,
+        },
         false,
     )
 }

@@ -13,7 +13,14 @@ fn report(directory: &std::path::Path) -> (String, Unfinished) {
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).expect("it has figures");
     let screen = presented::screen(
-        &Report { run: &run, timeline: &timeline, metrics: &metrics, causes: None, savings: &[] },
+        &Report {
+            run: &run,
+            timeline: &timeline,
+            metrics: &metrics,
+            causes: None,
+            savings: &[],
+            ideal: None,
+        },
         false,
     );
     (screen, metrics.unfinished.expect("some rank did not finish"))

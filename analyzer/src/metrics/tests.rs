@@ -242,7 +242,7 @@ fn an_unknown_region_lists_those_that_there_are() {
         let ranks = with_regions([&[(10, 20)], &[(10, 20)]]);
         metrics_of(&ranks, &Selection::Region(name.into())).unwrap_err()
     };
-    assert!(error("slove").to_string().ends_with("there are: idle, solve"));
+    assert!(error("slove").to_string().ends_with("there are: idle, solve; did you mean solve?"));
     assert_eq!(error("idle"), SelectionError::EmptyRegion("idle".into()));
 }
 

@@ -57,13 +57,22 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
     for (row, name) in shown.iter().zip(&names) {
         text.push_str(&format!("{name:>gutter$} "));
         let at = |number: usize| start + (end - start) * number as f64 / cells as f64;
-        let row: Vec<Cell> = (0..cells)
+        let mut line: Vec<Cell> = (0..cells)
             .map(|number| cell(&shares(activity, *row, at(number), at(number + 1))))
             .collect();
-        row.iter().for_each(|cell| push_cell(&mut text, *cell, strip.colour, &mut used));
+        if let Some((from, to)) = activity.summed_s {
+            let is_summed = |number: &usize| {
+                (from..to).contains(&at(*number)) || at(*number) < from && at(number + 1) > to
+            };
+            let first = (0..cells).find(is_summed).unwrap_or(cells);
+            let last = (first..cells).find(|number| !is_summed(number)).unwrap_or(cells);
+            let shares = shares(activity, *row, from.max(start), to.min(end));
+            line[first..last].copy_from_slice(&bar(&shares, last - first));
+        }
+        line.iter().for_each(|cell| push_cell(&mut text, *cell, strip.colour, &mut used));
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
-        if let Some(marks) = marks(&row) {
+        if let Some(marks) = marks(&line) {
             marked = true;
             text.push_str(&format!("{:gutter$} {marks}\n", ""));
         }
@@ -80,8 +89,13 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
             strip.rows.len()
         ));
     }
-    if let Some(note) = summed_note(activity.summed_s) {
-        text.push_str(&format!("{:gutter$} {note}\n", ""));
+    if let Some((from, to)) = activity.summed_s {
+        text.push_str(&format!(
+            "{:gutter$} from {} to {} calls are kept as totals: there is no timeline, bars show the shares\n",
+            "",
+            seconds(from.max(0.0)),
+            seconds(to)
+        ));
     }
     let cell_s = (end - start) / cells as f64;
     let bin_s = activity.bin_s();
@@ -168,6 +182,23 @@ fn push_cell(text: &mut String, cell: Cell, colour: bool, used: &mut [bool; KIND
         true => text.push_str(&format!("\x1b[38;5;{number}m█\x1b[0m")),
         false => text.push(letter),
     }
+}
+
+/// So many cells that show shares, each kind's side by side: of time of which only totals are known.
+fn bar(shares: &[f64; KINDS], cells: usize) -> Vec<Cell> {
+    let total: f64 = shares.iter().sum();
+    if total <= 0.0 {
+        return vec![Cell::Empty; cells];
+    }
+    let mut until = 0.0;
+    let mut bar = Vec::with_capacity(cells);
+    for kind in Kind::ALL {
+        until += shares[kind as usize] / total;
+        let filled = (until * cells as f64).round() as usize;
+        bar.resize(filled.min(cells), Cell::Mostly(kind, false));
+    }
+    bar.resize(cells, Cell::Mostly(Kind::Own, false));
+    bar
 }
 
 /// Marks below the cells that hide calls; none where nothing is hidden.

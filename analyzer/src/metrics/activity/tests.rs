@@ -183,7 +183,11 @@ fn totals_are_drawn_evenly_and_by_kind() {
             colour: false,
         };
         let text = crate::present::strip::text(run, &activity, &strip);
-        assert!(!text.contains("recorder") && text.contains("c collective"), "{text}");
-        assert!(text.contains("kept as totals"), "{text}");
+        assert!(text.contains("c collective"), "{text}");
+        assert!(text.contains("kept as totals: there is no timeline"), "{text}");
+        let row = text.lines().nth(1).unwrap();
+        let share = |letter: char| row.chars().filter(|c| *c == letter).count() as f64 / 35.0;
+        assert!((share('c') - 0.3).abs() < 0.05 && (share('s') - 0.1).abs() < 0.05, "{text}");
+        assert!(share('t') < 0.05, "{text}");
     });
 }
