@@ -433,19 +433,41 @@ fn the_doctor_answers_people_and_machines() {
 fn every_command_shows_an_example() {
     let scratch = Scratch::new("help");
     let help = stdout(&scratch.run(&["--help"]));
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // Groups have titles, and their commands are indented.
+    let groups = help.split("\n\n").filter(|group| !group.starts_with("Options:"));
+    let commands =
+        groups.flat_map(|group| group.lines().skip(1)).filter(|line| line.starts_with("  "));
     let mut count = 0;
-    for command in commands.take_while(|line| line.starts_with("  ")) {
-        let name = command.split_whitespace().next().unwrap();
-        // A long description goes on behind more blanks.
-        if name == "help" || command.starts_with("   ") {
+    for command in commands {
+        let Some(name) = command.split_whitespace().next().filter(|name| *name != "gammachi")
+        else {
             continue;
-        }
+        };
         let output = scratch.run(&[name, "--help"]);
         let mut text = String::new();
         output.stdout.as_slice().read_to_string(&mut text).unwrap();
         assert!(text.contains("Example") && text.contains(&format!("gammachi {name}")), "{text}");
         count += 1;
     }
-    assert!(count >= 3, "{help}");
+    assert!(count >= 20, "{help}");
+}
+
+#[test]
+fn where_no_run_is_named_and_none_is_here_the_next_step_is() {
+    let scratch = Scratch::new("no-run");
+    for command in ["report", "why", "view", "timeline", "whatif"] {
+        let output = scratch.run(&[command]);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("record one with gammachi run -- mpirun"), "{error}");
+    }
+}
+
+#[test]
+fn pictures_are_not_written_under_the_name_of_another_format() {
+    let scratch = Scratch::new("png");
+    let output = scratch.run(&["plot", "RUN", "--kind", "tau-chi", "--out", "a b.png"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("rsvg-convert 'a b.svg' -o 'a b.png'"), "{error}");
 }

@@ -110,7 +110,7 @@ under_both! {
         assert_costs(&why, 2, "between MPI_Sendrecv", slept(&said, 2, 's'));
         // Sentences are broken into lines.
         let words: Vec<&str> = screen.split_whitespace().collect();
-        let sentence = "Rank 2 makes others wait: it computes longer between MPI_Sendrecv";
+        let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
         assert!(words.join(" ").contains(sentence), "{screen}");
         let longest = &why["waits"][0];
         assert_eq!((&longest["culprit"], &longest["state"]), (&2.into(), &"wait_at_nxn".into()));
@@ -231,7 +231,7 @@ under_both! {
         recorded.expect_code(0);
         let screen = report(&recorded, &[]);
         let words: Vec<&str> = screen.split_whitespace().collect();
-        let sentence = "Rank 2 makes others wait: it computes longer between MPI_Sendrecv";
+        let sentence = "Rank 2 makes the others wait: it computes longer between MPI_Sendrecv";
         assert!(words.join(" ").contains(sentence), "{screen}");
         let first = screen.lines().skip_while(|line| !line.starts_with("WAITS")).nth(1);
         let first = first.unwrap_or_else(|| panic!("no table of waits: {screen}"));
@@ -246,7 +246,7 @@ under_both! {
         assert!(page.contains(r#"id="wait-table""#) && page.contains("rank 2 computes longer"));
         // Who does not want messages gets no causes, and nothing that needs them.
         let screen = report(&recorded, &["--no-messages"]);
-        assert!(!screen.contains("makes others wait") && !screen.contains("WAITS"), "{screen}");
+        assert!(!screen.contains("makes the others wait") && !screen.contains("WAITS"), "{screen}");
     }
 
     fn a_killed_job_has_an_answer_for_what_is_there(mpi) {
