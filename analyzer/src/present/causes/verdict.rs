@@ -33,7 +33,8 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
             _ => format!("it is longer {}", words::context(found)),
         };
         sentences.push(format!(
-            "{whose} makes the others wait: {what}. That causes {} of the waiting{}.",
+            "{whose} makes {} wait: {what}. That causes {} of the waiting{}.",
+            if ranks == 2 { "the other" } else { "the others" },
             share(cost.total(), waiting),
             indirectly(why, *cost)
         ));

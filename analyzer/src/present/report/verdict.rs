@@ -42,7 +42,11 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
+    // A deadlock has no cause but itself.
+    let deadlocks = report.metrics.unfinished.as_ref().map(|unfinished| &unfinished.deadlocks);
+    let is_deadlock = deadlocks.is_some_and(|deadlocks| !deadlocks.is_empty());
     match report.why().filter(|why| is_worth_a_word(why)) {
+        _ if is_deadlock => return sentences,
         Some(why) => {
             sentences.extend(causes::sentences(&why));
             sentences.extend(hidden_transfer(&why).filter(|_| is_complete(report)));
