@@ -3,6 +3,7 @@
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, placement, program_line};
 use crate::present::paragraph::{wrapped, wrapped_behind};
+use crate::present::width;
 use crate::trace::Run;
 
 /// Columns before the text of a labelled line.
@@ -30,7 +31,9 @@ impl Blocks {
 
     /// Begins with a head of its own.
     pub fn headed(head: &str, sentences: &str, colour: bool) -> Self {
-        let mut text = format!("{}\n\n", printable(head));
+        let head = printable(head);
+        let head = if width::fits(head.chars().count()) { vec![head] } else { wrapped("", &head) };
+        let mut text = head.join("\n") + "\n\n";
         for line in wrapped("  ", &printable(sentences)) {
             text.push_str(&line);
             text.push('\n');

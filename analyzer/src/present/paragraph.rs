@@ -17,10 +17,14 @@ fn broken(first: &str, later: &str, text: &str, width: usize) -> Vec<String> {
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a first line");
         let empty = line.trim().is_empty();
-        // A number stays with its unit.
-        let number = line.ends_with(|c: char| c.is_ascii_digit());
-        if !empty && !number && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(format!("{later}{word}"));
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            // A number stays with its unit.
+            let number =
+                line.rfind(' ').filter(|at| line[at + 1..].ends_with(|c: char| c.is_ascii_digit()));
+            let number = number.filter(|at| !line[..*at].trim().is_empty());
+            let number =
+                number.map_or(String::new(), |at| line.split_off(at).trim().to_owned() + " ");
+            lines.push(format!("{later}{number}{word}"));
         } else {
             if !empty {
                 line.push(' ');
@@ -29,4 +33,16 @@ fn broken(first: &str, later: &str, text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        let lines = broken("", "  ", "the ranks wait for 84.0 ms each", 22);
+        assert_eq!(lines, ["the ranks wait for", "  84.0 ms each"]);
+        assert_eq!(broken("", "", "123 milliseconds", 8), ["123", "milliseconds"]);
+    }
 }

@@ -7,7 +7,7 @@ use super::blocks::INDENT;
 use super::width;
 
 /// Text columns are not made narrower.
-const NARROWEST: usize = 12;
+const NARROWEST: usize = 24;
 const GAP: usize = 2;
 
 /// A table in the making.
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(narrow[0], "rank  where                      seconds");
         assert_eq!(narrow[1], "   0  MPI_Allr…comes_late.c:45)     1.25");
         assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:#?}");
-        let continued = table.lines_within(Some(20));
+        let continued = table.lines_within(Some(31));
         assert_eq!(continued[3], "rank  seconds");
         assert_eq!(continued[4], "   0     1.25");
     }

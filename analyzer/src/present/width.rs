@@ -22,6 +22,11 @@ pub(super) fn of_sentences() -> usize {
     COLUMNS.get().map_or(WIDEST_SENTENCE, |columns| (*columns).min(WIDEST_SENTENCE))
 }
 
+/// Whether a line of so many columns is not wider than the terminal.
+pub(super) fn fits(columns: usize) -> bool {
+    COLUMNS.get().is_none_or(|width| columns <= *width)
+}
+
 /// Columns that a table behind an indentation may have; `None`: as many as it needs.
 pub(super) fn of_tables(indent: usize) -> Option<usize> {
     COLUMNS.get().map(|columns| columns - indent)

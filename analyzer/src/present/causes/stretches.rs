@@ -94,8 +94,8 @@ fn strip(phase: &Phase) -> String {
 }
 
 /// The iterations of the longest phase in a line; none where none were found.
-pub(crate) fn iteration_summary(causes: &Causes) -> Vec<String> {
-    let Some(phase) = causes.phases.first() else { return Vec::new() };
+pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
+    let phase = causes.phases.first()?;
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
     let Statistics { median, mad, slow, .. } = phase.statistics();
     let mut line = format!(
@@ -116,7 +116,7 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Vec<String> {
             s(iteration.ticks)
         ));
     }
-    vec![line]
+    Some(line)
 }
 
 /// The iterations of the longest phase: what stands out.

@@ -11,11 +11,11 @@ const WORTH_A_LOOK: f64 = 0.02;
 /// Efficiency from which on a run is good.
 const GOOD: f64 = 0.9;
 
-/// A command that exists, and what it is for.
-pub(super) fn next_step(report: &Report) -> String {
+/// A command, and what it is for.
+pub(super) fn next_step(report: &Report) -> (String, String) {
     let run = shell_word(&report.run.directory.display().to_string());
     let metrics = report.metrics;
-    let step = |command: String, purpose: &str| format!("{command}      {purpose}");
+    let step = |command: String, purpose: &str| (command, purpose.to_owned());
     if metrics.unfinished.is_some() {
         return step(format!("gammachi view {run}"), "shows what every rank did last");
     }

@@ -9,13 +9,13 @@ use super::trust::{causal_line, trust_parts};
 use super::{counters, job, messages, sites, totals, verdict};
 use crate::metrics::{ComputeMode, RankMetrics, Selection};
 use crate::plain_text::printable;
-use crate::present::blocks::Blocks;
+use crate::present::blocks::{Blocks, INDENT};
 use crate::present::causes::{self, iteration_summary, region_lines, wait_rows};
 use crate::present::context::{mpi_library, number_list, placement, plural, program_line};
 use crate::present::quantity::{count, percent, seconds, with_prefix};
 use crate::present::table::Table;
 use crate::present::whatif::Saving;
-use crate::present::{Report, unfinished};
+use crate::present::{Report, unfinished, width};
 use crate::shell_word::shell_word;
 use crate::timeline::Ending;
 
@@ -56,7 +56,9 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     blocks.block("WAITS", wait_lines(report));
     if let Some(causes) = report.causes {
         blocks.block("REGIONS", region_lines(report.run, causes));
-        blocks.block("ITERATIONS", iteration_summary(causes));
+        if let Some(line) = iteration_summary(causes) {
+            blocks.sentence("ITERATIONS", &line);
+        }
     }
     let (unit, ranks) = rank_table(report);
     blocks.block(&format!("RANKS ({unit})"), ranks);
@@ -66,7 +68,15 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     for note in report.notes() {
         blocks.note(&note);
     }
-    blocks.block("NEXT", vec![next_step(report)]);
+    let (command, purpose) = next_step(report);
+    let both = format!("{command}      {purpose}");
+    blocks.block(
+        "NEXT",
+        match width::fits(INDENT + both.chars().count()) {
+            true => vec![both],
+            false => vec![command, purpose],
+        },
+    );
 }
 
 /// The rest.
@@ -146,7 +156,7 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
     let metrics = report.metrics;
     let elapsed = format!("elapsed (τ) {}", seconds(metrics.elapsed_s));
     let first = match metrics.efficiency {
-        None => format!("unknown      {elapsed}"),
+        None => "unknown".to_owned(),
         Some(efficiency) => {
             let balance = efficiency.load_balance.map_or("unknown".into(), |b| format!("{b:.2}"));
             let communication = match divided_communication(report) {
@@ -156,7 +166,7 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
                 None => format!("communication {:.2}", efficiency.communication),
             };
             let parallel = efficiency.parallel;
-            format!("{parallel:.2} = load balance {balance} x {communication}      {elapsed}")
+            format!("{parallel:.2} = load balance {balance} x {communication}")
         }
     };
     let counted = match metrics.compute {
@@ -164,7 +174,12 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
         ComputeMode::Blas => Some("only BLAS, LAPACK and FFTW calls count as computing"),
         ComputeMode::Regions => Some("only the program's regions count as computing"),
     };
-    std::iter::once(first).chain(counted.map(str::to_owned)).collect()
+    let both = format!("{first}      {elapsed}");
+    let first = match width::fits(INDENT + both.chars().count()) {
+        true => vec![both],
+        false => vec![first, elapsed],
+    };
+    first.into_iter().chain(counted.map(str::to_owned)).collect()
 }
 
 /// Serialisation and transfer, whose product is the communication efficiency, where a replay told them and both
