@@ -244,21 +244,28 @@ fn two_hosts_have_a_class_of_their_own() {
         return skip("two-hosts", String::from_utf8_lossy(&possible.stderr).trim());
     }
     let fresh = Fresh::new();
-    // Debian's MPICH with two ranks on a host hangs in MPI_Finalize over TCP in about half of its runs,
-    // whatever the program (docs/guide/record.md): one rank on each host there.
-    for (mpi, here) in [(Mpi::OpenMpi, "2"), (Mpi::Mpich, "1")] {
+    // Debian's MPICH hangs over TCP, whatever the program: with two ranks on a host in MPI_Finalize in about
+    // half of its runs (docs/guide/record.md), with one on each, as here, seldom. Then it is started again.
+    for (mpi, here, tries, seconds) in
+        [(Mpi::OpenMpi, "2", 1, DEADLINE.as_secs()), (Mpi::Mpich, "1", 3, DEADLINE.as_secs() / 3)]
+    {
         let out = fresh.join(format!("{}.json", mpi.suffix()));
-        let output = Command::new(&rig)
-            .args(["run", mpi.suffix(), here, "1", "timeout", &DEADLINE.as_secs().to_string()])
-            .arg(command())
-            .args(["calibrate", "--quick", "--max-bytes", "4096", "--kernels"])
-            .arg(kernels(mpi))
-            .arg("--out")
-            .arg(&out)
-            .args(["--", "LAUNCH"])
-            .current_dir(fresh.path())
-            .output()
-            .expect("the rig starts");
+        let calibrate = || {
+            Command::new(&rig)
+                .args(["run", mpi.suffix(), here, "1", "timeout", &seconds.to_string()])
+                .arg(command())
+                .args(["calibrate", "--quick", "--max-bytes", "4096", "--kernels"])
+                .arg(kernels(mpi))
+                .arg("--out")
+                .arg(&out)
+                .args(["--", "LAUNCH"])
+                .current_dir(fresh.path())
+                .output()
+                .expect("the rig starts")
+        };
+        let hung = |output: &std::process::Output| output.status.code() == Some(124);
+        let mut outputs = (0..tries).map(|_| calibrate());
+        let output = outputs.find(|output| !hung(output)).expect("a run that does not hang");
         assert!(output.status.success(), "{mpi:?}: {}", String::from_utf8_lossy(&output.stderr));
         let machine = Machine::read(&out).expect("a machine");
         check_two_hosts(&machine, here == "2", &out);

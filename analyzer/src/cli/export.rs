@@ -13,12 +13,10 @@ use super::error::{CommandError, say};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
-use crate::export::Progress;
 use crate::export::content::{Choice, Content};
-use crate::export::tables;
+use crate::export::{Progress, believable, remarks, tables};
 use crate::formats::paraver::names as paraver;
 use crate::formats::{self, Format};
-use crate::present::{run_note, time_note};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::trace::Run;
@@ -168,7 +166,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let window = window.map(|text| selection_arguments::seconds("--window", text));
     let choice = Choice { ranks: ranks.transpose()?, window_s: window.transpose()? };
     let communicators = CommunicatorTable::new(&run);
-    believable(&run, &communicators)?;
+    believable(&run, &communicators).map_err(CommandError::failed)?;
     let timeline = GlobalTimeline::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);
     if content.head.ranks.is_empty() {
@@ -177,7 +175,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             run.directory.display()
         )));
     }
-    remarks(&run, &content);
+    remarks(&content).iter().for_each(|remark| say(remark));
     if let (To::Csv | To::Parquet, Some(why)) = (arguments.to, tables::causes::left_out(&content)) {
         say(&format!("waits, causes, iterations and the critical path are not in it: {why}"));
     }
@@ -213,34 +211,6 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Ranks without a file that an export may still name one by one.
-const MOST_ABSENT: u32 = 1 << 20;
-
-/// Refuses runs whose files claim far more ranks than there are: exports name every member.
-fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), CommandError> {
-    let directory = run.directory.display();
-    let here = run.ranks.len();
-    if run.missing_count() > MOST_ABSENT {
-        return Err(CommandError::failed(format!(
-            "{directory}: its files say that the run had {} ranks, and {here} left one; an export names \
-             every rank. Collect the files that are elsewhere first (gammachi collect); if there are none, \
-             a file is damaged",
-            run.world_size
-        )));
-    }
-    // Members of other worlds may be in a communicator, but not so many.
-    let most = run.world_size.saturating_mul(4).max(MOST_ABSENT);
-    match communicators.entries().iter().find(|entry| entry.size() > most) {
-        Some(entry) => Err(CommandError::failed(format!(
-            "{directory}: a communicator with {} members in a run of {} ranks cannot be right; a file is \
-             damaged",
-            entry.size(),
-            run.world_size
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// `out.prv` beside `out.pcf` and `out.row`, whether `out` or `out.prv` was named.
 fn paraver_file(out: &Path, ending: &str) -> PathBuf {
     let stem = match out.extension().is_some_and(|given| given == "prv") {
@@ -250,31 +220,6 @@ fn paraver_file(out: &Path, ending: &str) -> PathBuf {
     let mut name = stem.into_os_string();
     name.push(format!(".{ending}"));
     name.into()
-}
-
-/// What is not in what goes out, or not as good as it looks.
-fn remarks(run: &Run, content: &Content) {
-    run.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
-    content.timeline.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
-    run.notes.iter().for_each(|note| say(&run_note(note)));
-    content.timeline.notes.iter().for_each(|note| say(&time_note(note)));
-    if !run.missing.is_empty() {
-        say(&format!("{} ranks left no readable file and are not in it", run.missing_count()));
-    }
-    if content.head.level == 0 {
-        say("recorded at level 0, function and times: there are no messages in it");
-    }
-    for rank in &content.head.ranks {
-        for thread in &run.ranks[rank.position].file.threads {
-            if let Some(totals) = &thread.totals {
-                say(&format!(
-                    "rank {} thread {}: {} calls were kept as totals only and are not in it; \
-                     `gammachi report` has their sums",
-                    rank.rank, thread.number, totals.header.calls
-                ));
-            }
-        }
-    }
 }
 
 #[cfg(test)]

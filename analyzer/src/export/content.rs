@@ -218,13 +218,22 @@ impl<'a> Content<'a> {
         self.calls_of_positions(position..position + 1)
     }
 
+    /// All calls of one rank, those outside of the window of time, too.
+    pub fn calls_of_any_time(&self, rank: usize) -> impl Iterator<Item = Call> + '_ {
+        let position = self.head.ranks[rank].position;
+        self.calls_at_any_time(position..position + 1)
+    }
+
     fn calls_of_positions(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
+        self.calls_at_any_time(positions).filter(|call| self.wants_time(call.begin_ns))
+    }
+
+    fn calls_at_any_time(&self, positions: Range<usize>) -> impl Iterator<Item = Call> + '_ {
         let exported = positions.filter(|position| self.exported[*position].is_some());
         let events = Analysis::of(self.run, self.timeline).in_order(exported, |_, _| true);
-        let calls = events.filter_map(|(position, thread, event)| {
+        events.filter_map(|(position, thread, event)| {
             self.call(self.exported[position]?, thread, event)
-        });
-        calls.filter(|call| self.wants_time(call.begin_ns))
+        })
     }
 
     fn call(&self, rank: usize, thread: u32, event: Event) -> Option<Call> {

@@ -23,6 +23,11 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use self::content::Content;
+use crate::present::{run_note, time_note};
+use crate::timeline::communicators::CommunicatorTable;
+use crate::trace::Run;
+
 /// An error of a format or of its library.
 pub type FormatError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -84,4 +89,66 @@ pub struct Written {
     pub messages: u64,
     /// Collective operations.
     pub collectives: u64,
+}
+
+/// Ranks without a file that an export may still name one by one.
+const MOST_ABSENT: u32 = 1 << 20;
+
+/// Refuses runs whose files claim far more ranks than there are: exports name every member.
+///
+/// # Errors
+/// What the files claim, and what to do.
+pub fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), String> {
+    let directory = run.directory.display();
+    let here = run.ranks.len();
+    if run.missing_count() > MOST_ABSENT {
+        return Err(format!(
+            "{directory}: its files say that the run had {} ranks, and {here} left one; an export names \
+             every rank. Collect the files that are elsewhere first (gammachi collect); if there are none, \
+             a file is damaged",
+            run.world_size
+        ));
+    }
+    // Members of other worlds may be in a communicator, but not so many.
+    let most = run.world_size.saturating_mul(4).max(MOST_ABSENT);
+    match communicators.entries().iter().find(|entry| entry.size() > most) {
+        Some(entry) => Err(format!(
+            "{directory}: a communicator with {} members in a run of {} ranks cannot be right; a file is \
+             damaged",
+            entry.size(),
+            run.world_size
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What every reader of the data should know: damage, missing ranks, uncertain clocks, what the
+/// recording left out.
+pub fn remarks(content: &Content) -> Vec<String> {
+    let (run, timeline) = (content.run, content.timeline);
+    let mut remarks: Vec<String> = run.diagnoses.iter().map(ToString::to_string).collect();
+    remarks.extend(timeline.diagnoses.iter().map(ToString::to_string));
+    remarks.extend(run.notes.iter().map(run_note));
+    remarks.extend(timeline.notes.iter().map(time_note));
+    if !run.missing.is_empty() {
+        let count = run.missing_count();
+        remarks.push(format!("{count} ranks left no readable file and are not in it"));
+    }
+    if content.head.level == 0 {
+        remarks.push(
+            "recorded at level 0, function and times: there are no messages in it".to_owned(),
+        );
+    }
+    for rank in &content.head.ranks {
+        for thread in &run.ranks[rank.position].file.threads {
+            if let Some(totals) = &thread.totals {
+                remarks.push(format!(
+                    "rank {} thread {}: {} calls were kept as totals only and are not in it; \
+                     `gammachi report` has their sums",
+                    rank.rank, thread.number, totals.header.calls
+                ));
+            }
+        }
+    }
+    remarks
 }

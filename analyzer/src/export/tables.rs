@@ -4,7 +4,7 @@
 pub mod causes;
 mod schemas;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::content::{Call, Content, What};
@@ -37,7 +37,11 @@ pub fn write(
     ranks(content, tables)?;
     communicators(content, tables)?;
     progress.stage("calls", Some(content.most_events()));
-    let calls = calls(content, tables, progress)?;
+    tables.begin(&CALLS)?;
+    let mut calls = 0;
+    for rank in 0..content.head.ranks.len() {
+        calls += calls_of(content, rank, &CallFilter::default(), tables, progress)?;
+    }
     progress.stage("regions and recorder", Some(content.most_events()));
     recorder(content, tables)?;
     regions(content, tables, progress)?;
@@ -47,6 +51,66 @@ pub fn write(
     causes::write(content, tables, progress)?;
     tables.finish()?;
     Ok(Written { calls, messages: traffic.messages.count(), collectives })
+}
+
+/// Writes one table of a run; [`TABLES`] has them all.
+///
+/// # Errors
+/// A row cannot be written, or what is set aside below `scratch` for sorting cannot be.
+pub fn write_one(
+    content: &Content,
+    schema: &'static Schema,
+    tables: &mut dyn Tables,
+    scratch: &Path,
+    progress: &dyn Progress,
+) -> Result<(), ExportError> {
+    // Tables that come from one source are written together; the others' rows are dropped.
+    let mut only = Only { schema, tables, on: false };
+    match schema.name {
+        "run" => run(content, &mut only)?,
+        "ranks" => ranks(content, &mut only)?,
+        "communicators" | "members" => communicators(content, &mut only)?,
+        "calls" => {
+            only.begin(&CALLS)?;
+            for rank in 0..content.head.ranks.len() {
+                calls_of(content, rank, &CallFilter::default(), &mut only, progress)?;
+            }
+        }
+        "recorder" => recorder(content, &mut only)?,
+        "regions" => regions(content, &mut only, progress)?,
+        "messages" | "unmatched" => {
+            let traffic = Traffic::gather(content, scratch, progress)?;
+            messages(content, &traffic, scratch, &mut only, progress)?;
+        }
+        "collectives" => {
+            let traffic = Traffic::gather(content, scratch, progress)?;
+            collectives(content, &traffic, scratch, &mut only, progress)?;
+        }
+        _ => causes::write(content, &mut only, progress)?,
+    }
+    only.tables.finish()
+}
+
+/// Passes on the rows of one table.
+struct Only<'t> {
+    schema: &'static Schema,
+    tables: &'t mut dyn Tables,
+    on: bool,
+}
+
+impl Tables for Only<'_> {
+    fn begin(&mut self, schema: &'static Schema) -> Result<(), ExportError> {
+        self.on = schema.name == self.schema.name;
+        if self.on { self.tables.begin(schema) } else { Ok(()) }
+    }
+
+    fn row(&mut self, cells: &[Cell]) -> Result<(), ExportError> {
+        if self.on { self.tables.row(cells) } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<(), ExportError> {
+        Ok(())
+    }
 }
 
 fn run(content: &Content, tables: &mut dyn Tables) -> Result<(), ExportError> {
@@ -119,43 +183,76 @@ fn communicators(content: &Content, tables: &mut dyn Tables) -> Result<(), Expor
     Ok(())
 }
 
-fn calls(
+/// Selects calls by more than rank and time.
+#[derive(Debug, Clone, Default)]
+pub struct CallFilter {
+    /// Only calls of these MPI functions.
+    pub functions: Option<HashSet<String>>,
+    /// Only calls that begin inside of this region, on the thread that marked it.
+    pub region: Option<String>,
+}
+
+/// Writes the calls of one rank, by its position among the exported ranks, as rows of [`CALLS`];
+/// gives how many. The table must have been begun.
+///
+/// # Errors
+/// A row cannot be written.
+pub fn calls_of(
     content: &Content,
+    rank: usize,
+    filter: &CallFilter,
     tables: &mut dyn Tables,
     progress: &dyn Progress,
 ) -> Result<u64, ExportError> {
-    tables.begin(&CALLS)?;
+    let head = &content.head.ranks[rank];
+    let clock = &content.timeline.ranks[head.position].clock;
+    let regions = &content.head.regions;
+    let region = filter.region.as_ref().map(|name| regions.iter().position(|r| r == name));
+    // How often each thread has begun the region without ending it.
+    let mut depth: HashMap<u32, u32> = HashMap::new();
     let mut count = 0;
-    for rank in 0..content.head.ranks.len() {
-        let number = content.head.ranks[rank].rank;
-        let clock = &content.timeline.ranks[content.head.ranks[rank].position].clock;
-        for call in content.calls_of(rank) {
-            progress.advance(1 + call.event.continuations as u64);
-            let Some(function) = content.function(&call) else { continue };
-            let attributes = content.attributes(&call);
-            let polls = call.event.polls;
-            let error = content.error_name(&call);
-            count += 1;
-            tables.row(&[
-                whole(number),
-                whole(call.thread),
-                whole(call.begin_ns),
-                maybe(call.end_ns),
-                Cell::Name(&function.name),
-                Cell::Name(function.class.name()),
-                maybe(attributes.standing.map(|standing| standing.communicator)),
-                maybe(attributes.peer_rank),
-                maybe(attributes.tag),
-                maybe(attributes.bytes),
-                maybe(attributes.received_bytes),
-                maybe(attributes.request),
-                maybe(polls.map(|(count, _)| count)),
-                maybe(polls.map(|(_, ticks)| (clock.duration_s(ticks) * 1e9).round() as i64)),
-                attributes.flops.map_or(Cell::Empty, Cell::Real),
-                Cell::Flag(call.event.abandoned),
-                error.as_deref().map_or(Cell::Empty, Cell::Name),
-            ])?;
+    for call in content.calls_of_any_time(rank) {
+        progress.advance(1 + call.event.continuations as u64);
+        match (region, call.what) {
+            (Some(wanted), What::RegionBegin(begun)) if wanted == Some(begun as usize) => {
+                *depth.entry(call.thread).or_default() += 1;
+            }
+            (Some(wanted), What::RegionEnd(ended)) if wanted == Some(ended as usize) => {
+                let open = depth.entry(call.thread).or_default();
+                *open = open.saturating_sub(1);
+            }
+            _ => {}
         }
+        let Some(function) = content.function(&call) else { continue };
+        if region.is_some() && depth.get(&call.thread).is_none_or(|open| *open == 0)
+            || filter.functions.as_ref().is_some_and(|names| !names.contains(&function.name))
+            || !content.wants_time(call.begin_ns)
+        {
+            continue;
+        }
+        let attributes = content.attributes(&call);
+        let polls = call.event.polls;
+        let error = content.error_name(&call);
+        count += 1;
+        tables.row(&[
+            whole(head.rank),
+            whole(call.thread),
+            whole(call.begin_ns),
+            maybe(call.end_ns),
+            Cell::Name(&function.name),
+            Cell::Name(function.class.name()),
+            maybe(attributes.standing.map(|standing| standing.communicator)),
+            maybe(attributes.peer_rank),
+            maybe(attributes.tag),
+            maybe(attributes.bytes),
+            maybe(attributes.received_bytes),
+            maybe(attributes.request),
+            maybe(polls.map(|(count, _)| count)),
+            maybe(polls.map(|(_, ticks)| (clock.duration_s(ticks) * 1e9).round() as i64)),
+            attributes.flops.map_or(Cell::Empty, Cell::Real),
+            Cell::Flag(call.event.abandoned),
+            error.as_deref().map_or(Cell::Empty, Cell::Name),
+        ])?;
     }
     Ok(count)
 }

@@ -263,3 +263,21 @@ pub const CRITICAL_PATH: Schema = Schema {
         ("end_ns", Long, false),
     ],
 };
+
+/// All tables, in the order in which they are written.
+pub const TABLES: [&Schema; 14] = [
+    &RUN,
+    &RANKS,
+    &COMMUNICATORS,
+    &MEMBERS,
+    &CALLS,
+    &RECORDER,
+    &REGIONS,
+    &MESSAGES,
+    &UNMATCHED,
+    &COLLECTIVES,
+    &WAITS,
+    &CAUSES,
+    &ITERATIONS,
+    &CRITICAL_PATH,
+];

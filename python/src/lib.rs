@@ -1,0 +1,204 @@
+//! The native part of the Python package `gammachi`: a run's tables by Arrow's C stream interface.
+//!
+//! [`Run`] keeps a run open: its files mapped, its clocks aligned. [`Run::table`] gives a [`Table`],
+//! which any library takes that knows the interface (`__arrow_c_stream__`): nothing goes through text,
+//! and consumers that share the memory copy nothing. All work is done without Python's lock. What
+//! Python users see is in `gammachi/` beside this folder.
+
+mod columns;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator};
+use arrow_schema::SchemaRef;
+use gammachi_analyzer::export::content::{Choice, Content};
+use gammachi_analyzer::export::tables::{self, CallFilter, TABLES};
+use gammachi_analyzer::export::{self, Progress};
+use gammachi_analyzer::timeline::GlobalTimeline;
+use gammachi_analyzer::timeline::communicators::CommunicatorTable;
+use gammachi_analyzer::trace;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyModule};
+use rayon::prelude::*;
+
+use columns::{Columns, Dictionaries};
+
+create_exception!(
+    gammachi,
+    Error,
+    PyException,
+    "A run or study that cannot be read, recorded or explained."
+);
+
+/// No bar: Python users have their own.
+struct Silent;
+
+impl Progress for Silent {
+    fn stage(&self, _: &str, _: Option<u64>) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// A run directory, opened.
+#[pyclass(frozen)]
+struct Run {
+    run: trace::Run,
+    timeline: GlobalTimeline,
+    communicators: CommunicatorTable,
+}
+
+fn failed(error: impl std::fmt::Display) -> PyErr {
+    Error::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Run {
+    #[new]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| {
+            let run = trace::Run::open(&path).map_err(failed)?;
+            let communicators = CommunicatorTable::new(&run);
+            export::believable(&run, &communicators).map_err(failed)?;
+            let timeline = GlobalTimeline::new(&run);
+            Ok(Self { run, timeline, communicators })
+        })
+    }
+
+    /// What a reader of any table should know: damage, missing ranks, how good the clocks are.
+    #[getter]
+    fn remarks(&self) -> Vec<String> {
+        let choice = Choice::default();
+        export::remarks(&Content::new(&self.run, &self.timeline, &self.communicators, &choice))
+    }
+
+    /// Ranks of MPI_COMM_WORLD.
+    #[getter]
+    fn size(&self) -> u32 {
+        self.run.world_size
+    }
+
+    /// One table, with what is wanted of it.
+    #[pyo3(signature = (name, ranks=None, window=None, functions=None, region=None, columns=None))]
+    #[allow(clippy::too_many_arguments, reason = "the keywords of a Python function")]
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        ranks: Option<Vec<u32>>,
+        window: Option<(f64, f64)>,
+        functions: Option<HashSet<String>>,
+        region: Option<String>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Table> {
+        let schema = *TABLES.iter().find(|schema| schema.name == name).ok_or_else(|| {
+            let names: Vec<&str> = TABLES.iter().map(|schema| schema.name).collect();
+            PyValueError::new_err(format!("no table {name:?}; there are {}", names.join(", ")))
+        })?;
+        if let Some(absent) = ranks.iter().flatten().find(|rank| **rank >= self.run.world_size) {
+            let size = self.run.world_size;
+            return Err(PyValueError::new_err(format!(
+                "rank {absent}: the run has ranks 0 to {}",
+                size - 1
+            )));
+        }
+        let choice = Choice {
+            ranks: ranks.map(|ranks| ranks.into_iter().map(|rank| rank..rank + 1).collect()),
+            window_s: window.map(|(from, to)| from..to),
+        };
+        let dictionaries =
+            Dictionaries::new(schema, columns.as_deref()).map_err(PyValueError::new_err)?;
+        let filter = CallFilter { functions, region };
+        py.detach(|| {
+            let content = Content::new(&self.run, &self.timeline, &self.communicators, &choice);
+            if let Some(region) = &filter.region
+                && !content.head.regions.contains(region)
+            {
+                let known = content.head.regions.join(", ");
+                let known = if known.is_empty() { "none".to_owned() } else { known };
+                return Err(PyValueError::new_err(format!(
+                    "no region {region:?}; the run has {known}"
+                )));
+            }
+            let collected = if name == tables::CALLS.name {
+                let ranks = (0..content.head.ranks.len()).into_par_iter();
+                let of_rank = |rank| {
+                    let mut columns = Columns::new(&dictionaries);
+                    tables::calls_of(&content, rank, &filter, &mut columns, &Silent)
+                        .map(|_| columns)
+                };
+                ranks.map(of_rank).collect::<Result<Vec<_>, _>>().map_err(failed)?
+            } else {
+                let of_causes =
+                    [&tables::WAITS, &tables::CAUSES, &tables::ITERATIONS, &tables::CRITICAL_PATH];
+                if of_causes.iter().any(|schema| schema.name == name)
+                    && let Some(why) = tables::causes::left_out(&content)
+                {
+                    return Err(failed(format!("{name}: cannot be told: {why}")));
+                }
+                let mut columns = Columns::new(&dictionaries);
+                let scratch = std::env::temp_dir();
+                tables::write_one(&content, schema, &mut columns, &scratch, &Silent)
+                    .map_err(failed)?;
+                vec![columns]
+            };
+            self.run.check_readable().map_err(failed)?;
+            let (schema, batches) = dictionaries.batches(collected).map_err(failed)?;
+            Ok(Table { schema, batches })
+        })
+    }
+}
+
+/// A table, ready for any library that takes Arrow's C stream.
+#[pyclass(frozen)]
+struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+#[pymethods]
+impl Table {
+    /// Arrow's C stream interface; each call gives a stream of its own over the same memory.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer keep to its own schema.
+        drop(requested_schema);
+        let batches = self.batches.clone().into_iter().map(Ok);
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Number of rows.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Bytes of all buffers.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+}
+
+/// The module `gammachi._native`.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("Error", module.py().get_type::<Error>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Run>()?;
+    module.add_class::<Table>()
+}

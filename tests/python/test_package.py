@@ -1,0 +1,182 @@
+"""The Python package, installed from its wheel, on runs that it records: what its users rely on.
+
+scripts/check-python runs it in a virtual environment with the wheel, pyarrow, Polars and pandas. The
+variables LAUNCH (a launcher) and PROGRAM (tests/victims/works_in_regions.c, compiled) say what to run.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import pandas
+import polars
+import pyarrow
+
+import gammachi
+
+RANKS, ITERATIONS = 3, 20
+work = tempfile.TemporaryDirectory()
+
+
+def record(name, *words, **options):
+    launch = [*os.environ["LAUNCH"].split(), "-n", str(RANKS), os.environ["PROGRAM"], *words]
+    return gammachi.record(launch, out=Path(work.name, name), **options)
+
+
+def setUpModule():
+    global run
+    # Rank 2 sleeps 10 ms more in each "smooth".
+    run = record("late.gammachi", f"iterations={ITERATIONS}", "smooth=2:10000", param={"N": 7})
+
+
+def tearDownModule():
+    work.cleanup()
+
+
+class Tables(unittest.TestCase):
+    def test_time_in_calls_is_that_of_the_report(self):
+        calls = run.calls().to_polars()
+        for rank in run.report(no_messages=True)["ranks"]:
+            ended = calls.filter((polars.col("rank") == rank["rank"]) & (polars.col("begin_ns") >= 0))
+            inside = (ended["end_ns"] - ended["begin_ns"]).sum() / 1e9
+            self.assertAlmostEqual(inside, rank["mpi_s"], delta=0.02 * rank["mpi_s"] + 1e-4)
+
+    def test_every_call_is_there_and_the_same_in_all_libraries(self):
+        table = run.calls()
+        counted = polars.DataFrame(table)["function"].cast(polars.String).value_counts()
+        counted = dict(counted.iter_rows())
+        self.assertEqual(counted["MPI_Sendrecv"], RANKS * ITERATIONS)
+        self.assertEqual(counted["MPI_Allreduce"], RANKS * ITERATIONS)
+        arrow = pyarrow.table(table)
+        self.assertEqual(arrow.num_rows, len(table))
+        self.assertEqual(arrow.column_names, table.column_names)
+        arrow.validate(full=True)
+        frame = table.to_pandas()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual((frame["function"] == "MPI_Sendrecv").sum(), RANKS * ITERATIONS)
+
+    def test_filters_give_what_filtering_the_whole_gives(self):
+        whole = run.calls().to_polars()
+        one = run.calls(ranks=1, functions="MPI_Allreduce", columns=["rank", "begin_ns"]).to_polars()
+        wanted = whole.filter((polars.col("rank") == 1) & (polars.col("function") == "MPI_Allreduce"))
+        self.assertTrue(one.equals(wanted.select("rank", "begin_ns")))
+        first, last = 0.05, 0.1
+        window = run.calls(window=(first, last)).to_polars()
+        inside = whole.filter((polars.col("begin_ns") >= first * 1e9) & (polars.col("begin_ns") < last * 1e9))
+        self.assertGreater(len(inside), 0)
+        self.assertTrue(window.select("rank", "begin_ns").equals(inside.select("rank", "begin_ns")))
+        self.assertEqual(len(run.calls(region="smooth")), 0)
+        self.assertEqual(len(run.regions(ranks=[0, 2])), 2 * 2 * ITERATIONS)
+
+    def test_messages_and_collectives_match(self):
+        messages = run.messages().to_polars()
+        self.assertEqual(len(messages), RANKS * ITERATIONS)
+        self.assertTrue((messages["receive_end_ns"] >= messages["send_begin_ns"]).all())
+        self.assertEqual(len(run.unmatched()), 0)
+        members = run.collectives().to_polars().filter(polars.col("function") == "MPI_Allreduce")
+        self.assertEqual(len(members), RANKS * ITERATIONS)
+
+    def test_waits_name_their_culprit(self):
+        waits = run.waits().to_polars()
+        by_culprit = waits.group_by("culprit").agg(polars.col("waited_ns").sum())
+        self.assertEqual(by_culprit.sort("waited_ns")["culprit"][-1], 2)
+        self.assertEqual(len(run.iterations()), ITERATIONS)
+        path = run.critical_path().to_polars()
+        self.assertTrue((path["end_ns"][:-1] == path["begin_ns"][1:]).all())
+
+    def test_every_table_can_be_read_and_read_again(self):
+        for name in ["run", "ranks", "communicators", "members", "recorder", "causes"]:
+            table = run.table(name)
+            self.assertEqual(len(table.to_pyarrow()), len(table.to_pyarrow()))
+        self.assertEqual(len(run.ranks()), RANKS)
+
+
+class Documents(unittest.TestCase):
+    def test_what_the_commands_say(self):
+        self.assertGreater(run.efficiency, 0)
+        self.assertLess(run.efficiency, 1)
+        self.assertIn("rank 2", run.verdict.lower())
+        self.assertIn("smooth", str(run.why(region="smooth")["causes"]))
+        self.assertTrue(run.whatif(rank=2, speed=2))
+        self.assertEqual(gammachi.compare(run.path, run.path)["before"]["runs"], 1)
+
+    def test_pictures_are_shown_by_notebooks(self):
+        for picture in [run.plot.timeline(ranks=[0, 1]), run.plot.tau_chi(), run.plot.matrix(count=True),
+                        run.plot.sizes(), run.plot.durations()]:
+            self.assertTrue(picture._repr_svg_().lstrip().startswith("<svg"))
+        picture.save(Path(work.name, "durations.svg"))
+
+    def test_a_study_is_made_and_predicted_from(self):
+        launch = [*os.environ["LAUNCH"].split(), "-n", "{np}", os.environ["PROGRAM"], "iterations={K}"]
+        study = gammachi.sweep(launch, np=[1, 2, 3], out=Path(work.name, "study"), param={"K": [4]}, repeat=1)
+        predicted = gammachi.scaling(study, predict=[4])
+        self.assertIn("predictions", predicted)
+
+
+class Faults(unittest.TestCase):
+    def refused(self, error, said, function, *arguments, **options):
+        with self.assertRaises(error) as caught:
+            function(*arguments, **options)
+        self.assertIn(said, str(caught.exception))
+
+    def test_what_cannot_be_is_refused_with_advice(self):
+        self.refused(gammachi.Error, "no such run directory", gammachi.open, "/nowhere")
+        self.refused(gammachi.Error, "no rank file", gammachi.open, work.name)
+        self.refused(ValueError, "it has rank, thread", run.calls, columns=["when"])
+        self.refused(ValueError, "ranks 0 to 2", run.calls, ranks=3)
+        self.refused(ValueError, "the run has", run.calls, region="slove")
+        self.refused(ValueError, "no table", run.table, "waitings")
+        self.refused(gammachi.Error, "did you mean smooth", run.report, region="smoth")
+        self.refused(gammachi.Error, "cannot be read", gammachi.scaling, "/nowhere.csv")
+
+    def test_a_program_that_was_killed_is_read_as_far_as_it_came(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            died = record("died.gammachi", "dies=1", check=False)
+        self.assertGreater(len(died.calls()), 0)
+        self.assertIn("did not", " ".join(died.report()["verdict"]) + " ".join(str(w.message) for w in caught))
+        self.refused(gammachi.Error, "exit code", record, "died-2.gammachi", "dies=1")
+
+    def test_damaged_files_are_named(self):
+        broken = Path(work.name, "broken.gammachi")
+        subprocess.run(["cp", "-r", run.path, broken], check=True)
+        next(broken.glob("ranks-*/rank-000001.gmc")).write_bytes(b"nonsense")
+        with self.assertWarnsRegex(gammachi.TraceWarning, "rank-000001"):
+            self.assertEqual(len(gammachi.open(broken).ranks()), RANKS - 1)
+
+
+class Marks(unittest.TestCase):
+    def test_regions_without_the_recorder_do_nothing(self):
+        with gammachi.region("solve"):
+            gammachi.work(flops=1.0)
+        import gammachi_regions
+
+        self.assertIs(gammachi_regions.region, gammachi.region)
+
+        @gammachi.region("solve")
+        def twice(x):
+            return 2 * x
+
+        self.assertEqual(twice(2), 4)
+
+    def test_tables_outlive_their_run_and_threads_may_read(self):
+        from concurrent.futures import ThreadPoolExecutor
+
+        opened = gammachi.open(run.path)
+        with ThreadPoolExecutor(4) as pool:
+            tables = list(pool.map(lambda rank: opened.calls(ranks=rank), [0, 1, 2, 0, 1, 2]))
+        del opened
+        self.assertEqual(sum(len(table.to_polars()) for table in tables), 2 * len(run.calls()))
+
+
+if __name__ == "__main__":
+    # Ctrl-C ends it at once, whatever a launcher does with signals.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(unittest.main())
