@@ -297,8 +297,8 @@ fn finds_counter_step_despite_stray_time() {
     assert_eq!(step(&[event(u64::MAX, 0, 1, 0, 0), event(1, 0, 1, 0, 0)]), 2);
 }
 
-/// The format must not change without a new version of the trace format. The same bytes are listed
-/// in `docs/reference/encoded-chunks.md`.
+/// The format must not change without a new version of the trace format. Other decoders can check
+/// themselves with these bytes; `docs/reference/encoded-chunks.md` names this test.
 #[test]
 fn format_is_unchanged() {
     let bytes = encoded(26, &program(3, 26));
