@@ -43,9 +43,11 @@ class Tables(unittest.TestCase):
     def test_time_in_calls_is_that_of_the_report(self):
         calls = run.calls().to_polars()
         for rank in run.report(no_messages=True)["ranks"]:
-            ended = calls.filter((polars.col("rank") == rank["rank"]) & (polars.col("begin_ns") >= 0))
-            inside = (ended["end_ns"] - ended["begin_ns"]).sum() / 1e9
-            self.assertAlmostEqual(inside, rank["mpi_s"], delta=0.02 * rank["mpi_s"] + 1e-4)
+            # From the return of MPI_Init to the begin of MPI_Finalize.
+            outside = polars.col("function").cast(polars.String).is_in(["MPI_Init", "MPI_Init_thread", "MPI_Finalize"])
+            counted = calls.filter((polars.col("rank") == rank["rank"]) & ~outside)
+            inside = (counted["end_ns"] - counted["begin_ns"]).sum() / 1e9
+            self.assertAlmostEqual(inside, rank["mpi_s"], delta=1e-4 * rank["mpi_s"] + 1e-6)
 
     def test_every_call_is_there_and_the_same_in_all_libraries(self):
         table = run.calls()
@@ -102,9 +104,9 @@ class Documents(unittest.TestCase):
         self.assertGreater(run.efficiency, 0)
         self.assertLess(run.efficiency, 1)
         self.assertIn("rank 2", run.verdict.lower())
-        self.assertIn("smooth", str(run.why(region="smooth")["causes"]))
+        self.assertIn("smooth", str(run.why()["causes"]))
         self.assertTrue(run.whatif(rank=2, speed=2))
-        self.assertEqual(gammachi.compare(run.path, run.path)["before"]["runs"], 1)
+        self.assertEqual(gammachi.compare(run.path, run.path)["before"]["runs"], [run.path.name])
 
     def test_pictures_are_shown_by_notebooks(self):
         for picture in [run.plot.timeline(ranks=[0, 1]), run.plot.tau_chi(), run.plot.matrix(count=True),
@@ -116,7 +118,7 @@ class Documents(unittest.TestCase):
         launch = [*os.environ["LAUNCH"].split(), "-n", "{np}", os.environ["PROGRAM"], "iterations={K}"]
         study = gammachi.sweep(launch, np=[1, 2, 3], out=Path(work.name, "study"), param={"K": [4]}, repeat=1)
         predicted = gammachi.scaling(study, predict=[4])
-        self.assertIn("predictions", predicted)
+        self.assertEqual(predicted["fits"][0]["predictions"][0]["p"], 4)
 
 
 class Faults(unittest.TestCase):
@@ -133,14 +135,15 @@ class Faults(unittest.TestCase):
         self.refused(ValueError, "the run has", run.calls, region="slove")
         self.refused(ValueError, "no table", run.table, "waitings")
         self.refused(gammachi.Error, "did you mean smooth", run.report, region="smoth")
-        self.refused(gammachi.Error, "cannot be read", gammachi.scaling, "/nowhere.csv")
+        self.refused(gammachi.Error, "/nowhere.csv: no such", gammachi.scaling, "/nowhere.csv")
 
     def test_a_program_that_was_killed_is_read_as_far_as_it_came(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             died = record("died.gammachi", "dies=1", check=False)
         self.assertGreater(len(died.calls()), 0)
-        self.assertIn("did not", " ".join(died.report()["verdict"]) + " ".join(str(w.message) for w in caught))
+        self.assertIn("without returning from MPI_Finalize", died.verdict)
+        self.assertTrue(all(issubclass(one.category, gammachi.TraceWarning) for one in caught))
         self.refused(gammachi.Error, "exit code", record, "died-2.gammachi", "dies=1")
 
     def test_damaged_files_are_named(self):
