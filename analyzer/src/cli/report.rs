@@ -12,7 +12,7 @@ use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MOST_CALLS_ASIDE};
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::terminal::has_colours;
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
@@ -167,7 +167,7 @@ fn causes_of<'a>(
 ) -> Option<Causes<'a>> {
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
-    let asked = is_whole && !arguments.no_messages && calls <= MOST_CALLS_ASIDE;
+    let asked = is_whole && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY;
     asked.then(|| Causes::new(analysis))
 }
 

@@ -18,7 +18,7 @@ use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, print, say};
 use super::newest_run::named_or_newest;
 use super::run::host_name;
-use crate::causes::MOST_CALLS_ASIDE;
+use crate::causes::MAX_CALLS_FOR_SUMMARY;
 use crate::metrics::activity::index::{ActivityIndex, Look};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
 use crate::present::html::view::{Meetings, View};
@@ -250,11 +250,11 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
             Some(Answer { media: "application/octet-stream", body, nonce: None })
         }
         "parts" => {
-            let body = serde_json::to_vec(view.parts(MOST_CALLS_ASIDE)?).ok()?;
+            let body = serde_json::to_vec(view.parts(MAX_CALLS_FOR_SUMMARY)?).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
         "causes" => {
-            let body = serde_json::to_vec(&view.causes(MOST_CALLS_ASIDE)).ok()?;
+            let body = serde_json::to_vec(&view.causes(MAX_CALLS_FOR_SUMMARY)).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
         _ => None,
