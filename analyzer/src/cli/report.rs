@@ -22,7 +22,7 @@ use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
 use crate::present::whatif::aside;
 use crate::present::{Report, html};
-use crate::timeline::{GlobalTimeline, KnownRates, Whole};
+use crate::timeline::{ElapsedScope, GlobalTimeline, KnownRates};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
 
@@ -111,7 +111,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let selection = match (&arguments.region, &arguments.window) {
         (Some(name), _) => Selection::Region(name.clone()),
         (None, Some(window)) => selection_arguments::window(window)?,
-        (None, None) => Selection::Whole,
+        (None, None) => Selection::ElapsedScope,
     };
     let mut run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     if arguments.anonymise {
@@ -121,7 +121,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         Some(path) => known_rates(path)?,
         None => KnownRates::default(),
     };
-    let whole = if arguments.from_start { Whole::Process } else { Whole::Mpi };
+    let whole = if arguments.from_start { ElapsedScope::Process } else { ElapsedScope::Mpi };
     let measured = GlobalTimeline::over(&run, &known_rates, whole);
     let timeline = match arguments.causal {
         true => Analysis::of(&run, &measured).causal_timeline(),
@@ -166,7 +166,7 @@ fn causes_of<'a>(
     arguments: &ReportArguments,
 ) -> Option<Causes<'a>> {
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
-    let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
+    let is_whole = metrics.selection == Selection::ElapsedScope && !arguments.from_start;
     let asked = is_whole && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY;
     asked.then(|| Causes::new(analysis))
 }

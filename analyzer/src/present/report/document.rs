@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
-use crate::timeline::{Alignment, Ending, Whole};
+use crate::timeline::{Alignment, ElapsedScope, Ending};
 
 use super::counters::CounterDocument;
 use super::job;
@@ -204,7 +204,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         world_size: run.world_size,
         missing_ranks: run.missing.iter().map(|range| [*range.start(), *range.end()]).collect(),
         selection: selection(metrics),
-        from_start: report.timeline.whole == Whole::Process,
+        from_start: report.timeline.scope == ElapsedScope::Process,
         compute: metrics.compute.name(),
         elapsed_s: metrics.elapsed_s,
         run_elapsed_s: metrics.run_elapsed_s,
@@ -283,7 +283,7 @@ struct ThreadDocument {
 fn selection(metrics: &Metrics) -> SelectionDocument {
     let occurrences = metrics.occurrences;
     match &metrics.selection {
-        Selection::Whole => {
+        Selection::ElapsedScope => {
             SelectionDocument { kind: "whole", region: None, from: None, to: None, occurrences }
         }
         Selection::Window { from, to } => SelectionDocument {
@@ -405,7 +405,7 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
         "matrix is null: more than 256 ranks",
     );
     let unknown = metrics.ranks.iter().any(|rank| rank.off_cpu_s.is_none());
-    let whole = metrics.selection == Selection::Whole;
+    let whole = metrics.selection == Selection::ElapsedScope;
     reason(
         unknown && !whole,
         "ranks[].off_cpu_s is null: it is known for the whole run only, not for a part",
