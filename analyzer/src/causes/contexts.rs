@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use trace_format::header::Module;
 
 use crate::metrics::module_of;
-use crate::trace::symbols::{SourcePlace, Symbols};
+use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
 /// A place in the program that calls MPI.
@@ -19,7 +19,7 @@ pub struct CallSite {
     /// Address in that file to which the call returns.
     pub address: u64,
     /// Function, file and line, as far as the module's debug information provides them.
-    pub place: SourcePlace,
+    pub place: SourceLocation,
 }
 
 /// What a thread was doing.
@@ -199,7 +199,7 @@ impl Merger {
         *self.sites.entry(key).or_insert_with(|| {
             let known = !path.is_empty();
             let place =
-                if known { symbols.place(path, id, address) } else { SourcePlace::default() };
+                if known { symbols.location(path, id, address) } else { SourceLocation::default() };
             let (function, module) = (name.to_owned(), path.to_owned());
             site_table.push(CallSite { function, module, address, place });
             next

@@ -111,7 +111,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let selection = match (&arguments.region, &arguments.window) {
         (Some(name), _) => Selection::Region(name.clone()),
         (None, Some(window)) => selection_arguments::window(window)?,
-        (None, None) => Selection::ElapsedScope,
+        (None, None) => Selection::Whole,
     };
     let mut run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
     if arguments.anonymise {
@@ -166,7 +166,7 @@ fn causes_of<'a>(
     arguments: &ReportArguments,
 ) -> Option<Causes<'a>> {
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
-    let is_whole = metrics.selection == Selection::ElapsedScope && !arguments.from_start;
+    let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
     let asked = is_whole && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY;
     asked.then(|| Causes::new(analysis))
 }

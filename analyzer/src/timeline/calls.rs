@@ -1,9 +1,11 @@
-//! Interprets one event of a rank as a [`Record`]; a [`Call`] is a view whose methods return its arguments.
+//! Interprets one event of a rank as a [`Record`]; a [`Call`] is a view whose methods return its
+//! arguments.
 //!
-//! The meaning of a slot's fields depends on the function: the tag field holds a tag, bytes received or the number of a
-//! window; the communicator field of a completion holds its outcome. Stages above the timeline do not need to know
-//! this: they use a [`Call`]. It is a borrowed view and not a copy, because most callers want one or two arguments.
-//! Matching reads the slots directly, for speed.
+//! The meaning of a slot's fields depends on the function: the tag field holds a tag, bytes
+//! received or the number of a window; the communicator field of a completion holds its outcome.
+//! Stages above the timeline do not need to know this: they use a [`Call`]. It is a borrowed view
+//! and not a copy, because most callers want one or two arguments. Matching reads the slots
+//! directly, for speed.
 
 use trace_format::errors::{ErrorClasses, class_name};
 use trace_format::markers::{CounterSlot, ToolReason};
@@ -23,8 +25,8 @@ pub struct EventReader<'a> {
     pub trace: &'a RankTrace,
     /// The run's communicators.
     pub communicators: &'a CommunicatorTable,
-    /// Constants of its MPI library; `None` if no arguments were recorded (level 0, or a library that the recorder did
-    /// not know).
+    /// Constants of its MPI library; `None` if no arguments were recorded (level 0, or a library
+    /// that the recorder did not know).
     pub constants: Option<MpiConstants>,
     /// Error classes of its MPI library, if known.
     pub errors: Option<ErrorClasses>,
@@ -196,7 +198,8 @@ impl<'r> Call<'r> {
         (self.event.error != 0).then(|| self.reading.error_name(self.event.error))
     }
 
-    /// Whether the operation took place: it succeeded, or its error says that it was carried out nevertheless.
+    /// Whether the operation took place: it succeeded, or its error says that it was carried out
+    /// nevertheless.
     pub fn took_place(&self) -> bool {
         self.meaning.operation.took_place(self.event.error, self.reading.errors)
     }
@@ -206,7 +209,8 @@ impl<'r> Call<'r> {
         self.constants().is_some() && self.meaning.fields.communicator
     }
 
-    /// Its communicator (for a window or file, the communicator of that object) and the rank's group in it.
+    /// Its communicator (for a window or file, the communicator of that object) and the rank's
+    /// group in it.
     pub fn communicator(&self) -> Option<Membership> {
         let Self { reading, event, .. } = self;
         let resolve =
@@ -258,8 +262,8 @@ impl<'r> Call<'r> {
         self.meaning.fields.peer != Role::Nobody && self.peer() == Some(PeerArgument::ProcNull)
     }
 
-    /// Bytes sent, or received by a receive or completion; for a posted receive the size of its buffer; for a compute
-    /// function the size of its operands.
+    /// Bytes sent, or received by a receive or completion; for a posted receive the size of its
+    /// buffer; for a compute function the size of its operands.
     pub fn bytes(&self) -> Option<u64> {
         if self.meaning.class == Class::Compute {
             return Some(self.event.payload[1]);

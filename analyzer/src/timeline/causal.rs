@@ -1,14 +1,15 @@
-//! Corrects timelines on which receives end before their sends begin. [`crate::analysis::Analysis::causal_timeline`]
-//! finds the messages.
+//! Corrects timelines on which receives end before their sends begin.
+//! [`crate::analysis::Analysis::causal_timeline`] finds the messages.
 //!
-//! This is the controlled logical clock of Rabenseifner 1997, with the backward amortisation of Becker et al., for
-//! point-to-point messages only:
+//! This is the controlled logical clock of Rabenseifner 1997, with the backward amortisation of
+//! Becker et al., for point-to-point messages only:
 //!
 //! 1. Forward, in causal order: a receive that ends less than [`MARGIN_S`] after its send begins is moved to that
-//!    moment, together with what follows on its rank. The shift then wears off: later intervals are shortened by
-//!    [`AMORTISATION`] until the original time is reached again.
+//!    moment, together with what follows on its rank. The shift then wears off: later intervals are
+//! shortened by    [`AMORTISATION`] until the original time is reached again.
 //! 2. Backward: what precedes such a jump on the rank is also moved later, by an amount that rises at the same rate, so
-//!    that the jump does not stretch a single interval. It is moved no further than its own sends allow.
+//!    that the jump does not stretch a single interval. It is moved no further than its own sends
+//! allow.
 //!
 //! Times only move later. Memory: 64 bytes per message, and what the moved ranks' clocks need.
 
@@ -21,7 +22,8 @@ use super::rank_clock::{ClockPiece, RankClock};
 
 /// A moved receive ends this much later than its send begins, seconds.
 pub const MARGIN_S: f64 = 1e-9;
-/// Largest part of their length by which intervals are shortened or stretched, unless more is inevitable.
+/// Largest part of their length by which intervals are shortened or stretched, unless more is
+/// inevitable.
 pub const AMORTISATION: f64 = 0.01;
 
 /// Summary of what a correction changed.
@@ -71,8 +73,8 @@ struct Point {
 }
 
 impl GlobalTimeline {
-    /// Returns a copy in which none of these messages arrives before it is sent. [`GlobalTimeline::causal`] summarises
-    /// the changes.
+    /// Returns a copy in which none of these messages arrives before it is sent.
+    /// [`GlobalTimeline::causal`] summarises the changes.
     #[must_use]
     pub fn corrected(&self, mut links: Vec<Link>) -> Self {
         let mut correction = CausalCorrection {
@@ -121,7 +123,8 @@ fn points(links: &[Link], count: usize) -> Vec<Vec<Point>> {
     ranks
 }
 
-/// A receive that was moved because of its own message: rank, index of its point, distance in seconds.
+/// A receive that was moved because of its own message: rank, index of its point, distance in
+/// seconds.
 type Jump = (usize, usize, f64);
 
 fn forward(
@@ -136,8 +139,8 @@ fn forward(
     let mut ready: Vec<usize> = (0..ranks.len()).rev().collect();
     loop {
         let Some(rank) = ready.pop() else {
-            // The ranks wait for each other in a cycle, which only the matching of a damaged trace can cause. The
-            // earliest receive stays where it is.
+            // The ranks wait for each other in a cycle, which only the matching of a damaged trace
+            // can cause. The earliest receive stays where it is.
             let head =
                 |(link, rank): (&usize, &usize)| (ranks[*rank][at[*rank]].seconds, *link, *rank);
             let earliest = waiting.iter().map(head).min_by(|a, b| a.0.total_cmp(&b.0));

@@ -49,7 +49,8 @@ impl<'a> Chains<'a> {
             let parent = rank.facts.exchanges.first().and_then(|e| run.position_of(e.parent));
             // If the parent's file is missing, its counter is assumed to run like this one.
             let other = parent.map_or(own, |parent| &frequencies[parent]);
-            // Kernels differ in the length of their seconds; under one kernel the anchors compare rates.
+            // Kernels differ in the length of their seconds; under one kernel the anchors compare
+            // rates.
             let boot_id = |index: usize| &run.ranks[index].file.header.boot_id;
             let one_kernel = parent.is_some_and(|parent| boot_id(parent) == boot_id(index));
             let host = |index: usize| run.ranks[index].file.header.host.as_str();
@@ -77,7 +78,8 @@ impl<'a> Chains<'a> {
         Self { run, hops, diagnoses }
     }
 
-    /// Composes the hops along the parents; `None` if neither these nor those of a rank on the same host lead to rank 0.
+    /// Composes the hops along the parents; `None` if neither these nor those of a rank on the same
+    /// host lead to rank 0.
     pub fn resolve(&self) -> Vec<Option<RootMap>> {
         let mut maps: Vec<Option<RootMap>> = vec![None; self.hops.len()];
         let mut visited = vec![false; self.hops.len()];
@@ -115,8 +117,8 @@ impl<'a> Chains<'a> {
         maps
     }
 
-    /// Lets ranks whose chain does not lead to rank 0 share the map of another rank of their host, if both counters are
-    /// invariant and no exchange of theirs contradicts that.
+    /// Lets ranks whose chain does not lead to rank 0 share the map of another rank of their host,
+    /// if both counters are invariant and no exchange of theirs contradicts that.
     fn share_within_hosts(&self, maps: &mut [Option<RootMap>]) {
         let ranks = &self.run.ranks;
         let sharable = |index: usize| ranks[index].file.header.counter_invariant;
@@ -172,8 +174,8 @@ fn host_counter(rank: &RankTrace) -> (&str, &str, u8) {
     (&header.host, &header.boot_id, rank.file.counter as u8)
 }
 
-/// Seconds per tick of the root's counter: from rank 0's frequency or, if its file is missing, from the best known
-/// frequency of a rank that is mapped to it.
+/// Seconds per tick of the root's counter: from rank 0's frequency or, if its file is missing, from
+/// the best known frequency of a rank that is mapped to it.
 pub(super) fn root_seconds_per_tick(
     run: &Run,
     frequencies: &[Frequency],

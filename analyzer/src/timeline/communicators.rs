@@ -1,8 +1,8 @@
 //! Merges the ranks' definitions of communicators into one [`CommunicatorTable`].
 //!
-//! Each rank numbers its communicators itself and reuses the numbers. A communicator has the same (hash, instance) on
-//! all ranks. Its members come from the definition of its rank 0; if that file is missing, from the position that every
-//! other member reports for itself.
+//! Each rank numbers its communicators itself and reuses the numbers. A communicator has the same
+//! (hash, instance) on all ranks. Its members come from the definition of its rank 0; if that file
+//! is missing, from the position that every other member reports for itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use crate::trace::Run;
 /// World ranks of a group in order, as runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Members {
-    /// Position of each run's first member, the run's first world rank, and its stride. A first rank of −1 means
-    /// processes outside the world.
+    /// Position of each run's first member, the run's first world rank, and its stride. A first
+    /// rank of −1 means processes outside the world.
     runs: Vec<(u32, i64, i64)>,
     size: u32,
 }
@@ -97,7 +97,8 @@ impl Members {
         }
     }
 
-    /// Runs of (first world rank, stride, count); the first rank is `None` if unknown or outside the world.
+    /// Runs of (first world rank, stride, count); the first rank is `None` if unknown or outside
+    /// the world.
     pub fn runs(&self) -> impl Iterator<Item = (Option<u32>, i64, u32)> + '_ {
         let ends = self.runs.iter().skip(1).map(|run| run.0).chain([self.size]);
         self.runs.iter().zip(ends).map(|(&(start, first, stride), end)| {
@@ -192,7 +193,8 @@ impl CommunicatorTable {
         self.entries.get(communicator as usize)
     }
 
-    /// What a local id means at a moment of the rank's counter; `rank` is a position in [`Run::ranks`].
+    /// What a local id means at a moment of the rank's counter; `rank` is a position in
+    /// [`Run::ranks`].
     pub fn resolve(&self, rank: usize, id: u16, ticks: u64) -> Option<Membership> {
         meaning(self.ids.get(rank)?.get(&id)?, ticks)
     }
@@ -212,8 +214,8 @@ impl CommunicatorTable {
         (meaning(meanings, ticks), until)
     }
 
-    /// The first meaning that a local id gets at or after a moment of the rank's counter. At the end of the call that
-    /// creates a communicator, this is the new communicator.
+    /// The first meaning that a local id gets at or after a moment of the rank's counter. At the
+    /// end of the call that creates a communicator, this is the new communicator.
     pub fn next_meaning(&self, rank: usize, id: u16, ticks: u64) -> Option<Membership> {
         let meanings = self.ids.get(rank)?.get(&id)?;
         let index = meanings.partition_point(|(from, _)| *from < ticks);
@@ -226,7 +228,8 @@ impl CommunicatorTable {
         meanings.map(|(_, membership)| membership.communicator).collect()
     }
 
-    /// The process that a rank in a call's arguments names: a member, or for an intercommunicator one of the other group.
+    /// The process that a rank in a call's arguments names: a member, or for an intercommunicator
+    /// one of the other group.
     pub fn peer(&self, membership: Membership, rank: i32) -> Peer {
         let Some(entry) = self.get(membership.communicator) else { return Peer::Unknown };
         let group = if entry.inter { 1 - membership.group } else { membership.group };
@@ -314,7 +317,8 @@ impl TableBuilder {
 
     fn finish(self) -> CommunicatorTable {
         let CommunicatorTable { mut entries, mut ids } = self.table;
-        // Ranks that are not at their position in the first group of an intercommunicator belong to the second.
+        // Ranks that are not at their position in the first group of an intercommunicator belong to
+        // the second.
         let mut second: HashSet<(u32, usize)> = HashSet::new();
         for ((entry, known), number) in entries.iter_mut().zip(&self.known).zip(0u32..) {
             if !entry.inter && !known.listed {

@@ -15,7 +15,8 @@ impl LinearMap {
         Self { from_ticks: ticks, to_ticks: ticks as i128, to_fraction: 0.0, rate: 1.0 }
     }
 
-    /// Whether a map between real counters can look like this; maps composed from damaged data may not.
+    /// Whether a map between real counters can look like this; maps composed from damaged data may
+    /// not.
     fn is_possible(&self) -> bool {
         let magnitude = self.to_ticks.unsigned_abs();
         self.to_fraction.is_finite() && (1e-6..1e6).contains(&self.rate) && magnitude < 1 << 80
@@ -120,8 +121,8 @@ impl CounterMap {
         Self::new(composed.collect())
     }
 
-    /// The pieces for a rank that begins at `begin`: reading, target's ticks since `origin`, rate. The first piece also
-    /// holds before the begin.
+    /// The pieces for a rank that begins at `begin`: reading, target's ticks since `origin`, rate.
+    /// The first piece also holds before the begin.
     pub fn pieces_from(&self, begin: u64, origin: i128) -> Vec<(u64, f64, f64)> {
         let first = self.piece_at(begin).rebased(begin);
         let later = self.pieces.iter().filter(|piece| piece.from_ticks > begin);

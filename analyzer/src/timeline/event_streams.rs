@@ -1,5 +1,6 @@
-//! Merges the events of all ranks into one stream, in order of global time. The events of one rank are always in order
-//! of their begin on its own counter, so errors of the clocks only affect how the ranks interleave.
+//! Merges the events of all ranks into one stream, in order of global time. The events of one rank
+//! are always in order of their begin on its own counter, so errors of the clocks only affect how
+//! the ranks interleave.
 //!
 //! Memory is bounded by the threads of the run.
 
@@ -114,8 +115,8 @@ impl<'a> RankEvents<'a> {
         Self { threads, next: None }
     }
 
-    /// Passes the remaining events that `observer` wants to it until it stops; returns `false` if none are left. Do not
-    /// mix with [`RankEvents::advance`].
+    /// Passes the remaining events that `observer` wants to it until it stops; returns `false` if
+    /// none are left. Do not mix with [`RankEvents::advance`].
     pub fn for_each_event(&mut self, observer: &mut impl RankEventObserver) -> bool {
         if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
             let mut thread = SingleThread { number: *number, observer, done: false };
@@ -170,7 +171,8 @@ pub trait EventFilter {
         true
     }
 
-    /// Whether an event of the rank at this position in [`Run::ranks`] is wanted; `whole` decodes it completely.
+    /// Whether an event of the rank at this position in [`Run::ranks`] is wanted; `whole` decodes
+    /// it completely.
     fn wants(&self, rank: usize, event: &StoredEvent<'_>, whole: impl FnOnce() -> Event) -> bool;
 }
 

@@ -1,17 +1,18 @@
-//! Computes one hop, from a rank's clock exchanges: the map from its counter to its parent's, and the error bound over
-//! time.
+//! Computes one hop, from a rank's clock exchanges: the map from its counter to its parent's, and
+//! the error bound over time.
 //!
-//! At an exchange the bound is that of the exchange. Between two exchanges the map is linear and the bound widens
-//! towards the middle by [`WANDER`]. After the only exchange of a rank the map continues at the rate of the
-//! frequencies, and the bound widens with time by the uncertainty of that rate.
+//! At an exchange the bound is that of the exchange. Between two exchanges the map is linear and
+//! the bound widens towards the middle by [`WANDER`]. After the only exchange of a rank the map
+//! continues at the rate of the frequencies, and the bound widens with time by the uncertainty of
+//! that rate.
 
 use trace_format::header::{ClockExchange, Phase};
 
 use super::counter_map::{CounterMap, LinearMap};
 use super::rank_clock::BoundLine;
 
-/// How far the rate of one counter against another may wander from its mean over minutes to hours: 0.1 ppm, which the
-/// oscillators of servers keep to (Veitch et al. 2004).
+/// How far the rate of one counter against another may wander from its mean over minutes to hours:
+/// 0.1 ppm, which the oscillators of servers keep to (Veitch et al. 2004).
 pub const WANDER: f64 = 1e-7;
 /// How far the rates of two oscillators may differ: 50 ppm each, the usual tolerance of crystals.
 pub const UNMEASURED_RATE: f64 = 1e-4;
@@ -40,7 +41,8 @@ pub(super) struct Rates {
     pub ns_per_tick: f64,
 }
 
-/// A measured rate that differs from that of the frequencies by more than this part is considered damaged.
+/// A measured rate that differs from that of the frequencies by more than this part is considered
+/// damaged.
 const RATE_TOLERANCE: f64 = 0.01;
 
 /// Why a rank's exchanges cannot be used.
@@ -89,8 +91,8 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
     Ok(Some(Hop { parent, map: CounterMap::new(pieces), bound, shared: false }))
 }
 
-/// The usable exchanges in order of time: the first at init, those during the run, the last at finalize; all with the
-/// same parent.
+/// The usable exchanges in order of time: the first at init, those during the run, the last at
+/// finalize; all with the same parent.
 fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, ExchangeFault> {
     let sound = |exchange: &&ClockExchange| exchange.child_ticks > 0 && exchange.parent_ticks > 0;
     let of = |phase| exchanges.iter().filter(sound).filter(move |e| e.phase == phase);
@@ -145,7 +147,8 @@ fn bound_line(readings: &[ClockExchange], bounds_ns: &[f64], rates: Rates) -> Bo
         let both_ns = bound_ns + bounds_ns[index + 1];
         let half_ns = ticks as f64 / 2.0 * rates.ns_per_tick;
         points.push((reading.child_ticks + ticks / 2, both_ns / 2.0 + half_ns * WANDER));
-        // Beyond the ends the bound grows by the error of the measured rate and by the wander on both sides.
+        // Beyond the ends the bound grows by the error of the measured rate and by the wander on
+        // both sides.
         let slope = both_ns / (2.0 * half_ns) + 2.0 * WANDER;
         if index == 0 {
             before = slope.min(rates.relative_uncertainty.max(WANDER));

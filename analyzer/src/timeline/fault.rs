@@ -46,7 +46,8 @@ pub enum TimeNote {
     GuessedFrequency(NotedRanks),
     /// The ranks' stretches are the lives of their processes ([`ElapsedScope::Process`]).
     WholeProcess,
-    /// The trace does not record when these processes began; the begin of MPI_Init is taken instead.
+    /// The trace does not record when these processes began; the begin of MPI_Init is taken
+    /// instead.
     ProcessBeginUnknown(NotedRanks),
 }
 

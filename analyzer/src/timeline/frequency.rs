@@ -47,8 +47,8 @@ const GOOD_ENOUGH: f64 = 1e-6;
 
 /// The frequency of every rank's counter, in the order of the ranks.
 ///
-/// Ranks with the same kernel and kind of counter share the measurement with the longest baseline, unless their own is
-/// good enough.
+/// Ranks with the same kernel and kind of counter share the measurement with the longest baseline,
+/// unless their own is good enough.
 pub(super) fn of_ranks(ranks: &[RankTrace]) -> Vec<Frequency> {
     let mut best: HashMap<(&str, u8), Frequency> = HashMap::new();
     let owns: Vec<_> = ranks.iter().map(|rank| measured(&rank.facts.anchors)).collect();

@@ -1,8 +1,9 @@
-//! Finds the last sign of life of a job in which not every rank finished. Open calls last until then.
+//! Finds the last sign of life of a job in which not every rank finished. Open calls last until
+//! then.
 //!
-//! A rank records no time stamp while it waits inside a call. So that this wait counts, its call lasts until the job's
-//! last sign of life: the current time if a process is still running, else the end of the launcher, else the last time
-//! stamp of any rank.
+//! A rank records no time stamp while it waits inside a call. So that this wait counts, its call
+//! lasts until the job's last sign of life: the current time if a process is still running, else
+//! the end of the launcher, else the last time stamp of any rank.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,8 @@ use crate::trace::{ProcessState, RankTrace, Run};
 
 use super::{Ending, RankTime};
 
-/// A system clock that is more than this many seconds (115 days) after the last stamp is not trusted.
+/// A system clock that is more than this many seconds (115 days) after the last stamp is not
+/// trusted.
 const MAX_SECONDS: f64 = 1e7;
 
 /// The last sign of life of a job that did not finish.
@@ -25,7 +27,8 @@ pub struct LastSign {
 }
 
 impl LastSign {
-    /// The last sign of life of a run; `None` if every rank that left a file returned from MPI_Finalize.
+    /// The last sign of life of a run; `None` if every rank that left a file returned from
+    /// MPI_Finalize.
     pub(super) fn of(run: &Run, ranks: &[RankTime]) -> Option<Self> {
         run.ranks.iter().find(|trace| !trace.facts.finalized())?;
         let running = run.ranks.iter().any(|trace| trace.process.runs());
@@ -37,7 +40,8 @@ impl LastSign {
         Some(Self { at_s: at_s.unwrap_or(last_s), at_least: at_s.is_none(), running })
     }
 
-    /// Extends the stretches of ranks that were inside a call, or whose processes are running, to this moment.
+    /// Extends the stretches of ranks that were inside a call, or whose processes are running, to
+    /// this moment.
     pub(super) fn extend(&self, run: &Run, ranks: &mut [RankTime]) {
         for (trace, time) in run.ranks.iter().zip(ranks) {
             if time.ending != Ending::LastStamp || !self.outlives(trace) {

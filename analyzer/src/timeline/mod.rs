@@ -1,11 +1,12 @@
 //! Puts the counters of all ranks on one clock ([`GlobalTimeline`]).
 //!
-//! Every rank's counter is mapped to seconds since the earliest return from MPI_Init in the run. The map is composed of
-//! the clock exchanges of the ranks, along their parents up to rank 0; its error bound is the sum over the hops.
+//! Every rank's counter is mapped to seconds since the earliest return from MPI_Init in the run.
+//! The map is composed of the clock exchanges of the ranks, along their parents up to rank 0; its
+//! error bound is the sum over the hops.
 //!
-//! This module also determines each rank's stretch τ_i: from the return of MPI_Init to the entry of MPI_Finalize. For a
-//! rank that never called MPI_Finalize, the stretch ends at its last time stamp or, if it was inside a call, at the
-//! job's last sign of life ([`LastSign`]).
+//! This module also determines each rank's stretch τ_i: from the return of MPI_Init to the entry of
+//! MPI_Finalize. For a rank that never called MPI_Finalize, the stretch ends at its last time stamp
+//! or, if it was inside a call, at the job's last sign of life ([`LastSign`]).
 
 pub mod calls;
 mod causal;
@@ -45,9 +46,11 @@ pub enum Alignment {
     Reference,
     /// By measured exchanges.
     Measured,
-    /// The exchange found no offset from the invariant counter of a rank on the same host: both read one counter.
+    /// The exchange found no offset from the invariant counter of a rank on the same host: both
+    /// read one counter.
     SharedCounter,
-    /// No exchange, but another rank of the host has a clock and both counters are invariant: assumed to be one counter.
+    /// No exchange, but another rank of the host has a clock and both counters are invariant:
+    /// assumed to be one counter.
     AssumedShared,
     /// Only by the system's wall clock, or not at all.
     Unaligned,
@@ -81,8 +84,9 @@ impl RankTime {
         self.clock.seconds(self.end_ticks)
     }
 
-    /// First and last known moment of a thread on the rank's counter. The first thread lasts as long as its rank. Any
-    /// other lasts from its first event to its last, or to the rank's end if its last call did not return.
+    /// First and last known moment of a thread on the rank's counter. The first thread lasts as
+    /// long as its rank. Any other lasts from its first event to its last, or to the rank's end if
+    /// its last call did not return.
     pub fn thread_stretch(&self, extent: &ThreadExtent) -> Option<(u64, u64)> {
         if extent.number == 0 {
             return Some((self.begin_ticks, self.end_ticks));
@@ -112,7 +116,8 @@ pub enum ElapsedScope {
 pub struct GlobalTimeline {
     /// One entry per rank of [`Run::ranks`], in the same order.
     pub ranks: Vec<RankTime>,
-    /// Largest error bound of the measured ranks over their stretches, nanoseconds; `None` if no rank was measured.
+    /// Largest error bound of the measured ranks over their stretches, nanoseconds; `None` if no
+    /// rank was measured.
     pub bound_ns: Option<f64>,
     /// The same, but only at the begin and end of the ranks' stretches, next to the exchanges.
     pub ends_bound_ns: Option<f64>,
@@ -133,7 +138,8 @@ pub struct GlobalTimeline {
 }
 
 impl GlobalTimeline {
-    /// Maps every rank's counter to the global timeline. Never fails: counters that cannot be aligned are flagged.
+    /// Maps every rank's counter to the global timeline. Never fails: counters that cannot be
+    /// aligned are flagged.
     pub fn new(run: &Run) -> Self {
         Self::with_rates(run, &KnownRates::default())
     }

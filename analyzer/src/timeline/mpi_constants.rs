@@ -14,8 +14,9 @@ pub struct MpiConstants {
 }
 
 impl MpiConstants {
-    /// The constants of a family as named in the file header: `openmpi`, `mpich` (also Intel MPI) or `abi`. `None` for
-    /// a library that the recorder did not know, for which it recorded no arguments.
+    /// The constants of a family as named in the file header: `openmpi`, `mpich` (also Intel MPI)
+    /// or `abi`. `None` for a library that the recorder did not know, for which it recorded no
+    /// arguments.
     pub fn of_family(family: &str) -> Option<Self> {
         let (any_source, any_tag, proc_null, root) = match family {
             "openmpi" => (-1, -1, -2, -4),

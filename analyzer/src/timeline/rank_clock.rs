@@ -111,8 +111,8 @@ impl RankClock {
         whole_ns(self.seconds(ticks))
     }
 
-    /// The piece that holds at a reading, the first reading for which it holds, and the first after that for which it
-    /// does not.
+    /// The piece that holds at a reading, the first reading for which it holds, and the first after
+    /// that for which it does not.
     pub(super) fn piece_at(&self, ticks: u64) -> (ClockPiece, u64, u64) {
         let next = self.piece_after(ticks);
         let piece = self.pieces[next - 1];
@@ -120,7 +120,8 @@ impl RankClock {
         (piece, from, self.pieces.get(next).map_or(u64::MAX, |next| next.begin_ticks))
     }
 
-    /// Reading of the counter at a global time, to the nearest tick, clamped to the counter's range.
+    /// Reading of the counter at a global time, to the nearest tick, clamped to the counter's
+    /// range.
     pub fn ticks_at(&self, seconds: f64) -> u64 {
         let next = self.pieces.partition_point(|piece| piece.begin_s <= seconds).max(1);
         let piece = &self.pieces[next - 1];
@@ -129,8 +130,8 @@ impl RankClock {
         u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// Converts a number of ticks to seconds at the rate of the rank's begin, from which other rates differ too little to
-    /// matter.
+    /// Converts a number of ticks to seconds at the rate of the rank's begin, from which other
+    /// rates differ too little to matter.
     pub fn duration_s(&self, ticks: u64) -> f64 {
         ticks as f64 * self.pieces[0].seconds_per_tick
     }

@@ -1,4 +1,5 @@
-//! Determines when a rank's elapsed time τ_i begins and ends on its own counter, and why it ends there.
+//! Determines when a rank's elapsed time τ_i begins and ends on its own counter, and why it ends
+//! there.
 
 use super::TimeFault;
 use crate::trace::RankTrace;
@@ -10,7 +11,8 @@ pub enum Ending {
     Finalize,
     /// It did not, and may have died: the stretch ends at the last stamp.
     LastStamp,
-    /// It did not, but was inside a call or its process is running: the stretch ends at the job's last sign of life.
+    /// It did not, but was inside a call or its process is running: the stretch ends at the job's
+    /// last sign of life.
     LastSign,
     /// Recording stopped before the program ended, because there was no space left.
     Stopped,
@@ -29,8 +31,9 @@ pub(super) struct Stretch {
 
 /// Finds a rank's stretch.
 ///
-/// What follows damage is unknown. It must not count as computation, so the stretch ends with the last valid event of
-/// the thread that called MPI first. Events are also missing if the rank entered MPI_Finalize but no event records that.
+/// What follows damage is unknown. It must not count as computation, so the stretch ends with the
+/// last valid event of the thread that called MPI first. Events are also missing if the rank
+/// entered MPI_Finalize but no event records that.
 pub(super) fn of_rank(rank: &RankTrace) -> Stretch {
     let facts = &rank.facts;
     let main = rank.main_thread();
@@ -58,8 +61,9 @@ pub(super) fn of_rank(rank: &RankTrace) -> Stretch {
 
 /// A rank's stretch from the begin of its process to its end.
 ///
-/// The begin comes from the kernel or another tool; if neither provides it, from the first event. The end is that of the
-/// last event; if gammachi recorded the run, that is the return of MPI_Finalize.
+/// The begin comes from the kernel or another tool; if neither provides it, from the first event.
+/// The end is that of the last event; if gammachi recorded the run, that is the return of
+/// MPI_Finalize.
 pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
     let inside = of_rank(rank);
     let life = rank.facts.life;

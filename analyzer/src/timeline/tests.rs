@@ -27,7 +27,8 @@ fn assert_near_ns(seconds: f64, expected_s: f64, tolerance_ns: f64) {
     );
 }
 
-/// Gives the child, on another host, exchanges at which both counters agree; tests skew them afterwards.
+/// Gives the child, on another host, exchanges at which both counters agree; tests skew them
+/// afterwards.
 fn two_hosts(mut child: SyntheticRank, parent: u32) -> SyntheticRank {
     child.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
     for (phase, at) in [(Phase::Init, 99 * MS), (Phase::Finalize, 1102 * MS)] {
@@ -232,7 +233,8 @@ fn ending_tells_why_a_rank_ended() {
     assert_eq!(end_of(&cut), (300 * MS, Ending::Damaged));
 }
 
-/// Adds an exchange during the run, before the one at finalize. The child's counter is ahead by `offset`.
+/// Adds an exchange during the run, before the one at finalize. The child's counter is ahead by
+/// `offset`.
 fn during(child: &mut SyntheticRank, parent: u32, at: u64, offset: i64) {
     let exchange = child
         .definitions
@@ -245,7 +247,8 @@ fn during(child: &mut SyntheticRank, parent: u32, at: u64, offset: i64) {
 
 #[test]
 fn exchanges_during_the_run_follow_a_rate_that_changes() {
-    // 300 µs ahead half-way and equal at both ends: a straight line would be 300 µs off in the middle.
+    // 300 µs ahead half-way and equal at both ends: a straight line would be 300 µs off in the
+    // middle.
     let mut child = two_hosts(complete(1, 2), 0);
     during(&mut child, 0, 600 * MS, 300_000);
     for definition in &mut child.definitions {
@@ -256,7 +259,8 @@ fn exchanges_during_the_run_follow_a_rate_that_changes() {
     let timeline = timeline_of(&[complete(0, 2), child]);
     let clock = &timeline.ranks[1].clock;
     assert_eq!(clock.alignment, Alignment::Measured);
-    // Relative to rank 0's begin: the child's own begin is earlier, as its clock is slightly ahead by then.
+    // Relative to rank 0's begin: the child's own begin is earlier, as its clock is slightly ahead
+    // by then.
     let since_begin = |ticks: u64| clock.seconds(ticks) - timeline.ranks[0].begin_s();
     assert_near_ns(since_begin(BASE + 600 * MS + 300_000), 0.5, 3.0);
     assert_near_ns(since_begin(BASE + 1102 * MS), 1.002, 3.0);

@@ -96,7 +96,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     {
         say("reading the trace");
     }
-    let run = Run::open_knowing(&directory, &known)
+    let run = Run::open_with_extents(&directory, &known)
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let index = match kept {

@@ -4,7 +4,7 @@ use crate::causes::{CallSite, Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, S
 use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
-use crate::trace::symbols::SourcePlace;
+use crate::trace::symbols::SourceLocation;
 
 use super::Why;
 
@@ -22,7 +22,7 @@ pub(super) fn call_site(site: &CallSite) -> String {
 /// File and line of a call site; where they are not known its function, else an address; of one that is not
 /// known at all the MPI function.
 fn short_site(site: &CallSite) -> String {
-    let SourcePlace { function, file, line } = &site.place;
+    let SourceLocation { function, file, line } = &site.place;
     match (file, line, function) {
         (Some(file), Some(line), _) => format!("{}:{line}", file_name(file)),
         (.., Some(function)) => function.clone(),

@@ -283,7 +283,7 @@ struct ThreadDocument {
 fn selection(metrics: &Metrics) -> SelectionDocument {
     let occurrences = metrics.occurrences;
     match &metrics.selection {
-        Selection::ElapsedScope => {
+        Selection::Whole => {
             SelectionDocument { kind: "whole", region: None, from: None, to: None, occurrences }
         }
         Selection::Window { from, to } => SelectionDocument {
@@ -405,7 +405,7 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
         "matrix is null: more than 256 ranks",
     );
     let unknown = metrics.ranks.iter().any(|rank| rank.off_cpu_s.is_none());
-    let whole = metrics.selection == Selection::ElapsedScope;
+    let whole = metrics.selection == Selection::Whole;
     reason(
         unknown && !whole,
         "ranks[].off_cpu_s is null: it is known for the whole run only, not for a part",

@@ -1,5 +1,5 @@
-//! Reports accesses to other ranks' memory (MPI_Put and the like), with their target and the bytes moved in each
-//! direction. They have no partner.
+//! Reports accesses to other ranks' memory (MPI_Put and the like), with their target and the bytes
+//! moved in each direction. They have no partner.
 
 use trace_format::reader::StoredEvent;
 
@@ -9,7 +9,8 @@ use super::findings::Access;
 use super::rank_state::RankState;
 
 impl RankState<'_> {
-    /// Handles an access. Those that did not return, or whose target is MPI_PROC_NULL or unknown, are ignored.
+    /// Handles an access. Those that did not return, or whose target is MPI_PROC_NULL or unknown,
+    /// are ignored.
     pub(super) fn access(&self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
         let peer = event.head.peer();
         if call.end_ticks().is_none() || peer == self.constants.proc_null {

@@ -1,6 +1,6 @@
-//! Operations that were not complete when their rank's events ended: those of calls that never returned, and of
-//! requests that were never completed. They are collected as each rank ends. When all ranks have ended, each is reported
-//! with what it is still waiting for.
+//! Operations that were not complete when their rank's events ended: those of calls that never
+//! returned, and of requests that were never completed. They are collected as each rank ends. When
+//! all ranks have ended, each is reported with what it is still waiting for.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,8 +18,8 @@ pub struct ActiveOperation {
     pub rank: u32,
     /// Its request, truncated; `None` for a call that did not return.
     pub request: Option<u32>,
-    /// Counter of the rank when the call that started the operation began (for a persistent one its start); `None` if
-    /// the operation is not known.
+    /// Counter of the rank when the call that started the operation began (for a persistent one its
+    /// start); `None` if the operation is not known.
     pub begin_ticks: Option<u64>,
     /// Kind of operation.
     pub work: ActiveWork,
@@ -87,11 +87,11 @@ impl RankState<'_> {
     pub(super) fn add_unfinished(&self, request: Option<u32>, work: Work, m: &mut Matching) {
         match &work {
             Work::Nothing => {}
-            Work::Send { to, number, .. } => m.settle(*to, *number, Fate::UnfinishedOperation),
+            Work::Send { to, number, .. } => m.settle(*to, *number, Fate::Unfinished),
             Work::Receive(posted) => self.add_unfinished_receive(posted, m),
             Work::SendReceive(both) => {
                 if let Some((to, number)) = both.send {
-                    m.settle(to, number, Fate::UnfinishedOperation);
+                    m.settle(to, number, Fate::Unfinished);
                 }
                 self.add_unfinished_receive(&both.receive, m);
             }

@@ -1,5 +1,5 @@
-//! What matching stores of a call while its message or operation is in flight: little, but enough to find the call again
-//! in its rank's file.
+//! What matching stores of a call while its message or operation is in flight: little, but enough
+//! to find the call again in its rank's file.
 
 use trace_format::reader::StoredEvent;
 

@@ -1,4 +1,5 @@
-//! Pairs the sends of one channel, in the order of sending, with its receives, in the order of posting.
+//! Pairs the sends of one channel, in the order of sending, with its receives, in the order of
+//! posting.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -19,7 +20,8 @@ pub(super) struct Send {
     pub blocking: bool,
     /// It may have been cancelled, so it is not known yet whether it was sent.
     pub unconfirmed: bool,
-    /// Not complete on the sender's side. It is kept to find out at the end whether it met a receive.
+    /// Not complete on the sender's side. It is kept to find out at the end whether it met a
+    /// receive.
     pub active: bool,
 }
 
@@ -54,7 +56,8 @@ impl Receive {
         Self { bytes: Some(bytes), state, ..Self::waiting(sequence, call) }
     }
 
-    /// Marks the receive as truncated if `truncated`. Its size is unknown then, because the status is not reliable.
+    /// Marks the receive as truncated if `truncated`. Its size is unknown then, because the status
+    /// is not reliable.
     pub fn truncated_if(self, truncated: bool) -> Self {
         if truncated { Self { bytes: None, truncated, ..self } } else { self }
     }

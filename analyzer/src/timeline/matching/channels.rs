@@ -1,9 +1,11 @@
-//! MPI's rule on the order of messages: pairs sends in the order of sending with receives in the order of posting.
+//! MPI's rule on the order of messages: pairs sends in the order of sending with receives in the
+//! order of posting.
 //!
-//! Messages on one channel (communicator, source, destination and tag) do not overtake each other. A receive without
-//! wildcards joins its channel when it is posted, and is ready when it completes. A receive with a wildcard joins its
-//! channel when its status is known, at the position of its posting. Until then, later receives are not paired if they
-//! are on a channel from which it might take.
+//! Messages on one channel (communicator, source, destination and tag) do not overtake each other.
+//! A receive without wildcards joins its channel when it is posted, and is ready when it completes.
+//! A receive with a wildcard joins its channel when its status is known, at the position of its
+//! posting. Until then, later receives are not paired if they are on a channel from which it might
+//! take.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -28,8 +30,8 @@ pub(super) struct ChannelKey {
     pub lane: u32,
 }
 
-/// Index of a channel in the table. It is valid as long as the channel there has the right key; otherwise the channel has
-/// to be looked up.
+/// Index of a channel in the table. It is valid as long as the channel there has the right key;
+/// otherwise the channel has to be looked up.
 pub(super) type ChannelIndex = u32;
 
 /// The index is not known yet.
@@ -184,8 +186,8 @@ impl Channels {
         true
     }
 
-    /// Allows a send to be paired although it is not complete, as its rank has no more events; returns whether it is
-    /// still in the channel.
+    /// Allows a send to be paired although it is not complete, as its rank has no more events;
+    /// returns whether it is still in the channel.
     pub fn release_send(&mut self, address: Address, number: u64) -> bool {
         let Some(send) = self.send_mut(address, number) else { return false };
         if std::mem::take(&mut send.unconfirmed) {
@@ -257,7 +259,8 @@ impl Channels {
         });
     }
 
-    /// Replaces the call that posted a receive: a matched probe took the message, and `call` receives it.
+    /// Replaces the call that posted a receive: a matched probe took the message, and `call`
+    /// receives it.
     pub fn repost(&mut self, address: Address, sequence: u64, call: Call) {
         if let Some(channel) = self.channel_mut(address)
             && let Some(at) = channel.receive_at(sequence)
@@ -354,7 +357,8 @@ impl Channels {
         }
     }
 
-    /// Removes the sends that no receive can meet any more, given that the destination has no more events.
+    /// Removes the sends that no receive can meet any more, given that the destination has no more
+    /// events.
     pub fn orphaned_sends(&mut self, address: Address) -> Vec<Send> {
         let orphaned: Vec<Send> = match self.channel_mut(address) {
             Some(channel) if channel.receives.is_empty() => {
@@ -372,7 +376,8 @@ impl Channels {
         orphaned
     }
 
-    /// Removes the complete receives that no send can meet any more, given that the source has no more events.
+    /// Removes the complete receives that no send can meet any more, given that the source has no
+    /// more events.
     pub fn orphaned_receives(&mut self, address: Address) -> Vec<Receive> {
         match self.channel_mut(address) {
             Some(channel) if channel.sends.is_empty() => {

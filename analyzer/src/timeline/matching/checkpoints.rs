@@ -1,8 +1,8 @@
-//! Matches any stretch of a run on demand. Matching goes through the run once and stores checkpoints of itself; a stretch
-//! is matched again from the last checkpoint before it.
+//! Matches any stretch of a run on demand. Matching goes through the run once and stores
+//! checkpoints of itself; a stretch is matched again from the last checkpoint before it.
 //!
-//! A checkpoint is as large as what is in flight. Their number is limited: in a long run the distance between them
-//! doubles as often as necessary.
+//! A checkpoint is as large as what is in flight. Their number is limited: in a long run the
+//! distance between them doubles as often as necessary.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -84,9 +84,9 @@ impl<'a> CheckpointedMatching<'a> {
         self.checkpoints().known_s = f64::INFINITY;
     }
 
-    /// Passes what matching finds around a stretch (global seconds), including everything that completes in it, to the
-    /// sink. If the run has not been scanned up to there, reads at most `max_events` events; returns `false` if these
-    /// did not suffice.
+    /// Passes what matching finds around a stretch (global seconds), including everything that
+    /// completes in it, to the sink. If the run has not been scanned up to there, reads at most
+    /// `max_events` events; returns `false` if these did not suffice.
     pub fn between(
         &self,
         from_s: f64,

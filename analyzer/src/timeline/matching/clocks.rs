@@ -1,5 +1,5 @@
-//! The clocks of all ranks, for a thread that converts many readings which lie close together: the last used piece of
-//! each clock is cached.
+//! The clocks of all ranks, for a thread that converts many readings which lie close together: the
+//! last used piece of each clock is cached.
 
 use crate::timeline::GlobalTimeline;
 use crate::timeline::rank_clock::{ClockPiece, RankClock};

@@ -1,5 +1,5 @@
-//! Combines the ranks' collective calls on each communicator into instances. An instance is complete when all members
-//! have called and completed, or cannot do so any more.
+//! Combines the ranks' collective calls on each communicator into instances. An instance is
+//! complete when all members have called and completed, or cannot do so any more.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,20 +8,21 @@ use rustc_hash::FxHashMap;
 use super::call::Call;
 use crate::timeline::communicators::CommunicatorTable;
 
-/// Identifies calls that are counted together: those on a communicator, or the starts of one of its persistent
-/// operations.
+/// Identifies calls that are counted together: those on a communicator, or the starts of one of its
+/// persistent operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SequenceKey {
     /// Position of the communicator in the table.
     pub communicator: u32,
-    /// 0; for a persistent operation 1 + its number in order of initialisation; see also [`SequenceKey::together`].
+    /// 0; for a persistent operation 1 + its number in order of initialisation; see also
+    /// [`SequenceKey::together`].
     pub lane: u32,
 }
 
 impl SequenceKey {
-    /// The sequence of an operation that ranks do together without being a collective operation, by the number of its
-    /// name. Each function is counted separately, because ranks may use windows and files of one communicator in
-    /// different orders.
+    /// The sequence of an operation that ranks do together without being a collective operation, by
+    /// the number of its name. Each function is counted separately, because ranks may use windows
+    /// and files of one communicator in different orders.
     pub fn together(communicator: u32, function: u16) -> Self {
         Self { communicator, lane: u32::MAX - u32::from(function) }
     }
@@ -176,7 +177,8 @@ impl Collectives {
         self.complete.len()
     }
 
-    /// Adds a rank's call with its number in the sequence; returns the member's index in the instance.
+    /// Adds a rank's call with its number in the sequence; returns the member's index in the
+    /// instance.
     pub fn call(
         &mut self,
         key: SequenceKey,
@@ -207,8 +209,8 @@ impl Collectives {
         index
     }
 
-    /// Completes the call of a rank; the member is searched for if its index is not known. `by` is `None` if the
-    /// completion will never be known.
+    /// Completes the call of a rank; the member is searched for if its index is not known. `by` is
+    /// `None` if the completion will never be known.
     pub fn completed(
         &mut self,
         key: SequenceKey,

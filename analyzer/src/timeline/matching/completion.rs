@@ -1,5 +1,5 @@
-//! Applies waits, tests, cancels and frees to the operations of a rank: completes receives with their status, settles
-//! sends and completes collective calls.
+//! Applies waits, tests, cancels and frees to the operations of a rank: completes receives with
+//! their status, settles sends and completes collective calls.
 
 use trace_format::meaning::Operation;
 use trace_format::reader::StoredEvent;

@@ -1,5 +1,5 @@
-//! Converts what matching finds from the ranks' own counters to seconds of the global timeline, counts it, and passes it
-//! to the sink.
+//! Converts what matching finds from the ranks' own counters to seconds of the global timeline,
+//! counts it, and passes it to the sink.
 
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -160,7 +160,8 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Adds a send or receive of a rank of the world, without a partner and with an unknown channel.
+    /// Adds a send or receive of a rank of the world, without a partner and with an unknown
+    /// channel.
     pub fn unmatched_without_channel(
         &mut self,
         side: Side,

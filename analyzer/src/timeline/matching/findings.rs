@@ -1,5 +1,5 @@
-//! The findings that matching passes to a [`MatchSink`]: messages, collective instances, sends and receives without a
-//! partner, runs of polls; and their counts.
+//! The findings that matching passes to a [`MatchSink`]: messages, collective instances, sends and
+//! receives without a partner, runs of polls; and their counts.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,11 @@ pub struct MessageEnd {
     pub rank: u32,
     /// Thread that sent, or posted the receive.
     pub thread: u32,
-    /// Global seconds at the begin of the call that sends (for a persistent operation its start) or posts the receive.
+    /// Global seconds at the begin of the call that sends (for a persistent operation its start) or
+    /// posts the receive.
     pub begin_s: f64,
-    /// For a send, when that call returns; for a receive, when the call that completes it returns. `None` if it never did.
+    /// For a send, when that call returns; for a receive, when the call that completes it returns.
+    /// `None` if it never did.
     pub end_s: Option<f64>,
     /// Counter of the rank at the begin.
     pub begin_ticks: u64,
@@ -23,8 +25,8 @@ pub struct MessageEnd {
     pub end_ticks: Option<u64>,
     /// The call that sends (for a persistent operation its start) or posts the receive.
     pub posted: Call,
-    /// The call that completed it, which for a blocking call is the same. Always known for a receive; for a send only
-    /// if [`Wants::completions`] was set and it completed.
+    /// The call that completed it, which for a blocking call is the same. Always known for a
+    /// receive; for a send only if [`Wants::completions`] was set and it completed.
     pub completed: Option<Call>,
 }
 
@@ -43,7 +45,8 @@ pub struct Message {
     pub bytes: u64,
     /// Whether the receive was posted with a wildcard; not recorded for blocking receives.
     pub wildcard: bool,
-    /// Whether it was longer than the receive's buffer, so that the receive returned MPI_ERR_TRUNCATE.
+    /// Whether it was longer than the receive's buffer, so that the receive returned
+    /// MPI_ERR_TRUNCATE.
     pub truncated: bool,
 }
 
@@ -58,14 +61,15 @@ pub struct CollectiveMember {
     pub begin_s: f64,
     /// When the call returns; `None` if it did not.
     pub end_s: Option<f64>,
-    /// When the operation is complete on this rank: the end of a blocking call, or of the call that completes the
-    /// request; `None` if that was not seen.
+    /// When the operation is complete on this rank: the end of a blocking call, or of the call that
+    /// completes the request; `None` if that was not seen.
     pub complete_s: Option<f64>,
     /// Counter of the rank at the begin.
     pub begin_ticks: u64,
     /// The call (for a persistent operation its start).
     pub posted: Call,
-    /// The call that completed it, which for a blocking call is the same; `None` if that was not seen.
+    /// The call that completed it, which for a blocking call is the same; `None` if that was not
+    /// seen.
     pub completed: Option<Call>,
     /// Bytes that it sent.
     pub sent_bytes: u64,
@@ -80,7 +84,8 @@ pub struct CollectiveInstance {
     pub communicator: u32,
     /// Name of the operation's blocking form, as called by the first member.
     pub function: String,
-    /// Number of the operation on its communicator, from 0; each persistent operation is counted separately.
+    /// Number of the operation on its communicator, from 0; each persistent operation is counted
+    /// separately.
     pub number: u64,
     /// World rank of the root, if the operation has one and it is known.
     pub root: Option<u32>,
@@ -88,7 +93,8 @@ pub struct CollectiveInstance {
     pub members: Vec<CollectiveMember>,
     /// Number of ranks whose call is missing: no file, died before, recording ended, other world.
     pub missing: u32,
-    /// Whether members called different operations: either the program is wrong or events are missing.
+    /// Whether members called different operations: either the program is wrong or events are
+    /// missing.
     pub mismatched: bool,
 }
 
@@ -228,8 +234,8 @@ pub struct MatchingSummary {
     pub matched: u64,
     /// Sends and receives without a partner, by reason.
     pub unmatched: BTreeMap<Reason, Sides>,
-    /// Messages for which the receive's status and the send disagree on the size, which means that the matching or the
-    /// trace is wrong.
+    /// Messages for which the receive's status and the send disagree on the size, which means that
+    /// the matching or the trace is wrong.
     pub size_mismatches: u64,
     /// Messages that were longer than their receive's buffer (MPI_ERR_TRUNCATE).
     pub truncated: u64,
@@ -265,13 +271,13 @@ impl MatchingSummary {
 /// Optional findings that a sink asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants {
-    /// The calls that completed sends and, when matching in shares, non-blocking collective operations. A message is
-    /// passed on only when both its sides are complete or will never be.
+    /// The calls that completed sends and, when matching in shares, non-blocking collective
+    /// operations. A message is passed on only when both its sides are complete or will never be.
     pub completions: bool,
     /// Runs of polls that found nothing.
     pub polls: bool,
-    /// Calls that wait for others although they have neither a message nor a collective operation: probes, and
-    /// operations that ranks do together.
+    /// Calls that wait for others although they have neither a message nor a collective operation:
+    /// probes, and operations that ranks do together.
     pub waiting: bool,
 }
 
@@ -286,7 +292,8 @@ impl Wants {
     }
 }
 
-/// A run of polls (tests, probes) that found nothing. A poll that finds something is a separate call.
+/// A run of polls (tests, probes) that found nothing. A poll that finds something is a separate
+/// call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polls {
     /// Rank in MPI_COMM_WORLD.
@@ -314,11 +321,12 @@ pub struct Probed {
 
 /// Receives what matching finds.
 ///
-/// The order depends on the caller. [`match_run`](super::match_run) follows all ranks at once, by the end of their calls:
-/// messages arrive when they are certain, roughly in the order of their completion.
-/// [`match_in_shares`](super::match_in_shares) proceeds rank by rank, in rounds: within a share, messages arrive when
-/// they are certain there; across shares they have no order, and neither do the members of an instance. Results that
-/// must be the same either way must not depend on the order.
+/// The order depends on the caller. [`match_run`](super::match_run) follows all ranks at once, by
+/// the end of their calls: messages arrive when they are certain, roughly in the order of their
+/// completion. [`match_in_shares`](super::match_in_shares) proceeds rank by rank, in rounds: within
+/// a share, messages arrive when they are certain there; across shares they have no order, and
+/// neither do the members of an instance. Results that must be the same either way must not depend
+/// on the order.
 pub trait MatchSink {
     /// Optional findings that this sink asks for.
     fn wants(&self) -> Wants {
@@ -332,8 +340,8 @@ pub trait MatchSink {
     fn message(&mut self, message: &Message);
     /// A collective operation.
     fn collective(&mut self, _instance: &CollectiveInstance) {}
-    /// An operation that all members of a communicator, window or file did together ([`Operation::Together`]), if asked
-    /// for.
+    /// An operation that all members of a communicator, window or file did together
+    /// ([`Operation::Together`]), if asked for.
     ///
     /// [`Operation::Together`]: trace_format::meaning::Operation::Together
     fn together(&mut self, _instance: &CollectiveInstance) {}

@@ -1,13 +1,15 @@
-//! Matches the sends of a run with its receives, and combines collective calls into instances. Needs a run recorded at
-//! level 1 or 2; passes messages, collective instances and what could not be matched to a [`MatchSink`], one by one.
+//! Matches the sends of a run with its receives, and combines collective calls into instances.
+//! Needs a run recorded at level 1 or 2; passes messages, collective instances and what could not
+//! be matched to a [`MatchSink`], one by one.
 //!
-//! MPI's rule is that messages between two processes on one communicator do not overtake each other. After completion a
-//! receive has a source and a tag from its status, even if it was posted with wildcards. So the n-th send of
-//! (communicator, source, destination, tag) meets the n-th receive of these, in the order in which receives were
-//! posted. The order is uncertain only while an earlier wildcard receive is not complete. A matched probe counts as the
-//! posting of its receive. The k-th collective calls of all members of a communicator form one instance. Persistent
-//! operations are distinguished by the order of their initialisation, and the starts of each are counted separately;
-//! partitioned operations likewise.
+//! MPI's rule is that messages between two processes on one communicator do not overtake each
+//! other. After completion a receive has a source and a tag from its status, even if it was posted
+//! with wildcards. So the n-th send of (communicator, source, destination, tag) meets the n-th
+//! receive of these, in the order in which receives were posted. The order is uncertain only while
+//! an earlier wildcard receive is not complete. A matched probe counts as the posting of its
+//! receive. The k-th collective calls of all members of a communicator form one instance.
+//! Persistent operations are distinguished by the order of their initialisation, and the starts of
+//! each are counted separately; partitioned operations likewise.
 //!
 //! | file | content |
 //! |---|---|
@@ -29,15 +31,16 @@
 //! | `shares` | matching with several threads |
 //! | `checkpoints` | matching again from any moment on |
 //!
-//! The ranks' events are read once, interleaved by the end of each call on the global timeline. Errors of the clocks
-//! affect how much is in flight, but not the result, with one exception: a cancelled send that a wrong clock shows too
-//! late.
+//! The ranks' events are read once, interleaved by the end of each call on the global timeline.
+//! Errors of the clocks affect how much is in flight, but not the result, with one exception: a
+//! cancelled send that a wrong clock shows too late.
 //!
 //! # Memory
-//! Bounded by what is in flight, not by the number of events: sends not yet received, receives not yet complete, active
-//! requests, and collective instances that some member has not reached. Each takes some 100 bytes, an instance 120 per
-//! member. In addition there are the table of communicators and one cursor per thread. What can never be matched,
-//! because the partner has no file or no more events, is not kept.
+//! Bounded by what is in flight, not by the number of events: sends not yet received, receives not
+//! yet complete, active requests, and collective instances that some member has not reached. Each
+//! takes some 100 bytes, an instance 120 per member. In addition there are the table of
+//! communicators and one cursor per thread. What can never be matched, because the partner has no
+//! file or no more events, is not kept.
 
 mod access;
 mod active;
@@ -100,7 +103,8 @@ struct Matching<'a> {
     emitter: Emitter<'a>,
     /// Each rank with a file as a partner of others, ascending by its rank in the world.
     partners: Vec<(u32, Partner)>,
-    /// Some rank has no more events, or never had any, so that messages to or from it may never be matched.
+    /// Some rank has no more events, or never had any, so that messages to or from it may never be
+    /// matched.
     some_ended: bool,
     /// Pairs whose sends are not complete yet.
     unsettled: Unsettled,
@@ -131,8 +135,8 @@ fn has_attributes(trace: &RankTrace) -> bool {
 
 /// Matches a whole run.
 ///
-/// Messages arrive in the order in which their matches become certain. That is roughly the order of completion, and
-/// always the same for the same files.
+/// Messages arrive in the order in which their matches become certain. That is roughly the order of
+/// completion, and always the same for the same files.
 pub fn match_run(
     run: &Run,
     timeline: &GlobalTimeline,
@@ -225,7 +229,8 @@ impl<'a> Matcher<'a> {
         Self { streams, operations, matching, ranks }
     }
 
-    /// Handles the next event and emits what has become certain; returns `false` after the last event.
+    /// Handles the next event and emits what has become certain; returns `false` after the last
+    /// event.
     pub fn step(&mut self, sink: &mut dyn MatchSink) -> bool {
         let Some(step) = self.streams.next_stored() else { return false };
         let matching = &mut self.matching;
@@ -301,7 +306,8 @@ impl Matching<'_> {
         }
     }
 
-    /// Adds a send, or forwards it to the share that matches it; returns its number. A `pending` send completes later.
+    /// Adds a send, or forwards it to the share that matches it; returns its number. A `pending`
+    /// send completes later.
     #[inline(always)]
     fn send(&mut self, to: &mut Address, call: Call, bytes: u64, pending: bool) -> u64 {
         let number = self.channels.next_number();
@@ -323,7 +329,8 @@ impl Matching<'_> {
         number
     }
 
-    /// Makes the call that receives a message by its handle the poster of the receive, at the position of the probe.
+    /// Makes the call that receives a message by its handle the poster of the receive, at the
+    /// position of the probe.
     fn repost(&mut self, posted: Posted, call: Call) -> Posted {
         let Posted { sequence, mut queue, .. } = posted;
         match &mut queue {

@@ -58,7 +58,8 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// The operations of a file. Probes and operations that ranks do together are left out unless `waiting` is set.
+    /// The operations of a file. Probes and operations that ranks do together are left out unless
+    /// `waiting` is set.
     pub fn new(file: &RankFile, names: &mut CollectiveNames, waiting: bool) -> Self {
         let table = file.function_names().iter().map(|name| {
             let operation = match Meaning::of(name).operation {
@@ -77,7 +78,8 @@ impl Operations {
         Self { table: table.collect() }
     }
 
-    /// Whether an event with this fixed part matters for matching; runs of polls do if `polls` is set.
+    /// Whether an event with this fixed part matters for matching; runs of polls do if `polls` is
+    /// set.
     #[inline]
     pub fn may_want(&self, head: &Head, polls: bool) -> bool {
         let function = head.function();

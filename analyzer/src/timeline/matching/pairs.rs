@@ -1,5 +1,5 @@
-//! Buffers pairs between the channels and the emitter. Pairs are written in place, because copying one costs as much as
-//! finding it.
+//! Buffers pairs between the channels and the emitter. Pairs are written in place, because copying
+//! one costs as much as finding it.
 
 use super::call::Call;
 use super::channel::{Receive, Send};

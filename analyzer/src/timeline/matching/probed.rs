@@ -1,5 +1,5 @@
-//! Finds the calls that receive messages found by probes. A matched probe removes its message from the queue, to be
-//! received by its handle, so the receive counts as posted at the probe.
+//! Finds the calls that receive messages found by probes. A matched probe removes its message from
+//! the queue, to be received by its handle, so the receive counts as posted at the probe.
 
 use trace_format::reader::StoredEvent;
 
@@ -23,7 +23,7 @@ impl RankState<'_> {
 
     /// Reports the probe of the message that a call receives on a channel, if there was one.
     #[inline(always)]
-    pub(super) fn note_probed(&mut self, member: usize, call: Call, m: &mut Matching) {
+    pub(super) fn note_probed(&mut self, route: usize, call: Call, m: &mut Matching) {
         if !self.probes.is_empty()
             && let Some(probe) = self.probes.remove(&self.routes.address(route).0)
         {
@@ -43,7 +43,8 @@ impl RankState<'_> {
         self.messages.entry(handle).or_default().push_back(taken);
     }
 
-    /// Takes the message of a handle, which a call receives. The inner `None` is MPI_MESSAGE_NO_PROC.
+    /// Takes the message of a handle, which a call receives. The inner `None` is
+    /// MPI_MESSAGE_NO_PROC.
     fn matched(&mut self, handle: u32, call: Call, m: &mut Matching) -> Option<Option<Posted>> {
         let queue = self.messages.get_mut(&handle)?;
         let first = queue.pop_front();

@@ -1,4 +1,5 @@
-//! Turns the events of one rank, in order of their begin, into sends, receives and collective calls.
+//! Turns the events of one rank, in order of their begin, into sends, receives and collective
+//! calls.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -406,7 +407,8 @@ impl<'a> RankState<'a> {
         Ok(Queue::Wildcard(Box::new(Wildcard { communicator: membership, pattern, call })))
     }
 
-    /// Handles a receive that is complete when its call returns; its arguments then come from the status.
+    /// Handles a receive that is complete when its call returns; its arguments then come from the
+    /// status.
     #[inline(always)]
     fn receive_at_once(&mut self, call: Call, arguments: &Arguments, error: u32, m: &mut Matching) {
         let Arguments { communicator, peer, bytes, .. } = *arguments;
@@ -453,7 +455,8 @@ impl<'a> RankState<'a> {
         };
         let (source, destination) = if sends { (self.rank, peer) } else { (peer, self.rank) };
         let tag = arguments.tag;
-        // A rank's messages to itself share one channel in both directions; the lane separates their counts.
+        // A rank's messages to itself share one channel in both directions; the lane separates
+        // their counts.
         let lane = u32::from(sends);
         let key = ChannelKey { communicator, source, destination, tag, lane };
         let made = self.partitioned.entry(key).or_default();
@@ -520,7 +523,8 @@ impl<'a> RankState<'a> {
         Contribution { sent_bytes, received_bytes, root }
     }
 
-    /// Records that a request was created. What its handle referred to before completed without being seen.
+    /// Records that a request was created. What its handle referred to before completed without
+    /// being seen.
     #[inline(always)]
     pub(super) fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
         if handle == 0 {

@@ -1,10 +1,10 @@
-//! Tracks which operation each request handle of a rank refers to, through creations, completions and frees in order of
-//! their begin.
+//! Tracks which operation each request handle of a rank refers to, through creations, completions
+//! and frees in order of their begin.
 //!
-//! MPI reuses handles, and libraries give one handle to several operations that complete immediately (Open MPI's empty
-//! request, MPICH's eager sends). So a handle refers to a queue of operations, which complete in the order of their
-//! creation. This also holds with several threads, because a handle cannot be reused before the call that completes its
-//! last use has begun.
+//! MPI reuses handles, and libraries give one handle to several operations that complete
+//! immediately (Open MPI's empty request, MPICH's eager sends). So a handle refers to a queue of
+//! operations, which complete in the order of their creation. This also holds with several threads,
+//! because a handle cannot be reused before the call that completes its last use has begun.
 
 use std::collections::VecDeque;
 
@@ -176,8 +176,8 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         Self { handles: FxHashMap::default(), used: 0, threaded }
     }
 
-    /// Records the creation of a request for one operation. Returns what its handle referred to before, if the end of
-    /// that was not seen.
+    /// Records the creation of a request for one operation. Returns what its handle referred to
+    /// before, if the end of that was not seen.
     #[inline(always)]
     pub fn made(&mut self, handle: u32, work: W) -> Vec<W> {
         // The usual case: the operation is written in place.
@@ -227,8 +227,8 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         self.handles.insert(handle, Handle { first: Some(request), later: None });
     }
 
-    /// The operation that a start of a persistent request begins, and the one that is still active if its completion was
-    /// not seen.
+    /// The operation that a start of a persistent request begins, and the one that is still active
+    /// if its completion was not seen.
     pub fn template(&mut self, handle: u32) -> Option<(T, Option<W>)> {
         match &mut self.handles.get_mut(&handle)?.first {
             Some(Request::Persistent(persistent)) => {

@@ -1,5 +1,5 @@
-//! Caches the channels that a rank's arguments name, by communicator id, peer and tag. Programs use few of them again
-//! and again, so small direct-mapped tables suffice.
+//! Caches the channels that a rank's arguments name, by communicator id, peer and tag. Programs use
+//! few of them again and again, so small direct-mapped tables suffice.
 
 use crate::timeline::communicators::{CommunicatorTable, Membership};
 

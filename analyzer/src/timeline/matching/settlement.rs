@@ -1,17 +1,17 @@
-//! Follows sends after their call: completions, cancellations and the ends of their ranks are applied to the send where
-//! its message is matched, which may be another share than the sender's.
+//! Follows sends after their call: completions, cancellations and the ends of their ranks are
+//! applied to the send where its message is matched, which may be another share than the sender's.
 //!
-//! Most sinks do not ask when a send completed, and most sends are never cancelled. Then nothing is stored or forwarded.
-//! The exceptions are:
+//! Most sinks do not ask when a send completed, and most sends are never cancelled. Then nothing is
+//! stored or forwarded. The exceptions are:
 //!
 //! - A sink asks for [`Wants::completions`](super::Wants). Then a pair waits until both its sides are complete.
 //! - The run has ranks that did not finish. Then the end reports what is still open, and whether it met its partner.
 //! - The run has cancelled or failed sends and is matched in shares. Then only a send's completion tells whether it was
-//!   sent, so a send is paired only after that ([`SendTracking::Confirmed`]). The first share that finds such a send
-//!   causes the run to be matched again in this way.
+//!   sent, so a send is paired only after that ([`SendTracking::Confirmed`]). The first share that
+//! finds such a send   causes the run to be matched again in this way.
 //!
-//! When a run is matched all at once, in order of time, a send counts as sent unless the contrary is known before it is
-//! paired.
+//! When a run is matched all at once, in order of time, a send counts as sent unless the contrary
+//! is known before it is paired.
 
 use rustc_hash::FxHashMap;
 
@@ -75,8 +75,8 @@ impl Matching<'_> {
                 self.settle_here(to, number, fate);
             }
         } else {
-            // Libraries often do not write the status of a send, so it counts as cancelled only if MPI_Cancel was
-            // called.
+            // Libraries often do not write the status of a send, so it counts as cancelled only if
+            // MPI_Cancel was called.
             let fate = match fate {
                 Fate::Cancelled(by) if !self.channels.is_unconfirmed(to, number) => {
                     Fate::Sent(Some(by))
@@ -87,7 +87,8 @@ impl Matching<'_> {
         }
     }
 
-    /// Like [`Matching::settle`], for a send that is matched here; whether it was cancelled is certain now.
+    /// Like [`Matching::settle`], for a send that is matched here; whether it was cancelled is
+    /// certain now.
     pub(super) fn settle_here(&mut self, to: Address, number: u64, fate: Fate) {
         let (there, by) = match fate {
             Fate::Sent(by) => {

@@ -88,8 +88,8 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     (found, summary)
 }
 
-/// Asserts that the shares together find what matching all at once finds, apart from the order and the completions of
-/// collective members.
+/// Asserts that the shares together find what matching all at once finds, apart from the order and
+/// the completions of collective members.
 fn assert_alike(
     (found, summary): (&Found, &MatchingSummary),
     shares: Vec<(MatchingSummary, Found)>,

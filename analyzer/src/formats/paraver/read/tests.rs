@@ -112,7 +112,7 @@ impl Traced {
 
 fn metrics(run: &Run, whole: ElapsedScope) -> Metrics {
     let timeline = GlobalTimeline::over(run, &KnownRates::default(), whole);
-    Metrics::new(run, &timeline, &Selection::ElapsedScope).unwrap()
+    Metrics::new(run, &timeline, &Selection::Whole).unwrap()
 }
 
 fn calls(run: &Run, rank: usize, name: &str) -> Vec<Event> {

@@ -1,11 +1,12 @@
-//! The barrier at which the threads of the shares wait between rounds. Rounds are short and waking a thread can take as
-//! long as a round, so a thread spins for a while before it sleeps.
+//! The barrier at which the threads of the shares wait between rounds. Rounds are short and waking
+//! a thread can take as long as a round, so a thread spins for a while before it sleeps.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a thread spins before it sleeps, and how many iterations before it yields its processor.
+/// How long a thread spins before it sleeps, and how many iterations before it yields its
+/// processor.
 const SPIN_TIME: Duration = Duration::from_millis(2);
 const SPINS_BEFORE_YIELD: u32 = 256;
 
@@ -34,8 +35,8 @@ impl RoundBarrier {
         }
     }
 
-    /// Waits for the other threads. What each did before the barrier is visible to all after it. Returns `false` if one of
-    /// them panicked.
+    /// Waits for the other threads. What each did before the barrier is visible to all after it.
+    /// Returns `false` if one of them panicked.
     pub fn wait(&self) -> bool {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
@@ -75,8 +76,8 @@ impl RoundBarrier {
         }
     }
 
-    /// Makes the calling thread a participant until the result is dropped. If a panic drops it, nobody waits for the
-    /// thread any more.
+    /// Makes the calling thread a participant until the result is dropped. If a panic drops it,
+    /// nobody waits for the thread any more.
     pub fn join(&self) -> Participant<'_> {
         Participant(self)
     }

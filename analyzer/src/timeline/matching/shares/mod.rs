@@ -1,14 +1,17 @@
-//! Matches a run with several threads. Each thread has a share of the run and passes what it finds to a sink of its own.
+//! Matches a run with several threads. Each thread has a share of the run and passes what it finds
+//! to a sink of its own.
 //!
-//! A share reads the events of its own ranks. It matches the messages to these ranks and the collective operations on
-//! its own communicators, so that each channel and each instance belongs to one share. A share forwards its ranks' sends
-//! to other ranks and their calls on other communicators, and, if necessary, the fates of these sends
-//! ([`super::settlement`]). Requests, persistent and partitioned operations concern one rank only.
+//! A share reads the events of its own ranks. It matches the messages to these ranks and the
+//! collective operations on its own communicators, so that each channel and each instance belongs
+//! to one share. A share forwards its ranks' sends to other ranks and their calls on other
+//! communicators, and, if necessary, the fates of these sends ([`super::settlement`]). Requests,
+//! persistent and partitioned operations concern one rank only.
 //!
-//! The order in which the shares read events does not matter as long as each rank's own order is kept: MPI's rule only
-//! concerns orders on each rank, and what stays open is known when all ranks have ended. Only one question would need
-//! the order of time: whether a send was sent before it was cancelled or failed. The send's completion answers it, too,
-//! so a run with such a send is matched again, and its sends wait for their completions.
+//! The order in which the shares read events does not matter as long as each rank's own order is
+//! kept: MPI's rule only concerns orders on each rank, and what stays open is known when all ranks
+//! have ended. Only one question would need the order of time: whether a send was sent before it
+//! was cancelled or failed. The send's completion answers it, too, so a run with such a send is
+//! matched again, and its sends wait for their completions.
 //!
 //! | file | content |
 //! |---|---|
@@ -57,8 +60,8 @@ pub(super) struct Share {
     must_restart: bool,
 }
 
-/// What one share forwards to another in a round. The receiver handles it in the order of the fields: the fate of a send
-/// after the send, the end of a rank last.
+/// What one share forwards to another in a round. The receiver handles it in the order of the
+/// fields: the fate of a send after the send, the end of a rank last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Forwarded {
     /// Sends to the receiver's ranks.
@@ -162,8 +165,8 @@ impl Share {
         self.cancel_requested.insert(number);
     }
 
-    /// The fate of a send of its ranks that has to be applied, if any. Libraries often do not write the status of a send,
-    /// so it counts as cancelled only if MPI_Cancel was called.
+    /// The fate of a send of its ranks that has to be applied, if any. Libraries often do not write
+    /// the status of a send, so it counts as cancelled only if MPI_Cancel was called.
     #[inline]
     pub(super) fn filter_fate(&mut self, number: u64, fate: Fate) -> Option<Fate> {
         let cancel_requested =
@@ -185,8 +188,8 @@ impl Share {
 }
 
 impl Matching<'_> {
-    /// Adds a rank's call of a collective operation with its number in the sequence, or forwards it to the share that owns
-    /// the communicator; returns the member's index in the instance.
+    /// Adds a rank's call of a collective operation with its number in the sequence, or forwards it
+    /// to the share that owns the communicator; returns the member's index in the instance.
     pub(super) fn collective(
         &mut self,
         key: SequenceKey,
@@ -209,8 +212,8 @@ impl Matching<'_> {
         usize::MAX
     }
 
-    /// Completes a collective operation of the rank at a position of the run. `by` is `None` if the completion will never
-    /// be known.
+    /// Completes a collective operation of the rank at a position of the run. `by` is `None` if the
+    /// completion will never be known.
     pub(super) fn complete_collective(
         &mut self,
         key: SequenceKey,

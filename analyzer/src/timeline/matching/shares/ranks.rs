@@ -58,7 +58,7 @@ impl<S: MatchSink> RankEventObserver for Turn<'_, '_, S> {
 }
 
 impl<'a> RankCursor<'a> {
-    /// Handles at max `max` events, until one ends after a moment; returns how many.
+    /// Handles at most `max` events, until one ends after a moment; returns how many.
     fn take<S: MatchSink>(
         &mut self,
         until_s: f64,
@@ -147,7 +147,8 @@ pub(super) struct Progress {
     pub next_s: f64,
     /// Whether something was forwarded.
     pub forwarded: bool,
-    /// Whether the run has to be matched again, because a send was not sent and the share did not allow for that.
+    /// Whether the run has to be matched again, because a send was not sent and the share did not
+    /// allow for that.
     pub must_restart: bool,
 }
 
@@ -158,7 +159,7 @@ impl<S: MatchSink> ShareRunner<'_, S> {
         matching.handle_forwarded(forwarded, |m| m.emit_if_many(sink));
     }
 
-    /// Handles the events of its ranks up to a moment, at max `turn` events each.
+    /// Handles the events of its ranks up to a moment, at most `turn` events each.
     pub fn round(&mut self, until_s: f64, turn: u64) -> Progress {
         let Self { matching, ranks, sink, .. } = self;
         let (mut taken, mut next_s) = (0, f64::INFINITY);

@@ -1,6 +1,7 @@
-//! Runs all shares concurrently, in rounds. In a round each share handles the events of its ranks, one rank after the
-//! other, up to a moment of the global timeline or up to [`EVENTS_IN_FLIGHT`] events over all ranks; then it handles what
-//! the others forwarded to it. A rank that is ahead waits until the slowest has reached the same moment.
+//! Runs all shares concurrently, in rounds. In a round each share handles the events of its ranks,
+//! one rank after the other, up to a moment of the global timeline or up to [`EVENTS_IN_FLIGHT`]
+//! events over all ranks; then it handles what the others forwarded to it. A rank that is ahead
+//! waits until the slowest has reached the same moment.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +21,8 @@ use crate::trace::Run;
 
 /// Most events of a round over all ranks.
 const EVENTS_IN_FLIGHT: usize = 1 << 16;
-/// Target for the events of a round: far enough below the maximum that ranks seldom wait for each other, and few enough
-/// that what is in flight stays in the caches.
+/// Target for the events of a round: far enough below the maximum that ranks seldom wait for each
+/// other, and few enough that what is in flight stays in the caches.
 const TARGET_EVENTS: usize = EVENTS_IN_FLIGHT / 2;
 /// Bounds for the maximum number of events that a rank handles in a round.
 const MIN_TURN: u64 = 8;
@@ -35,7 +36,8 @@ fn calls(run: &Run, position: usize) -> u64 {
     threads.map(|thread| thread.calls).fold(1, u64::saturating_add)
 }
 
-/// Divides the positions of the ranks into ranges with as nearly equal numbers of calls as whole ranks allow.
+/// Divides the positions of the ranks into ranges with as nearly equal numbers of calls as whole
+/// ranks allow.
 fn shares(run: &Run, count: usize) -> Vec<Range<usize>> {
     let all: u128 = (0..run.ranks.len()).map(|position| u128::from(calls(run, position))).sum();
     let mut shares = Vec::with_capacity(count);
@@ -61,7 +63,8 @@ struct Pace {
 impl Pace {
     const FIRST: Self = Self { until_s: MIN_STEP_S, step_s: MIN_STEP_S };
 
-    /// The pace of the next round, given what all shares did in the last one; `None` if nothing is left.
+    /// The pace of the next round, given what all shares did in the last one; `None` if nothing is
+    /// left.
     fn next(self, progress: impl Iterator<Item = Progress>) -> Option<Self> {
         let Self { until_s, mut step_s } = self;
         let (mut taken, mut next_s, mut forwarded) = (0, f64::INFINITY, false);
@@ -86,8 +89,8 @@ impl Pace {
     }
 }
 
-/// What the shares exchange between two rounds. Others read a share's fields only when it has finished writing them, so
-/// nobody waits for a lock.
+/// What the shares exchange between two rounds. Others read a share's fields only when it has
+/// finished writing them, so nobody waits for a lock.
 struct Exchange {
     progress: Vec<Mutex<Option<Progress>>>,
     /// Indexed by the sending share, then by the receiving one.
@@ -113,7 +116,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs rounds to the end of the run; returns `false` if the run has to be matched again.
 fn run_rounds<S: MatchSink + Send>(shares: &mut [ShareRunner<'_, S>], turn: u64) -> bool {
     let barrier = RoundBarrier::new(shares.len());
-    // Used in turn: while some shares read the exchange of one round, others are already in the next.
+    // Used in turn: while some shares read the exchange of one round, others are already in the
+    // next.
     let exchanges = [Exchange::new(shares.len()), Exchange::new(shares.len())];
     let go = |number: usize, share: &mut ShareRunner<'_, S>| {
         let _participant = barrier.join();
@@ -150,8 +154,9 @@ fn run_rounds<S: MatchSink + Send>(shares: &mut [ShareRunner<'_, S>], turn: u64)
     })
 }
 
-/// Matches a whole run in at most `max_shares` concurrent shares; `None` if nothing can be matched. [`MatchSink`]
-/// describes the order of the findings. If a send was cancelled or failed, the run is matched again with new sinks.
+/// Matches a whole run in at most `max_shares` concurrent shares; `None` if nothing can be matched.
+/// [`MatchSink`] describes the order of the findings. If a send was cancelled or failed, the run is
+/// matched again with new sinks.
 pub fn match_in_shares<S: MatchSink + Send>(
     run: &Run,
     timeline: &GlobalTimeline,

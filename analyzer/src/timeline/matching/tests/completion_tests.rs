@@ -97,8 +97,8 @@ fn completions_of_sends_are_reported_only_if_asked_for() {
     assert_eq!((found.messages.len(), found.messages[0].send.completed), (1, None));
 }
 
-/// A random run with many messages, wildcards, persistent requests, cancelled sends and collective operations. Some of
-/// its ranks die.
+/// A random run with many messages, wildcards, persistent requests, cancelled sends and collective
+/// operations. Some of its ranks die.
 fn random_run(seed: u64) -> Vec<SyntheticRank> {
     const P: usize = 4;
     let mut random = fastrand::Rng::with_seed(seed);

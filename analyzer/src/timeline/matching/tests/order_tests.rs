@@ -151,8 +151,8 @@ fn mpich_has_different_constants() {
     assert_eq!(found.alone(), []);
 }
 
-/// Random sends and receives of two senders and one receiver, completed in any order, compared with a model of MPI's
-/// queues.
+/// Random sends and receives of two senders and one receiver, completed in any order, compared with
+/// a model of MPI's queues.
 mod model {
     use super::*;
     use proptest::prelude::*;
