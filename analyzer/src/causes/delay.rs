@@ -110,8 +110,8 @@ impl Reasons {
             |times, intervals| {
                 let mut part = Part::default();
                 let key = |of: &Interval| (of.culprit, of.to, of.from);
-                for alike in intervals.chunk_by(|a, b| key(a) == key(b)) {
-                    finder.interval(alike, times, &mut part);
+                for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
+                    finder.interval(group, times, &mut part);
                 }
                 part
             },
@@ -170,7 +170,7 @@ impl Reasons {
         let length = waits.all[wait as usize].ticks;
         let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
         let culprits_waits: i64 =
-            self.waits(wait).map(|culprits_waits| waits.all[culprits_waits as usize].ticks).sum();
+            self.waits(wait).map(|earlier| waits.all[earlier as usize].ticks).sum();
         let by_delays = delays.min(length);
         let by_waits = culprits_waits.min(length - by_delays);
         Explained { delays, culprits_waits, by_delays, by_waits }
@@ -210,16 +210,16 @@ struct Finder<'c> {
 
 impl Finder<'_> {
     /// Adds the delays of waits that share an interval of one culprit.
-    fn interval(&self, alike: &[Interval], times: &mut Times, part: &mut Part) {
-        let Interval { culprit: line, from, to, .. } = alike[0];
+    fn interval(&self, group: &[Interval], times: &mut Times, part: &mut Part) {
+        let Interval { culprit: line, from, to, .. } = group[0];
         let culprit = &self.profiles[line as usize];
         let stretches = culprit.stretches((from, to), &mut times.hints[line as usize]);
         if stretches.len() > MAX_STRETCHES {
-            part.too_long += alike.len() as u64;
+            part.too_long += group.len() as u64;
             return;
         }
         times.add_culprit(culprit.sums_of(stretches));
-        for Interval { number, .. } in alike {
+        for Interval { number, .. } in group {
             let (wait, sync_point) =
                 (&self.waits.all[*number as usize], self.sync_points[*number as usize]);
             let line = wait.line as usize;
@@ -353,12 +353,11 @@ impl Charges {
                     let cost = causes.entry((wait.culprit, *context)).or_default();
                     *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
                 }
-                let weights = culprits_waits
-                    .clone()
-                    .map(|culprits_waits| waits.all[culprits_waits as usize].ticks);
+                let weights =
+                    culprits_waits.clone().map(|earlier| waits.all[earlier as usize].ticks);
                 let shares = divider.divide(by_waits, weights, found.culprits_waits);
-                for (culprits_waits, share) in culprits_waits.clone().zip(shares) {
-                    inherited[culprits_waits as usize] += share;
+                for (earlier, share) in culprits_waits.clone().zip(shares) {
+                    inherited[earlier as usize] += share;
                 }
             }
         }

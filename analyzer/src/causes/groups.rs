@@ -62,23 +62,23 @@ pub(super) fn group_waits(
         if group.ranks.last() != Some(&rank) {
             group.ranks.push(rank);
         }
-        let length = |culprits_waits: u32| waits.all[culprits_waits as usize].ticks;
+        let length = |earlier: u32| waits.all[earlier as usize].ticks;
         let found = reasons.explained(number, waits);
         let share = found.by_delays as f64 / found.delays.max(1) as f64;
         for (context, delay) in reasons.delays(number) {
             *causes.entry((at, LateBy::Context(*context))).or_default() += share * *delay as f64;
         }
         let share = found.by_waits as f64 / found.culprits_waits.max(1) as f64;
-        for culprits_waits in reasons.waits(number) {
-            let by = LateBy::WaitFor(waits.all[culprits_waits as usize].culprit);
-            *causes.entry((at, by)).or_default() += share * length(culprits_waits) as f64;
+        for earlier in reasons.waits(number) {
+            let by = LateBy::WaitFor(waits.all[earlier as usize].culprit);
+            *causes.entry((at, by)).or_default() += share * length(earlier) as f64;
         }
     }
-    let mut most: Vec<f64> = vec![0.0; groups.len()];
+    let mut largest: Vec<f64> = vec![0.0; groups.len()];
     for ((at, by), ticks) in causes {
         let known = groups[at].late_by;
-        if ticks > most[at] || ticks == most[at] && known.is_none_or(|known| by < known) {
-            most[at] = ticks;
+        if ticks > largest[at] || ticks == largest[at] && known.is_none_or(|known| by < known) {
+            largest[at] = ticks;
             groups[at].late_by = Some(by);
         }
     }

@@ -368,14 +368,14 @@ impl<'a> Causes<'a> {
         sums.into_iter().map(|(state, (count, ticks))| (state, count, ticks)).collect()
     }
 
-    /// Numbers of the longest selected waits, longest first; ties in order of their numbers.
-    pub fn longest(&self, most: usize) -> Vec<u32> {
+    /// Numbers of at most `max` of the longest selected waits, longest first; ties in order of their numbers.
+    pub fn longest(&self, max: usize) -> Vec<u32> {
         let key = |number: &u32| (Reverse(self.waits[*number as usize].ticks), *number);
         let all = 0..self.waits.len() as u32;
         let mut order: Vec<u32> = all.filter(|number| self.is_selected(*number)).collect();
-        if most < order.len() {
-            order.select_nth_unstable_by_key(most, key);
-            order.truncate(most);
+        if max < order.len() {
+            order.select_nth_unstable_by_key(max, key);
+            order.truncate(max);
         }
         order.sort_unstable_by_key(key);
         order

@@ -37,12 +37,12 @@ impl Profile {
     /// Positions of the stretches between two moments, clamped to the line. The search starts at
     /// the hint.
     pub(super) fn stretches(&self, (from, to): (i64, i64), hint: &mut Hint) -> Range<usize> {
-        let most = self.moments.len().saturating_sub(1);
+        let last = self.moments.len().saturating_sub(1);
         let from =
-            hinted_search::partition_point(&self.moments, &mut hint.0, |m| *m < from).min(most);
+            hinted_search::partition_point(&self.moments, &mut hint.0, |m| *m < from).min(last);
         hint.1 = hint.1.max(from);
         let to = hinted_search::partition_point(&self.moments, &mut hint.1, |m| *m < to);
-        from..to.clamp(from, most)
+        from..to.clamp(from, last)
     }
 
     /// Contexts and their ticks in some stretches; a context may occur several times.
@@ -125,15 +125,15 @@ struct LineState {
     /// Numbers and waits of calls and polls, by descending begin, so that the next one is last.
     waits: Vec<(u32, Wait)>,
     /// The program's own stretches since the last call: the end of each, and what the program did.
-    own: Vec<(i64, Own)>,
+    gap: Vec<(i64, Gap)>,
     before: Option<LocalSite>,
     /// Position of the next wait that its calls ended.
     next_ended: usize,
     regions: Vec<u32>,
     /// Ticks of polls that have not been added yet: waiting with a culprit, waiting without one,
     /// transfer.
-    owed: [i64; 3],
-    owed_site: LocalSite,
+    pending_polls: [i64; 3],
+    polls_site: LocalSite,
     profile: Profile,
     /// The stretch being filled, and its sums so far.
     stretch: usize,
@@ -142,7 +142,7 @@ struct LineState {
 
 /// What the program did between two calls.
 #[derive(Debug, Clone, Copy)]
-enum Own {
+enum Gap {
     /// Its own code, in the innermost open region if there is one.
     Code(Option<u32>),
     Context(LocalContext),
@@ -191,38 +191,38 @@ impl LineState {
     }
 
     /// End of the program's own stretches so far.
-    fn own_until(&self) -> i64 {
-        self.own.last().map_or(self.at, |(until, _)| *until)
+    fn gap_end(&self) -> i64 {
+        self.gap.last().map_or(self.at, |(until, _)| *until)
     }
 
-    /// Adds polls that are still owed, then the program's own code, up to a moment.
-    fn own_to(&mut self, to: i64) {
-        const OWED: [u32; 2] = [WAITING, WAITING_FOR_UNKNOWN];
-        for at in 0..self.owed.len() {
-            let from = self.own_until();
-            let ticks = self.owed[at].min(to - from);
+    /// Adds pending polls, then the program's own code, up to a moment.
+    fn fill_gap_to(&mut self, to: i64) {
+        const CONTEXTS: [u32; 2] = [WAITING, WAITING_FOR_UNKNOWN];
+        for at in 0..self.pending_polls.len() {
+            let from = self.gap_end();
+            let ticks = self.pending_polls[at].min(to - from);
             if ticks > 0 {
-                self.owed[at] -= ticks;
-                let context = match OWED.get(at) {
+                self.pending_polls[at] -= ticks;
+                let context = match CONTEXTS.get(at) {
                     Some(fixed) => LocalContext::Fixed(*fixed),
-                    None => LocalContext::Transfer(self.owed_site),
+                    None => LocalContext::Transfer(self.polls_site),
                 };
-                self.own.push((from + ticks, Own::Context(context)));
+                self.gap.push((from + ticks, Gap::Context(context)));
             }
         }
-        if to > self.own_until() {
-            self.own.push((to, Own::Code(self.regions.last().copied())));
+        if to > self.gap_end() {
+            self.gap.push((to, Gap::Code(self.regions.last().copied())));
         }
     }
 
     /// Adds the program's stretches before a call, now that the call is known.
     fn settle(&mut self, next: Option<LocalSite>, contexts: &mut LocalContexts) {
         let between = LocalContext::Between(self.before, next);
-        for (until, own) in std::mem::take(&mut self.own) {
-            let context = match own {
-                Own::Code(Some(region)) => LocalContext::Region(region),
-                Own::Code(None) => between,
-                Own::Context(context) => context,
+        for (until, gap) in std::mem::take(&mut self.gap) {
+            let context = match gap {
+                Gap::Code(Some(region)) => LocalContext::Region(region),
+                Gap::Code(None) => between,
+                Gap::Context(context) => context,
             };
             self.add(contexts.number(context), until);
         }
@@ -260,7 +260,7 @@ impl ProfilerOfRank<'_> {
 
     fn finish_line(&mut self) {
         let end = self.line.profile.moments.last().copied().unwrap_or(0);
-        self.line.own_to(end);
+        self.line.fill_gap_to(end);
         self.line.settle(None, &mut self.contexts);
         let mut line = std::mem::take(&mut self.line);
         if line.stretch + 1 < line.profile.moments.len() {
@@ -271,16 +271,16 @@ impl ProfilerOfRank<'_> {
 
     /// Adds the program's own code up to a marker. If very many markers follow each other without a
     /// call, the stretches are added without waiting for the next call.
-    fn own_to_marker(&mut self, to: i64) {
-        self.line.own_to(to);
-        if self.line.own.len() > MAX_PENDING {
+    fn fill_gap_to_marker(&mut self, to: i64) {
+        self.line.fill_gap_to(to);
+        if self.line.gap.len() > MAX_PENDING {
             self.line.settle(None, &mut self.contexts);
         }
     }
 
     fn call(&mut self, site: LocalSite, begin: i64, end: i64) {
         let line = &mut self.line;
-        line.own_to(begin);
+        line.fill_gap_to(begin);
         line.settle(Some(site), &mut self.contexts);
         line.before = Some(site);
         let end = end.max(begin);
@@ -301,15 +301,15 @@ impl ProfilerOfRank<'_> {
 
     fn polls(&mut self, site: LocalSite, (begin, end): (i64, i64), inside: i64) {
         let line = &mut self.line;
-        line.own_to(begin);
+        line.fill_gap_to(begin);
         let wait = line.wait_of(begin, end);
         let waited = wait.map_or(0, |(_, wait)| wait.ticks.min(inside));
         if let Some((number, wait)) = wait {
             self.wait_contexts.push((number, self.contexts.number(LocalContext::Transfer(site))));
-            line.owed[fixed_of(&wait) as usize] += waited;
+            line.pending_polls[fixed_of(&wait) as usize] += waited;
         }
-        line.owed[2] += inside - waited;
-        line.owed_site = site;
+        line.pending_polls[2] += inside - waited;
+        line.polls_site = site;
     }
 }
 
@@ -337,31 +337,31 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
                 self.polls((function, address), (begin, end), inside.clamp(0, end - begin));
             }
             SpanKind::Tool => {
-                self.line.own_to(begin);
-                if end > self.line.own_until() {
-                    self.line.own.push((end, Own::Context(LocalContext::Fixed(RECORDER))));
+                self.line.fill_gap_to(begin);
+                if end > self.line.gap_end() {
+                    self.line.gap.push((end, Gap::Context(LocalContext::Fixed(RECORDER))));
                 }
             }
             SpanKind::RegionBegin(id) => {
-                self.own_to_marker(begin);
+                self.fill_gap_to_marker(begin);
                 self.line.regions.push(id);
             }
             SpanKind::RegionEnd(id) => {
-                self.own_to_marker(begin);
+                self.fill_gap_to_marker(begin);
                 if let Some(at) = self.line.regions.iter().rposition(|open| *open == id) {
                     self.line.regions.truncate(at);
                 }
             }
             SpanKind::Summed { activity, .. } => {
-                self.line.own_to(begin);
+                self.line.fill_gap_to(begin);
                 match activity {
                     Activity::Mpi => {
-                        self.line.own.push((end, Own::Context(LocalContext::Fixed(TOTALS))));
+                        self.line.gap.push((end, Gap::Context(LocalContext::Fixed(TOTALS))));
                     }
                     Activity::Tool => {
-                        self.line.own.push((end, Own::Context(LocalContext::Fixed(RECORDER))));
+                        self.line.gap.push((end, Gap::Context(LocalContext::Fixed(RECORDER))));
                     }
-                    Activity::Compute | Activity::Own => self.line.own_to(end),
+                    Activity::Compute | Activity::Own => self.line.fill_gap_to(end),
                 }
             }
         }

@@ -41,9 +41,9 @@ impl Receipts {
             let is_it = |receipt: &&(i64, i64)| receipt.1 == wait.fulfilled;
             let waited_for = receipts[from..].iter().take(LOOKED_AHEAD).find(is_it);
             let Some((received, _)) = waited_for else { return };
-            let behind = receipts.partition_point(|(left, _)| left <= received);
-            let mut next = receipts[behind..].iter().take(LOOKED_AHEAD);
-            if next.any(|(_, sent)| *sent < wait.fulfilled) {
+            let later = receipts.partition_point(|(left, _)| left <= received);
+            let mut later = receipts[later..].iter().take(LOOKED_AHEAD);
+            if later.any(|(_, sent)| *sent < wait.fulfilled) {
                 wait.state = State::LateSenderWrongOrder;
             }
         });

@@ -75,8 +75,8 @@ impl Waits {
         waits.of_polls(&polls, &ended_by);
         waits.at_the_ends(lines, open, whole);
         waits.all.par_sort_unstable_by_key(|wait| (wait.line, wait.until, wait.begin));
-        let behind = |line: usize| waits.all.partition_point(|wait| (wait.line as usize) < line);
-        waits.first = (0..=lines.all.len()).map(behind).collect();
+        let first_of = |line: usize| waits.all.partition_point(|wait| (wait.line as usize) < line);
+        waits.first = (0..=lines.all.len()).map(first_of).collect();
         waits
     }
 
@@ -170,7 +170,7 @@ impl Waits {
 
     /// Adds waits before a rank's begin, after its end, and in calls that did not return.
     fn at_the_ends(&mut self, lines: &Lines, open: &[(u32, i64, u16)], (begin, end): (i64, i64)) {
-        let nobody = |line, from: i64, to: i64, state, function| Wait {
+        let without_culprit = |line, from: i64, to: i64, state, function| Wait {
             line,
             begin: from,
             until: to,
@@ -185,18 +185,18 @@ impl Waits {
         let last = first_threads().find(|(_, line)| line.end == end);
         for (number, line) in first_threads() {
             if line.begin > begin {
-                self.all.push(nobody(number, begin, line.begin, State::StartSkew, 0));
+                self.all.push(without_culprit(number, begin, line.begin, State::StartSkew, 0));
             }
             let open = open.iter().find(|(open, ..)| *open == number);
             if let (Some((last, _)), true, None) = (last, line.end < end, open) {
-                let wait = nobody(number, line.end, end, State::WaitAtFinalize, 0);
+                let wait = without_culprit(number, line.end, end, State::WaitAtFinalize, 0);
                 self.all.push(Wait { culprit: last, ..wait });
             }
         }
         for &(number, from, function) in open {
             let to = lines.all[number as usize].end;
             if to > from {
-                self.all.push(nobody(number, from, to, State::OpenAtEnd, function));
+                self.all.push(without_culprit(number, from, to, State::OpenAtEnd, function));
             }
         }
     }
@@ -211,9 +211,9 @@ const OWN_SLOTS: u32 = 1;
 /// on without waiting.
 fn attribute_polls(success: &Condition, (polls, ended_by): (&[PollRun], &mut [Option<Condition>])) {
     let key = (success.line, success.entered);
-    let behind = polls.partition_point(|poll| (poll.line, poll.begin) < key);
+    let before = polls.partition_point(|poll| (poll.line, poll.begin) < key);
     let mut next = success.number;
-    for at in (0..behind).rev() {
+    for at in (0..before).rev() {
         let poll = &polls[at];
         let ahead = next.wrapping_sub(poll.number);
         if poll.line != success.line || ahead > POLL_SLOTS + OWN_SLOTS || ended_by[at].is_some() {

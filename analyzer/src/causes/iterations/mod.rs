@@ -192,7 +192,7 @@ impl Phase {
     ) {
         let count = self.bounds.len() - 1;
         let mut iterations = vec![Iteration::default(); count];
-        let mut most = vec![0; count];
+        let mut longest = vec![0; count];
         let keeps_each = count * self.begins.len() <= MAX_EACH;
         for (position, begins) in self.begins.iter().enumerate() {
             let profile = &profiles[lines.first_of(position) as usize];
@@ -213,8 +213,8 @@ impl Phase {
                     self.computing_of_each.push(of_rank);
                 }
                 computing += of_rank;
-                if of_rank > most[at] {
-                    (most[at], iteration.slowest) = (of_rank, position);
+                if of_rank > longest[at] {
+                    (longest[at], iteration.slowest) = (of_rank, position);
                 }
             }
             self.computing.push(computing);
@@ -224,7 +224,7 @@ impl Phase {
         {
             iteration.ticks = to - from;
         }
-        self.busiest = most.iter().sum();
+        self.busiest = longest.iter().sum();
         // By iteration the ticks of waiting for each culprit.
         let mut culprits: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); count];
         for wait in waits.iter().filter(|wait| wait.has_culprit()) {
@@ -234,9 +234,9 @@ impl Phase {
             }
         }
         for (iteration, culprits) in iterations.iter_mut().zip(culprits) {
-            let most =
+            let dominant =
                 culprits.into_iter().max_by_key(|(line, ticks)| (*ticks, std::cmp::Reverse(*line)));
-            iteration.culprit = most.map(|(line, _)| line);
+            iteration.culprit = dominant.map(|(line, _)| line);
         }
         self.iterations = iterations;
     }
@@ -351,9 +351,9 @@ fn candidates(of_ranks: &[Vec<Loop>], clock: &WholeTicks, whole: (i64, i64)) -> 
         .collect();
     let mut ordered = Vec::new();
     while !all.is_empty() && ordered.len() < MAX_LOOPS {
-        let most = all.iter().map(|candidate| candidate.part).fold(0.0, f64::max);
-        let as_long = (0..all.len()).filter(|at| all[*at].part >= EQUAL_COVERAGE * most);
-        // The outermost with enough turns, else the one with the most.
+        let largest = all.iter().map(|candidate| candidate.part).fold(0.0, f64::max);
+        let as_long = (0..all.len()).filter(|at| all[*at].part >= EQUAL_COVERAGE * largest);
+        // The outermost with enough turns, else the one with the most turns.
         let rank = |at: &usize| match all[*at].turns {
             turns if turns >= ENOUGH_TURNS => (0, turns),
             turns => (1, u64::MAX - turns),

@@ -362,10 +362,10 @@ impl Channels {
     pub fn orphaned_sends(&mut self, address: Address) -> Vec<Send> {
         let orphaned: Vec<Send> = match self.channel_mut(address) {
             Some(channel) if channel.receives.is_empty() => {
-                let (kept, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.sends)
+                let (remaining, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.sends)
                     .into_iter()
                     .partition(|send| send.unconfirmed || send.active);
-                channel.sends = kept;
+                channel.sends = remaining;
                 orphaned.into()
             }
             _ => Vec::new(),
@@ -381,10 +381,10 @@ impl Channels {
     pub fn orphaned_receives(&mut self, address: Address) -> Vec<Receive> {
         match self.channel_mut(address) {
             Some(channel) if channel.sends.is_empty() => {
-                let (kept, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.receives)
+                let (remaining, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.receives)
                     .into_iter()
                     .partition(|receive| receive.state == State::Waiting || receive.active);
-                channel.receives = kept;
+                channel.receives = remaining;
                 orphaned.into()
             }
             _ => Vec::new(),

@@ -70,9 +70,9 @@ impl OpenInstance {
         }
         // If the members came in order, its index is near its rank.
         let guess = rank.min(self.members.len());
-        let (before, behind) = self.members.split_at_mut(guess);
+        let (before, after) = self.members.split_at_mut(guess);
         let is_it = |member: &&mut OpenMember| member.rank == rank;
-        behind.iter_mut().find(is_it).or_else(|| before.iter_mut().rev().find(is_it))
+        after.iter_mut().find(is_it).or_else(|| before.iter_mut().rev().find(is_it))
     }
 }
 

@@ -83,8 +83,8 @@ impl Routes {
     #[inline]
     pub fn find(&self, target: &Target) -> Option<usize> {
         let slot = target.slot();
-        let kept = self.routes.get(slot).is_some_and(|route| route.target == Some(*target));
-        kept.then_some(slot)
+        let is_cached = self.routes.get(slot).is_some_and(|route| route.target == Some(*target));
+        is_cached.then_some(slot)
     }
 
     /// Stores a channel for a target, or without one until the next such call; returns its slot.

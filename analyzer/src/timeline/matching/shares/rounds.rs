@@ -186,8 +186,8 @@ pub fn match_in_shares<S: MatchSink + Send>(
             (matcher, &operations),
             |number, begins| Share {
                 ranks: match (number, begins.get(number + 1)) {
-                    (0, behind) => 0..behind.copied().unwrap_or(u32::MAX),
-                    (_, behind) => begins[number]..behind.copied().unwrap_or(u32::MAX),
+                    (0, next) => 0..next.copied().unwrap_or(u32::MAX),
+                    (_, next) => begins[number]..next.copied().unwrap_or(u32::MAX),
                 },
                 number,
                 begins: begins.clone(),
