@@ -86,7 +86,7 @@ pub enum State {
     LateReceiver,
     /// A rank in a barrier waits for the last one to enter.
     WaitAtBarrier,
-    /// A rank in an all-to-all operation waits for the last one to enter.
+    /// A rank in an N-to-N operation such as MPI_Allreduce waits for the last one to enter.
     WaitAtNxn,
     /// A rank in a broadcast or scatter waits for the root.
     LateBroadcast,
@@ -368,7 +368,8 @@ impl<'a> Causes<'a> {
         sums.into_iter().map(|(state, (count, ticks))| (state, count, ticks)).collect()
     }
 
-    /// Numbers of at most `max` of the longest selected waits, longest first; ties in order of their numbers.
+    /// Numbers of at most `max` of the longest selected waits, longest first; ties in order of
+    /// their numbers.
     pub fn longest(&self, max: usize) -> Vec<u32> {
         let key = |number: &u32| (Reverse(self.waits[*number as usize].ticks), *number);
         let all = 0..self.waits.len() as u32;

@@ -4,12 +4,12 @@
 //! This is the controlled logical clock of Rabenseifner 1997, with the backward amortisation of
 //! Becker et al., for point-to-point messages only:
 //!
-//! 1. Forward, in causal order: a receive that ends less than [`MARGIN_S`] after its send begins is moved to that
-//!    moment, together with what follows on its rank. The shift then wears off: later intervals are
-//! shortened by    [`AMORTISATION`] until the original time is reached again.
-//! 2. Backward: what precedes such a jump on the rank is also moved later, by an amount that rises at the same rate, so
-//!    that the jump does not stretch a single interval. It is moved no further than its own sends
-//! allow.
+//! 1. Forward, in causal order: a receive that ends before its send begins is moved to [`MARGIN_S`]
+//!    after that begin, together with what follows on its rank. The shift then wears off: later
+//!    intervals are shortened by [`AMORTISATION`] until the original time is reached again.
+//! 2. Backward: what precedes such a jump on the rank is also moved later, by an amount that rises
+//!    at the same rate, so that the jump does not stretch a single interval. It is moved no further
+//!    than its own sends allow.
 //!
 //! Times only move later. Memory: 64 bytes per message, and what the moved ranks' clocks need.
 

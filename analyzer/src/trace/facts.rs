@@ -16,7 +16,7 @@ pub struct RankFacts {
     pub end_ticks: Option<u64>,
     /// Counter when recording ended before the program did, and why.
     pub stopped: Option<(u64, String)>,
-    /// Number of events that could not be written; `None` if the rank's file was never completed.
+    /// Number of event slots that could not be written; `None` if the rank's file was never completed.
     pub lost_events: Option<u64>,
     /// Simultaneous readings of the counter and the system's clocks.
     pub anchors: Vec<ClockAnchor>,

@@ -58,7 +58,7 @@ fn same_kernel(boot_id: &str) -> bool {
     !boot_id.is_empty() && here.trim() == boot_id
 }
 
-/// Containers have their own host names, and process ids of another container mean nothing here.
+/// Process ids of another container mean nothing here.
 fn same_host(host: &str) -> bool {
     let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     here.trim() == host

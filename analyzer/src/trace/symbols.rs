@@ -93,7 +93,7 @@ fn open(path: &str, build_id: &str) -> Result<Module, &'static str> {
     }
     let data = std::fs::File::open(path).map_err(|_| "is not here")?;
     // SAFETY: the mapping is read-only. If the file shrank while it is mapped, reading it would
-    // raise SIGBUS, but programs and libraries in use are replaced, not truncated.
+    // raise SIGBUS, but programs and libraries in use are normally replaced, not truncated.
     let data = unsafe { memmap2::Mmap::map(&data) }.map_err(|_| "cannot be read")?;
     let file = object::File::parse(&*data).map_err(|_| "is not an object file")?;
     let id = file.build_id().ok().flatten().unwrap_or_default();

@@ -1,14 +1,16 @@
 //! Follows sends after their call: completions, cancellations and the ends of their ranks are
 //! applied to the send where its message is matched, which may be another share than the sender's.
 //!
-//! Most sinks do not ask when a send completed, and most sends are never cancelled. Then nothing is
-//! stored or forwarded. The exceptions are:
+//! Most sinks do not ask when a send completed, and most sends are neither cancelled nor fail. Then
+//! nothing is stored or forwarded. The exceptions are:
 //!
-//! - A sink asks for [`Wants::completions`](super::Wants). Then a pair waits until both its sides are complete.
-//! - The run has ranks that did not finish. Then the end reports what is still open, and whether it met its partner.
-//! - The run has cancelled or failed sends and is matched in shares. Then only a send's completion tells whether it was
-//!   sent, so a send is paired only after that ([`SendTracking::Confirmed`]). The first share that
-//! finds such a send   causes the run to be matched again in this way.
+//! - A sink asks for [`Wants::completions`](super::Wants). Then a pair waits until both its sides
+//!   are complete.
+//! - The run has ranks that did not finish. Then the end reports what is still open, and whether it
+//!   met its partner.
+//! - The run has cancelled or failed sends and is matched in shares. Then only a send's completion
+//!   tells whether it was sent, so a send is paired only after that ([`SendTracking::Confirmed`]).
+//!   The first share that finds such a send causes the run to be matched again in this way.
 //!
 //! When a run is matched all at once, in order of time, a send counts as sent unless the contrary
 //! is known before it is paired.
