@@ -44,8 +44,8 @@ pub(super) struct Condition {
     pub may_be_eager: bool,
 }
 
-/// A call that went on although its partner had done its part. If late progress explains that,
-/// `condition` says how the call waited for the partner to move the message.
+/// A call that lasted longer than the partner's part explains. `condition` describes its wait for
+/// the partner to move the message, in case late progress turns out to be the reason.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unexplained {
     /// The partner's rank, by its position.

@@ -37,7 +37,7 @@ pub struct Charges {
     pub unattributed: i64,
 }
 
-/// Longer intervals are not searched for delays, in stretches of the profile.
+/// Intervals with more stretches of the profile than this are not searched for delays.
 const MAX_STRETCHES: usize = 100_000;
 
 /// Why the culprits of waits were late, wait by wait.
