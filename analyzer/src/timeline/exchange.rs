@@ -56,7 +56,7 @@ pub enum ExchangeFault {
     OutOfOrder,
     /// The counter's rate between two exchanges is not that of the frequencies.
     #[error(
-        "its clock exchanges say that its counter runs {ratio:.4} times as fast as the frequencies say"
+        "its clock exchanges imply that its counter runs {ratio:.4} times as fast as its frequency"
     )]
     Rate {
         /// Measured rate over the expected one.

@@ -113,7 +113,7 @@ pub enum CollectError {
     },
     /// The run directory holds another run.
     #[error(
-        "{} belongs to another run than {}; collect into a directory of its own",
+        "{} belongs to a different run than {}; collect into a separate directory",
         .there.display(), .file.display()
     )]
     OtherRun {

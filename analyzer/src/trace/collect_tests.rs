@@ -82,7 +82,7 @@ fn files_of_another_run_are_never_overwritten() {
     let before = fs::read(&theirs).unwrap();
     put(&part, &rank_of(7, 0, 2));
     let why = join(&run, &[&part], 7).unwrap_err();
-    assert!(why.contains("another run"), "{why}");
+    assert!(why.contains("different run"), "{why}");
     assert_eq!(fs::read(&theirs).unwrap(), before);
 
     fs::write(&theirs, b"no trace at all").unwrap();

@@ -56,7 +56,7 @@ pub enum TraceError {
     #[error(
         "{0}: no rank file in it (ranks-000/rank-000000.gmc …): the program never completed \
          MPI_Init under the recorder, or this is not a run directory; record one with `gammachi \
-         run -- mpirun -n 2 ./app`, and see `gammachi doctor` when it stays empty"
+         run -- mpirun -n 2 ./app`, and see `gammachi doctor` if it stays empty"
     )]
     NoRankFile(PathBuf),
     /// The rank files are still in staging directories.
