@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gammachi_analyzer::trace::symbols::{SourcePlace, Symbols};
+use gammachi_analyzer::trace::symbols::{SourceLocation, Symbols};
 use object::{Object, ObjectSymbol};
 
 /// A library whose exported functions are followed by one that its symbol table does not name, as in most
@@ -63,8 +63,8 @@ fn a_function_is_named_only_where_its_symbol_reaches() {
     assert!(small_end + 4096 < last, "the unnamed function lies between the two");
     let mut symbols = Symbols::default();
     let mut function_of = |returns_to: u64| {
-        let place = symbols.place(library.path().to_str().unwrap(), &id, returns_to);
-        assert_eq!(SourcePlace { function: None, ..place.clone() }, SourcePlace::default());
+        let place = symbols.location(library.path().to_str().unwrap(), &id, returns_to);
+        assert_eq!(SourceLocation { function: None, ..place.clone() }, SourceLocation::default());
         place.function
     };
     // A call returns to the byte behind it: at a function's end that is the next one's begin.

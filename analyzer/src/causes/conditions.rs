@@ -1,5 +1,6 @@
-//! Finds what each call had to wait for, from messages and collective operations (CAUSES, section 1): a
-//! condition for each partner that acted after the call had begun.
+//! Finds what each call had to wait for, from the matched messages and collective operations: one
+//! condition for each partner that acted after the call had begun. docs/causes.md defines the
+//! rules.
 
 use std::sync::Arc;
 
@@ -16,59 +17,60 @@ use crate::trace::Run;
 
 use super::State;
 use super::lines::Lines;
-use super::manners::{CallKind, Manners, Sending};
 use super::receipts::Receipts;
+use super::semantics::{CallKind, CallSemantics, SendMode};
 use super::whole_ticks::WholeTicks;
 
-/// A partner's act that a call needed.
+/// Something a partner did that a call needed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Condition {
     /// The call: its line, and when it was entered (E) and left (L).
     pub line: u32,
     pub entered: i64,
     pub left: i64,
-    /// When the partner fulfilled the condition (A), and its line.
+    /// When the partner fulfilled the condition (A), and the partner's line.
     pub fulfilled: i64,
     pub partner: u32,
-    /// β of the two, in ticks.
+    /// Largest error between the two clocks (β), in ticks.
     pub bound: i64,
     pub state: State,
     /// What kind of call it is.
     pub call: CallKind,
     /// The call's function on its rank.
     pub function: u16,
-    /// Its number among the rank's slots, shortened.
+    /// Number of the slot within the rank, truncated.
     pub number: u32,
     /// A send that the library may have taken before its receive was posted.
     pub may_be_eager: bool,
 }
 
-/// A call of which a part is not explained by when its partner did its own; the condition is that of a call
-/// that waited for the partner to move the message.
+/// A call that lasted longer than the partner's part explains. `condition` describes its wait for
+/// the partner to move the message, in case late progress turns out to be the reason.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unmoved {
+pub(super) struct Unexplained {
     /// The partner's rank, by its position.
     pub partner: usize,
-    /// Up to where the partner's part explains the call.
+    /// Up to when the partner's part explains the call.
     pub since: i64,
     pub condition: Condition,
 }
 
-/// Shorter calls are not looked at for late progress.
-const LEAST_UNMOVED_S: f64 = 100e-6;
+/// Shorter unexplained parts of calls are not examined for late progress.
+const MIN_UNEXPLAINED_S: f64 = 100e-6;
 
-/// How long a call goes on at least behind what explains it, to be looked at for late progress; ticks.
-pub(super) fn least_unmoved(clock: &WholeTicks) -> i64 {
-    (LEAST_UNMOVED_S * clock.ticks_per_s) as i64
+/// Least ticks by which a call outlasts its explained part for it to be examined for late progress.
+pub(super) fn min_unexplained_ticks(clock: &WholeTicks) -> i64 {
+    (MIN_UNEXPLAINED_S * clock.ticks_per_s) as i64
 }
 
-/// A collective operation that all its members were in at the same time: where they last met.
+/// A collective operation that all members were inside at the same time, so that their lines
+/// synchronised there.
 #[derive(Debug, Clone)]
-pub(super) struct Gathering {
+pub(super) struct CollectiveSync {
     pub communicator: u32,
     /// When the last member entered.
     pub moment: i64,
-    /// The members' lines, ascending; most operations of a communicator share them.
+    /// The members' lines, ascending; most operations of a communicator share one list.
     pub lines: Arc<[u32]>,
 }
 
@@ -81,27 +83,27 @@ pub(super) struct PollRun {
     /// Ticks inside the polls.
     pub inside: i64,
     pub function: u16,
-    /// Its number among the rank's slots, shortened.
+    /// Number of the slot within the rank, truncated.
     pub number: u32,
 }
 
-/// What was found, of one share of the run.
+/// What one share of the run yielded.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub conditions: Vec<Condition>,
-    pub gatherings: Vec<Gathering>,
+    pub collective_syncs: Vec<CollectiveSync>,
     pub polls: Vec<PollRun>,
-    pub unmoved: Vec<Unmoved>,
+    pub unexplained: Vec<Unexplained>,
     pub receipts: Receipts,
-    /// Probes, each with the call that receives its message.
+    /// Probes, each with the call that received its message.
     probes: Vec<(Side, Entry)>,
-    /// Sends of messages that were probed, by the call that receives them.
+    /// Sends of messages that were probed, keyed by the call that received them.
     probed: Vec<(Entry, Side)>,
-    /// Conditions that were fulfilled after the call had returned, by more than the clocks may be wrong.
+    /// Conditions fulfilled after the call had returned, by more than the clock error.
     pub violations: u64,
-    /// Collective operations of which members are missing.
+    /// Collective operations with missing members.
     pub incomplete: u64,
-    /// Collective operations in a neighbourhood: with whom is not recorded.
+    /// Neighbourhood collectives, whose partners are not recorded.
     pub neighbourhoods: u64,
 }
 
@@ -111,9 +113,9 @@ type Entry = (u32, i64);
 impl Found {
     pub fn merge(mut self, other: Self) -> Self {
         self.conditions.extend(other.conditions);
-        self.gatherings.extend(other.gatherings);
+        self.collective_syncs.extend(other.collective_syncs);
         self.polls.extend(other.polls);
-        self.unmoved.extend(other.unmoved);
+        self.unexplained.extend(other.unexplained);
         self.receipts.merge(other.receipts);
         self.probes.extend(other.probes);
         self.probed.extend(other.probed);
@@ -124,24 +126,24 @@ impl Found {
     }
 }
 
-/// Finds conditions.
+/// Collects conditions from the matcher.
 #[derive(Debug)]
 pub(super) struct Finder<'f, 'a> {
     run: &'a Run,
     analysis: &'f Analysis<'a>,
     clock: &'f WholeTicks<'a>,
     lines: &'f Lines,
-    manners: &'f Manners,
+    semantics: &'f CallSemantics,
     positions: FxHashMap<u32, FxHashMap<u32, u32>>,
-    /// By communicator the lines that met last.
-    gathered: FxHashMap<u32, Arc<[u32]>>,
-    least_unmoved: i64,
-    /// Calls that receive what was probed, until the message comes.
+    /// By communicator the lines of its last operation, to be shared by the next.
+    sync_lines: FxHashMap<u32, Arc<[u32]>>,
+    min_unexplained_ticks: i64,
+    /// Calls that receive a probed message which has not been matched yet.
     awaited: FxHashSet<Entry>,
     found: Found,
 }
 
-/// A side of a message or operation: who, by which call, from when to when.
+/// One side of a message or operation: rank, line, call and its times.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     rank: usize,
@@ -155,17 +157,17 @@ impl<'f, 'a> Finder<'f, 'a> {
     pub fn new(
         analysis: &'f Analysis<'a>,
         clock: &'f WholeTicks<'a>,
-        (lines, manners): (&'f Lines, &'f Manners),
+        (lines, semantics): (&'f Lines, &'f CallSemantics),
     ) -> Self {
         Self {
             run: analysis.run,
             analysis,
             clock,
             lines,
-            manners,
+            semantics,
             positions: FxHashMap::default(),
-            gathered: FxHashMap::default(),
-            least_unmoved: least_unmoved(clock),
+            sync_lines: FxHashMap::default(),
+            min_unexplained_ticks: min_unexplained_ticks(clock),
             awaited: FxHashSet::default(),
             found: Found::default(),
         }
@@ -175,15 +177,15 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.found
     }
 
-    /// Gives the probes the messages that they found.
-    pub fn with_probes(mut self, mut found: Found) -> Found {
+    /// Adds the conditions of probes, now that their messages are known.
+    pub fn resolve_probes(mut self, mut found: Found) -> Found {
         let sent: FxHashMap<Entry, Side> = found.probed.drain(..).collect();
         let probes = std::mem::take(&mut found.probes);
         self.found = found;
         for (probe, receives) in probes {
             let sent = sent.get(&receives);
             let condition = sent.and_then(|sent| self.condition(&probe, sent, State::LateSender));
-            self.take(condition);
+            self.add(condition);
         }
         self.found
     }
@@ -195,12 +197,12 @@ impl<'f, 'a> Finder<'f, 'a> {
         Some(Side { rank, line, call, entered: self.clock.at(rank, call.begin_ticks), left })
     }
 
-    /// A condition of a call, fulfilled by the partner's entering its own.
+    /// The condition that the partner fulfilled by entering its own call.
     fn condition(&self, waiter: &Side, partner: &Side, state: State) -> Option<Condition> {
         let left = waiter.left?;
-        let call = self.manners.of(waiter.rank, waiter.call.function).call;
-        // A call that needs one of several, or polls were made for, may have been served by one that came
-        // early.
+        let call = self.semantics.of(waiter.rank, waiter.call.function).call;
+        // A call that needs any of several partners, or that ended a run of polls, may have been
+        // served by a partner that was early.
         if partner.entered <= waiter.entered && call == CallKind::All {
             return None;
         }
@@ -221,15 +223,16 @@ impl<'f, 'a> Finder<'f, 'a> {
         })
     }
 
-    /// Notes a call that went on for long after its partner had done its part, or returned before that.
-    fn unmoved(&mut self, waiter: &Side, partner: &Side, state: State) {
+    /// Records a call that returned long after its partner had done its part, or before that.
+    fn unexplained(&mut self, waiter: &Side, partner: &Side, state: State) {
         let Some(left) = waiter.left.filter(|_| waiter.rank != partner.rank) else { return };
         let by_partner = partner.entered <= left;
         let since = if by_partner { waiter.entered.max(partner.entered) } else { waiter.entered };
-        let manner = self.manners.of(waiter.rank, waiter.call.function);
-        let sends_by_itself = state == State::LateReceiver && manner.sending == Sending::Never;
-        let is_short = left - since < self.least_unmoved;
-        if is_short || manner.call != CallKind::All || sends_by_itself {
+        let semantics = self.semantics.of(waiter.rank, waiter.call.function);
+        let sends_by_itself =
+            state == State::LateReceiver && semantics.send_mode == SendMode::Local;
+        let is_short = left - since < self.min_unexplained_ticks;
+        if is_short || semantics.call != CallKind::All || sends_by_itself {
             return;
         }
         let at = (waiter.rank, waiter.call.begin_ticks);
@@ -241,16 +244,16 @@ impl<'f, 'a> Finder<'f, 'a> {
             partner: partner.line,
             bound: self.clock.bound(at, (partner.rank, partner.call.begin_ticks)),
             state,
-            call: manner.call,
+            call: semantics.call,
             function: waiter.call.function,
             number: waiter.call.event as u32,
             may_be_eager: false,
         };
-        self.found.unmoved.push(Unmoved { partner: partner.rank, since, condition });
+        self.found.unexplained.push(Unexplained { partner: partner.rank, since, condition });
     }
 
-    /// Takes a condition, unless the call had returned by then.
-    fn take(&mut self, condition: Option<Condition>) {
+    /// Adds a condition, unless the call had returned before it was fulfilled.
+    fn add(&mut self, condition: Option<Condition>) {
         let Some(condition) = condition else { return };
         match condition.fulfilled > condition.left.saturating_add(condition.bound) {
             true => self.found.violations += 1,
@@ -259,21 +262,22 @@ impl<'f, 'a> Finder<'f, 'a> {
     }
 
     fn late_receiver(&mut self, message: &Message, sender: &Side, receiver: &Side) {
-        let manner = self.manners.of(sender.rank, message.send.posted.function);
-        if manner.sending == Sending::Never {
+        let semantics = self.semantics.of(sender.rank, message.send.posted.function);
+        if semantics.send_mode == SendMode::Local {
             return;
         }
         let condition = self.condition(sender, receiver, State::LateReceiver);
-        if manner.sending == Sending::Synchronous {
-            return self.take(condition);
+        if semantics.send_mode == SendMode::Synchronous {
+            return self.add(condition);
         }
-        // One that had returned before was taken at once.
+        // A send that had returned before was eager.
         if let Some(found) = condition.filter(|found| found.fulfilled <= found.left) {
             self.found.conditions.push(Condition { may_be_eager: true, ..found });
         }
     }
 
-    /// A rank's place in a communicator; the second group of an intercommunicator stands behind the first.
+    /// A rank's position in a communicator; positions in an intercommunicator's second group follow
+    /// those in the first.
     fn position(&mut self, communicator: u32, world_rank: u32) -> Option<u32> {
         let communicators = self.analysis.communicators();
         let positions = self.positions.entry(communicator).or_insert_with(|| {
@@ -293,10 +297,10 @@ impl<'f, 'a> Finder<'f, 'a> {
         positions.get(&world_rank).copied()
     }
 
-    /// Everybody waits for the last that has to do with it.
-    fn all_wait_for_the_last(&mut self, members: &[Member], how: ForAll) {
-        // Who sends nothing cannot be late, who receives nothing does not wait.
-        let ForAll { state, moves_data, inter, .. } = how;
+    /// Every member waits for the last one that takes part.
+    fn wait_for_last(&mut self, members: &[Member], how: WaitForLast) {
+        // A rank that sends nothing cannot be late; one that receives nothing does not wait.
+        let WaitForLast { state, moves_data, inter, .. } = how;
         let mut order: Vec<usize> =
             (0..members.len()).filter(|at| !moves_data || members[*at].sent > 0).collect();
         order.sort_by_key(|at| {
@@ -311,9 +315,9 @@ impl<'f, 'a> Finder<'f, 'a> {
             };
             if let Some(last) = order.iter().find(counts) {
                 let found = self.condition(&member.completed, &members[*last].posted, state);
-                // A call that need not wait may have returned before.
+                // A call that does not have to wait may have returned before.
                 let waited = |found: &Condition| how.is_certain || found.fulfilled <= found.left;
-                self.take(found.filter(waited));
+                self.add(found.filter(waited));
             }
         }
     }
@@ -349,8 +353,8 @@ impl<'f, 'a> Finder<'f, 'a> {
         self.analysis.communicators().get(instance.communicator).is_some_and(|of| of.inter)
     }
 
-    /// Where all members were in it at the same time, they met.
-    fn gathering(&mut self, instance: &CollectiveInstance, members: &[Member]) {
+    /// Records that the members synchronised, if all were inside at the same time.
+    fn note_sync(&mut self, instance: &CollectiveInstance, members: &[Member]) {
         let entered = members.iter().map(|m| m.posted.entered).max();
         let left = members.iter().filter_map(|m| m.completed.left).min();
         let together = entered.zip(left).filter(|(entered, left)| entered < left);
@@ -358,10 +362,10 @@ impl<'f, 'a> Finder<'f, 'a> {
             let mut lines: Vec<u32> = members.iter().map(|m| m.completed.line).collect();
             lines.sort_unstable();
             let communicator = instance.communicator;
-            let known = self.gathered.get(&communicator).filter(|known| ***known == lines[..]);
+            let known = self.sync_lines.get(&communicator).filter(|known| ***known == lines[..]);
             let lines = known.cloned().unwrap_or_else(|| Arc::from(lines));
-            self.gathered.insert(communicator, lines.clone());
-            self.found.gatherings.push(Gathering { communicator, moment, lines });
+            self.sync_lines.insert(communicator, lines.clone());
+            self.found.collective_syncs.push(CollectiveSync { communicator, moment, lines });
         }
     }
 }
@@ -370,7 +374,7 @@ impl<'f, 'a> Finder<'f, 'a> {
 #[derive(Debug, Clone, Copy)]
 struct Member {
     rank: u32,
-    /// Its place in the communicator.
+    /// Its position in the communicator.
     position: u32,
     group: usize,
     posted: Side,
@@ -381,11 +385,11 @@ struct Member {
 
 /// How all members of an operation wait for each other.
 #[derive(Debug, Clone, Copy)]
-struct ForAll {
+struct WaitForLast {
     state: State,
-    /// Who moves no data has nothing to do with it.
+    /// Only members that move data take part.
     moves_data: bool,
-    /// Members wait for those of the other group only.
+    /// Members wait only for members of the other group.
     inter: bool,
     /// No member returns before all have entered.
     is_certain: bool,
@@ -418,12 +422,12 @@ impl MatchSink for Finder<'_, '_> {
                 self.found.receipts.add(receiver.rank, left, sent.entered);
             }
             let found = self.condition(&receiver, &sent, State::LateSender);
-            self.take(found);
-            self.unmoved(&receiver, &sent, State::LateSender);
+            self.add(found);
+            self.unexplained(&receiver, &sent, State::LateSender);
         }
         if let Some(sender) = sender {
             self.late_receiver(message, &sender, &posted);
-            self.unmoved(&sender, &posted, State::LateReceiver);
+            self.unexplained(&sender, &posted, State::LateReceiver);
         }
     }
 
@@ -436,7 +440,7 @@ impl MatchSink for Finder<'_, '_> {
             self.found.incomplete += 1;
             return;
         };
-        self.gathering(instance, &members);
+        self.note_sync(instance, &members);
         let inter = self.is_inter(instance);
         let root =
             |members: &[Member]| members.iter().find(|m| Some(m.rank) == instance.root).copied();
@@ -444,15 +448,15 @@ impl MatchSink for Finder<'_, '_> {
             Synchronises::All | Synchronises::Exchanging => {
                 let is_barrier = instance.function == "MPI_Barrier";
                 let state = if is_barrier { State::WaitAtBarrier } else { State::WaitAtNxn };
-                let how = ForAll { state, moves_data: !is_barrier, inter, is_certain: true };
-                self.all_wait_for_the_last(&members, how)
+                let how = WaitForLast { state, moves_data: !is_barrier, inter, is_certain: true };
+                self.wait_for_last(&members, how)
             }
             Synchronises::FromRoot => {
                 let Some(root) = root(&members).filter(|root| root.sent > 0) else { return };
                 for member in members.iter().filter(|m| m.rank != root.rank && m.received > 0) {
                     let found =
                         self.condition(&member.completed, &root.posted, State::LateBroadcast);
-                    self.take(found);
+                    self.add(found);
                 }
             }
             Synchronises::ToRoot => {
@@ -462,7 +466,7 @@ impl MatchSink for Finder<'_, '_> {
                     senders.max_by_key(|m| (m.posted.entered, std::cmp::Reverse(m.posted.line)));
                 if let Some(last) = last {
                     let found = self.condition(&root.completed, &last.posted, State::EarlyReduce);
-                    self.take(found);
+                    self.add(found);
                 }
             }
             Synchronises::Prefix => {
@@ -473,7 +477,7 @@ impl MatchSink for Finder<'_, '_> {
                     if let Some(last) = last {
                         let found =
                             self.condition(&member.completed, &last.posted, State::EarlyScan);
-                        self.take(found);
+                        self.add(found);
                     }
                     if last.is_none_or(|last| member.posted.entered > last.posted.entered) {
                         last = Some(member);
@@ -491,13 +495,13 @@ impl MatchSink for Finder<'_, '_> {
             self.found.incomplete += 1;
             return;
         };
-        self.gathering(instance, &members);
+        self.note_sync(instance, &members);
         let is_fence = instance.function == "MPI_Win_fence";
         let state = if is_fence { State::OneSided } else { State::WaitAtNxn };
         let inter = self.is_inter(instance);
-        self.all_wait_for_the_last(
+        self.wait_for_last(
             &members,
-            ForAll { state, moves_data: false, inter, is_certain: false },
+            WaitForLast { state, moves_data: false, inter, is_certain: false },
         );
     }
 
@@ -517,7 +521,7 @@ impl MatchSink for Finder<'_, '_> {
         else {
             return;
         };
-        // Its ticks are the rank's own: as many of the axis, to the nearest.
+        // `inside_ticks` counts on the rank's own counter.
         let inside = self.clock.ticks_of(rank, polls.inside_ticks).clamp(0, left - entered);
         let (function, number) = (call.function, call.event as u32);
         let run = PollRun { line, begin: entered, end: left, inside, function, number };

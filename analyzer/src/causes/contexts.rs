@@ -1,4 +1,4 @@
-//! Names what a thread was doing, as finely as the run allows, so that contexts are alike on all ranks.
+//! Names what a thread was doing, as precisely as the run allows and in the same way on all ranks.
 
 use std::collections::HashMap;
 
@@ -6,38 +6,38 @@ use rustc_hash::FxHashMap;
 use trace_format::header::Module;
 
 use crate::metrics::module_of;
-use crate::trace::symbols::{SourcePlace, Symbols};
+use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-/// A place of the program that calls MPI.
+/// A place in the program that calls MPI.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CallSite {
     /// Name of the MPI function.
     pub function: String,
-    /// Path of the program or library that the call was made from; empty: not known.
+    /// Path of the program or library that made the call; empty if unknown.
     pub module: String,
     /// Address in that file to which the call returns.
     pub address: u64,
-    /// Function, file and line, as far as the module's file says.
-    pub place: SourcePlace,
+    /// Function, file and line, as far as the module's debug information provides them.
+    pub place: SourceLocation,
 }
 
 /// What a thread was doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Context {
-    /// It waited for a rank that is known.
+    /// It waited for a known rank.
     Waiting,
-    /// It waited, for whom is not known.
+    /// It waited, but it is not known for which rank.
     WaitingForUnknown,
     /// The recorder's own time.
     Recorder,
-    /// The program's own code in a region that it marked: the innermost.
+    /// The program's own code in this marked region, the innermost one.
     Region(String),
-    /// The program's own code between two MPI calls; `None`: the begin or end of the run.
+    /// The program's own code between two MPI calls; `None` is the begin or end of the run.
     Between(Option<CallSite>, Option<CallSite>),
     /// Inside an MPI call, without waiting.
     Transfer(CallSite),
-    /// Inside MPI calls of which only totals are kept.
+    /// Inside MPI calls for which only totals were kept.
     Totals,
 }
 
@@ -48,16 +48,16 @@ pub const RECORDER: u32 = 2;
 pub const TOTALS: u32 = 3;
 
 impl Context {
-    /// Whether it is time outside MPI and outside the recorder.
+    /// Whether the thread was outside MPI and outside the recorder.
     pub fn is_computing(&self) -> bool {
         matches!(self, Self::Region(_) | Self::Between(..))
     }
 }
 
-/// A call site by its rank's numbers: function, and the address that the call returns to (0: not known).
+/// A call site with its rank's numbers: function, and the return address (0 if unknown).
 pub(crate) type LocalSite = (u16, u64);
 
-/// A context by its rank's numbers.
+/// A context with its rank's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum LocalContext {
     Fixed(u32),
@@ -66,7 +66,7 @@ pub(crate) enum LocalContext {
     Transfer(LocalSite),
 }
 
-/// The contexts of one rank in the order in which they came up.
+/// The contexts of one rank in the order in which they first occurred.
 #[derive(Debug, Default)]
 pub(crate) struct LocalContexts {
     numbers: FxHashMap<LocalContext, u32>,
@@ -82,10 +82,8 @@ impl LocalContexts {
             next
         })
     }
-}
 
-impl LocalContexts {
-    /// The number of a context that came up.
+    /// The number of a context, if it occurred.
     pub fn known(&self, context: LocalContext) -> Option<u32> {
         self.numbers.get(&context).copied()
     }
@@ -98,60 +96,61 @@ pub struct Contexts {
     pub all: Vec<Context>,
 }
 
-/// What tells a site from others, alike on all ranks: module, its build, address in it, function.
+/// Identifies a call site on all ranks: module path, build id, address within the module, function.
 type SiteKey = (String, String, u64, String);
 
-/// A context by numbers that all ranks share.
+/// A context with numbers that all ranks share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Shared {
+enum SharedContext {
     Fixed(u32),
     Region(u32),
     Between(Option<u32>, Option<u32>),
     Transfer(u32),
 }
 
-/// Makes contexts alike.
+/// Merges the ranks' contexts.
 #[derive(Default)]
-struct Merging {
+struct Merger {
     symbols: Symbols,
     sites: HashMap<SiteKey, u32>,
-    described: Vec<CallSite>,
+    site_table: Vec<CallSite>,
     regions: HashMap<String, u32>,
     region_names: Vec<String>,
-    numbers: FxHashMap<Shared, u32>,
-    all: Vec<Shared>,
+    numbers: FxHashMap<SharedContext, u32>,
+    all: Vec<SharedContext>,
 }
 
 impl Contexts {
-    /// Of all ranks; also gives each rank's numbers as those of the run.
+    /// Merges the contexts of all ranks; also returns the run's number for each number of each
+    /// rank.
     pub(crate) fn merge(run: &Run, of_ranks: &[&LocalContexts]) -> (Self, Vec<Vec<u32>>) {
-        let mut merging = Merging::default();
+        let mut merger = Merger::default();
         for fixed in [WAITING, WAITING_FOR_UNKNOWN, RECORDER, TOTALS] {
-            merging.number(Shared::Fixed(fixed));
+            merger.number(SharedContext::Fixed(fixed));
         }
         let maps = run.ranks.iter().zip(of_ranks).map(|(trace, local)| {
             let modules = crate::metrics::modules(trace);
             let mut sites = FxHashMap::default();
-            let mut site = |merging: &mut Merging, local: LocalSite| {
-                *sites.entry(local).or_insert_with(|| merging.site(trace, &modules, local))
+            let mut site = |merger: &mut Merger, local: LocalSite| {
+                *sites.entry(local).or_insert_with(|| merger.site(trace, &modules, local))
             };
             let numbers = local.all.iter().map(|context| {
                 let shared = match *context {
-                    LocalContext::Fixed(number) => Shared::Fixed(number),
-                    LocalContext::Region(id) => Shared::Region(merging.region(trace, id)),
+                    LocalContext::Fixed(number) => SharedContext::Fixed(number),
+                    LocalContext::Region(id) => SharedContext::Region(merger.region(trace, id)),
                     LocalContext::Between(from, to) => {
-                        let from = from.map(|from| site(&mut merging, from));
-                        let to = to.map(|to| site(&mut merging, to));
-                        Shared::Between(from, to)
+                        let from = from.map(|from| site(&mut merger, from));
+                        let to = to.map(|to| site(&mut merger, to));
+                        SharedContext::Between(from, to)
                     }
-                    LocalContext::Transfer(at) => Shared::Transfer(site(&mut merging, at)),
+                    LocalContext::Transfer(at) => SharedContext::Transfer(site(&mut merger, at)),
                 };
-                merging.number(shared)
+                merger.number(shared)
             });
             numbers.collect()
         });
         let maps: Vec<Vec<u32>> = maps.collect();
-        (merging.finish(), maps)
+        (merger.finish(), maps)
     }
 
     /// A context by its number.
@@ -160,8 +159,8 @@ impl Contexts {
     }
 }
 
-impl Merging {
-    fn number(&mut self, context: Shared) -> u32 {
+impl Merger {
+    fn number(&mut self, context: SharedContext) -> u32 {
         let next = self.all.len() as u32;
         *self.numbers.entry(context).or_insert_with(|| {
             self.all.push(context);
@@ -188,35 +187,37 @@ impl Merging {
         (function, address): LocalSite,
     ) -> u32 {
         let name = trace.file.function_name(function).unwrap_or("unknown");
-        // A module that was mapped later at the same place is another; which is rare, and then names are
-        // those of the last one.
+        // If several modules were mapped at the same address in turn, which is rare, this is the
+        // last of them.
         let module = module_of(modules, address, u64::MAX).map(|index| modules[index]);
         let (path, id, base) =
             module.map_or(("", "", 0), |m| (m.path.as_str(), m.build_id.as_str(), m.base));
         let address = address.wrapping_sub(base);
         let key = (path.to_owned(), id.to_owned(), address, name.to_owned());
-        let next = self.described.len() as u32;
-        let (symbols, described) = (&mut self.symbols, &mut self.described);
+        let next = self.site_table.len() as u32;
+        let (symbols, site_table) = (&mut self.symbols, &mut self.site_table);
         *self.sites.entry(key).or_insert_with(|| {
             let known = !path.is_empty();
             let place =
-                if known { symbols.place(path, id, address) } else { SourcePlace::default() };
+                if known { symbols.location(path, id, address) } else { SourceLocation::default() };
             let (function, module) = (name.to_owned(), path.to_owned());
-            described.push(CallSite { function, module, address, place });
+            site_table.push(CallSite { function, module, address, place });
             next
         })
     }
 
     fn finish(self) -> Contexts {
-        let site = |number: u32| self.described[number as usize].clone();
+        let site = |number: u32| self.site_table[number as usize].clone();
         let all = self.all.iter().map(|shared| match *shared {
-            Shared::Fixed(WAITING) => Context::Waiting,
-            Shared::Fixed(WAITING_FOR_UNKNOWN) => Context::WaitingForUnknown,
-            Shared::Fixed(RECORDER) => Context::Recorder,
-            Shared::Fixed(_) => Context::Totals,
-            Shared::Region(number) => Context::Region(self.region_names[number as usize].clone()),
-            Shared::Between(from, to) => Context::Between(from.map(site), to.map(site)),
-            Shared::Transfer(number) => Context::Transfer(site(number)),
+            SharedContext::Fixed(WAITING) => Context::Waiting,
+            SharedContext::Fixed(WAITING_FOR_UNKNOWN) => Context::WaitingForUnknown,
+            SharedContext::Fixed(RECORDER) => Context::Recorder,
+            SharedContext::Fixed(_) => Context::Totals,
+            SharedContext::Region(number) => {
+                Context::Region(self.region_names[number as usize].clone())
+            }
+            SharedContext::Between(from, to) => Context::Between(from.map(site), to.map(site)),
+            SharedContext::Transfer(number) => Context::Transfer(site(number)),
         });
         Contexts { all: all.collect() }
     }

@@ -1,5 +1,5 @@
-//! The critical path: from the latest end back to the earliest begin, along whoever the others waited for
-//! (CAUSES, section 3).
+//! The critical path: back from the latest end of the run to its earliest begin, along a line until
+//! it waited and then along its culprit.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ pub struct PathStretch {
 /// The critical path of a run.
 #[derive(Debug, Clone, Default)]
 pub struct CriticalPath {
-    /// In order of time, without holes. The first one may begin before its line does: the skew.
+    /// In order of time, without gaps. The first one includes the skew, so it may begin before its
+    /// line does.
     pub stretches: Vec<PathStretch>,
     /// Ticks on each line.
     pub on_line: BTreeMap<u32, i64>,
@@ -34,14 +35,14 @@ pub struct CriticalPath {
     pub switches: u64,
 }
 
-/// The lines' profiles, with what was looked for last.
+/// The lines' profiles, with hints for their next searches.
 struct Hinted<'p> {
     profiles: &'p [Profile],
     hints: Vec<Hint>,
 }
 
 impl CriticalPath {
-    /// Of a run that lasts from the first to the second moment.
+    /// The path of a run that lasts from `begin` to `end`.
     pub(super) fn new(
         (waits, order): (&Waits, &Order),
         (lines, profiles): (&Lines, &[Profile]),
@@ -56,7 +57,7 @@ impl CriticalPath {
             return path;
         };
         let mut at = end;
-        // Waits of the line before this position lie ahead.
+        // The line's waits before this position are still to be visited.
         let mut next = waits.first[line as usize + 1];
         loop {
             let on_line = &lines.all[line as usize];
@@ -66,7 +67,7 @@ impl CriticalPath {
                 wait.has_culprit() && !order.cut.contains(&(*number as u32))
             });
             let Some(number) = found else {
-                // A thread that was begun later goes on as its rank's first.
+                // A thread that began later: the path continues on its rank's first thread.
                 let first_line = lines.first_of(on_line.position);
                 if on_line.thread != 0 && first_line != line {
                     let from = on_line.begin.min(at);
@@ -92,7 +93,7 @@ impl CriticalPath {
         path
     }
 
-    /// Adds a stretch before those that are known.
+    /// Prepends a stretch.
     fn go_back(&mut self, line: u32, (from, to): (i64, i64), of: &mut Hinted) {
         if to <= from {
             return;
@@ -105,7 +106,7 @@ impl CriticalPath {
         }
     }
 
-    /// Its length: the run's.
+    /// Its length, which is that of the run.
     pub fn ticks(&self) -> i64 {
         self.stretches.iter().map(|stretch| stretch.to - stretch.from).sum()
     }

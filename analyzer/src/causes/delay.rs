@@ -1,4 +1,5 @@
-//! Delay costs: charges every tick of waiting once, to whatever made the culprit late (CAUSES, section 2).
+//! Delay costs (Böhme et al. 2016): charges every tick of waiting once, to whatever made the
+//! culprit late.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +7,22 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::contexts::{WAITING, WAITING_FOR_UNKNOWN};
-use super::meetings::Meeting;
 use super::order::Order;
 use super::profile::{Hint, Profile};
+use super::sync_points::SyncPoint;
 use super::waits::{Wait, Waits};
 
 /// Ticks of waiting that something caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// Of ranks that waited for the one that was late.
+    /// Waits for the rank that was late.
     pub direct: i64,
-    /// Of ranks that waited for those, and so on.
+    /// Waits further down the chain, for ranks that waited themselves.
     pub indirect: i64,
 }
 
 impl Cost {
-    /// Both.
+    /// Direct and indirect costs.
     pub fn total(self) -> i64 {
         self.direct + self.indirect
     }
@@ -32,29 +33,29 @@ impl Cost {
 pub struct Charges {
     /// By line and context.
     pub causes: BTreeMap<(u32, u32), Cost>,
-    /// What nobody's delay explains, ticks.
+    /// Ticks that no delay explains.
     pub unattributed: i64,
 }
 
-/// Stretches of an interval that are looked through.
-const MOST_STRETCHES: usize = 100_000;
+/// Intervals with more stretches of the profile than this are not searched for delays.
+const MAX_STRETCHES: usize = 100_000;
 
 /// Why the culprits of waits were late, wait by wait.
 #[derive(Debug, Clone, Default)]
 pub struct Reasons {
-    /// Where the delays of each wait begin, and one behind the last.
+    /// Index of each wait's first delay; one more entry ends the last.
     first: Vec<usize>,
     delays: Vec<(u32, i64)>,
-    /// The culprit's own waits in the interval: positions from and up to.
-    inner: Vec<(u32, u32)>,
-    /// Waits whose interval is too long to look through.
+    /// The culprit's own waits in the interval: first number, and the one after the last.
+    culprits_waits: Vec<(u32, u32)>,
+    /// Waits whose interval is too long to search.
     pub too_long: u64,
 }
 
-/// Pieces that a run is cut into.
+/// Number of pieces into which the run is cut.
 const PIECES: u64 = 256;
 
-/// From where to where a culprit is looked at, for a wait.
+/// The interval of a culprit's time that is searched to explain a wait.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Interval {
     piece: u32,
@@ -64,7 +65,7 @@ struct Interval {
     number: u32,
 }
 
-/// Those of the waits that ended in a piece of the run.
+/// Reasons of the waits that ended in one piece of the run.
 #[derive(Debug, Default)]
 struct Part {
     /// The wait, how many delays it has, and the culprit's own waits.
@@ -74,27 +75,27 @@ struct Part {
 }
 
 impl Reasons {
-    /// Of all waits; the profiles are by line, and have so many contexts.
+    /// Reasons of all waits. `profiles` are indexed by line; `contexts` is the number of contexts.
     pub(super) fn new(
         waits: &Waits,
-        (meetings, order): (&[Meeting], &Order),
+        (sync_points, order): (&[SyncPoint], &Order),
         (profiles, contexts): (&[Profile], usize),
     ) -> Self {
-        let finder = Finder { waits, meetings, order, profiles };
-        // Piece by piece of the run, whose profiles fit the processor's caches; in it by culprit and interval:
-        // several lines often wait for the same.
+        let finder = Finder { waits, sync_points, order, profiles };
+        // Piece by piece, so that the profiles fit into the processor's caches; within a piece by
+        // culprit and interval, because several lines often wait for the same.
         let ends = waits.all.iter().map(|wait| wait.fulfilled);
         let (begin, end) = ends.fold((i64::MAX, i64::MIN), |(a, b), at| (a.min(at), b.max(at)));
         let piece = |at: i64| at.abs_diff(begin) / (end.abs_diff(begin) / PIECES + 1);
         let wanted = |number: u32, wait: &Wait| wait.has_culprit() && !order.cut.contains(&number);
-        let all = (0u32..).zip(waits.all.iter().zip(meetings));
+        let all = (0u32..).zip(waits.all.iter().zip(sync_points));
         let mut intervals: Vec<Interval> = all
             .filter(|(number, (wait, _))| wanted(*number, wait))
-            .map(|(number, (wait, meeting))| Interval {
+            .map(|(number, (wait, sync_point))| Interval {
                 piece: piece(wait.fulfilled) as u32,
                 culprit: wait.culprit,
                 to: wait.fulfilled,
-                from: meeting.of_culprit,
+                from: sync_point.on_culprit,
                 number,
             })
             .collect();
@@ -109,23 +110,23 @@ impl Reasons {
             |times, intervals| {
                 let mut part = Part::default();
                 let key = |of: &Interval| (of.culprit, of.to, of.from);
-                for alike in intervals.chunk_by(|a, b| key(a) == key(b)) {
-                    finder.interval(alike, times, &mut part);
+                for group in intervals.chunk_by(|a, b| key(a) == key(b)) {
+                    finder.interval(group, times, &mut part);
                 }
                 part
             },
         );
         let parts: Vec<Part> = parts.collect();
-        Self::gather(&parts, waits.all.len())
+        Self::join(&parts, waits.all.len())
     }
 
-    /// Puts parts into the order of the waits.
-    fn gather(parts: &[Part], count: usize) -> Self {
+    /// Joins the parts, in order of the waits.
+    fn join(parts: &[Part], count: usize) -> Self {
         let mut first = vec![0usize; count + 1];
-        let mut inner = vec![(0, 0); count];
-        for (number, delays, of_culprit) in parts.iter().flat_map(|part| &part.waits) {
+        let mut culprits_waits = vec![(0, 0); count];
+        for (number, delays, on_culprit) in parts.iter().flat_map(|part| &part.waits) {
             first[*number as usize + 1] = *delays as usize;
-            inner[*number as usize] = *of_culprit;
+            culprits_waits[*number as usize] = *on_culprit;
         }
         for at in 0..count {
             first[at + 1] += first[at];
@@ -139,84 +140,92 @@ impl Reasons {
                 from += count;
             }
         }
-        Self { first, delays, inner, too_long: parts.iter().map(|part| part.too_long).sum() }
+        Self {
+            first,
+            delays,
+            culprits_waits,
+            too_long: parts.iter().map(|part| part.too_long).sum(),
+        }
     }
 
-    /// The culprit's contexts that took longer than those of the line that waited, with the excess d(c).
+    /// Contexts in which the culprit spent more time than the line that waited, with the excess
+    /// d(c).
     pub fn delays(&self, wait: u32) -> &[(u32, i64)] {
         let at = wait as usize;
         &self.delays[self.first[at]..self.first[at + 1]]
     }
 
-    /// The culprit's own waits in the interval, by position among all.
+    /// Numbers of the culprit's own waits in the interval.
     pub fn waits(&self, wait: u32) -> std::ops::Range<u32> {
-        let (from, to) = self.inner[wait as usize];
+        let (from, to) = self.culprits_waits[wait as usize];
         from..to
     }
 
-    /// How much of a wait its culprit's delays and the waits of its own explain.
+    /// How much of a wait the culprit's delays and the culprit's own waits explain.
     ///
-    /// Both together (S) exceed the wait by what the line that waited spent longer and waited itself since the
-    /// two met. That made the culprit wait, or made both: it is taken off the culprit's waits first.
+    /// Their sum (S) exceeds the wait by what the waiting line itself spent longer and waited since
+    /// the two last met. That time made the culprit wait, or both lines waited for it, so it is
+    /// first deducted from the culprit's waits.
     pub(super) fn explained(&self, wait: u32, waits: &Waits) -> Explained {
         let length = waits.all[wait as usize].ticks;
         let delays: i64 = self.delays(wait).iter().map(|(_, ticks)| *ticks).sum();
-        let inner: i64 = self.waits(wait).map(|inner| waits.all[inner as usize].ticks).sum();
+        let culprits_waits: i64 =
+            self.waits(wait).map(|earlier| waits.all[earlier as usize].ticks).sum();
         let by_delays = delays.min(length);
-        let by_waits = inner.min(length - by_delays);
-        Explained { delays, inner, by_delays, by_waits }
+        let by_waits = culprits_waits.min(length - by_delays);
+        Explained { delays, culprits_waits, by_delays, by_waits }
     }
 }
 
-/// How much of a wait something explains, ticks.
+/// How much of a wait is explained, ticks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Explained {
-    /// The culprit's delays, and its own waits.
+    /// Sum of the culprit's delays, and of its own waits.
     pub delays: i64,
-    pub inner: i64,
-    /// What of the wait is due to each of them.
+    pub culprits_waits: i64,
+    /// The part of the wait that each of them explains.
     pub by_delays: i64,
     pub by_waits: i64,
 }
 
-/// Ticks by context, of a culprit and of the line that waited.
+/// Ticks by context, of the culprit and of the line that waited.
 #[derive(Debug, Default)]
 struct Times {
     sums: Vec<[i64; 2]>,
-    /// The culprit's contexts.
-    of_culprit: Vec<u32>,
-    /// Those that only the other has.
+    /// Contexts of the culprit.
+    on_culprit: Vec<u32>,
+    /// Contexts that only the line that waited has.
     of_other: Vec<u32>,
-    /// By line what was looked for last.
+    /// By line the position of the last search.
     hints: Vec<Hint>,
     divider: Divider,
 }
 
 struct Finder<'c> {
     waits: &'c Waits,
-    meetings: &'c [Meeting],
+    sync_points: &'c [SyncPoint],
     order: &'c Order,
     profiles: &'c [Profile],
 }
 
 impl Finder<'_> {
-    /// Adds the delays of waits for the same interval of one culprit.
-    fn interval(&self, alike: &[Interval], times: &mut Times, part: &mut Part) {
-        let Interval { culprit: line, from, to, .. } = alike[0];
+    /// Adds the delays of waits that share an interval of one culprit.
+    fn interval(&self, group: &[Interval], times: &mut Times, part: &mut Part) {
+        let Interval { culprit: line, from, to, .. } = group[0];
         let culprit = &self.profiles[line as usize];
         let stretches = culprit.stretches((from, to), &mut times.hints[line as usize]);
-        if stretches.len() > MOST_STRETCHES {
-            part.too_long += alike.len() as u64;
+        if stretches.len() > MAX_STRETCHES {
+            part.too_long += group.len() as u64;
             return;
         }
         times.add_culprit(culprit.sums_of(stretches));
-        for Interval { number, .. } in alike {
-            let (wait, meeting) =
-                (&self.waits.all[*number as usize], self.meetings[*number as usize]);
+        for Interval { number, .. } in group {
+            let (wait, sync_point) =
+                (&self.waits.all[*number as usize], self.sync_points[*number as usize]);
             let line = wait.line as usize;
             let own = &self.profiles[line];
-            let stretches = own.stretches((meeting.moment, wait.begin), &mut times.hints[line]);
-            if stretches.len() > MOST_STRETCHES {
+            let stretches = own.stretches((sync_point.moment, wait.begin), &mut times.hints[line]);
+            if stretches.len() > MAX_STRETCHES {
                 part.too_long += 1;
                 continue;
             }
@@ -224,19 +233,19 @@ impl Finder<'_> {
             let before = part.delays.len();
             times.delays(&mut part.delays);
             let count = (part.delays.len() - before) as u32;
-            part.waits.push((*number, count, self.inner(*number)));
+            part.waits.push((*number, count, self.culprits_waits(*number)));
         }
         times.clear_culprit();
     }
 
     /// The culprit's own waits in the interval.
-    fn inner(&self, number: u32) -> (u32, u32) {
+    fn culprits_waits(&self, number: u32) -> (u32, u32) {
         let wait = &self.waits.all[number as usize];
-        let meeting = self.meetings[number as usize];
-        let of_culprit = self.waits.first[wait.culprit as usize];
-        let last = (self.order.culprits_before[number as usize] as usize).max(of_culprit);
-        let in_interval = |at: &usize| self.waits.all[*at].begin >= meeting.of_culprit;
-        let first = (of_culprit..last).rev().take_while(in_interval).last().unwrap_or(last);
+        let sync_point = self.sync_points[number as usize];
+        let on_culprit = self.waits.first[wait.culprit as usize];
+        let last = (self.order.culprits_before[number as usize] as usize).max(on_culprit);
+        let in_interval = |at: &usize| self.waits.all[*at].begin >= sync_point.on_culprit;
+        let first = (on_culprit..last).rev().take_while(in_interval).last().unwrap_or(last);
         (first as u32, last as u32)
     }
 }
@@ -246,11 +255,11 @@ impl Times {
         for (context, ticks) in sums.iter().filter(|(context, _)| !is_waiting(*context)) {
             let sums = &mut self.sums[*context as usize];
             if sums[0] == 0 {
-                self.of_culprit.push(*context);
+                self.on_culprit.push(*context);
             }
             sums[0] += ticks;
         }
-        self.of_culprit.sort_unstable();
+        self.on_culprit.sort_unstable();
     }
 
     fn add_other(&mut self, sums: &[(u32, i64)]) {
@@ -264,20 +273,20 @@ impl Times {
     }
 
     fn clear_culprit(&mut self) {
-        for context in self.of_culprit.drain(..) {
+        for context in self.on_culprit.drain(..) {
             self.sums[context as usize] = [0; 2];
         }
     }
 
-    /// Adds what the culprit spent more than the other, by context, ascending; takes the other out of the
-    /// table. Contexts that only one of them has are taken together.
+    /// Adds by how much the culprit spent longer than the other line, by ascending context, and
+    /// clears the other line's times. Contexts that only one of the two has are pooled.
     fn delays(&mut self, delays: &mut Vec<(u32, i64)>) {
         let first = delays.len();
         let of_other = self.of_other.drain(..);
         let other_alone: i64 =
             of_other.map(|context| std::mem::take(&mut self.sums[context as usize])[1]).sum();
         let mut alone = 0;
-        for context in &self.of_culprit {
+        for context in &self.on_culprit {
             let [culprit, own] = &mut self.sums[*context as usize];
             if *own == 0 {
                 alone += *culprit;
@@ -287,11 +296,11 @@ impl Times {
             }
             *own = 0;
         }
-        // Of those with a minus the other has none.
+        // Negative entries are contexts that the other line does not have.
         let pooled = alone - other_alone;
         if pooled <= 0 {
-            let kept: Vec<(u32, i64)> = delays.drain(first..).filter(|(_, d)| *d > 0).collect();
-            delays.extend(kept);
+            let common: Vec<(u32, i64)> = delays.drain(first..).filter(|(_, d)| *d > 0).collect();
+            delays.extend(common);
         } else if other_alone > 0 {
             let weights = delays[first..].iter().filter(|(_, delay)| *delay < 0);
             let shares = self.divider.divide(pooled, weights.map(|(_, delay)| -delay), alone);
@@ -308,12 +317,12 @@ fn is_waiting(context: u32) -> bool {
 }
 
 impl Charges {
-    /// Charges waits that are asked for, by their number, for their reasons.
+    /// Charges the selected waits to their reasons.
     pub(super) fn new(
         waits: &Waits,
         order: &Order,
         reasons: &Reasons,
-        is_chosen: &(dyn Fn(u32) -> bool + Sync),
+        is_selected: &(dyn Fn(u32) -> bool + Sync),
     ) -> Self {
         let mut inherited = vec![0; waits.all.len()];
         let mut causes: FxHashMap<(u32, u32), Cost> = FxHashMap::default();
@@ -322,10 +331,10 @@ impl Charges {
         for number in order.forward.iter().rev() {
             let wait = &waits.all[*number as usize];
             let delays = reasons.delays(*number);
-            let inner = reasons.waits(*number);
+            let culprits_waits = reasons.waits(*number);
             let found = reasons.explained(*number, waits);
-            // What is inherited is handed on by the same fractions as the wait's own length.
-            let own = if is_chosen(*number) { wait.ticks } else { 0 };
+            // Inherited costs are passed on in the same fractions as the wait's own length.
+            let own = if is_selected(*number) { wait.ticks } else { 0 };
             for (ticks, is_direct) in [(own, true), (inherited[*number as usize], false)] {
                 if ticks == 0 {
                     continue;
@@ -344,10 +353,11 @@ impl Charges {
                     let cost = causes.entry((wait.culprit, *context)).or_default();
                     *(if is_direct { &mut cost.direct } else { &mut cost.indirect }) += share;
                 }
-                let weights = inner.clone().map(|inner| waits.all[inner as usize].ticks);
-                let shares = divider.divide(by_waits, weights, found.inner);
-                for (inner, share) in inner.clone().zip(shares) {
-                    inherited[inner as usize] += share;
+                let weights =
+                    culprits_waits.clone().map(|earlier| waits.all[earlier as usize].ticks);
+                let shares = divider.divide(by_waits, weights, found.culprits_waits);
+                for (earlier, share) in culprits_waits.clone().zip(shares) {
+                    inherited[earlier as usize] += share;
                 }
             }
         }
@@ -355,7 +365,7 @@ impl Charges {
     }
 }
 
-/// Divides ticks by weights, in memory that is used again.
+/// Divides ticks by weights, reusing its memory.
 #[derive(Debug, Default)]
 struct Divider {
     shares: Vec<i64>,
@@ -363,8 +373,8 @@ struct Divider {
 }
 
 impl Divider {
-    /// Shares of ticks by weights that add up to a whole, rounded down; what is left goes to the largest
-    /// remainders, of equal ones to the first.
+    /// Divides `ticks` in proportion to weights that add up to `whole`. Shares are rounded down;
+    /// ticks that are left go to the largest remainders, ties to the first.
     fn divide(&mut self, ticks: i64, weights: impl Iterator<Item = i64>, whole: i64) -> &[i64] {
         let whole = whole.max(1);
         self.shares.clear();
@@ -397,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_divided_adds_up_and_ties_go_to_the_first() {
+    fn shares_add_up_and_ties_go_to_the_first() {
         let of = |ticks, weights: &[i64]| {
             let mut divider = Divider::default();
             divider.divide(ticks, weights.iter().copied(), weights.iter().sum()).to_vec()
@@ -410,15 +420,17 @@ mod tests {
     }
 
     #[test]
-    fn contexts_that_only_one_side_has_are_taken_together() {
+    fn pools_contexts_that_only_one_side_has() {
         let mut times = Times { sums: vec![[0; 2]; 10], ..Times::default() };
         times.add_culprit(&[(8, 30), (5, 20), (5, 30), (6, 10), (WAITING, 7), (7, 60)]);
         let mut delays = Vec::new();
-        // 90 alone against 45: half of each; in context 6 the culprit was quicker.
+        // 90 against 45 in contexts of one side only: half of each. In context 6 the culprit was
+        // quicker.
         times.add_other(&[(5, 20), (6, 40), (9, 45), (WAITING, 100)]);
         times.delays(&mut delays);
         assert_eq!(delays, [(5, 30), (7, 30), (8, 15)]);
-        // The next one has spent more than the culprit alone: nothing of that is a delay.
+        // The next line spent more in contexts of its own than the culprit, so none of the
+        // culprit's is a delay.
         delays.clear();
         times.add_other(&[(9, 200), (5, 10)]);
         times.delays(&mut delays);

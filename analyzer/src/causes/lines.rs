@@ -1,4 +1,4 @@
-//! Lines of the timeline: the threads of all ranks, numbered; from when to when each is known.
+//! Lines of the timeline: the threads of all ranks, numbered, with the begin and end of each.
 
 use crate::analysis::Analysis;
 
@@ -9,27 +9,27 @@ use super::whole_ticks::WholeTicks;
 pub struct Line {
     /// Position of the rank in the run.
     pub position: usize,
-    /// Its rank in MPI_COMM_WORLD.
+    /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Thread as the file numbers it.
+    /// Number of the thread in the rank's file.
     pub thread: u32,
-    /// From when it is known; of the first thread the rank's begin.
+    /// First known moment; for the first thread the rank's begin.
     pub begin: i64,
-    /// Until when.
+    /// Last known moment.
     pub end: i64,
 }
 
-/// All of a run, rank by rank.
+/// All lines of a run, rank by rank.
 #[derive(Debug, Clone, Default)]
 pub struct Lines {
-    /// In the order of ranks and threads.
+    /// Ordered by rank and thread.
     pub all: Vec<Line>,
-    /// The first line of each rank, and one behind the last.
+    /// First line of each rank; one more entry ends the last rank.
     first: Vec<u32>,
 }
 
 impl Lines {
-    /// Of a run.
+    /// The lines of a run.
     pub fn new(analysis: &Analysis, clock: &WholeTicks) -> Self {
         let mut lines = Self::default();
         for position in 0..analysis.run.ranks.len() {
@@ -38,7 +38,7 @@ impl Lines {
             let (begin, end) = (rank.time.begin_ticks, rank.time.end_ticks);
             let mut threads: Vec<(u32, Option<(u64, u64)>)> =
                 rank.threads().map(|thread| (thread.thread.number, thread.stretch)).collect();
-            // A rank without events has been outside MPI all the time.
+            // A rank without events was outside MPI all the time.
             if threads.is_empty() {
                 threads.push((0, Some((begin, end))));
             }
@@ -63,13 +63,13 @@ impl Lines {
             .or_else(|| (from..to).find(is_it))
     }
 
-    /// The first line of a rank: that of the thread that called MPI first.
+    /// First line of a rank: the thread that called MPI first.
     #[inline]
     pub fn first_of(&self, position: usize) -> u32 {
         self.first[position]
     }
 
-    /// Latest end of a rank, earliest begin; `None` without ranks.
+    /// Earliest begin and latest end of any line; `None` if there are no ranks.
     pub fn extent(&self) -> Option<(i64, i64)> {
         let begin = self.all.iter().map(|line| line.begin).min()?;
         let end = self.all.iter().map(|line| line.end).max()?;

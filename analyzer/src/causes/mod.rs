@@ -1,48 +1,48 @@
-//! Stage 4, why: says of an [`Analysis`] who waited for whom, what made them late, what that cost, and which way
-//! the critical path goes ([`Causes`]; CAUSES, sections 1 to 4).
+//! Explains why the ranks of a run waited: who waited for whom, what made the culprits late, what
+//! that cost, and where the critical path runs ([`Causes`]). docs/causes.md defines the terms.
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
 //! | `whole_ticks` | times as integers |
 //! | `lines` | the threads of all ranks |
-//! | `manners` | what a function's name says of waiting |
-//! | `conditions` | what each call needed, from what matching finds |
-//! | `progress` | messages that moved late |
+//! | `semantics` | when a call has to wait, by the name of its function |
+//! | `conditions` | what each call needed, from the matched messages and collective operations |
+//! | `progress` | late progress |
 //! | `waits` | wait states |
-//! | `receipts` | messages received in another order than they were sent |
-//! | `contexts`, `profile` | what the lines did between |
-//! | `meetings` | since when a delay counts |
-//! | `near` | searches that begin where the last one ended |
-//! | `order` | what happened before what |
-//! | `delay` | costs |
-//! | `groups` | waits that are alike |
-//! | `critical_path` | the path |
+//! | `receipts` | late senders, wrong order |
+//! | `contexts`, `profile` | what each line did between the waits |
+//! | `sync_points` | where a line and its culprit last met before a wait |
+//! | `hinted_search` | binary search that starts at the previous result |
+//! | `order` | causal order of the waits |
+//! | `delay` | delay costs |
+//! | `groups` | waits grouped by state, call and culprit |
+//! | `critical_path` | the critical path |
 //! | `tree` | the efficiency tree |
-//! | `iterations` | iterations and phases, found unaided |
-//! | `regions` | what happened inside marked regions |
+//! | `iterations` | iterations and phases, detected without markers |
+//! | `regions` | time and waiting in marked regions |
 //!
-//! The events are read by matching, twice for iterations, by the profile, which needs to know where waits are, and where
-//! the program marks regions once more.
+//! The events are read once for matching, twice for iterations, once for the profile (which has to
+//! know the waits), and once more if the program marks regions.
 //!
 //! # Memory
-//! Waits, conditions and the sums between them: some 100 bytes a call that waited, nothing for one that did
-//! not.
+//! Waits, conditions and the sums between them take some 100 bytes per call that waited, and
+//! nothing for a call that did not.
 
 mod conditions;
 pub(crate) mod contexts;
 mod critical_path;
 mod delay;
 mod groups;
+mod hinted_search;
 mod iterations;
 mod lines;
-pub(crate) mod manners;
-mod meetings;
-mod near;
 mod order;
 mod profile;
 mod progress;
 mod receipts;
 mod regions;
+pub(crate) mod semantics;
+mod sync_points;
 mod tree;
 mod waits;
 mod whole_ticks;
@@ -62,54 +62,54 @@ use contexts::{LocalContext, LocalContexts, RECORDER, WAITING, WAITING_FOR_UNKNO
 pub use critical_path::{CriticalPath, PathStretch};
 pub use delay::{Charges, Cost, Reasons};
 pub use groups::{Group, LateBy};
-pub use iterations::{Every, Iteration, Phase, Statistics};
+pub use iterations::{Iteration, Period, Phase, Statistics};
 pub use lines::{Line, Lines};
-use manners::Manners;
-use meetings::Meeting;
 use order::Order;
 pub use profile::Profile;
 use profile::{Profiler, ProfilerOfRank};
 pub use regions::{Region, Regions};
+use semantics::CallSemantics;
+use sync_points::SyncPoint;
 pub use tree::Tree;
 use waits::Waits;
-pub use waits::{NOBODY, Wait};
+pub use waits::{NO_CULPRIT, Wait};
 pub use whole_ticks::WholeTicks;
 
-/// What kind of waiting it is. Names as Scalasca's.
+/// A kind of waiting, named as in Scalasca.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// A receive, for the send's entry.
+    /// A receive waits for the sender to enter its send.
     LateSender,
-    /// The same, while a message that was sent earlier waited to be received.
+    /// The same, although a message that was sent earlier had arrived.
     LateSenderWrongOrder,
-    /// A send, for the receive's posting.
+    /// A send waits for the receive to be posted.
     LateReceiver,
-    /// A barrier, for the last to enter.
+    /// A rank in a barrier waits for the last one to enter.
     WaitAtBarrier,
-    /// An operation of all with all, for the last to enter.
+    /// A rank in an N-to-N operation such as MPI_Allreduce waits for the last one to enter.
     WaitAtNxn,
-    /// A broadcast or scatter, for the root.
+    /// A rank in a broadcast or scatter waits for the root.
     LateBroadcast,
-    /// The root of a reduce or gather, for the last that sends.
+    /// The root of a reduce or gather waits for the last sender.
     EarlyReduce,
-    /// A scan, for lower ranks.
+    /// A rank in a scan waits for lower ranks.
     EarlyScan,
-    /// A fence, for the last to enter.
+    /// A rank in a fence waits for the last one to enter.
     OneSided,
-    /// A call whose message moved only when the partner's rank entered MPI again.
+    /// A message moved only when the partner's rank entered MPI again.
     LateProgress,
-    /// Behind a rank's end, for the last rank's.
+    /// From a rank's end to the end of the last rank.
     WaitAtFinalize,
-    /// Before a rank's begin.
+    /// From the earliest begin of any rank to the rank's own.
     StartSkew,
-    /// Polls that nothing is known to have ended.
+    /// Polls, where it is not known what ended them.
     Polling,
     /// A call that had not returned when recording ended.
     OpenAtEnd,
 }
 
 impl State {
-    /// As documents name it.
+    /// Its name in JSON and CSV.
     pub fn key(self) -> &'static str {
         match self {
             Self::LateSender => "late_sender",
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// As people read it.
+    /// Its name on screens.
     pub fn name(self) -> &'static str {
         match self {
             Self::LateSender => "late sender",
@@ -150,83 +150,83 @@ impl State {
     }
 }
 
-/// What is not known.
+/// What the analysis cannot explain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unknown {
-    /// No rank recorded what its calls say.
+    /// No rank recorded the arguments of its calls.
     NoAttributes,
     /// Some ranks have no file.
     MissingRanks,
     /// Clocks are not aligned: waits between hosts are uncertain.
     Unaligned,
-    /// Collective operations that lack members.
+    /// Collective operations with missing members.
     IncompleteCollectives(u64),
-    /// Collective operations in neighbourhoods.
+    /// Neighbourhood collectives.
     Neighbourhoods(u64),
-    /// Conditions fulfilled behind the end of the call.
+    /// Conditions fulfilled after the call had returned.
     Violations(u64),
-    /// Delays over too long an interval.
+    /// Waits whose delays were not searched because the interval is too long.
     TooLong(u64),
     /// Waits whose order contradicts the clocks.
     Cut(u64),
-    /// Calls of which only totals are kept.
+    /// Calls for which only totals were kept.
     Totals,
-    /// Groups of one-sided communication, locks and flushes.
+    /// One-sided communication with groups, locks or flushes.
     OneSided,
-    /// What a group of a communicator's members makes.
+    /// Objects made by a subset of a communicator's ranks.
     MadeByGroup,
 }
 
-/// Which waits are asked for; all, unless something is said.
+/// Selects waits; the default selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// Those in a region of that name, the innermost that is open.
+pub struct WaitFilter {
+    /// Only waits whose innermost region has this name.
     pub region: Option<String>,
-    /// Those that end in that iteration of the longest phase, from 0.
+    /// Only waits that end in this iteration of the longest phase, counted from 0.
     pub iteration: Option<usize>,
 }
 
-/// All waits.
-pub static ALL: Choice = Choice { region: None, iteration: None };
+/// Selects all waits.
+pub static ALL_WAITS: WaitFilter = WaitFilter { region: None, iteration: None };
 
 /// Why the ranks of a run waited.
 #[derive(Debug)]
 pub struct Causes<'a> {
-    /// The axis.
+    /// The common time axis.
     pub clock: WholeTicks<'a>,
-    /// The threads.
+    /// The threads of all ranks.
     pub lines: Lines,
-    /// Earliest begin and latest end of a rank, ticks.
+    /// Earliest begin and latest end of any rank, ticks.
     pub whole: (i64, i64),
-    /// By line, on each in order of time.
+    /// By line, and by time within a line.
     pub waits: Vec<Wait>,
-    /// Those that were asked for, where not all were.
-    chosen: Option<Vec<bool>>,
-    /// Conditions that were fulfilled behind the end of the call: not waited for.
+    /// For each wait whether it is selected; `None` if all are.
+    selected: Option<Vec<bool>>,
+    /// Conditions that were fulfilled after the call had returned, so it did not wait for them.
     pub violations: u64,
-    /// Ticks of waits shorter than the clocks may be wrong: not among them.
+    /// Ticks of waits shorter than the clock error; these are not in `waits`.
     pub uncertain: i64,
-    /// What ranks did.
+    /// What the threads did.
     pub contexts: Contexts,
-    /// For each of the waits the context of its call; [`NOWHERE`] outside of calls.
-    pub places: Vec<u32>,
-    /// For each of the waits the context of the call by which its culprit ended it; [`NOWHERE`] outside of calls.
-    pub culprit_places: Vec<u32>,
-    /// By line.
+    /// For each wait the context of its call; [`NO_CONTEXT`] outside calls.
+    pub wait_contexts: Vec<u32>,
+    /// For each wait the context of the culprit's call that ended it; [`NO_CONTEXT`] outside calls.
+    pub culprit_contexts: Vec<u32>,
+    /// What each line did.
     pub profiles: Vec<Profile>,
-    /// Who caused how much.
+    /// Who caused how much waiting.
     pub charges: Charges,
-    /// Why the culprit of each of the waits was late.
+    /// Why the culprit of each wait was late.
     pub reasons: Reasons,
-    /// Waits that are alike, the most time first.
+    /// Groups of similar waits, most time first.
     pub groups: Vec<Group>,
     /// The critical path.
     pub path: CriticalPath,
-    /// Stretches in which all ranks repeat the same calls, the longest first.
+    /// Stretches in which all ranks repeat the same calls, longest first.
     pub phases: Vec<Phase>,
     /// Regions that the program marked.
     pub regions: Regions,
-    /// What cannot be said.
+    /// What could not be explained.
     pub unknown: Vec<Unknown>,
 }
 
@@ -235,38 +235,40 @@ pub struct Causes<'a> {
 pub struct OnPath {
     /// Its number.
     pub context: u32,
-    /// Ticks of the path in it.
+    /// Ticks of the path in this context.
     pub on_path: i64,
-    /// Those less the mean over the ranks of the time in it.
+    /// These ticks minus the mean over the ranks of the time in this context.
     pub imbalance: i64,
 }
 
-/// Runs of more calls are explained only where that alone is asked for, not beside a report or a timeline.
-pub const MOST_CALLS_ASIDE: u64 = 20_000_000;
+/// A report or timeline explains waits only if the run has at most this many calls; `gammachi why`
+/// always does.
+pub const MAX_CALLS_FOR_SUMMARY: u64 = 20_000_000;
 
-/// No context.
-pub const NOWHERE: u32 = u32::MAX;
+/// Marks the absence of a context.
+pub const NO_CONTEXT: u32 = u32::MAX;
 
 impl<'a> Causes<'a> {
-    /// Of a run.
+    /// Explains all waits of a run.
     pub fn new(analysis: &Analysis<'a>) -> Self {
-        Self::of(analysis, &ALL)
+        Self::of(analysis, &ALL_WAITS)
     }
 
-    /// Of a run; states, groups and costs are of the waits that are asked for, with what led to these.
-    pub fn of(analysis: &Analysis<'a>, choice: &Choice) -> Self {
+    /// Explains the selected waits of a run: states, groups and costs count these alone, and the
+    /// delays that led to them.
+    pub fn of(analysis: &Analysis<'a>, filter: &WaitFilter) -> Self {
         let (run, timeline) = (analysis.run, analysis.timeline);
         let clock = WholeTicks::new(run, timeline);
         let lines = Lines::new(analysis, &clock);
         let whole = lines.extent().unwrap_or((0, 0));
-        let manners = Manners::new(run);
-        let found = analysis.matches(|| Finder::new(analysis, &clock, (&lines, &manners)));
+        let semantics = CallSemantics::new(run);
+        let found = analysis.matches(|| Finder::new(analysis, &clock, (&lines, &semantics)));
         let mut unknown = Vec::new();
         let mut found = match found {
             Some((_, finders)) => {
                 let found = finders.into_iter().map(Finder::into_found);
                 let found = found.reduce(Found::merge).unwrap_or_default();
-                Finder::new(analysis, &clock, (&lines, &manners)).with_probes(found)
+                Finder::new(analysis, &clock, (&lines, &semantics)).resolve_probes(found)
             }
             None => {
                 unknown.push(Unknown::NoAttributes);
@@ -280,29 +282,30 @@ impl<'a> Causes<'a> {
         ];
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
         let violations = found.violations;
-        let unmoved = std::mem::take(&mut found.unmoved);
-        let least = conditions::least_unmoved(&clock);
-        found.conditions.extend(progress::conditions(analysis, &clock, unmoved, least));
+        let unexplained = std::mem::take(&mut found.unexplained);
+        let least = conditions::min_unexplained_ticks(&clock);
+        found.conditions.extend(progress::conditions(analysis, &clock, unexplained, least));
         let open = open_calls(analysis, &clock, &lines);
         let receipts = std::mem::take(&mut found.receipts);
         let mut waits = Waits::new(found, &lines, &open, whole);
-        receipts.tell_wrong_order(&mut waits.all, &lines);
-        let (meetings, order) =
-            rayon::join(|| meetings::before(&waits, &lines), || Order::new(&waits, &lines));
+        receipts.mark_wrong_order(&mut waits.all, &lines);
+        let (sync_points, order) =
+            rayon::join(|| sync_points::before(&waits, &lines), || Order::new(&waits, &lines));
         let mut phases = Phase::find(analysis, (&clock, &lines), whole);
-        let Profiled { contexts, profiles, places, culprit_places } =
-            profiles(analysis, (&clock, &lines), &waits, (&meetings, &mut phases));
+        let Profiled { contexts, profiles, wait_contexts, culprit_contexts } =
+            profiles(analysis, (&clock, &lines), &waits, (&sync_points, &mut phases));
         for phase in &mut phases {
-            phase.tell(&lines, (&profiles, &contexts), &waits.all);
+            phase.fill_iterations(&lines, (&profiles, &contexts), &waits.all);
         }
         let regions = Regions::new(analysis, (&clock, &lines), &waits);
-        let chosen = chosen(choice, &waits, (&lines, &phases, &regions));
-        let is_chosen = |number: u32| chosen.as_ref().is_none_or(|all| all[number as usize]);
-        let reasons = Reasons::new(&waits, (&meetings, &order), (&profiles, contexts.all.len()));
+        let selected = selected(filter, &waits, (&lines, &phases, &regions));
+        let is_selected = |number: u32| selected.as_ref().is_none_or(|all| all[number as usize]);
+        let reasons = Reasons::new(&waits, (&sync_points, &order), (&profiles, contexts.all.len()));
         let (charges, (groups, path)) = rayon::join(
-            || Charges::new(&waits, &order, &reasons, &is_chosen),
+            || Charges::new(&waits, &order, &reasons, &is_selected),
             || {
-                let groups = groups::alike(&waits, &lines, (&places, &reasons), &is_chosen);
+                let groups =
+                    groups::group_waits(&waits, &lines, (&wait_contexts, &reasons), &is_selected);
                 (groups, CriticalPath::new((&waits, &order), (&lines, &profiles), whole))
             },
         );
@@ -311,7 +314,7 @@ impl<'a> Causes<'a> {
             (order.cut.len() as u64, Unknown::Cut(order.cut.len() as u64)),
         ];
         unknown.extend(counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what));
-        unknown.extend(not_looked_at(&contexts));
+        unknown.extend(unsupported_calls(&contexts));
         if !run.missing.is_empty() {
             unknown.push(Unknown::MissingRanks);
         }
@@ -328,12 +331,12 @@ impl<'a> Causes<'a> {
             lines,
             whole,
             waits,
-            chosen,
+            selected,
             violations,
             uncertain,
             contexts,
-            places,
-            culprit_places,
+            wait_contexts,
+            culprit_contexts,
             profiles,
             charges,
             reasons,
@@ -345,12 +348,12 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Whether a wait was asked for.
-    pub fn is_chosen(&self, number: u32) -> bool {
-        self.chosen.as_ref().is_none_or(|all| all[number as usize])
+    /// Whether a wait is selected.
+    pub fn is_selected(&self, number: u32) -> bool {
+        self.selected.as_ref().is_none_or(|all| all[number as usize])
     }
 
-    /// All waiting that was asked for, ticks.
+    /// All selected waiting, ticks.
     pub fn waiting(&self) -> i64 {
         self.groups.iter().map(|group| group.ticks).sum()
     }
@@ -365,20 +368,21 @@ impl<'a> Causes<'a> {
         sums.into_iter().map(|(state, (count, ticks))| (state, count, ticks)).collect()
     }
 
-    /// Positions of the longest waits that were asked for, the longest first; of equal ones the first.
-    pub fn longest(&self, most: usize) -> Vec<u32> {
+    /// Numbers of at most `max` of the longest selected waits, longest first; ties in order of
+    /// their numbers.
+    pub fn longest(&self, max: usize) -> Vec<u32> {
         let key = |number: &u32| (Reverse(self.waits[*number as usize].ticks), *number);
         let all = 0..self.waits.len() as u32;
-        let mut order: Vec<u32> = all.filter(|number| self.is_chosen(*number)).collect();
-        if most < order.len() {
-            order.select_nth_unstable_by_key(most, key);
-            order.truncate(most);
+        let mut order: Vec<u32> = all.filter(|number| self.is_selected(*number)).collect();
+        if max < order.len() {
+            order.select_nth_unstable_by_key(max, key);
+            order.truncate(max);
         }
         order.sort_unstable_by_key(key);
         order
     }
 
-    /// What the critical path goes through, the longest first, against the mean over the ranks.
+    /// Contexts on the critical path, longest first, compared with the mean over the ranks.
     pub fn imbalance(&self) -> Vec<OnPath> {
         let mut sums: BTreeMap<u32, i64> = BTreeMap::new();
         let ranks = self.lines.all.iter().filter(|line| line.thread == 0).count().max(1) as i64;
@@ -394,8 +398,8 @@ impl<'a> Causes<'a> {
         rows
     }
 
-    /// The efficiency of all ranks with a file; `None` where the run has no length. `ideal` is the run's time on
-    /// an ideal network over its own, where a replay told it.
+    /// The efficiency over all ranks that have a file; `None` if the run has no length. `ideal` is
+    /// the run's time on an ideal network over its own, if a replay computed it.
     pub fn tree(&self, run: &Run, ideal: Option<f64>) -> Option<Tree> {
         let ranks = (0..run.ranks.len()).map(|position| {
             let host = run.ranks[position].file.header.host.as_str();
@@ -413,7 +417,7 @@ impl<'a> Causes<'a> {
         computing.map(|(_, ticks)| ticks).sum()
     }
 
-    /// Ticks on a line: waiting, inside MPI without waiting, in the recorder.
+    /// Ticks of a line spent waiting, in MPI without waiting, and in the recorder.
     pub fn in_mpi(&self, line: u32) -> [i64; 3] {
         let mut sums = [0; 3];
         for (context, ticks) in self.profiles[line as usize].all() {
@@ -429,30 +433,30 @@ impl<'a> Causes<'a> {
     }
 }
 
-/// Which waits are asked for; `None` for all.
-fn chosen(
-    choice: &Choice,
+/// For each wait whether it is selected; `None` if all are.
+fn selected(
+    filter: &WaitFilter,
     waits: &Waits,
     (lines, phases, regions): (&Lines, &[Phase], &Regions),
 ) -> Option<Vec<bool>> {
-    if *choice == ALL {
+    if *filter == ALL_WAITS {
         return None;
     }
     let in_region = |number: u32| {
         let region = regions.of_wait(number).map(|region| &region.name);
-        choice.region.as_ref().is_none_or(|asked| Some(asked) == region)
+        filter.region.as_ref().is_none_or(|asked| Some(asked) == region)
     };
     let in_iteration = |wait: &Wait| {
         let position = lines.all[wait.line as usize].position;
         let found = phases.first().and_then(|phase| phase.iteration_of(position, wait.until));
-        choice.iteration.is_none_or(|asked| Some(asked) == found)
+        filter.iteration.is_none_or(|asked| Some(asked) == found)
     };
     let all = (0u32..).zip(&waits.all);
     Some(all.map(|(number, wait)| in_region(number) && in_iteration(wait)).collect())
 }
 
-/// Functions among those that were called of which nothing is known here.
-fn not_looked_at(contexts: &Contexts) -> Vec<Unknown> {
+/// What the program called that this analysis does not support.
+fn unsupported_calls(contexts: &Contexts) -> Vec<Unknown> {
     let called = contexts.all.iter().filter_map(|context| match context {
         Context::Transfer(site) => Some(Meaning::of(&site.function)),
         _ => None,
@@ -470,7 +474,7 @@ fn not_looked_at(contexts: &Contexts) -> Vec<Unknown> {
     unknown.into_iter().collect()
 }
 
-/// The calls that had not returned: line, begin, function.
+/// Calls that had not returned: line, begin, function.
 fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u32, i64, u16)> {
     let mut open = Vec::new();
     for position in 0..analysis.run.ranks.len() {
@@ -486,27 +490,28 @@ fn open_calls(analysis: &Analysis, clock: &WholeTicks, lines: &Lines) -> Vec<(u3
     open
 }
 
-/// What the pass over all calls found.
+/// Result of the pass that fills the profiles.
 struct Profiled {
     contexts: Contexts,
     profiles: Vec<Profile>,
-    places: Vec<u32>,
-    culprit_places: Vec<u32>,
+    wait_contexts: Vec<u32>,
+    culprit_contexts: Vec<u32>,
 }
 
-/// What every line did between the moments that somebody will ask for, and the context of each wait's call.
+/// Sums what every line did between the moments that later steps ask for, and finds the context of
+/// each wait's call.
 fn profiles(
     analysis: &Analysis,
     (clock, lines): (&WholeTicks, &Lines),
     waits: &Waits,
-    (meetings, phases): (&[Meeting], &mut [Phase]),
+    (sync_points, phases): (&[SyncPoint], &mut [Phase]),
 ) -> Profiled {
     let mut moments: Vec<Vec<i64>> = vec![Vec::new(); lines.all.len()];
-    for (wait, meeting) in waits.all.iter().zip(meetings) {
-        moments[wait.line as usize].extend([wait.begin, wait.until, meeting.moment]);
+    for (wait, sync_point) in waits.all.iter().zip(sync_points) {
+        moments[wait.line as usize].extend([wait.begin, wait.until, sync_point.moment]);
         if wait.has_culprit() {
             let moments = &mut moments[wait.culprit as usize];
-            moments.extend([wait.fulfilled, wait.until, meeting.of_culprit]);
+            moments.extend([wait.fulfilled, wait.until, sync_point.on_culprit]);
         }
     }
     for position in 0..analysis.run.ranks.len() {
@@ -524,25 +529,25 @@ fn profiles(
     let contexts: Vec<&LocalContexts> = of_ranks.iter().map(|rank| &rank.contexts).collect();
     let (contexts, numbers) = Contexts::merge(analysis.run, &contexts);
     let mut profiles = vec![Profile::default(); lines.all.len()];
-    let mut places = vec![NOWHERE; waits.all.len()];
-    let mut culprit_places = places.clone();
+    let mut wait_contexts = vec![NO_CONTEXT; waits.all.len()];
+    let mut culprit_contexts = wait_contexts.clone();
     for phase in phases {
-        let place = of_ranks[0].contexts.known(LocalContext::Transfer(phase.anchor));
-        phase.place = place.map_or(NOWHERE, |place| numbers[0][place as usize]);
+        let anchor = of_ranks[0].contexts.known(LocalContext::Transfer(phase.anchor));
+        phase.context = anchor.map_or(NO_CONTEXT, |anchor| numbers[0][anchor as usize]);
     }
     for (rank, numbers) in of_ranks.into_iter().zip(numbers) {
-        for (number, context) in rank.places {
-            places[number as usize] = numbers[context as usize];
+        for (number, context) in rank.wait_contexts {
+            wait_contexts[number as usize] = numbers[context as usize];
         }
-        for (number, context) in rank.culprit_places {
-            culprit_places[number as usize] = numbers[context as usize];
+        for (number, context) in rank.culprit_contexts {
+            culprit_contexts[number as usize] = numbers[context as usize];
         }
         for (line, mut profile) in rank.profiles {
             profile.renumber(&numbers);
             profiles[line as usize] = profile;
         }
     }
-    Profiled { contexts, profiles, places, culprit_places }
+    Profiled { contexts, profiles, wait_contexts, culprit_contexts }
 }
 
 #[cfg(test)]

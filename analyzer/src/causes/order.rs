@@ -1,24 +1,23 @@
-//! Orders waits by what happened before what, never by the clock (CAUSES, section 2): none stands before one
-//! that it depends on.
+//! Orders waits causally, never by the clock: every wait comes after those that it depends on.
 
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::hinted_search;
 use super::lines::Lines;
-use super::near;
 use super::waits::{Wait, Waits};
 
-/// Waits by what happened before.
+/// The causal order of waits.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Positions of all waits, each behind those that happened before it.
+    /// Numbers of all waits, each after those that happened before it.
     pub forward: Vec<u32>,
-    /// For each wait, which of its culprit's were over when that entered the call that ended it: positions up
-    /// to but without this one.
+    /// For each wait the first of its culprit's waits that was not over when the culprit entered
+    /// the call that ended it; all earlier ones were over.
     pub culprits_before: Vec<u32>,
-    /// Waits whose culprit's past holds the wait itself: clocks are wrong.
+    /// Waits that would depend on themselves, because clocks are wrong.
     pub cut: BTreeSet<u32>,
 }
 
@@ -30,7 +29,8 @@ impl Order {
                 true => {
                     let hint = hints.entry(wait.culprit).or_default();
                     let is_over = |other: &Wait| other.until <= wait.fulfilled;
-                    let over = near::partition_point(waits.of(wait.culprit), hint, is_over);
+                    let over =
+                        hinted_search::partition_point(waits.of(wait.culprit), hint, is_over);
                     (waits.first[wait.culprit as usize] + over) as u32
                 }
                 false => 0,
@@ -41,11 +41,12 @@ impl Order {
         order
     }
 
-    /// Goes along all lines at the same time, each up to a wait whose culprit has not come so far.
+    /// Advances along all lines, each up to a wait whose culprit has not come far enough.
     fn sort(&mut self, waits: &Waits, lines: &Lines) {
         let mut next: Vec<usize> = waits.first[..lines.all.len()].to_vec();
-        // Lines that stand still, by the line that has to go on: up to where, and who.
-        let mut standing: Vec<Vec<(u32, u32)>> = vec![Vec::new(); lines.all.len()];
+        // For each line the lines that it blocks: up to which wait it has to advance, and which
+        // line waits for that.
+        let mut blocked: Vec<Vec<(u32, u32)>> = vec![Vec::new(); lines.all.len()];
         let mut ready: Vec<u32> = (0..lines.all.len() as u32).rev().collect();
         loop {
             while let Some(line) = ready.pop() {
@@ -54,14 +55,14 @@ impl Order {
                     let (number, wait) = (next[at] as u32, &waits.all[next[at]]);
                     let needs = self.culprits_before[next[at]];
                     if wait.has_culprit() && (next[wait.culprit as usize] as u32) < needs {
-                        standing[wait.culprit as usize].push((needs, line));
+                        blocked[wait.culprit as usize].push((needs, line));
                         break;
                     }
                     self.forward.push(number);
                     next[at] += 1;
                 }
                 let reached = next[at] as u32;
-                standing[at].retain(|(needs, other)| {
+                blocked[at].retain(|(needs, other)| {
                     let goes_on = *needs <= reached;
                     if goes_on {
                         ready.push(*other);
@@ -69,29 +70,29 @@ impl Order {
                     !goes_on
                 });
             }
-            if !self.cut_one(waits, &mut next, &mut standing, &mut ready) {
+            if !self.cut_one(waits, &mut next, &mut blocked, &mut ready) {
                 return;
             }
         }
     }
 
-    /// Where lines stand still in a circle, lets the earliest wait go on without its culprit.
+    /// If lines block each other in a cycle, lets the earliest wait proceed without its culprit.
     fn cut_one(
         &mut self,
         waits: &Waits,
         next: &mut [usize],
-        standing: &mut [Vec<(u32, u32)>],
+        blocked: &mut [Vec<(u32, u32)>],
         ready: &mut Vec<u32>,
     ) -> bool {
-        let still = (0..next.len()).filter(|line| next[*line] < waits.first[line + 1]);
-        let Some(line) = still.min_by_key(|line| waits.all[next[*line]].until) else {
+        let stuck = (0..next.len()).filter(|line| next[*line] < waits.first[line + 1]);
+        let Some(line) = stuck.min_by_key(|line| waits.all[next[*line]].until) else {
             return false;
         };
         let number = next[line];
         let wait = &waits.all[number];
         self.cut.insert(number as u32);
         self.culprits_before[number] = 0;
-        standing[wait.culprit as usize].retain(|(_, other)| *other as usize != line);
+        blocked[wait.culprit as usize].retain(|(_, other)| *other as usize != line);
         ready.push(line as u32);
         true
     }

@@ -1,7 +1,8 @@
 //! Sums what each line did between the moments that matter, by context.
 //!
-//! Moments are where waits begin and end, where culprits entered the calls that ended them, and where lines
-//! met. Between two of them only sums are kept, so memory grows with waits, not with calls.
+//! Those moments are the begins and ends of waits, the culprits' entries into the calls that ended
+//! them, and the points where lines met. Only sums are kept between two moments, so memory grows
+//! with waits, not with calls.
 
 use std::ops::Range;
 
@@ -12,63 +13,65 @@ use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use super::contexts::{
     LocalContext, LocalContexts, LocalSite, RECORDER, TOTALS, WAITING, WAITING_FOR_UNKNOWN,
 };
+use super::hinted_search;
 use super::lines::Lines;
-use super::near;
 use super::waits::{Wait, Waits};
 use super::whole_ticks::WholeTicks;
 
-/// Positions of the two moments that were looked for last.
+/// Positions of the two moments that the last search found.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hint(usize, usize);
 
-/// One line's time by context.
+/// The time of one line, by context.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
-    /// Ascending; the line's begin first, its end last.
+    /// Ascending, from the line's begin to its end.
     moments: Vec<i64>,
-    /// Where the sums of each stretch between two moments begin, and one behind the last.
+    /// Index of the first sum of each stretch between two moments; one more entry ends the last.
     offsets: Vec<usize>,
     /// Context and ticks.
     sums: Vec<(u32, i64)>,
 }
 
 impl Profile {
-    /// The stretches between two moments, clamped to the line, by their positions; looked for near those that
-    /// the hint has.
+    /// Positions of the stretches between two moments, clamped to the line. The search starts at
+    /// the hint.
     pub(super) fn stretches(&self, (from, to): (i64, i64), hint: &mut Hint) -> Range<usize> {
-        let most = self.moments.len().saturating_sub(1);
-        let from = near::partition_point(&self.moments, &mut hint.0, |m| *m < from).min(most);
+        let last = self.moments.len().saturating_sub(1);
+        let from =
+            hinted_search::partition_point(&self.moments, &mut hint.0, |m| *m < from).min(last);
         hint.1 = hint.1.max(from);
-        let to = near::partition_point(&self.moments, &mut hint.1, |m| *m < to);
-        from..to.clamp(from, most)
+        let to = hinted_search::partition_point(&self.moments, &mut hint.1, |m| *m < to);
+        from..to.clamp(from, last)
     }
 
-    /// Contexts and their ticks in some stretches; a context may come several times.
+    /// Contexts and their ticks in some stretches; a context may occur several times.
     pub(super) fn sums_of(&self, stretches: Range<usize>) -> &[(u32, i64)] {
         let offset = |at: usize| self.offsets.get(at).copied().unwrap_or(0);
         &self.sums[offset(stretches.start)..offset(stretches.end)]
     }
 
-    /// All of the line.
+    /// Contexts and ticks of the whole line.
     pub fn all(&self) -> &[(u32, i64)] {
         &self.sums
     }
 
-    /// Gives contexts other numbers.
+    /// Replaces the numbers of contexts.
     pub(super) fn renumber(&mut self, numbers: &[u32]) {
         self.sums.iter_mut().for_each(|(context, _)| *context = numbers[*context as usize]);
     }
 }
 
-/// Makes the profiles of all lines.
+/// Builds the profiles of all lines.
 #[derive(Debug)]
 pub(super) struct Profiler<'c> {
     pub clock: &'c WholeTicks<'c>,
     pub lines: &'c Lines,
     pub waits: &'c Waits,
-    /// The moments of each line, in any order.
+    /// Moments of each line, in any order.
     pub moments: &'c [Vec<i64>],
-    /// For each line when it entered calls that ended waits, with these, ascending.
+    /// For each line its entries into calls that ended waits, with the numbers of these waits,
+    /// ascending.
     pub ended: &'c [Vec<(i64, u32)>],
 }
 
@@ -86,14 +89,14 @@ impl<'a, 'c> CallObserver<'a> for Profiler<'c> {
             functions: Functions::new(rank.trace),
             contexts: LocalContexts::default(),
             profiles: Vec::new(),
-            places: Vec::new(),
-            culprit_places: Vec::new(),
+            wait_contexts: Vec::new(),
+            culprit_contexts: Vec::new(),
             line: LineState::default(),
         }
     }
 }
 
-/// Makes those of one rank.
+/// Builds the profiles of one rank.
 #[derive(Debug)]
 pub(super) struct ProfilerOfRank<'c> {
     clock: &'c WholeTicks<'c>,
@@ -106,40 +109,41 @@ pub(super) struct ProfilerOfRank<'c> {
     pub contexts: LocalContexts,
     /// By line.
     pub profiles: Vec<(u32, Profile)>,
-    /// Where waits were: their positions among all, and the call as a context.
-    pub places: Vec<(u32, u32)>,
-    /// Waits that calls ended, and these as contexts.
-    pub culprit_places: Vec<(u32, u32)>,
+    /// Numbers of waits, and the contexts of the waiting calls.
+    pub wait_contexts: Vec<(u32, u32)>,
+    /// Numbers of waits, and the contexts of the culprits' calls that ended them.
+    pub culprit_contexts: Vec<(u32, u32)>,
     line: LineState,
 }
 
-/// The line whose events come.
+/// State of the line whose events are being read.
 #[derive(Debug, Default)]
 struct LineState {
     number: u32,
-    /// Up to where its time is cut.
+    /// Up to when its time has been added.
     at: i64,
-    /// Waits of calls and polls with their positions among all, by their begin; the next one last.
+    /// Numbers and waits of calls and polls, by descending begin, so that the next one is last.
     waits: Vec<(u32, Wait)>,
-    /// The program's own stretches since the last call: up to where, and the region that is open.
-    own: Vec<(i64, Own)>,
+    /// The program's own stretches since the last call: the end of each, and what the program did.
+    gap: Vec<(i64, Gap)>,
     before: Option<LocalSite>,
-    /// The next of the waits that its calls ended.
+    /// Position of the next wait that its calls ended.
     next_ended: usize,
     regions: Vec<u32>,
-    /// Ticks of polls that are still to be laid: waiting with and without a culprit, the rest.
-    owed: [i64; 3],
-    owed_site: LocalSite,
+    /// Ticks of polls that have not been added yet: waiting with a culprit, waiting without one,
+    /// transfer.
+    pending_polls: [i64; 3],
+    polls_site: LocalSite,
     profile: Profile,
-    /// The stretch that is being filled, and its sums so far.
+    /// The stretch being filled, and its sums so far.
     stretch: usize,
     sums: Vec<(u32, i64)>,
 }
 
 /// What the program did between two calls.
 #[derive(Debug, Clone, Copy)]
-enum Own {
-    /// Its own code, in the innermost region where one is open.
+enum Gap {
+    /// Its own code, in the innermost open region if there is one.
     Code(Option<u32>),
     Context(LocalContext),
 }
@@ -163,7 +167,7 @@ impl LineState {
         Self { number, at: begin, waits, profile, ..Self::default() }
     }
 
-    /// Adds a context's time from where the line stands.
+    /// Adds time in a context, from where the line has got to.
     fn add(&mut self, context: u32, to: i64) {
         while self.at < to {
             let Some(end) = self.profile.moments.get(self.stretch + 1).copied() else { return };
@@ -186,45 +190,45 @@ impl LineState {
         self.stretch += 1;
     }
 
-    /// Where the program's own stretches end so far.
-    fn own_until(&self) -> i64 {
-        self.own.last().map_or(self.at, |(until, _)| *until)
+    /// End of the program's own stretches so far.
+    fn gap_end(&self) -> i64 {
+        self.gap.last().map_or(self.at, |(until, _)| *until)
     }
 
-    /// The program's own code, or polls that are still owed, up to a moment.
-    fn own_to(&mut self, to: i64) {
-        const OWED: [u32; 2] = [WAITING, WAITING_FOR_UNKNOWN];
-        for at in 0..self.owed.len() {
-            let from = self.own_until();
-            let ticks = self.owed[at].min(to - from);
+    /// Adds pending polls, then the program's own code, up to a moment.
+    fn fill_gap_to(&mut self, to: i64) {
+        const CONTEXTS: [u32; 2] = [WAITING, WAITING_FOR_UNKNOWN];
+        for at in 0..self.pending_polls.len() {
+            let from = self.gap_end();
+            let ticks = self.pending_polls[at].min(to - from);
             if ticks > 0 {
-                self.owed[at] -= ticks;
-                let context = match OWED.get(at) {
+                self.pending_polls[at] -= ticks;
+                let context = match CONTEXTS.get(at) {
                     Some(fixed) => LocalContext::Fixed(*fixed),
-                    None => LocalContext::Transfer(self.owed_site),
+                    None => LocalContext::Transfer(self.polls_site),
                 };
-                self.own.push((from + ticks, Own::Context(context)));
+                self.gap.push((from + ticks, Gap::Context(context)));
             }
         }
-        if to > self.own_until() {
-            self.own.push((to, Own::Code(self.regions.last().copied())));
+        if to > self.gap_end() {
+            self.gap.push((to, Gap::Code(self.regions.last().copied())));
         }
     }
 
-    /// Lays the stretches before a call, now that the call is known.
+    /// Adds the program's stretches before a call, now that the call is known.
     fn settle(&mut self, next: Option<LocalSite>, contexts: &mut LocalContexts) {
         let between = LocalContext::Between(self.before, next);
-        for (until, own) in std::mem::take(&mut self.own) {
-            let context = match own {
-                Own::Code(Some(region)) => LocalContext::Region(region),
-                Own::Code(None) => between,
-                Own::Context(context) => context,
+        for (until, gap) in std::mem::take(&mut self.gap) {
+            let context = match gap {
+                Gap::Code(Some(region)) => LocalContext::Region(region),
+                Gap::Code(None) => between,
+                Gap::Context(context) => context,
             };
             self.add(contexts.number(context), until);
         }
     }
 
-    /// The wait of the call or the polls that began then.
+    /// The wait of the call or run of polls with this begin and end.
     fn wait_of(&mut self, begin: i64, end: i64) -> Option<(u32, Wait)> {
         while self.waits.last().is_some_and(|(_, wait)| wait.begin < begin) {
             self.waits.pop();
@@ -238,11 +242,11 @@ fn fixed_of(wait: &Wait) -> u32 {
     if wait.has_culprit() { WAITING } else { WAITING_FOR_UNKNOWN }
 }
 
-/// Stretches between markers of regions that wait for the next call at most.
-const MOST_OWN: usize = 1 << 16;
+/// Most stretches between region markers that are held back until the next call.
+const MAX_PENDING: usize = 1 << 16;
 
 impl ProfilerOfRank<'_> {
-    /// A rank without events was outside MPI all the time.
+    /// Adds a line that was outside MPI all the time, for a rank without events.
     pub fn add_silent_line(&mut self) {
         let number = self.lines.first_of(self.position);
         if self.profiles.is_empty() {
@@ -256,7 +260,7 @@ impl ProfilerOfRank<'_> {
 
     fn finish_line(&mut self) {
         let end = self.line.profile.moments.last().copied().unwrap_or(0);
-        self.line.own_to(end);
+        self.line.fill_gap_to(end);
         self.line.settle(None, &mut self.contexts);
         let mut line = std::mem::take(&mut self.line);
         if line.stretch + 1 < line.profile.moments.len() {
@@ -265,18 +269,18 @@ impl ProfilerOfRank<'_> {
         self.profiles.push((line.number, line.profile));
     }
 
-    /// The program's own code up to a marker; where there are very many and no call, the next call is not
-    /// waited for.
-    fn own_to_marker(&mut self, to: i64) {
-        self.line.own_to(to);
-        if self.line.own.len() > MOST_OWN {
+    /// Adds the program's own code up to a marker. If very many markers follow each other without a
+    /// call, the stretches are added without waiting for the next call.
+    fn fill_gap_to_marker(&mut self, to: i64) {
+        self.line.fill_gap_to(to);
+        if self.line.gap.len() > MAX_PENDING {
             self.line.settle(None, &mut self.contexts);
         }
     }
 
     fn call(&mut self, site: LocalSite, begin: i64, end: i64) {
         let line = &mut self.line;
-        line.own_to(begin);
+        line.fill_gap_to(begin);
         line.settle(Some(site), &mut self.contexts);
         line.before = Some(site);
         let end = end.max(begin);
@@ -284,12 +288,12 @@ impl ProfilerOfRank<'_> {
         while let Some((moment, wait)) = ended.get(line.next_ended).filter(|of| of.0 <= begin) {
             if *moment == begin {
                 let context = self.contexts.number(LocalContext::Transfer(site));
-                self.culprit_places.push((*wait, context));
+                self.culprit_contexts.push((*wait, context));
             }
             line.next_ended += 1;
         }
         if let Some((number, wait)) = line.wait_of(begin, end) {
-            self.places.push((number, self.contexts.number(LocalContext::Transfer(site))));
+            self.wait_contexts.push((number, self.contexts.number(LocalContext::Transfer(site))));
             line.add(self.contexts.number(LocalContext::Fixed(fixed_of(&wait))), wait.until);
         }
         line.add(self.contexts.number(LocalContext::Transfer(site)), end);
@@ -297,15 +301,15 @@ impl ProfilerOfRank<'_> {
 
     fn polls(&mut self, site: LocalSite, (begin, end): (i64, i64), inside: i64) {
         let line = &mut self.line;
-        line.own_to(begin);
+        line.fill_gap_to(begin);
         let wait = line.wait_of(begin, end);
         let waited = wait.map_or(0, |(_, wait)| wait.ticks.min(inside));
         if let Some((number, wait)) = wait {
-            self.places.push((number, self.contexts.number(LocalContext::Transfer(site))));
-            line.owed[fixed_of(&wait) as usize] += waited;
+            self.wait_contexts.push((number, self.contexts.number(LocalContext::Transfer(site))));
+            line.pending_polls[fixed_of(&wait) as usize] += waited;
         }
-        line.owed[2] += inside - waited;
-        line.owed_site = site;
+        line.pending_polls[2] += inside - waited;
+        line.polls_site = site;
     }
 }
 
@@ -333,31 +337,31 @@ impl<'a> RankObserver<'a> for ProfilerOfRank<'_> {
                 self.polls((function, address), (begin, end), inside.clamp(0, end - begin));
             }
             SpanKind::Tool => {
-                self.line.own_to(begin);
-                if end > self.line.own_until() {
-                    self.line.own.push((end, Own::Context(LocalContext::Fixed(RECORDER))));
+                self.line.fill_gap_to(begin);
+                if end > self.line.gap_end() {
+                    self.line.gap.push((end, Gap::Context(LocalContext::Fixed(RECORDER))));
                 }
             }
             SpanKind::RegionBegin(id) => {
-                self.own_to_marker(begin);
+                self.fill_gap_to_marker(begin);
                 self.line.regions.push(id);
             }
             SpanKind::RegionEnd(id) => {
-                self.own_to_marker(begin);
+                self.fill_gap_to_marker(begin);
                 if let Some(at) = self.line.regions.iter().rposition(|open| *open == id) {
                     self.line.regions.truncate(at);
                 }
             }
             SpanKind::Summed { activity, .. } => {
-                self.line.own_to(begin);
+                self.line.fill_gap_to(begin);
                 match activity {
                     Activity::Mpi => {
-                        self.line.own.push((end, Own::Context(LocalContext::Fixed(TOTALS))));
+                        self.line.gap.push((end, Gap::Context(LocalContext::Fixed(TOTALS))));
                     }
                     Activity::Tool => {
-                        self.line.own.push((end, Own::Context(LocalContext::Fixed(RECORDER))));
+                        self.line.gap.push((end, Gap::Context(LocalContext::Fixed(RECORDER))));
                     }
-                    Activity::Compute | Activity::Own => self.line.own_to(end),
+                    Activity::Compute | Activity::Own => self.line.fill_gap_to(end),
                 }
             }
         }

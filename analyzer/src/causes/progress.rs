@@ -1,54 +1,55 @@
-//! Finds late progress: a message whose partner had done its part already, but that moved only when the
-//! partner's rank entered MPI again, because no thread of the library moves messages beside the program
-//! (CAUSES, section 1; decision 86).
+//! Finds late progress (decision 86): the partner had already done its part, but the message moved
+//! only when the partner's rank entered MPI again, because no progress thread of the library moved
+//! it.
 //!
-//! A trace does not say when a message moved. What speaks for it: the call returned soon after the partner's
-//! rank entered MPI, and that rank had been outside for almost all the time that nothing else explains.
+//! A trace does not show when a message moves. The evidence is that the call returned soon after
+//! the partner's rank entered MPI, and that this rank had been outside MPI for almost all of the
+//! unexplained time.
 
 use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 
 use super::State;
-use super::conditions::{Condition, Unmoved};
+use super::conditions::{Condition, Unexplained};
 use super::whole_ticks::WholeTicks;
 
-/// What is not explained, and what is left of the call behind the partner's entry, are at most one part in
-/// so many of the stretch in between.
-const LONGER: i64 = 4;
+/// The partner's stretch outside MPI is at least this many times as long as the unexplained time
+/// before it, and as the rest of the call after it.
+const MIN_RATIO: i64 = 4;
 
-/// The conditions of calls that ended when the partner's rank entered MPI, which was outside for `least` ticks
-/// or more.
+/// The conditions of calls that ended when the partner's rank entered MPI after at least `least`
+/// ticks outside.
 pub(super) fn conditions(
     analysis: &Analysis,
     clock: &WholeTicks,
-    mut unmoved: Vec<Unmoved>,
+    mut unexplained: Vec<Unexplained>,
     least: i64,
 ) -> Vec<Condition> {
-    if unmoved.is_empty() {
+    if unexplained.is_empty() {
         return Vec::new();
     }
-    unmoved.sort_unstable_by_key(|of| (of.partner, of.condition.left));
-    let mut asked: Vec<&[Unmoved]> = vec![&[]; analysis.run.ranks.len()];
-    for of_rank in unmoved.chunk_by(|a, b| a.partner == b.partner) {
+    unexplained.sort_unstable_by_key(|of| (of.partner, of.condition.left));
+    let mut asked: Vec<&[Unexplained]> = vec![&[]; analysis.run.ranks.len()];
+    for of_rank in unexplained.chunk_by(|a, b| a.partner == b.partner) {
         asked[of_rank[0].partner] = of_rank;
     }
     let entries = analysis.calls(&Entries { clock, asked: &asked });
     let found = asked.iter().zip(entries).flat_map(|(asked, of_rank)| {
-        // Of several threads each may move messages.
+        // With several threads, any of them may have moved the message.
         let known = if of_rank.threads == 1 { of_rank.last } else { Vec::new() };
         asked.iter().zip(known).filter_map(|(of, last)| late_progress(of, last?, least))
     });
     found.collect()
 }
 
-/// The condition of a call, where the partner's rank entered MPI for the last time before the call's end at
-/// `entered`, having left it at `left`.
-fn late_progress(of: &Unmoved, (left, entered): (i64, i64), least: i64) -> Option<Condition> {
+/// The condition of a call, given when the partner's rank last entered MPI before the end of the
+/// call (`entered`), and when it had left MPI before that (`left`).
+fn late_progress(of: &Unexplained, (left, entered): (i64, i64), least: i64) -> Option<Condition> {
     let from = left.max(of.since);
     let outside = entered - from;
     let rest = (of.condition.left - entered).max(from - of.since);
-    if outside < least || rest > outside / LONGER {
+    if outside < least || rest > outside / MIN_RATIO {
         return None;
     }
     let is_most = outside >= of.since - of.condition.entered;
@@ -56,24 +57,24 @@ fn late_progress(of: &Unmoved, (left, entered): (i64, i64), least: i64) -> Optio
     Some(Condition { fulfilled: entered, state, ..of.condition })
 }
 
-/// Finds when ranks entered MPI for the last time before some moments.
+/// Finds each rank's last entry into MPI before the given moments.
 struct Entries<'e> {
     clock: &'e WholeTicks<'e>,
-    /// By rank's position, by the end of the call.
-    asked: &'e [&'e [Unmoved]],
+    /// By the partner's position, ordered by the end of the call.
+    asked: &'e [&'e [Unexplained]],
 }
 
-/// Those of one rank.
+/// The entries of one rank.
 struct EntriesOfRank<'e> {
     clock: &'e WholeTicks<'e>,
-    asked: &'e [Unmoved],
+    asked: &'e [Unexplained],
     position: usize,
     functions: Functions,
-    /// For each call that is asked for when the rank had left MPI and when it entered it again.
+    /// For each of these calls when the rank had left MPI and when it entered it again.
     last: Vec<Option<(i64, i64)>>,
-    /// Threads that called MPI.
+    /// Number of threads that called MPI.
     threads: usize,
-    /// The last call: what was left before, begin, end.
+    /// The last call: end of the call before it, begin, end.
     call: Option<(i64, i64, i64)>,
 }
 
@@ -94,7 +95,7 @@ impl<'a, 'e> CallObserver<'a> for Entries<'e> {
 }
 
 impl EntriesOfRank<'_> {
-    /// Answers for calls that ended before the next entry.
+    /// Records the last entry for all calls that ended before the next one.
     fn answer(&mut self, before: i64) {
         while let Some(of) =
             self.asked.get(self.last.len()).filter(|of| of.condition.left <= before)
@@ -136,11 +137,11 @@ impl<'a> RankObserver<'a> for EntriesOfRank<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::manners::CallKind;
+    use super::super::semantics::CallKind;
     use super::*;
 
     /// A call from 0 to 1,000 whose partner did its part at `since`.
-    fn of(since: i64) -> Unmoved {
+    fn of(since: i64) -> Unexplained {
         let condition = Condition {
             line: 0,
             entered: 0,
@@ -154,22 +155,22 @@ mod tests {
             number: 0,
             may_be_eager: false,
         };
-        Unmoved { partner: 1, since, condition }
+        Unexplained { partner: 1, since, condition }
     }
 
     #[test]
-    fn a_call_that_ends_when_its_partner_enters_mpi_waited_for_that() {
+    fn call_that_ends_when_its_partner_enters_mpi_waited_for_progress() {
         let found = |since, last| {
             late_progress(&of(since), last, 100).map(|found| (found.fulfilled, found.state))
         };
         assert_eq!(found(0, (-50, 950)), Some((950, State::LateProgress)));
         assert_eq!(found(0, (i64::MIN, 950)), Some((950, State::LateProgress)));
-        // Most of it is for a late sender that went on to compute.
+        // Most of the wait is for a late sender, which then went on computing.
         assert_eq!(found(600, (610, 950)), Some((950, State::LateSender)));
-        // It left the other call long after its part; or the call went on for long behind.
+        // The partner left MPI long after its part, or the call outlasted the entry by much.
         assert_eq!(found(0, (500, 950)), None);
         assert_eq!(found(0, (0, 700)), None);
-        // Too short, and inside MPI at the end.
+        // Too short; and the partner was inside MPI at the end.
         assert_eq!(found(900, (901, 990)), None);
         assert_eq!(found(0, (990, 1_000)), None);
     }

@@ -1,5 +1,5 @@
-//! Messages received in another order than they were sent: a receive that waited while an earlier message was
-//! there (CAUSES, section 1, wrong order).
+//! Finds messages that were received in the wrong order: a receive waited although a message that
+//! was sent earlier had arrived.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -8,30 +8,30 @@ use super::State;
 use super::lines::Lines;
 use super::waits::Wait;
 
-/// So many messages are looked at behind a wait.
+/// Number of messages that are examined after a wait.
 const LOOKED_AHEAD: usize = 100;
 
-/// When ranks received messages (left the completing call), and when these had been sent (entry of the
-/// send), by the rank's position; 16 bytes a message.
+/// When each rank received its messages (end of the completing call) and when these had been sent
+/// (entry of the send), by the rank's position; 16 bytes per message.
 #[derive(Debug, Default)]
 pub(super) struct Receipts(FxHashMap<usize, Vec<(i64, i64)>>);
 
 impl Receipts {
-    /// Takes a message of the rank at a position.
+    /// Adds a message that the rank at a position received.
     pub fn add(&mut self, rank: usize, left: i64, sent: i64) {
         self.0.entry(rank).or_default().push((left, sent));
     }
 
-    /// Takes those of another share, which has other ranks.
+    /// Adds the receipts of another share, which has other ranks.
     pub fn merge(&mut self, other: Self) {
         for (rank, receipts) in other.0 {
             self.0.entry(rank).or_default().extend(receipts);
         }
     }
 
-    /// Tells the late senders behind which a message was received that had been sent earlier. What the same
-    /// call received, or one that was left at the same time, does not count.
-    pub fn tell_wrong_order(mut self, waits: &mut [Wait], lines: &Lines) {
+    /// Marks the late senders after which the rank received a message that had been sent earlier.
+    /// Messages of the same call, or of one that ended at the same time, do not count.
+    pub fn mark_wrong_order(mut self, waits: &mut [Wait], lines: &Lines) {
         self.0.par_iter_mut().for_each(|(_, receipts)| receipts.par_sort_unstable());
         waits.par_iter_mut().filter(|wait| wait.state == State::LateSender).for_each(|wait| {
             let rank = lines.all[wait.line as usize].position;
@@ -41,9 +41,9 @@ impl Receipts {
             let is_it = |receipt: &&(i64, i64)| receipt.1 == wait.fulfilled;
             let waited_for = receipts[from..].iter().take(LOOKED_AHEAD).find(is_it);
             let Some((received, _)) = waited_for else { return };
-            let behind = receipts.partition_point(|(left, _)| left <= received);
-            let mut next = receipts[behind..].iter().take(LOOKED_AHEAD);
-            if next.any(|(_, sent)| *sent < wait.fulfilled) {
+            let later = receipts.partition_point(|(left, _)| left <= received);
+            let mut later = receipts[later..].iter().take(LOOKED_AHEAD);
+            if later.any(|(_, sent)| *sent < wait.fulfilled) {
                 wait.state = State::LateSenderWrongOrder;
             }
         });

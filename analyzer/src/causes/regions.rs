@@ -1,5 +1,5 @@
-//! What happened inside the regions that the program marked: how long, how much of it in MPI and waiting, and in
-//! which region each wait lies.
+//! Sums what happened inside the regions that the program marked: elapsed time, time in MPI and
+//! waiting. Also finds the region of each wait.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,28 @@ use super::tree::Tree;
 use super::waits::Waits;
 use super::whole_ticks::WholeTicks;
 
-/// Occurrences of a region on a rank whose begins and ends are kept.
-const MOST_OCCURRENCES: usize = 100_000;
+/// Most occurrences of a region per rank whose begins and ends are kept.
+const MAX_OCCURRENCES: usize = 100_000;
 
-/// A region of the run. Of each rank its first thread counts.
+/// A region of the run. Only the first thread of each rank counts.
 #[derive(Debug, Clone, Default)]
 pub struct Region {
     /// Its name.
     pub name: String,
-    /// How often, over all ranks.
+    /// Number of occurrences, over all ranks.
     pub count: u64,
-    /// How long it takes: for each occurrence from the earliest begin to the latest end on any rank. Where ranks
-    /// are in it unequally often, what the rank that is in it longest takes.
+    /// Its length: for each occurrence from the earliest begin to the latest end on any rank. If
+    /// ranks enter it unequally often, the time of the rank that is longest in it.
     pub ticks: i64,
     /// Ticks of waiting inside, over all ranks.
     pub waiting: i64,
-    /// Ticks outside MPI of each rank that was in it, with the rank's position.
+    /// Position of each rank that was in it, and its ticks outside MPI.
     pub computing: Vec<(usize, i64)>,
 }
 
 impl Region {
-    /// Its efficiency, over the ranks that were in it. T₀ is not known of a part of a run.
+    /// Its efficiency over the ranks that were in it, without T₀, which is known only for whole
+    /// runs.
     pub fn tree(&self, run: &crate::trace::Run) -> Option<Tree> {
         let ranks = self
             .computing
@@ -42,12 +43,12 @@ impl Region {
     }
 }
 
-/// The regions of a run, by name, and the innermost one of each wait.
+/// The regions of a run, and the innermost region of each wait.
 #[derive(Debug, Default)]
 pub struct Regions {
-    /// The longest first.
+    /// Longest first.
     pub all: Vec<Region>,
-    /// For each wait its region's place in `all`, where it lies in one.
+    /// For each wait the index of its region in `all`, if it lies in one.
     pub of_waits: Vec<Option<u32>>,
 }
 
@@ -58,16 +59,16 @@ struct Inside {
     ticks: i64,
     in_mpi: i64,
     waiting: i64,
-    /// From when to when.
+    /// Begin and end of each.
     occurrences: Vec<(i64, i64)>,
-    /// How often it is open, and what the line had done when it was opened.
+    /// Nesting depth, and the line's totals when it was opened.
     depth: u64,
-    opened: Standing,
+    opened: LineTotals,
 }
 
-/// What a line has done so far.
+/// What a line has done up to a moment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Standing {
+struct LineTotals {
     at: i64,
     in_mpi: i64,
     waiting: i64,
@@ -89,11 +90,11 @@ struct OfRank<'c> {
     /// Waits that lie in a region.
     of_waits: Vec<(u32, u32)>,
     line: Option<u32>,
-    /// Whether that is the rank's first thread.
+    /// Whether `line` is the rank's first thread.
     is_first: bool,
     open: Vec<u32>,
-    standing: Standing,
-    /// The next of the line's waits.
+    totals: LineTotals,
+    /// Position of the next of the line's waits.
     next: usize,
 }
 
@@ -112,20 +113,20 @@ impl<'a, 'c> CallObserver<'a> for Observer<'c> {
             line: None,
             is_first: false,
             open: Vec::new(),
-            standing: Standing::default(),
+            totals: LineTotals::default(),
             next: 0,
         }
     }
 }
 
 impl OfRank<'_> {
-    /// Takes the line's waits up to a moment: they lie in the innermost region.
+    /// Assigns the line's waits up to a moment to the innermost region.
     fn waits_to(&mut self, moment: i64) {
         let Some(line) = self.line else { return };
         let first = self.waits.first[line as usize];
         let waits = self.waits.of(line);
         while let Some(wait) = waits.get(self.next).filter(|wait| wait.begin < moment) {
-            self.standing.waiting += wait.ticks;
+            self.totals.waiting += wait.ticks;
             if let Some(region) = self.open.last() {
                 self.of_waits.push(((first + self.next) as u32, *region));
             }
@@ -134,18 +135,18 @@ impl OfRank<'_> {
     }
 
     fn close(&mut self, region: u32) {
-        let standing = self.standing;
+        let totals = self.totals;
         let Some(of) = self.inside.get_mut(&region).filter(|of| self.is_first && of.depth > 0)
         else {
             return;
         };
         of.depth -= 1;
         if of.depth == 0 {
-            of.ticks += standing.at - of.opened.at;
-            of.in_mpi += standing.in_mpi - of.opened.in_mpi;
-            of.waiting += standing.waiting - of.opened.waiting;
-            if of.occurrences.len() < MOST_OCCURRENCES {
-                of.occurrences.push((of.opened.at, standing.at));
+            of.ticks += totals.at - of.opened.at;
+            of.in_mpi += totals.in_mpi - of.opened.in_mpi;
+            of.waiting += totals.waiting - of.opened.waiting;
+            if of.occurrences.len() < MAX_OCCURRENCES {
+                of.occurrences.push((of.opened.at, totals.at));
             }
         }
     }
@@ -155,7 +156,7 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         self.line = self.lines.of(self.position, thread.thread.number);
         self.is_first = self.line == Some(self.lines.first_of(self.position));
-        (self.next, self.standing) = Default::default();
+        (self.next, self.totals) = Default::default();
     }
 
     fn span(&mut self, span: &Span) {
@@ -163,17 +164,17 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
         match span.kind {
             SpanKind::Call(function) => match self.functions.entry(function).1 {
                 Activity::Mpi | Activity::Tool => {
-                    self.standing.in_mpi += at(span.end_ticks) - at(span.begin_ticks);
+                    self.totals.in_mpi += at(span.end_ticks) - at(span.begin_ticks);
                 }
                 Activity::Compute | Activity::Own => {}
             },
             SpanKind::Polls { inside_ticks, .. } => {
-                self.standing.in_mpi += self.clock.ticks_of(self.position, inside_ticks);
+                self.totals.in_mpi += self.clock.ticks_of(self.position, inside_ticks);
             }
-            SpanKind::Tool => self.standing.in_mpi += at(span.end_ticks) - at(span.begin_ticks),
+            SpanKind::Tool => self.totals.in_mpi += at(span.end_ticks) - at(span.begin_ticks),
             SpanKind::RegionBegin(region) => {
-                self.standing.at = at(span.begin_ticks);
-                self.waits_to(self.standing.at);
+                self.totals.at = at(span.begin_ticks);
+                self.waits_to(self.totals.at);
                 self.open.push(region);
                 if !self.is_first {
                     return;
@@ -182,12 +183,12 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
                 of.count += 1;
                 of.depth += 1;
                 if of.depth == 1 {
-                    of.opened = self.standing;
+                    of.opened = self.totals;
                 }
             }
             SpanKind::RegionEnd(region) => {
-                self.standing.at = at(span.begin_ticks);
-                self.waits_to(self.standing.at);
+                self.totals.at = at(span.begin_ticks);
+                self.waits_to(self.totals.at);
                 if let Some(at) = self.open.iter().rposition(|open| *open == region) {
                     for left in self.open.split_off(at) {
                         self.close(left);
@@ -202,7 +203,7 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
         let Some(line) = self.line else { return };
         let end = self.lines.all[line as usize].end;
         self.waits_to(end);
-        self.standing.at = self.standing.at.max(end);
+        self.totals.at = self.totals.at.max(end);
         for open in std::mem::take(&mut self.open) {
             self.close(open);
         }
@@ -210,7 +211,7 @@ impl<'a> RankObserver<'a> for OfRank<'_> {
 }
 
 impl Regions {
-    /// Of a run.
+    /// The regions of a run.
     pub(super) fn new(
         analysis: &Analysis,
         (clock, lines): (&WholeTicks, &Lines),
@@ -257,7 +258,7 @@ fn region(name: String, of_ranks: &[(usize, Inside)]) -> Region {
     let longest = of_ranks.iter().map(|(_, of)| of.ticks).max().unwrap_or(0);
     let times = of_ranks[0].1.occurrences.len();
     let equally_often = of_ranks.iter().all(|(_, of)| {
-        of.occurrences.len() == times && of.count == of_ranks[0].1.count && times < MOST_OCCURRENCES
+        of.occurrences.len() == times && of.count == of_ranks[0].1.count && times < MAX_OCCURRENCES
     });
     let over_ranks = |at: usize| {
         let all = || of_ranks.iter().map(|(_, of)| of.occurrences[at]);

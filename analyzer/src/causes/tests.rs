@@ -1,4 +1,4 @@
-//! Waits, costs and paths of runs made by hand, whose truth is known.
+//! Waits, costs and critical paths of synthetic runs with known results.
 
 use trace_format::header::Definition;
 
@@ -10,7 +10,7 @@ use crate::timeline::GlobalTimeline;
 mod generated;
 mod stretches;
 
-/// First tick of the synthetic ranks' calls, their begin, and their last.
+/// First tick of the synthetic ranks' calls, begin of the ranks, and their end.
 const T: u64 = 2_000_000;
 const BEGIN: i64 = 1_000_000;
 const END: u64 = 3_000_000;
@@ -23,8 +23,8 @@ fn world<const RANKS: usize>() -> [SyntheticRank; RANKS] {
     std::array::from_fn(|rank| SyntheticRank::level_1(rank as u32, RANKS as u32, END))
 }
 
-/// What holds of every run: each tick of waiting is charged once, the path is as long as the run, and every
-/// line is filled.
+/// Checks what holds for every run: each tick of waiting is charged once, the path is as long as
+/// the run, and the profile of each line covers all of it.
 fn assert_sums(causes: &Causes) {
     let charged: i64 = causes.charges.causes.values().map(|cost| cost.total()).sum();
     assert_eq!(charged + causes.charges.unattributed, causes.waiting(), "charged and waiting");
@@ -37,7 +37,7 @@ fn assert_sums(causes: &Causes) {
     }
 }
 
-/// Finds the causes of a run, checks what holds of every run, and hands them on.
+/// Finds the causes of a run, checks what holds for every run, and passes them to `then`.
 fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
     let ends = |rank: &SyntheticRank| {
         rank.definitions.iter().any(|definition| matches!(definition, Definition::RankEnd { .. }))
@@ -55,7 +55,8 @@ fn with_causes(ranks: &[SyntheticRank], then: impl FnOnce(&Causes)) {
     then(&causes);
 }
 
-/// State, waiting rank, culprit's rank, begin and length in ticks; waits at the ends of ranks left out.
+/// State, waiting rank, culprit's rank, begin and length in ticks, without waits at the ends of
+/// ranks.
 fn waits(causes: &Causes) -> Vec<(State, u32, Option<u32>, i64, i64)> {
     let rank = |line: u32| causes.lines.all.get(line as usize).map(|line| line.rank);
     let inside = causes
@@ -68,7 +69,7 @@ fn waits(causes: &Causes) -> Vec<(State, u32, Option<u32>, i64, i64)> {
         .collect()
 }
 
-/// Rank, context in short, direct and indirect cost.
+/// Rank, abbreviated context, direct and indirect cost.
 fn costs(causes: &Causes) -> Vec<(u32, String, i64, i64)> {
     let short = |context: &Context| match context {
         Context::Between(from, to) => {
@@ -89,7 +90,7 @@ fn costs(causes: &Causes) -> Vec<(u32, String, i64, i64)> {
 }
 
 #[test]
-fn a_receive_waits_for_a_late_send() {
+fn receive_waits_for_late_send() {
     let [mut a, mut b] = world();
     a.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
     b.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
@@ -97,15 +98,15 @@ fn a_receive_waits_for_a_late_send() {
     b.says("MPI_Recv", at(20), at(135), on_world(0, 5, 8));
     with_causes(&[a, b], |causes| {
         assert_eq!(waits(causes), [(State::LateSender, 1, Some(0), 20, 90)]);
-        // Both left the barrier at 10. Rank 0 was 100 between its calls, rank 1 10.
+        // Both left the barrier at 10. Rank 0 spent 100 between its calls, rank 1 spent 10.
         assert_eq!(costs(causes), [(0, "MPI_Barrier..MPI_Send".to_owned(), 90, 0)]);
         assert_eq!(causes.charges.unattributed, 0);
-        // The path: rank 0 up to its send; from there on rank 1.
+        // The path runs along rank 0 up to its send, then along rank 1.
         let of: Vec<(u32, i64)> =
             causes.path.on_line.iter().map(|(line, ticks)| (*line, *ticks)).collect();
         let turn = T as i64 - BEGIN + 110;
         assert_eq!(of.iter().map(|(_, ticks)| ticks).sum::<i64>(), END as i64 - BEGIN);
-        // Ranks end at the same time, so the path is the first one's unless that waits.
+        // The ranks end at the same time, so either may be the last; rank 0 never waits.
         assert!(
             of == [(0, END as i64 - BEGIN)] || of == [(0, turn), (1, END as i64 - BEGIN - turn)]
         );
@@ -113,12 +114,13 @@ fn a_receive_waits_for_a_late_send() {
 }
 
 #[test]
-fn what_made_the_culprit_wait_is_charged_on_along_the_chain() {
+fn costs_are_passed_on_along_the_chain_of_waits() {
     let [mut a, mut b, mut c] = world();
     for rank in [&mut a, &mut b, &mut c] {
         rank.says("MPI_Barrier", at(0), at(10), on_world(0, 0, 0));
     }
-    // Rank 0 computes 200; rank 1 waits for it, then rank 2 for rank 1, which adds nothing of its own.
+    // Rank 0 computes for 200. Rank 1 waits for it, and rank 2 for rank 1, which adds no delay of
+    // its own.
     a.says("MPI_Send", at(210), at(220), on_world(1, 5, 8));
     b.says("MPI_Recv", at(20), at(225), on_world(0, 5, 8));
     b.says("MPI_Send", at(230), at(240), on_world(2, 5, 8));
@@ -127,8 +129,9 @@ fn what_made_the_culprit_wait_is_charged_on_along_the_chain() {
         let expected =
             [(State::LateSender, 1, Some(0), 20, 190), (State::LateSender, 2, Some(1), 20, 210)];
         assert_eq!(waits(causes), expected);
-        // Of rank 2's 210: rank 1's own contexts that rank 2 has not (15 in its receive, 5 between its
-        // calls; the 10 before the receive both have), and its wait of 190 for rank 0.
+        // Rank 2's 210 are due to contexts of rank 1 that rank 2 does not have (15 in its receive,
+        // 5 between its calls; both have the 10 before the receive), and to rank 1's wait of 190
+        // for rank 0.
         let costs = costs(causes);
         let of = |rank: u32| costs.iter().filter(move |(other, ..)| *other == rank);
         assert_eq!(of(0).map(|(.., direct, _)| direct).sum::<i64>(), 190);
@@ -140,10 +143,10 @@ fn what_made_the_culprit_wait_is_charged_on_along_the_chain() {
 }
 
 #[test]
-fn all_wait_for_the_last_to_enter_and_it_waits_for_nobody() {
+fn all_but_the_last_to_enter_an_allreduce_wait_for_it() {
     let mut ranks = world::<4>();
     for (rank, enters) in ranks.iter_mut().zip([10, 40, 100, 40]) {
-        // What it receives stands in the tag's field.
+        // The tag field holds the bytes received.
         rank.says("MPI_Allreduce", at(enters), at(110 + enters / 10), on_world(0, 8, 8));
     }
     with_causes(&ranks, |causes| {
@@ -157,7 +160,7 @@ fn all_wait_for_the_last_to_enter_and_it_waits_for_nobody() {
 }
 
 #[test]
-fn a_barrier_is_waited_at_for_the_last() {
+fn ranks_in_a_barrier_wait_for_the_last() {
     let mut ranks = world::<3>();
     for (rank, enters) in ranks.iter_mut().zip([10, 100, 40]) {
         rank.says("MPI_Barrier", at(enters), at(110), on_world(0, 0, 0));
@@ -172,7 +175,7 @@ fn a_barrier_is_waited_at_for_the_last() {
 }
 
 #[test]
-fn a_synchronous_send_waits_for_its_receiver_and_a_buffered_one_does_not() {
+fn synchronous_send_waits_for_its_receiver_and_buffered_send_does_not() {
     let [mut a, mut b] = world();
     a.says("MPI_Ssend", at(10), at(110), on_world(1, 5, 8));
     a.says("MPI_Bsend", at(120), at(190), on_world(1, 5, 8));
@@ -184,18 +187,18 @@ fn a_synchronous_send_waits_for_its_receiver_and_a_buffered_one_does_not() {
 }
 
 #[test]
-fn a_standard_send_waits_where_its_receive_is_posted_while_it_lasts_and_nothing_else_explains_it() {
+fn standard_send_waits_if_its_receive_best_explains_its_end() {
     let [mut a, mut b] = world();
-    // Returned before its receive was posted.
+    // This send returned before its receive was posted.
     a.says("MPI_Send", at(10), at(20), on_world(1, 5, 64));
     a.says("MPI_Send", at(30), at(150), on_world(1, 5, 64));
-    // It also receives what is sent at 270.
+    // This call also receives the message sent at 270.
     a.says("MPI_Sendrecv", at(200), at(300), on_world(1, 5, 64)).receiving(1, 6, 8);
     b.says("MPI_Recv", at(50), at(60), on_world(0, 5, 64));
     b.says("MPI_Recv", at(140), at(151), on_world(0, 5, 64));
     b.says("MPI_Bsend", at(270), at(271), on_world(0, 6, 8));
     b.says("MPI_Recv", at(284), at(301), on_world(0, 5, 64));
-    // The message came early in a call that ended when its receiver came.
+    // Here the message came early, and the call ended when its receiver came.
     a.says("MPI_Sendrecv", at(400), at(500), on_world(1, 5, 64)).receiving(1, 6, 8);
     b.says("MPI_Bsend", at(410), at(411), on_world(0, 6, 8));
     b.says("MPI_Recv", at(490), at(501), on_world(0, 5, 64));
@@ -210,7 +213,7 @@ fn a_standard_send_waits_where_its_receive_is_posted_while_it_lasts_and_nothing_
 }
 
 #[test]
-fn a_call_for_several_waits_for_the_last_and_one_for_any_for_the_first() {
+fn waitall_waits_for_the_last_and_waitsome_for_the_first() {
     let [mut a, mut b, mut c] = world();
     a.says("MPI_Send", at(50), at(60), on_world(2, 5, 8));
     b.says("MPI_Send", at(90), at(95), on_world(2, 5, 8));
@@ -231,11 +234,12 @@ fn a_call_for_several_waits_for_the_last_and_one_for_any_for_the_first() {
 }
 
 #[test]
-fn polls_waited_for_what_ended_them() {
+fn polls_wait_for_what_ended_them() {
     let [mut a, mut b] = world();
     a.says("MPI_Send", at(100), at(110), on_world(1, 5, 8));
     b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
-    // From 10 to 130 with 60 inside; the message is sent at three quarters of it.
+    // The polls last from 10 to 130, with 60 inside MPI; the message is sent after three quarters
+    // of that.
     b.polls("MPI_Test", at(10), at(130), 20, 60);
     b.says("MPI_Test", at(131), at(133), completed(11, 0, 5, 8));
     with_causes(&[a, b], |causes| {
@@ -244,7 +248,7 @@ fn polls_waited_for_what_ended_them() {
 }
 
 #[test]
-fn a_matched_probe_waits_for_the_send_of_its_message() {
+fn matched_probe_waits_for_the_send_of_its_message() {
     let [mut a, mut b] = world();
     a.says("MPI_Bsend", at(100), at(110), on_world(1, 5, 8));
     b.says("MPI_Mprobe", at(20), at(112), on_world(0, 5, 8).request(77));
@@ -256,11 +260,11 @@ fn a_matched_probe_waits_for_the_send_of_its_message() {
 }
 
 #[test]
-fn polls_that_the_program_gave_up_waited_for_nobody_that_is_known() {
+fn abandoned_polls_have_no_culprit() {
     let [mut a, mut b] = world();
     b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 8).request(11));
     b.polls("MPI_Test", at(10), at(130), 20, 60);
-    // Rank 0 sends only when it has these.
+    // Rank 0 sends only after it has received these.
     b.says("MPI_Bsend", at(140), at(142), on_world(0, 6, 8));
     b.says("MPI_Bsend", at(143), at(145), on_world(0, 6, 8));
     b.says("MPI_Test", at(250), at(252), completed(11, 0, 5, 8));
@@ -276,7 +280,7 @@ fn polls_that_the_program_gave_up_waited_for_nobody_that_is_known() {
 }
 
 #[test]
-fn a_call_that_did_not_return_is_open_and_nobody_is_blamed() {
+fn open_call_has_no_culprit() {
     let [mut a, mut b] = world();
     a.killed();
     b.killed();
@@ -294,7 +298,7 @@ fn a_call_that_did_not_return_is_open_and_nobody_is_blamed() {
 }
 
 #[test]
-fn level_0_says_who_computed_and_that_waits_are_not_known() {
+fn level_0_has_computing_times_but_no_waits() {
     let mut ranks: Vec<SyntheticRank> =
         (0..2).map(|rank| SyntheticRank::complete(rank, 2, BEGIN as u64, END)).collect();
     for rank in &mut ranks {

@@ -1,14 +1,16 @@
-//! The efficiency tree: factors whose product is the parallel efficiency (CAUSES, section 4; POP's
-//! multiplicative model).
+//! The efficiency tree: factors whose product is the parallel efficiency (POP's multiplicative
+//! model).
+//!
+//! U is a rank's time outside MPI, T the elapsed time, T₀ the elapsed time on an ideal network.
 
 use std::collections::BTreeMap;
 
-/// Factors between 0 and 1.
+/// The factors, between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tree {
     /// mean U / T: load balance × communication.
     pub parallel: f64,
-    /// mean U / max U: between × within hosts; `None` where no rank computes.
+    /// mean U / max U: between × within hosts; `None` if no rank computes.
     pub load_balance: Option<f64>,
     /// mean U / largest mean U of a host.
     pub between_hosts: Option<f64>,
@@ -16,21 +18,21 @@ pub struct Tree {
     pub within_hosts: Option<f64>,
     /// max U / T: serialisation × transfer.
     pub communication: f64,
-    /// Of serialisation: what is lost because it is not always the same rank that computes longest in an iteration;
-    /// `None` where no iterations are known.
+    /// A factor of serialisation: what is lost because the busiest rank changes from iteration to
+    /// iteration; `None` if no iterations are known.
     pub moving_imbalance: Option<f64>,
-    /// max U / T₀; `None` where T₀, the run's time on an ideal network, is not known.
+    /// max U / T₀; `None` if T₀ is not known.
     pub serialisation: Option<f64>,
     /// T₀ / T.
     pub transfer: Option<f64>,
 }
 
-/// By how much T₀ may lie outside what is possible, of T: the replay's own error.
-const MOST_OUTSIDE: f64 = 0.03;
+/// By how much T₀ / T may lie outside its possible range: the error of the replay.
+const MAX_DEVIATION: f64 = 0.03;
 
 impl Tree {
-    /// Of a host's name and U_i for each rank, in ticks, over T; `None` without ranks or length. `ideal` is T₀/T,
-    /// where a replay told it.
+    /// The tree of ranks, each given by its host's name and its U in ticks; `elapsed` is T. `None`
+    /// if there are no ranks or T is 0. `ideal` is T₀/T, if a replay computed it.
     pub fn new(ranks: &[(&str, i64)], elapsed: i64, ideal: Option<f64>) -> Option<Self> {
         let largest = ranks.iter().map(|(_, ticks)| *ticks).max()? as f64;
         if elapsed <= 0 {
@@ -44,7 +46,7 @@ impl Tree {
         let mean = mean_of(&ranks.iter().map(|(_, ticks)| *ticks).collect::<Vec<_>>());
         let host = hosts.values().map(|ticks| mean_of(ticks)).fold(0.0, f64::max);
         let communication = largest / elapsed as f64;
-        let possible = communication - MOST_OUTSIDE..=1.0 + MOST_OUTSIDE;
+        let possible = communication - MAX_DEVIATION..=1.0 + MAX_DEVIATION;
         let ideal = ideal.filter(|ideal| possible.contains(ideal) && largest > 0.0);
         let transfer = ideal.map(|ideal| ideal.clamp(communication, 1.0));
         let known = |factor: f64| (largest > 0.0).then_some(factor);
@@ -79,13 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_none() {
+    fn unknown_factors_are_none() {
         assert_eq!(Tree::new(&[], 100, None), None);
         assert_eq!(Tree::new(&[("a", 1)], 0, None), None);
         assert_eq!(Tree::new(&[("a", 0)], 10, None).unwrap().load_balance, None);
         let tree = |ideal| Tree::new(&[("a", 8)], 10, ideal).unwrap();
         assert_eq!((tree(None).transfer, tree(None).serialisation), (None, None));
-        // A replay that takes less than the rank computes, or more than the run, is wrong; by little it is noise.
+        // A replay shorter than the largest computing time or longer than the run is wrong, unless
+        // the difference is noise.
         assert_eq!((tree(Some(0.7)).transfer, tree(Some(1.1)).transfer), (None, None));
         assert_eq!((tree(Some(0.79)).transfer, tree(Some(1.01)).transfer), (Some(0.8), Some(1.0)));
     }

@@ -1,94 +1,95 @@
-//! Wait states: turns the conditions of a call into the stretch in which it waited, and its culprit (CAUSES,
-//! section 1).
+//! Wait states: turns the conditions of a call into the stretch in which it waited, and its
+//! culprit. docs/causes.md defines the states.
 
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
 use super::State;
-use super::conditions::{Condition, Found, Gathering, PollRun};
+use super::conditions::{CollectiveSync, Condition, Found, PollRun};
 use super::lines::Lines;
-use super::manners::CallKind;
+use super::semantics::CallKind;
 
-/// No line: the culprit is not known.
-pub const NOBODY: u32 = u32::MAX;
+/// In place of a line: the culprit is not known.
+pub const NO_CULPRIT: u32 = u32::MAX;
 
 /// A stretch in which a call did nothing but wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// Who waits.
+    /// The line that waits.
     pub line: u32,
-    /// When it began to.
+    /// When it began to wait.
     pub begin: i64,
-    /// When what it waited for happened (t*), inside the call; `begin` and `ticks` behind it except in
-    /// polls, where only part of the time was spent inside MPI.
+    /// When what it waited for happened (t*), within the call. This is `begin` plus `ticks`, except
+    /// for polls, which spend only part of the time inside MPI.
     pub until: i64,
-    /// How long it waited.
+    /// How long it waited, inside MPI.
     pub ticks: i64,
     /// When it left the call.
     pub left: i64,
-    /// The line that it waited for, or [`NOBODY`].
+    /// The line that it waited for, or [`NO_CULPRIT`].
     pub culprit: u32,
     /// When the culprit entered the call that ended the wait (A).
     pub fulfilled: i64,
-    /// What kind of wait.
+    /// Kind of wait.
     pub state: State,
-    /// The waiting call's function on its rank.
+    /// Function of the waiting call, as its rank numbers it.
     pub function: u16,
 }
 
 impl Wait {
-    /// Whether somebody is known to have been late.
+    /// Whether the late line is known.
     pub fn has_culprit(&self) -> bool {
-        self.culprit != NOBODY
+        self.culprit != NO_CULPRIT
     }
 }
 
-/// The waits of a run, and where its lines met.
+/// The waits of a run, and its collective synchronisations.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// By line, on each in order of time.
+    /// By line, and by time within a line.
     pub all: Vec<Wait>,
-    /// The first of each line, and one behind the last.
+    /// First wait of each line; one more entry ends the last line.
     pub first: Vec<usize>,
-    pub gatherings: Vec<Gathering>,
-    /// Waits that are shorter than the clocks may be wrong: ticks.
+    pub collective_syncs: Vec<CollectiveSync>,
+    /// Ticks of waits shorter than the clock error.
     pub uncertain: i64,
 }
 
 impl Waits {
-    /// From what matching found; `open` are the lines whose last call did not return, with its begin and
-    /// function.
+    /// The waits that follow from what matching found. `open` lists the lines whose last call did
+    /// not return, with its begin and function.
     pub fn new(found: Found, lines: &Lines, open: &[(u32, i64, u16)], whole: (i64, i64)) -> Self {
-        let Found { mut conditions, gatherings, mut polls, .. } = found;
+        let Found { mut conditions, collective_syncs, mut polls, .. } = found;
         conditions.par_sort_unstable_by_key(|c| {
             (c.line, c.entered, c.left, Reverse(c.fulfilled), c.partner)
         });
         polls.sort_unstable_by_key(|poll| (poll.line, poll.begin));
-        let mut waits = Self { gatherings, ..Self::default() };
-        let mut served = vec![None; polls.len()];
+        let mut waits = Self { collective_syncs, ..Self::default() };
+        let mut ended_by = vec![None; polls.len()];
         for call in
             conditions.chunk_by(|a, b| (a.line, a.entered, a.left) == (b.line, b.entered, b.left))
         {
-            waits.of_call(call, (&polls, &mut served));
+            waits.of_call(call, (&polls, &mut ended_by));
         }
-        waits.of_polls(&polls, &served);
+        waits.of_polls(&polls, &ended_by);
         waits.at_the_ends(lines, open, whole);
         waits.all.par_sort_unstable_by_key(|wait| (wait.line, wait.until, wait.begin));
-        let behind = |line: usize| waits.all.partition_point(|wait| (wait.line as usize) < line);
-        waits.first = (0..=lines.all.len()).map(behind).collect();
+        let first_of = |line: usize| waits.all.partition_point(|wait| (wait.line as usize) < line);
+        waits.first = (0..=lines.all.len()).map(first_of).collect();
         waits
     }
 
-    /// Those of a line.
+    /// The waits of a line.
     pub fn of(&self, line: u32) -> &[Wait] {
         let line = line as usize;
         &self.all[self.first[line]..self.first[line + 1]]
     }
 
-    /// The wait of one call; its conditions come by the latest first.
+    /// Adds the wait of one call, whose conditions are ordered latest first.
     fn of_call(&mut self, conditions: &[Condition], polls: (&[PollRun], &mut [Option<Condition>])) {
-        // What may have been sent at once counts where it explains the call's end better than what is certain.
+        // A send that may have been eager counts if it explains the end of the call better than the
+        // certain conditions.
         let certain = conditions.iter().filter(|c| !c.may_be_eager && c.fulfilled > c.entered);
         let certain = certain.map(|c| c.fulfilled).max();
         let counts = |c: &&Condition| {
@@ -103,18 +104,18 @@ impl Waits {
         };
         let Some(condition) = decisive else { return };
         if condition.call == CallKind::Poll {
-            serve(condition, polls);
+            attribute_polls(condition, polls);
         }
         let until = condition.fulfilled.clamp(condition.entered, condition.left);
-        self.take(
+        self.add(
             condition,
             (condition.entered, condition.left),
             (until, until - condition.entered),
         );
     }
 
-    /// Takes a wait that is longer than the clocks may be wrong.
-    fn take(
+    /// Adds a wait, unless it is shorter than the clock error.
+    fn add(
         &mut self,
         condition: &Condition,
         (begin, left): (i64, i64),
@@ -140,11 +141,11 @@ impl Waits {
         });
     }
 
-    /// Runs of polls: what ended them tells for whom they waited.
-    fn of_polls(&mut self, polls: &[PollRun], served: &[Option<Condition>]) {
-        for (run, served) in polls.iter().zip(served) {
+    /// Adds the waits of runs of polls, which waited for what ended them.
+    fn of_polls(&mut self, polls: &[PollRun], ended_by: &[Option<Condition>]) {
+        for (run, ended_by) in polls.iter().zip(ended_by) {
             let PollRun { begin, end, inside, .. } = *run;
-            let Some(condition) = served else {
+            let Some(condition) = ended_by else {
                 if inside > 0 {
                     self.all.push(Wait {
                         line: run.line,
@@ -152,7 +153,7 @@ impl Waits {
                         until: begin + inside,
                         ticks: inside,
                         left: end,
-                        culprit: NOBODY,
+                        culprit: NO_CULPRIT,
                         fulfilled: begin + inside,
                         state: State::Polling,
                         function: run.function,
@@ -163,19 +164,19 @@ impl Waits {
             let span = (end - begin).max(1);
             let until = condition.fulfilled.clamp(begin, end);
             let ticks = i128::from(inside) * i128::from(until - begin) / i128::from(span);
-            self.take(condition, (begin, end), (until, ticks as i64));
+            self.add(condition, (begin, end), (until, ticks as i64));
         }
     }
 
-    /// Before a rank's begin, behind its end, and in calls that did not return.
+    /// Adds waits before a rank's begin, after its end, and in calls that did not return.
     fn at_the_ends(&mut self, lines: &Lines, open: &[(u32, i64, u16)], (begin, end): (i64, i64)) {
-        let nobody = |line, from: i64, to: i64, state, function| Wait {
+        let without_culprit = |line, from: i64, to: i64, state, function| Wait {
             line,
             begin: from,
             until: to,
             ticks: to - from,
             left: to,
-            culprit: NOBODY,
+            culprit: NO_CULPRIT,
             fulfilled: to,
             state,
             function,
@@ -184,41 +185,42 @@ impl Waits {
         let last = first_threads().find(|(_, line)| line.end == end);
         for (number, line) in first_threads() {
             if line.begin > begin {
-                self.all.push(nobody(number, begin, line.begin, State::StartSkew, 0));
+                self.all.push(without_culprit(number, begin, line.begin, State::StartSkew, 0));
             }
             let open = open.iter().find(|(open, ..)| *open == number);
             if let (Some((last, _)), true, None) = (last, line.end < end, open) {
-                let wait = nobody(number, line.end, end, State::WaitAtFinalize, 0);
+                let wait = without_culprit(number, line.end, end, State::WaitAtFinalize, 0);
                 self.all.push(Wait { culprit: last, ..wait });
             }
         }
         for &(number, from, function) in open {
             let to = lines.all[number as usize].end;
             if to > from {
-                self.all.push(nobody(number, from, to, State::OpenAtEnd, function));
+                self.all.push(without_culprit(number, from, to, State::OpenAtEnd, function));
             }
         }
     }
 }
 
-/// Slots of a run of polls; one more may be the recorder's own.
+/// Slots of a run of polls, and slots of the recorder that may follow.
 const POLL_SLOTS: u32 = 2;
 const OWN_SLOTS: u32 = 1;
 
-/// Gives the run of polls that a successful one ended to that: the last one of its function before it, with no
-/// other calls but polls between. Where there are others the program went on without waiting for it.
-fn serve(success: &Condition, (polls, served): (&[PollRun], &mut [Option<Condition>])) {
+/// Attributes a run of polls to the successful poll that ended it: the last run of the same
+/// function before it, with only polls in between. If other calls lie in between, the program went
+/// on without waiting.
+fn attribute_polls(success: &Condition, (polls, ended_by): (&[PollRun], &mut [Option<Condition>])) {
     let key = (success.line, success.entered);
-    let behind = polls.partition_point(|poll| (poll.line, poll.begin) < key);
+    let before = polls.partition_point(|poll| (poll.line, poll.begin) < key);
     let mut next = success.number;
-    for at in (0..behind).rev() {
+    for at in (0..before).rev() {
         let poll = &polls[at];
         let ahead = next.wrapping_sub(poll.number);
-        if poll.line != success.line || ahead > POLL_SLOTS + OWN_SLOTS || served[at].is_some() {
+        if poll.line != success.line || ahead > POLL_SLOTS + OWN_SLOTS || ended_by[at].is_some() {
             return;
         }
         if poll.function == success.function {
-            served[at] = Some(*success);
+            ended_by[at] = Some(*success);
             return;
         }
         next = poll.number;

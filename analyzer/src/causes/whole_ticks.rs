@@ -1,29 +1,29 @@
 //! Times as whole ticks of the reference counter.
 //!
-//! What is charged to somebody must add up to the tick, so lengths are integers here (CAUSES, section 0).
+//! Lengths are integers here, because charges must add up to the tick.
 
 use crate::timeline::{Alignment, GlobalTimeline, RankTime};
 use crate::trace::Run;
 
-/// A wait whose partner's clock is not known at all is never certain.
+/// Bound if one of the clocks is not known at all: no wait is certain then.
 const UNKNOWN_BOUND: i64 = i64::MAX;
 
 /// The ranks' counters on one axis of whole ticks; 0 is the earliest begin of a rank.
 #[derive(Debug, Clone)]
 pub struct WholeTicks<'a> {
     ranks: &'a [RankTime],
-    /// Ticks a second of the axis: those of the reference counter.
+    /// Ticks per second of the axis, which are those of the reference counter.
     pub ticks_per_s: f64,
     /// For each rank the rank whose counter it reads.
     counters: Vec<usize>,
 }
 
-/// Readings of one counter reach the axis on ways of their own, with rounding in the last bits. This much
-/// of a tick lies between them and the next whole one.
+/// Allowance in ticks for rounding in the last bits: equal readings of one counter are converted
+/// along different paths, and must not fall below the same whole tick.
 const ROUNDING: f64 = 1.0 / 64.0;
 
 impl<'a> WholeTicks<'a> {
-    /// Of a run on its timeline.
+    /// The ranks' counters of a run, aligned by its timeline.
     pub fn new(run: &Run, timeline: &'a GlobalTimeline) -> Self {
         let ranks = timeline.ranks.as_slice();
         let reference = ranks.iter().find(|rank| rank.clock.alignment == Alignment::Reference);
@@ -31,24 +31,24 @@ impl<'a> WholeTicks<'a> {
         Self { ranks, ticks_per_s: frequency.unwrap_or(1e9), counters: counters(run, timeline) }
     }
 
-    /// A reading of a rank's counter, the rank given by its position, rounded down.
+    /// Converts a reading of the counter of the rank at a position, rounded down.
     #[inline]
     pub fn at(&self, rank: usize, ticks: u64) -> i64 {
         (self.ranks[rank].clock.seconds(ticks) * self.ticks_per_s + ROUNDING).floor() as i64
     }
 
-    /// A length on a rank's counter, to the nearest tick of the axis.
+    /// Converts a length on a rank's counter, rounded to the nearest tick of the axis.
     pub fn ticks_of(&self, rank: usize, ticks: u64) -> i64 {
         (self.ranks[rank].clock.duration_s(ticks) * self.ticks_per_s).round() as i64
     }
 
-    /// Seconds of a length or a time.
+    /// Converts a length or a time to seconds.
     pub fn seconds(&self, ticks: i64) -> f64 {
         ticks as f64 / self.ticks_per_s
     }
 
-    /// β(r, s): how much a time of one rank against one of the other may be wrong, in ticks; 0 where both
-    /// read one counter. Each rank is given with a reading of its counter.
+    /// β(r, s): largest error in ticks when times of two ranks are compared; 0 if both read the
+    /// same counter. Each rank is given with a reading of its counter.
     pub fn bound(&self, (r, at_r): (usize, u64), (s, at_s): (usize, u64)) -> i64 {
         if r == s || self.counters[r] == self.counters[s] {
             return 0;
@@ -61,7 +61,7 @@ impl<'a> WholeTicks<'a> {
     }
 }
 
-/// For each rank the first one that reads the same counter, by what the clock exchanges found.
+/// For each rank the first one that reads the same counter, according to the clock exchanges.
 fn counters(run: &Run, timeline: &GlobalTimeline) -> Vec<usize> {
     let shared_with = |rank: usize| match timeline.ranks[rank].clock.alignment {
         Alignment::SharedCounter => {

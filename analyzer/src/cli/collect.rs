@@ -133,7 +133,7 @@ fn choose(arguments: &CollectArguments, found: &Found) -> Result<RunKey, Command
                  that they are of one run; if you know it, give --without-id",
             ));
         }
-        let mut places: Vec<(u32, u32)> = group.iter().map(|file| file.place).collect();
+        let mut places: Vec<(u32, u32)> = group.iter().map(|file| file.world_and_rank).collect();
         places.sort_unstable();
         if programs.len() > 1 || places.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(CommandError::failed(format!(

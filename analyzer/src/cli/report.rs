@@ -12,7 +12,7 @@ use super::output_rights::OutputRights;
 use super::roofline::{placed_selections, under_roofs};
 use super::{output_file, selection_arguments};
 use crate::analysis::Analysis;
-use crate::causes::{Causes, MOST_CALLS_ASIDE};
+use crate::causes::{Causes, MAX_CALLS_FOR_SUMMARY};
 use crate::cli::terminal::has_colours;
 use crate::metrics::activity::bins_for;
 use crate::metrics::activity::detail::PAGE_BUDGET;
@@ -22,7 +22,7 @@ use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
 use crate::present::whatif::aside;
 use crate::present::{Report, html};
-use crate::timeline::{GlobalTimeline, KnownRates, Whole};
+use crate::timeline::{ElapsedScope, GlobalTimeline, KnownRates};
 use crate::trace::Run;
 use crate::trace::study_json::StudyJson;
 
@@ -121,7 +121,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         Some(path) => known_rates(path)?,
         None => KnownRates::default(),
     };
-    let whole = if arguments.from_start { Whole::Process } else { Whole::Mpi };
+    let whole = if arguments.from_start { ElapsedScope::Process } else { ElapsedScope::Mpi };
     let measured = GlobalTimeline::over(&run, &known_rates, whole);
     let timeline = match arguments.causal {
         true => Analysis::of(&run, &measured).causal_timeline(),
@@ -167,7 +167,7 @@ fn causes_of<'a>(
 ) -> Option<Causes<'a>> {
     let calls: u64 = metrics.ranks.iter().map(|rank| rank.events).sum();
     let is_whole = metrics.selection == Selection::Whole && !arguments.from_start;
-    let asked = is_whole && !arguments.no_messages && calls <= MOST_CALLS_ASIDE;
+    let asked = is_whole && !arguments.no_messages && calls <= MAX_CALLS_FOR_SUMMARY;
     asked.then(|| Causes::new(analysis))
 }
 

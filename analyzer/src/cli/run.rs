@@ -24,7 +24,7 @@ use super::report::report_after_run;
 use super::run_directory::{self, RecordedJob, RunDirectory, RunDirectoryError};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::{
-    Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, environment_that_matters,
+    Exit, FORMAT, FORMAT_VERSION, Instant, Params, RunJson, RunState, relevant_environment,
 };
 
 /// Runs a program and records its MPI calls.
@@ -228,7 +228,7 @@ fn describe(
         duration_s: None,
         exit: None,
         jobs: None,
-        environment: environment_that_matters(environment),
+        environment: relevant_environment(environment),
     }
 }
 

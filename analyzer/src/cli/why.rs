@@ -7,7 +7,7 @@ use clap::Args;
 use super::error::{CommandError, print};
 use super::newest_run::named_or_newest;
 use crate::analysis::Analysis;
-use crate::causes::{ALL, Causes, Choice};
+use crate::causes::{ALL_WAITS, Causes, WaitFilter};
 use crate::cli::terminal::has_colours;
 use crate::metrics::SelectionError;
 use crate::present::causes::{Why, json, screen};
@@ -67,7 +67,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
         let unknown = SelectionError::UnknownRegion { name: region.clone(), known };
         return Err(CommandError::usage(format!("--region: {unknown}")));
     }
-    let choice = Choice { region: arguments.region.clone(), iteration: arguments.iteration };
+    let choice = WaitFilter { region: arguments.region.clone(), iteration: arguments.iteration };
     let causes = Causes::of(&analysis, &choice);
     let iterations = causes.phases.first().map_or(0, |phase| phase.iterations.len());
     if let Some(iteration) = arguments.iteration
@@ -82,7 +82,7 @@ pub fn why(arguments: &WhyArguments) -> Result<(), CommandError> {
         }));
     }
     // The run's ideal time says nothing of a part of it.
-    let is_whole = choice == ALL;
+    let is_whole = choice == ALL_WAITS;
     let ideal = if is_whole { ideal_time(&analysis) } else { Err(NoIdeal::NotAsked) };
     let (rank, choice) = (arguments.rank, &choice);
     let why = Why { run: &run, timeline: &timeline, causes: &causes, ideal, rank, choice };

@@ -14,8 +14,8 @@ use trace_format::markers::ToolReason;
 use trace_format::reader::{Event, RequestState};
 
 use crate::analysis::Analysis;
-use crate::timeline::calls::{Named, Reading, Received, Record, Tag};
-use crate::timeline::communicators::{CommunicatorTable, Peer, Standing};
+use crate::timeline::calls::{EventReader, PeerArgument, Received, Record, Tag};
+use crate::timeline::communicators::{CommunicatorTable, Membership, Peer};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::timeline::{GlobalTimeline, whole_ns};
 use crate::trace::{RankTrace, Run};
@@ -65,7 +65,7 @@ pub struct Call {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Attributes {
     /// Communicator, and the rank's place in it.
-    pub standing: Option<Standing>,
+    pub standing: Option<Membership>,
     /// Destination, source, root or target as a rank of the communicator; no wildcard.
     pub peer: Option<i32>,
     /// Rank of MPI_COMM_WORLD of the same.
@@ -99,7 +99,7 @@ pub struct Content<'a> {
     /// Who took part.
     pub head: Head,
     /// What is needed to read each rank's events, by its position in the run.
-    readings: Vec<Reading<'a>>,
+    readings: Vec<EventReader<'a>>,
     /// Position among [`Head::ranks`] of each position in the run.
     exported: Vec<Option<usize>>,
 }
@@ -171,7 +171,8 @@ impl<'a> Content<'a> {
             level: run.ranks.first().map_or(0, |trace| trace.file.fixed.level),
         };
         let ranks = run.ranks.iter().enumerate();
-        let readings = ranks.map(|(position, trace)| Reading::new(position, trace, communicators));
+        let readings =
+            ranks.map(|(position, trace)| EventReader::new(position, trace, communicators));
         let readings = readings.collect();
         Self { run, timeline, communicators, choice, head, readings, exported }
     }
@@ -203,7 +204,7 @@ impl<'a> Content<'a> {
     }
 
     /// What is needed to read an exported rank's events.
-    fn reading(&self, rank: usize) -> &Reading<'a> {
+    fn reading(&self, rank: usize) -> &EventReader<'a> {
         &self.readings[self.head.ranks[rank].position]
     }
 
@@ -277,7 +278,7 @@ impl<'a> Content<'a> {
         attributes.standing = said.communicator();
         attributes.completed = said.outcome().map(|o| (o.completed, o.cancelled));
         attributes.peer = said.peer().and_then(|peer| match peer {
-            Named::Rank(rank) => Some(rank),
+            PeerArgument::Rank(rank) => Some(rank),
             _ => None,
         });
         attributes.peer_rank = match said.partner() {

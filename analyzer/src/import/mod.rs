@@ -1,8 +1,10 @@
-//! What all readers of other tools' traces share: [`rank`] makes event slots of one rank's calls, [`Imported`]
-//! says what the trace did not hold or the run cannot. The readers are in [`crate::formats`].
+//! What all readers of other tools' traces share: [`rank`] writes the rank files, and [`Imported`]
+//! lists what the trace did not contain or the run cannot represent. The readers are in
+//! [`crate::formats`].
 //!
-//! Times are the other tool's, in nanoseconds; nothing is known of how its clocks were aligned unless
-//! the file says so. Memory is bounded by threads, requests in flight and definitions, not by events.
+//! Times are those of the other tool, in nanoseconds. How its clocks were aligned is not known
+//! unless the file states it. Memory is bounded by threads, requests in flight and definitions, not
+//! by events.
 
 pub mod rank;
 
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a file could not be made into a run.
+/// Why a file could not be imported.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// The file cannot be read.
@@ -39,13 +41,13 @@ pub enum ImportError {
         /// What is wrong and where.
         what: String,
     },
-    /// What reads the format is not there.
+    /// The reader of the format failed or is missing.
     #[error("{0}")]
     Format(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl ImportError {
-    /// A failure of what reads the format.
+    /// Wraps an error of the reader of a format.
     pub fn format(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Format(source.into())
     }
@@ -54,40 +56,43 @@ impl ImportError {
 /// What a reader of an imported run should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportNote {
-    /// Locations of OTF2 that are no threads of a processor are not kept.
+    /// Locations of OTF2 that are not CPU threads were left out.
     OtherLocations {
-        /// How many.
+        /// Number of such locations.
         count: u64,
     },
-    /// OTF2's MPI records lack wildcards, sizes of posted buffers, datatypes, windows and files.
+    /// OTF2's MPI records do not contain wildcards, sizes of posted buffers, datatypes, windows and
+    /// files.
     LacksOfOtf2,
-    /// Paraver names neither communicators nor requests of messages.
+    /// Paraver does not contain the communicators and requests of messages.
     LacksOfParaver,
-    /// Time outside MPI in other states of Paraver than Running: state and nanoseconds, all ranks together.
+    /// Time outside MPI in Paraver states other than Running: state, and nanoseconds over all
+    /// ranks.
     OtherStates(Vec<(u32, u64)>),
 }
 
-/// What became of a file.
+/// Summary of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// What is missing, by what it is, and how often.
+    /// What was left out, with how often.
     pub missing: BTreeMap<&'static str, u64>,
     /// What a reader of the run should know.
     pub notes: Vec<ImportNote>,
 }
 
 impl Imported {
-    /// Counts something that the run does not keep.
+    /// Counts something that was left out.
     pub fn miss(&mut self, what: &'static str) {
         *self.missing.entry(what).or_default() += 1;
     }
 }
 
-/// An id that the files of this import share, and hardly any other: of the time and the process.
+/// An id for the files of this import, derived from the time and the process so that it is
+/// practically unique.
 pub fn run_id(file: &Path) -> [u8; 16] {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let now = std::time::SystemTime::now();

@@ -1,5 +1,5 @@
-//! One rank of a run in the making: the rank's file, from calls as another tool tells them, in order of their
-//! begin on each thread.
+//! Writes the file of one imported rank from another tool's calls, in order of their begin on each
+//! thread.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,13 +17,13 @@ use trace_format::writer::{Amendment, NewCall, Position, RankFileWriter};
 
 use crate::plain_text::printable;
 
-/// Ticks at the file's earliest time, so that what precedes MPI_Init's return has room.
+/// Ticks at the file's earliest time, which leaves room for what precedes the return of MPI_Init.
 pub const ZERO_TICKS: u64 = 1_000_000_000;
-/// MPI_ANY_SOURCE of the MPI ABI, which imported runs are written in.
+/// MPI_ANY_SOURCE of the MPI ABI, whose constants imported runs use.
 pub const ANY_SOURCE: i32 = -1;
-/// MPI_ANY_TAG of the same.
+/// MPI_ANY_TAG of the MPI ABI.
 pub const ANY_TAG: i32 = -2;
-/// MPI_PROC_NULL of the same.
+/// MPI_PROC_NULL of the MPI ABI.
 pub const PROC_NULL: i32 = -3;
 
 /// A communicator of the whole run.
@@ -33,24 +33,24 @@ pub struct ImportedCommunicator {
     pub name: String,
     /// World rank of each member.
     pub members: Vec<u32>,
-    /// Members of the other group; empty of an intracommunicator.
+    /// Members of the other group; empty for an intracommunicator.
     pub remote: Vec<u32>,
-    /// Every rank has one of its own: MPI_COMM_SELF.
+    /// Whether every rank has its own: MPI_COMM_SELF.
     pub own: bool,
 }
 
 /// What the ranks of an imported run share.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// Ranks.
+    /// Number of ranks.
     pub size: u32,
-    /// What made the trace, in words.
+    /// Description of what wrote the trace.
     pub origin: String,
-    /// The traced program, where it is said.
+    /// The traced program, if known.
     pub program: String,
     /// What counts as computation.
     pub compute: String,
-    /// Names of functions by their numbers from [`FIRST_FUNCTION`] on.
+    /// Names of functions, numbered from [`FIRST_FUNCTION`] on.
     pub functions: Vec<String>,
     /// Communicators.
     pub communicators: Vec<ImportedCommunicator>,
@@ -61,8 +61,8 @@ pub struct World {
 }
 
 impl World {
-    /// Names of all functions that a trace may have, and those of `more` that are not among them; in a rank
-    /// file they are lines.
+    /// Names of all functions that a trace may contain, and those in `more` that are not among
+    /// them. Each becomes one line, as rank files require.
     pub fn function_names(more: impl Iterator<Item = String>) -> Vec<String> {
         let mut names = functions::names();
         for name in more.map(|name| printable(&name)) {
@@ -79,22 +79,22 @@ impl World {
         names.zip(FIRST_FUNCTION..functions::MOST_FUNCTIONS).collect()
     }
 
-    /// Which communicators a rank is a member of: their local ids, by their place.
+    /// Local ids of the communicators of which a rank is a member, by index.
     fn local_ids(&self, rank: u32) -> HashMap<u32, u16> {
         let mut ids = HashMap::new();
         let mut next = COMMUNICATOR_SELF + 1;
-        for (communicator, place) in self.communicators.iter().zip(0u32..) {
+        for (communicator, index) in self.communicators.iter().zip(0u32..) {
             let all = communicator.members.len() == self.size as usize
                 && communicator.members.iter().copied().eq(0..self.size);
             if communicator.own {
-                ids.insert(place, COMMUNICATOR_SELF);
+                ids.insert(index, COMMUNICATOR_SELF);
             } else if all
                 && communicator.remote.is_empty()
                 && !ids.values().any(|id| *id == COMMUNICATOR_WORLD)
             {
-                ids.insert(place, COMMUNICATOR_WORLD);
+                ids.insert(index, COMMUNICATOR_WORLD);
             } else if communicator.members.contains(&rank) || communicator.remote.contains(&rank) {
-                ids.insert(place, next);
+                ids.insert(index, next);
                 next = next.saturating_add(1);
             }
         }
@@ -102,12 +102,12 @@ impl World {
     }
 }
 
-/// One rank in the making.
+/// Writes the file of one rank.
 #[derive(Debug)]
 pub struct RankWriter {
     file: RankFileWriter,
     rank: u32,
-    /// Local ids of communicators, by their place in [`World::communicators`].
+    /// Local ids of communicators, by index in [`World::communicators`].
     pub communicators: HashMap<u32, u16>,
     regions: HashMap<String, u32>,
     init: Option<u64>,
@@ -122,10 +122,10 @@ pub struct RankWriter {
 }
 
 impl RankWriter {
-    /// Makes a rank's file.
+    /// Creates a rank's file.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// If the file cannot be created.
     pub fn create(run: &Path, world: &World, rank: u32, host: &str) -> io::Result<Self> {
         let fixed = FixedHeader {
             magic: MAGIC,
@@ -179,24 +179,25 @@ impl RankWriter {
         })
     }
 
-    /// Takes note of a time that is not of a call.
-    pub fn seen(&mut self, at: u64) {
+    /// Records a time that does not belong to a call.
+    pub fn note_time(&mut self, at: u64) {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
         self.last = self.last.max(at);
     }
 
-    /// Says when the process began and ended, where the tool knows; else its events tell.
-    pub fn lives(&mut self, life: Option<(u64, u64)>) {
+    /// Sets when the process began and ended, if the tool knows; otherwise its events determine
+    /// that.
+    pub fn set_life(&mut self, life: Option<(u64, u64)>) {
         self.life = life;
     }
 
-    /// Adds a call; its begin is not before that of the thread's call before.
+    /// Adds a call, which must not begin before the previous call of its thread.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn call(&mut self, thread: u32, call: &NewCall) -> io::Result<Position> {
-        self.seen(call.begin);
-        self.seen(call.end.unwrap_or(call.begin));
+        self.note_time(call.begin);
+        self.note_time(call.end.unwrap_or(call.begin));
         if self.init_functions.contains(&Some(call.function)) {
             self.init = self.init.or(call.end);
         }
@@ -212,7 +213,7 @@ impl RankWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn marker(&mut self, thread: u32, name: &str, begins: bool, at: u64) -> io::Result<()> {
-        self.seen(at);
+        self.note_time(at);
         let next = self.regions.len() as u32 + 1;
         let id = match self.regions.get(name) {
             Some(id) => *id,
@@ -226,15 +227,15 @@ impl RankWriter {
     /// # Errors
     /// The file cannot be written.
     pub fn tool(&mut self, thread: u32, reason: ToolReason, at: (u64, u64)) -> io::Result<()> {
-        self.seen(at.1);
+        self.note_time(at.1);
         if reason == ToolReason::Start {
-            // What follows is the program's.
+            // What follows belongs to the program.
             self.init = Some(at.1);
         }
         self.file.tool(thread, reason, at)
     }
 
-    /// Adds what was learned of a call that was added.
+    /// Amends a call that was already added.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -242,7 +243,8 @@ impl RankWriter {
         self.file.amend(at, amendment)
     }
 
-    /// Completes the file. `bound_ns` is how far the tool knew the rank's clock against rank 0's.
+    /// Completes the file. `bound_ns` is the tool's error bound for the rank's clock against rank
+    /// 0's, if known.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -281,7 +283,7 @@ impl RankWriter {
         let (ticks, age_ns) = (begin, begin.saturating_sub(born));
         definitions.push(Definition::ProcessLife(ProcessLife { ticks, age_ns, end_ticks: died }));
         definitions.push(Definition::RankBegin { ticks: begin });
-        // Some tools stop before MPI_Finalize: the last event stands for it.
+        // Some tools stop before MPI_Finalize; then the last event ends the rank.
         if self.finalize.is_some() {
             definitions.push(Definition::RankEnd { ticks: end });
         }
@@ -301,12 +303,12 @@ impl RankWriter {
         let made_by = world.numbers().get("MPI_Comm_create").copied().unwrap_or(0);
         let mut ids: Vec<(u32, u16)> = self.communicators.iter().map(|(p, id)| (*p, *id)).collect();
         ids.sort_unstable();
-        for (place, id) in ids {
+        for (index, id) in ids {
             if id == COMMUNICATOR_WORLD || id == COMMUNICATOR_SELF {
                 continue;
             }
-            let of = &world.communicators[place as usize];
-            let hash = 1 << 32 | u64::from(place);
+            let of = &world.communicators[index as usize];
+            let hash = 1 << 32 | u64::from(index);
             definitions.push(self.communicator(id, hash, &of.members, &of.remote, made_by));
             if !of.name.is_empty() {
                 let name = of.name.clone();
@@ -324,13 +326,14 @@ impl RankWriter {
         remote: &[u32],
         made_by: u16,
     ) -> Definition {
-        let place = |group: &[u32]| group.iter().position(|rank| *rank == self.rank);
-        let (own, other) = match place(members) {
+        let index = |group: &[u32]| group.iter().position(|rank| *rank == self.rank);
+        let (own, other) = match index(members) {
             Some(_) => (members, remote),
             None => (remote, members),
         };
-        let rank = place(own).unwrap_or(0) as u32;
-        // One list is enough, and only the first group's, so that all agree which is the first.
+        let rank = index(own).unwrap_or(0) as u32;
+        // Only rank 0 of the first group lists the members, so that all ranks agree on which group
+        // is the first.
         let lists = rank == 0 && std::ptr::eq(own, members);
         let runs = |group: &[u32]| if lists { runs_of(group) } else { Vec::new() };
         Definition::Communicator(Communicator {
@@ -350,7 +353,7 @@ impl RankWriter {
     }
 }
 
-/// Ranks as runs of (first, stride, count).
+/// Encodes ranks as runs of (first, stride, count).
 fn runs_of(ranks: &[u32]) -> Vec<(i64, i64, u32)> {
     let mut runs: Vec<(i64, i64, u32)> = Vec::new();
     for rank in ranks.iter().map(|rank| i64::from(*rank)) {

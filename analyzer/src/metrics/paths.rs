@@ -8,7 +8,7 @@ use trace_format::markers::ToolReason;
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
-use crate::trace::symbols::{SourcePlace, Symbols};
+use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
 use super::resolve::{RankSelection, Resolved};
@@ -22,7 +22,7 @@ pub struct Frame {
     /// Address in that file at which it goes on; in memory where the module is not known.
     pub address: u64,
     /// Function, file and line, as far as the module's file says.
-    pub place: SourcePlace,
+    pub place: SourceLocation,
 }
 
 /// Long calls of one function along one path.
@@ -136,7 +136,7 @@ pub(super) fn rows(
     }
     let row = |((function, path), gathered): ((&str, Vec<FrameKey>), Gathered)| {
         let frames = path.into_iter().map(|(module, id, address)| {
-            let place = symbols.place(&module, &id, address);
+            let place = symbols.location(&module, &id, address);
             Frame { module, address, place }
         });
         PathRow {

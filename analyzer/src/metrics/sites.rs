@@ -8,7 +8,7 @@ use trace_format::header::{Definition, Module};
 use crate::analysis::spans::{PlainCall, Span, SpanKind};
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 use crate::timeline::GlobalTimeline;
-use crate::trace::symbols::{SourcePlace, Symbols};
+use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
 use super::paths::{self, PathRow, PathsOfRank};
@@ -26,7 +26,7 @@ pub struct SiteRow {
     /// Whether the call went through a language binding of MPI, whose caller this is.
     pub through_binding: bool,
     /// Function, file and line, as far as the module's file says.
-    pub place: SourcePlace,
+    pub place: SourceLocation,
     /// Calls that began in the selection.
     pub count: u64,
     /// Seconds in them.
@@ -239,7 +239,7 @@ impl SiteMetrics {
                         module: path.to_owned(),
                         address,
                         through_binding,
-                        place: symbols.place(path, id, address),
+                        place: symbols.location(path, id, address),
                         count: 0,
                         time_s: 0.0,
                         max_s: 0.0,

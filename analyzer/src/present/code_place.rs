@@ -1,9 +1,9 @@
 //! Says in a word where in a program an address lies.
 
-use crate::trace::symbols::SourcePlace;
+use crate::trace::symbols::SourceLocation;
 
 /// `solve (heat.c:42)`, or as much of it as is known.
-pub(super) fn code_place(module: &str, address: u64, place: &SourcePlace) -> String {
+pub(super) fn code_place(module: &str, address: u64, place: &SourceLocation) -> String {
     let line = match (&place.file, place.line) {
         (Some(file), Some(line)) => Some(format!("{}:{line}", file_name(file))),
         (Some(file), None) => Some(file_name(file).to_owned()),

@@ -78,7 +78,7 @@ impl<'a> Report<'a> {
             causes,
             ideal: ideal.ok_or(NoIdeal::NotAsked),
             rank: None,
-            choice: &crate::causes::ALL,
+            choice: &crate::causes::ALL_WAITS,
         })
     }
 

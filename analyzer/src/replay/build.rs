@@ -6,7 +6,7 @@ use crate::analysis::segments::Functions;
 use crate::analysis::spans::{Activity, Span, SpanKind};
 use crate::analysis::{Analysis, CallObserver, RankObserver, RankView, ThreadView};
 use crate::causes::contexts::{Contexts, LocalContext, LocalContexts, LocalSite};
-use crate::causes::manners::Manners;
+use crate::causes::semantics::CallSemantics;
 use crate::causes::{Lines, WholeTicks};
 
 use super::find::{Finder, Found, Key};
@@ -332,8 +332,8 @@ impl<'a> Graph<'a> {
         let Some((begin, end)) = lines.extent().filter(|(begin, end)| end > begin) else {
             return Err(NotReplayable::NoTime);
         };
-        let manners = Manners::new(run);
-        let new_finder = || Finder::new(analysis, &clock, (&lines, &manners));
+        let semantics = CallSemantics::new(run);
+        let new_finder = || Finder::new(analysis, &clock, (&lines, &semantics));
         let (_, found) = analysis.matches(new_finder).ok_or(NotReplayable::NoAttributes)?;
         let (found, groups) = Found::merge(found.into_iter().map(Finder::into_found).collect());
         let mut keys = found.keys;

@@ -5,7 +5,7 @@ use super::exchange::Rounds;
 use super::forward::{Conditions, replay};
 use super::graph::{Collective, Graph, LinkKind, Message, Movement, Needs, OpNumber};
 use super::network::{Costs, Network, Placement};
-use crate::causes::manners::Sending;
+use crate::causes::semantics::SendMode;
 use crate::trace::RankTrace;
 
 /// How a network was found.
@@ -250,7 +250,7 @@ fn eager_limits(graph: &Graph, placement: &Placement) -> [f64; 2] {
             let message = &graph.messages[link.of as usize];
             let posted = graph.recorded[message.receive as usize].entered_s;
             let waits = match () {
-                () if message.sending != Sending::Standard => continue,
+                () if message.sending != SendMode::Standard => continue,
                 () if recorded.left_s < posted => false,
                 // It lasted until shortly behind the posting, and most of it lay before; and it did nothing else.
                 () if links.len() == 1

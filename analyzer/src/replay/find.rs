@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use trace_format::meaning::{Meaning, Synchronises};
 
 use crate::analysis::Analysis;
-use crate::causes::manners::Manners;
+use crate::causes::semantics::CallSemantics;
 use crate::causes::{Lines, WholeTicks};
 use crate::timeline::communicators::Peer;
 use crate::timeline::matching::{
@@ -41,7 +41,7 @@ pub(super) struct Finder<'f, 'a> {
     analysis: &'f Analysis<'a>,
     clock: &'f WholeTicks<'a>,
     lines: &'f Lines,
-    manners: &'f Manners,
+    semantics: &'f CallSemantics,
     /// By communicator its number here.
     groups: FxHashMap<u32, u32>,
     found: Found,
@@ -51,10 +51,10 @@ impl<'f, 'a> Finder<'f, 'a> {
     pub fn new(
         analysis: &'f Analysis<'a>,
         clock: &'f WholeTicks<'a>,
-        (lines, manners): (&'f Lines, &'f Manners),
+        (lines, semantics): (&'f Lines, &'f CallSemantics),
     ) -> Self {
         let (groups, found) = Default::default();
-        Self { analysis, clock, lines, manners, groups, found }
+        Self { analysis, clock, lines, semantics, groups, found }
     }
 
     pub fn into_found(self) -> Found {
@@ -117,7 +117,7 @@ impl MatchSink for Finder<'_, '_> {
         let ends = (self.line(send.rank, send.thread), self.line(receive.rank, receive.thread));
         let (Some(from), Some(to)) = ends else { return };
         let position = self.analysis.run.position_of(send.rank).unwrap_or(0);
-        let sending = self.manners.of(position, send.posted.function).sending;
+        let sending = self.semantics.of(position, send.posted.function).send_mode;
         let of = self.found.messages.len() as u32;
         let bytes = message.bytes as f64;
         let lines = [from, to];

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::causes::contexts::Contexts;
-use crate::causes::manners::Sending;
+use crate::causes::semantics::SendMode;
 use crate::trace::Run;
 
 /// The number of an operation among all.
@@ -99,7 +99,7 @@ pub(super) struct Message {
     pub receive: OpNumber,
     /// Their lines.
     pub lines: [u32; 2],
-    pub sending: Sending,
+    pub sending: SendMode,
     pub bytes: f64,
 }
 

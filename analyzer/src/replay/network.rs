@@ -3,7 +3,7 @@
 
 use std::ops::{Add, Mul};
 
-use crate::causes::manners::Sending;
+use crate::causes::semantics::SendMode;
 
 use super::graph::{Collective, Graph, Message, Movement};
 use super::mapping::Mapping;
@@ -204,9 +204,9 @@ impl<T: Amount> Costs<'_, T> {
     #[inline]
     pub fn needs_receiver(&self, message: &Message) -> bool {
         match message.sending {
-            Sending::Synchronous => true,
-            Sending::Never => false,
-            Sending::Standard => {
+            SendMode::Synchronous => true,
+            SendMode::Local => false,
+            SendMode::Standard => {
                 message.bytes > self.network.eager_bytes[self.hop(message) as usize]
             }
         }

@@ -1,32 +1,34 @@
-//! Reads one event of a rank: a [`Record`], and for a call a view whose methods are its arguments.
+//! Interprets one event of a rank as a [`Record`]; a [`Call`] is a view whose methods return its
+//! arguments.
 //!
-//! A slot's fields hold different things by the function (the tag's field a tag, bytes received, or the
-//! number of a window; the communicator's field of a completion its outcome). Stages above the timeline need
-//! not know: they ask a [`Call`]. It is a borrowed view, not a copy, as most callers want one or two
-//! arguments. Matching, for speed, reads slots itself.
+//! The meaning of a slot's fields depends on the function: the tag field holds a tag, bytes
+//! received or the number of a window; the communicator field of a completion holds its outcome.
+//! Stages above the timeline do not need to know this: they use a [`Call`]. It is a borrowed view
+//! and not a copy, because most callers want one or two arguments. Matching reads the slots
+//! directly, for speed.
 
 use trace_format::errors::{ErrorClasses, class_name};
 use trace_format::markers::{CounterSlot, ToolReason};
 use trace_format::meaning::{Class, Made, Meaning, Object, Peer as Role};
 use trace_format::reader::{Event, EventKind, Half, RequestState};
 
-use super::communicators::{CommunicatorTable, Peer, Standing};
+use super::communicators::{CommunicatorTable, Membership, Peer};
 use super::mpi_constants::MpiConstants;
 use crate::trace::RankTrace;
 
 /// What is needed to read the events of a rank.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading<'a> {
+pub struct EventReader<'a> {
     /// Position of the rank in the run.
     pub position: usize,
     /// Its file.
     pub trace: &'a RankTrace,
     /// The run's communicators.
     pub communicators: &'a CommunicatorTable,
-    /// Constants of its MPI library; `None` where no arguments were recorded (level 0, or a library that
-    /// the recorder did not know).
+    /// Constants of its MPI library; `None` if no arguments were recorded (level 0, or a library
+    /// that the recorder did not know).
     pub constants: Option<MpiConstants>,
-    /// Error classes of its MPI library, where they are known.
+    /// Error classes of its MPI library, if known.
     pub errors: Option<ErrorClasses>,
 }
 
@@ -35,30 +37,30 @@ pub struct Reading<'a> {
 pub enum Record<'r> {
     /// A call of MPI or of an interposed function, or a run of empty polls.
     Call(Call<'r>),
-    /// The recorder's own time; `None`: for a reason that this version does not know.
+    /// Time of the recorder; the reason is `None` if this version does not know it.
     Tool(Option<ToolReason>),
-    /// The recorder's own time in which it read a counter.
+    /// Time of the recorder in which it read a hardware counter.
     Counter(CounterSlot),
-    /// A region of this id begins.
+    /// The region with this id begins.
     RegionBegin(u32),
-    /// A region of this id ends.
+    /// The region with this id ends.
     RegionEnd(u32),
 }
 
-/// A call as its record has it.
+/// A call as it was recorded.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'r> {
-    /// What its function means.
+    /// Meaning of its function.
     pub meaning: &'static Meaning,
     /// The event on the rank's own counter.
     pub event: &'r Event,
-    reading: &'r Reading<'r>,
+    reading: &'r EventReader<'r>,
 }
 
-/// Whom an argument names.
+/// The rank or wildcard that an argument names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
-    /// A rank of the call's communicator (of the other group of an intercommunicator).
+pub enum PeerArgument {
+    /// A rank of the call's communicator; for an intercommunicator a rank of the other group.
     Rank(i32),
     /// MPI_ANY_SOURCE.
     AnySource,
@@ -68,7 +70,7 @@ pub enum Named {
     Root,
 }
 
-/// A tag as an argument has it.
+/// A tag argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
     /// This one.
@@ -87,37 +89,37 @@ impl Tag {
     }
 }
 
-/// What became of the request of a call that waits or tests for one.
+/// Outcome for the request of a call that waits or tests for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// The call completed it.
+    /// Whether the call completed it.
     pub completed: bool,
-    /// By cancelling its operation.
+    /// Whether its operation was cancelled.
     pub cancelled: bool,
 }
 
-/// What a call made.
+/// What a call created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Making {
+pub enum Created {
     /// A communicator.
-    Communicator(Standing),
-    /// A window, a file or a communicator that is not known further, by its number on the rank.
+    Communicator(Membership),
+    /// A window, a file or an otherwise unknown communicator, by its number on the rank.
     Number(u64),
 }
 
-/// The receiving half of a call that sends and receives, or what a status says.
+/// The receiving half of a call that sends and receives, or the contents of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Source.
-    pub peer: Named,
+    pub peer: PeerArgument,
     /// Tag.
     pub tag: Tag,
     /// Bytes.
     pub bytes: u64,
 }
 
-impl<'a> Reading<'a> {
-    /// Of the rank at a position of the run.
+impl<'a> EventReader<'a> {
+    /// Reads events of the rank at a position of the run.
     pub fn new(
         position: usize,
         trace: &'a RankTrace,
@@ -129,7 +131,7 @@ impl<'a> Reading<'a> {
         Self { position, trace, communicators, constants, errors }
     }
 
-    /// What an event is.
+    /// Interprets an event.
     pub fn record<'r>(&'r self, event: &'r Event) -> Record<'r> {
         match event.kind() {
             EventKind::Tool => match CounterSlot::from_payload(event.payload) {
@@ -146,7 +148,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// An event as a call, where it is one.
+    /// Interprets an event as a call; `None` if it is not one.
     pub fn call<'r>(&'r self, event: &'r Event) -> Option<Call<'r>> {
         match self.record(event) {
             Record::Call(call) => Some(call),
@@ -154,13 +156,13 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Whom a value of a peer argument names.
-    fn named(constants: MpiConstants, value: i32) -> Named {
+    /// Interprets the value of a peer argument.
+    fn peer_argument(constants: MpiConstants, value: i32) -> PeerArgument {
         match value {
-            any if any == constants.any_source => Named::AnySource,
-            nobody if nobody == constants.proc_null => Named::ProcNull,
-            root if root == constants.root => Named::Root,
-            rank => Named::Rank(rank),
+            any if any == constants.any_source => PeerArgument::AnySource,
+            null if null == constants.proc_null => PeerArgument::ProcNull,
+            root if root == constants.root => PeerArgument::Root,
+            rank => PeerArgument::Rank(rank),
         }
     }
 
@@ -169,8 +171,8 @@ impl<'a> Reading<'a> {
     }
 
     fn received(constants: MpiConstants, half: Half) -> Received {
-        let peer = Self::named(constants, half.peer);
-        let bytes = if peer == Named::ProcNull { 0 } else { half.bytes };
+        let peer = Self::peer_argument(constants, half.peer);
+        let bytes = if peer == PeerArgument::ProcNull { 0 } else { half.bytes };
         Received { peer, tag: Self::tag(constants, half.tag), bytes }
     }
 
@@ -181,12 +183,12 @@ impl<'a> Reading<'a> {
 }
 
 impl<'r> Call<'r> {
-    /// Name of the function, as the file has it.
+    /// Name of the function in the file.
     pub fn function(&self) -> &'r str {
         self.reading.trace.file.function_name(self.event.function).unwrap_or("unknown")
     }
 
-    /// The rank's constants, where the function's arguments were recorded.
+    /// The rank's constants, if the function's arguments were recorded.
     fn constants(&self) -> Option<MpiConstants> {
         self.reading.constants.filter(|_| self.meaning.class != Class::Compute)
     }
@@ -196,71 +198,72 @@ impl<'r> Call<'r> {
         (self.event.error != 0).then(|| self.reading.error_name(self.event.error))
     }
 
-    /// Whether it did what it is for: it succeeded, or its error says that it ran all the same.
+    /// Whether the operation took place: it succeeded, or its error says that it was carried out
+    /// nevertheless.
     pub fn took_place(&self) -> bool {
         self.meaning.operation.took_place(self.event.error, self.reading.errors)
     }
 
-    /// Whether it names a communicator, known or not.
+    /// Whether it has a communicator argument, known or not.
     pub fn has_communicator(&self) -> bool {
         self.constants().is_some() && self.meaning.fields.communicator
     }
 
-    /// Its communicator (of a call on a window or file that of the window or file), and the rank's place
-    /// in it.
-    pub fn communicator(&self) -> Option<Standing> {
+    /// Its communicator (for a window or file, the communicator of that object) and the rank's
+    /// group in it.
+    pub fn communicator(&self) -> Option<Membership> {
         let Self { reading, event, .. } = self;
         let resolve =
             || reading.communicators.resolve(reading.position, event.communicator, event.begin);
         self.has_communicator().then(resolve).flatten()
     }
 
-    /// What became of its request, of a call that waits or tests for one or finds one of several.
+    /// Outcome for the request, if the call waits or tests for one or finds one of several.
     pub fn outcome(&self) -> Option<Outcome> {
         use trace_format::meaning::Operation::CompleteOne;
-        let says = self.constants().is_some() && self.meaning.operation == CompleteOne;
+        let has_outcome = self.constants().is_some() && self.meaning.operation == CompleteOne;
         let (completed, cancelled) = self.event.completion();
-        says.then_some(Outcome { completed, cancelled })
+        has_outcome.then_some(Outcome { completed, cancelled })
     }
 
     fn completed(&self) -> bool {
         self.outcome().is_some_and(|outcome| outcome.completed)
     }
 
-    /// Destination, source, root or target, or the source that the status of a completion says.
-    pub fn peer(&self) -> Option<Named> {
+    /// Destination, source, root or target; for a completion the source in its status.
+    pub fn peer(&self) -> Option<PeerArgument> {
         let constants = self.constants()?;
-        let says = self.meaning.fields.peer.is_on_communicator() || self.completed();
-        says.then(|| Reading::named(constants, self.event.peer))
+        let has_peer = self.meaning.fields.peer.is_on_communicator() || self.completed();
+        has_peer.then(|| EventReader::peer_argument(constants, self.event.peer))
     }
 
-    /// Who that is.
+    /// The process that [`Call::peer`] names.
     pub fn partner(&self) -> Option<Peer> {
         match self.peer()? {
-            Named::Rank(rank) => self.partner_of(rank),
+            PeerArgument::Rank(rank) => self.partner_of(rank),
             _ => None,
         }
     }
 
-    /// Who a rank of its communicator is.
+    /// The process with a rank in its communicator.
     pub fn partner_of(&self, rank: i32) -> Option<Peer> {
-        self.communicator().map(|standing| self.reading.communicators.peer(standing, rank))
+        self.communicator().map(|membership| self.reading.communicators.peer(membership, rank))
     }
 
-    /// Its tag, or that of the message that it completed.
+    /// Its tag, or the tag of the message that it completed.
     pub fn tag(&self) -> Option<Tag> {
         let constants = self.constants()?;
-        let says = self.meaning.fields.tag || self.completed();
-        says.then(|| Reading::tag(constants, self.event.tag))
+        let has_tag = self.meaning.fields.tag || self.completed();
+        has_tag.then(|| EventReader::tag(constants, self.event.tag))
     }
 
-    /// Whether it names MPI_PROC_NULL: nothing goes there, and nothing comes from there.
-    pub fn is_with_nobody(&self) -> bool {
-        self.meaning.fields.peer != Role::Nobody && self.peer() == Some(Named::ProcNull)
+    /// Whether its peer is MPI_PROC_NULL, so that it transfers nothing.
+    pub fn is_with_proc_null(&self) -> bool {
+        self.meaning.fields.peer != Role::Nobody && self.peer() == Some(PeerArgument::ProcNull)
     }
 
-    /// Bytes sent, or received by a receive or completion; of a posted receive the buffer's; of a compute
-    /// function those of its operands.
+    /// Bytes sent, or received by a receive or completion; for a posted receive the size of its
+    /// buffer; for a compute function the size of its operands.
     pub fn bytes(&self) -> Option<u64> {
         if self.meaning.class == Class::Compute {
             return Some(self.event.payload[1]);
@@ -269,72 +272,76 @@ impl<'r> Call<'r> {
         match () {
             () if self.completed() => Some(self.event.sent),
             () if !self.meaning.fields.bytes => None,
-            () if self.is_with_nobody() => Some(0),
+            () if self.is_with_proc_null() => Some(0),
             () => Some(self.event.sent),
         }
     }
 
-    /// Bytes received beside those sent: of collective operations and of calls that fetch.
+    /// Bytes received in addition to those sent, for collective operations and calls that fetch.
     pub fn received_bytes(&self) -> Option<u64> {
         self.constants()?;
-        let says = self.meaning.fields.received || self.event.received > 0;
-        let nobody = self.is_with_nobody();
-        (self.meaning.fields.bytes && says).then_some(if nobody { 0 } else { self.event.received })
+        let receives = self.meaning.fields.received || self.event.received > 0;
+        let is_null = self.is_with_proc_null();
+        (self.meaning.fields.bytes && receives).then_some(if is_null {
+            0
+        } else {
+            self.event.received
+        })
     }
 
     /// The receiving half of a call that sends and receives.
     pub fn receive(&self) -> Option<Received> {
         let constants = self.constants()?;
-        self.event.receive.map(|half| Reading::received(constants, half))
+        self.event.receive.map(|half| EventReader::received(constants, half))
     }
 
-    /// Its request, or the message that it takes, shortened.
+    /// Its request or message handle, truncated.
     pub fn request(&self) -> Option<u32> {
         self.constants()?;
         let request = self.event.request;
         (self.meaning.fields.request && request != 0).then_some(request)
     }
 
-    /// Requests of a call on several, in the order of its array.
+    /// Requests of a call on several requests, in the order of its array.
     pub fn requests(&self) -> impl Iterator<Item = RequestState> + use<'r> {
         let count = if self.constants().is_some() { usize::MAX } else { 0 };
         self.reading.trace.file.requests(self.event).take(count)
     }
 
-    /// Name of the error in the status of a request.
+    /// Name of the error in a request's status.
     pub fn error_of(&self, state: &RequestState) -> Option<String> {
         (state.error != 0).then(|| self.reading.error_name(state.error))
     }
 
-    /// What the status of a completed request says.
+    /// Contents of the status of a completed request.
     pub fn status(&self, state: &RequestState) -> Option<Received> {
         let RequestState { peer, tag, bytes, completed, .. } = *state;
         let constants = self.constants().filter(|_| completed)?;
-        Some(Reading::received(constants, Half { peer, tag, bytes }))
+        Some(EventReader::received(constants, Half { peer, tag, bytes }))
     }
 
-    /// The window or file that it works on, by its number on the rank.
+    /// The window or file that it uses, by its number on the rank.
     pub fn object(&self) -> Option<(Object, i32)> {
         self.constants()?;
         self.meaning.fields.object.map(|object| (object, self.event.tag))
     }
 
-    /// What it made.
-    pub fn made(&self) -> Option<Making> {
+    /// The object that it created.
+    pub fn created(&self) -> Option<Created> {
         self.constants()?;
         let makes = self.meaning.fields.makes?;
         let Event { sent, end, .. } = *self.event;
         let end = end.filter(|_| sent != 0)?;
-        // A communicator is defined right behind the call that makes it.
+        // A communicator's definition follows the call that creates it.
         let defined = || {
-            let Reading { position, communicators, .. } = *self.reading;
+            let EventReader { position, communicators, .. } = *self.reading;
             communicators.next_meaning(position, sent as u16, end)
         };
         let communicator = (makes == Made::Communicator).then(defined).flatten();
-        Some(communicator.map_or(Making::Number(sent), Making::Communicator))
+        Some(communicator.map_or(Created::Number(sent), Created::Communicator))
     }
 
-    /// Floating-point operations of a compute function, where the number can be one.
+    /// Floating-point operations of a compute function, if the recorded number is finite.
     pub fn flops(&self) -> Option<f64> {
         let computes = self.meaning.class == Class::Compute;
         computes.then(|| f64::from_bits(self.event.payload[0])).filter(|flops| flops.is_finite())

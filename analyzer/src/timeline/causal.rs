@@ -1,17 +1,17 @@
-//! Receives that end before their send began, moved apart, by the run's messages
-//! ([`crate::analysis::Analysis::causal_timeline`] finds them).
+//! Corrects timelines on which receives end before their sends begin.
+//! [`crate::analysis::Analysis::causal_timeline`] finds the messages.
 //!
-//! A controlled logical clock (R. Rabenseifner, The controlled logical clock, PDP 1997; with backward
-//! amortisation D. Becker, R. Rabenseifner, F. Wolf, Timestamp synchronization for event traces of
-//! large-scale message-passing applications, EuroPVM/MPI 2007), point to point messages only:
+//! This is the controlled logical clock of Rabenseifner 1997, with the backward amortisation of
+//! Becker et al., for point-to-point messages only:
 //!
-//! 1. Forward, in the order of cause and effect: a receive that ends earlier than [`MARGIN_S`] behind
-//!    its send's begin is moved there, and what follows on its rank with it. The shift then wears off:
-//!    later intervals are shortened by [`AMORTISATION`] until the original time is met again.
-//! 2. Backward: what precedes such a jump on the rank is moved later, too, rising by the same rate, so
-//!    that the jump does not tear one interval; no further than its own sends allow.
+//! 1. Forward, in causal order: a receive that ends before its send begins is moved to [`MARGIN_S`]
+//!    after that begin, together with what follows on its rank. The shift then wears off: later
+//!    intervals are shortened by [`AMORTISATION`] until the original time is reached again.
+//! 2. Backward: what precedes such a jump on the rank is also moved later, by an amount that rises
+//!    at the same rate, so that the jump does not stretch a single interval. It is moved no further
+//!    than its own sends allow.
 //!
-//! Times only ever move later. Memory: 64 bytes a message, and what the moved ranks' clocks need.
+//! Times only move later. Memory: 64 bytes per message, and what the moved ranks' clocks need.
 
 use std::collections::HashMap;
 
@@ -20,36 +20,37 @@ use serde::Serialize;
 use super::GlobalTimeline;
 use super::rank_clock::{ClockPiece, RankClock};
 
-/// A moved receive ends so much later than its send begins, seconds.
+/// A moved receive ends this much later than its send begins, seconds.
 pub const MARGIN_S: f64 = 1e-9;
-/// By how much of their length intervals are shortened or stretched at most, where nothing forces more.
+/// Largest part of their length by which intervals are shortened or stretched, unless more is
+/// inevitable.
 pub const AMORTISATION: f64 = 0.01;
 
-/// What a correction changed.
+/// Summary of what a correction changed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct CausalCorrection {
-    /// Messages looked at.
+    /// Messages examined.
     pub messages: u64,
-    /// Those that arrived before they were sent.
+    /// Messages that arrived before they were sent.
     pub early_before: u64,
-    /// Those that still do.
+    /// Messages that still do after the correction.
     pub early_after: u64,
-    /// Receives that were moved by themselves.
+    /// Receives that were moved because of their own message.
     pub moved_receives: u64,
     /// Ranks whose times were changed.
     pub changed_ranks: u64,
-    /// Largest distance that a receive was moved by itself, nanoseconds.
+    /// Largest distance that a receive was moved because of its own message, nanoseconds.
     pub largest_jump_ns: f64,
-    /// Largest distance between a send or receive's time before and after, nanoseconds.
+    /// Largest shift of any send or receive, nanoseconds.
     pub largest_shift_ns: f64,
 }
 
-/// A message whose receive's end is known.
+/// A message whose receive ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
     /// Positions of the ranks in the run.
     pub ranks: (usize, usize),
-    /// Counter at the send's begin, and at the receive's end.
+    /// Counters at the begin of the send and at the end of the receive.
     pub ticks: (u64, u64),
     /// The same in global seconds, as corrected so far.
     pub seconds: (f64, f64),
@@ -72,8 +73,8 @@ struct Point {
 }
 
 impl GlobalTimeline {
-    /// A copy in which none of these messages arrives before it is sent; [`GlobalTimeline::causal`] says what
-    /// was changed. Without messages the copy is the same.
+    /// Returns a copy in which none of these messages arrives before it is sent.
+    /// [`GlobalTimeline::causal`] summarises the changes.
     #[must_use]
     pub fn corrected(&self, mut links: Vec<Link>) -> Self {
         let mut correction = CausalCorrection {
@@ -122,7 +123,8 @@ fn points(links: &[Link], count: usize) -> Vec<Vec<Point>> {
     ranks
 }
 
-/// A receive that was moved by itself: rank, index of its point, distance in seconds.
+/// A receive that was moved because of its own message: rank, index of its point, distance in
+/// seconds.
 type Jump = (usize, usize, f64);
 
 fn forward(
@@ -137,8 +139,8 @@ fn forward(
     let mut ready: Vec<usize> = (0..ranks.len()).rev().collect();
     loop {
         let Some(rank) = ready.pop() else {
-            // Ranks wait for each other in a circle: the matching of a damaged trace. The earliest
-            // receive goes on as it is.
+            // The ranks wait for each other in a cycle, which only the matching of a damaged trace
+            // can cause. The earliest receive stays where it is.
             let head =
                 |(link, rank): (&usize, &usize)| (ranks[*rank][at[*rank]].seconds, *link, *rank);
             let earliest = waiting.iter().map(head).min_by(|a, b| a.0.total_cmp(&b.0));
@@ -167,7 +169,7 @@ fn forward(
                 ready.extend(waiting.remove(&point.link));
             } else {
                 let missing = link.seconds.0 + MARGIN_S - (point.seconds + shift);
-                // What merely stands closer than the margin is left alone.
+                // Receives that are only closer than the margin stay where they are.
                 if missing > MARGIN_S {
                     shift += missing;
                     jumps.push((rank, at[rank], missing));
@@ -231,7 +233,7 @@ fn shifted(clock: &RankClock, points: &[Point]) -> Vec<ClockPiece> {
         let from_s = before.map_or(0.0, |b| (b.shift - AMORTISATION * gap_s).max(0.0));
         let rises_s = (point.shift - from_s) / AMORTISATION;
         if rises_s > 0.0 && rises_s < gap_s {
-            // A jump with room before it: it rises as slowly as it wears off.
+            // There is room before the jump: the shift rises at the rate at which it wears off.
             let start = point.seconds - rises_s;
             let shift =
                 before.map_or(0.0, |b| (b.shift - AMORTISATION * (start - b.seconds)).max(0.0));
@@ -243,24 +245,24 @@ fn shifted(clock: &RankClock, points: &[Point]) -> Vec<ClockPiece> {
     pieces_with(clock, &simplified(knots))
 }
 
-/// Without knots that neighbours on a line make superfluous, ascending without repetition.
+/// Sorts the knots, joins those at the same moment, and removes those between two equal neighbours.
 fn simplified(mut knots: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     knots.sort_by_key(|(ticks, _)| *ticks);
-    let mut kept: Vec<(u64, f64)> = Vec::with_capacity(knots.len());
+    let mut unique: Vec<(u64, f64)> = Vec::with_capacity(knots.len());
     for knot in knots {
-        match kept.last_mut() {
+        match unique.last_mut() {
             Some(last) if last.0 == knot.0 => last.1 = last.1.max(knot.1),
-            _ => kept.push(knot),
+            _ => unique.push(knot),
         }
-        if let [.., a, b, c] = kept[..]
+        if let [.., a, b, c] = unique[..]
             && a.1 == b.1
             && b.1 == c.1
         {
-            let last = kept.len() - 1;
-            kept.swap_remove(last - 1);
+            let last = unique.len() - 1;
+            unique.swap_remove(last - 1);
         }
     }
-    kept
+    unique
 }
 
 fn pieces_with(clock: &RankClock, knots: &[(u64, f64)]) -> Vec<ClockPiece> {
@@ -285,7 +287,7 @@ fn pieces_with(clock: &RankClock, knots: &[(u64, f64)]) -> Vec<ClockPiece> {
     };
     let time = |ticks: u64| clock.seconds(ticks) + shift_at(ticks);
     let mut pieces: Vec<ClockPiece> = Vec::with_capacity(at.len() + 1);
-    // What lies before the first knot keeps its rate.
+    // Times before the first knot keep their rate.
     if at[0] > 0 {
         let before = at[0] - 1;
         pieces.push(ClockPiece {

@@ -1,5 +1,4 @@
-//! From every counter to the root's: one hop a rank comes in, the composed map to rank 0's counter
-//! goes out, for every rank whose parents lead there.
+//! Maps every counter to the root's: composes the hops of the ranks along their parents to rank 0.
 
 use std::collections::HashMap;
 
@@ -12,11 +11,11 @@ use super::known_rates::KnownRates;
 use super::rank_clock::BoundLine;
 use super::{Alignment, TimeFault};
 
-/// A rank's counter on that of rank 0.
+/// Map from a rank's counter to that of rank 0.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RootMap {
     pub map: CounterMap,
-    /// Over the rank's own counter; `None` where nothing was measured.
+    /// Error bound over the rank's own counter; `None` if nothing was measured.
     pub bound: Option<BoundLine>,
     pub alignment: Alignment,
 }
@@ -48,9 +47,10 @@ impl<'a> Chains<'a> {
         for (index, rank) in run.ranks.iter().enumerate() {
             let own = &frequencies[index];
             let parent = rank.facts.exchanges.first().and_then(|e| run.position_of(e.parent));
-            // A parent whose file is missing: its counter is taken to run like this one.
+            // If the parent's file is missing, its counter is assumed to run like this one.
             let other = parent.map_or(own, |parent| &frequencies[parent]);
-            // Each kernel has its own idea of a second; on one kernel the anchors compare rates.
+            // Kernels differ in the length of their seconds; under one kernel the anchors compare
+            // rates.
             let boot_id = |index: usize| &run.ranks[index].file.header.boot_id;
             let one_kernel = parent.is_some_and(|parent| boot_id(parent) == boot_id(index));
             let host = |index: usize| run.ranks[index].file.header.host.as_str();
@@ -78,8 +78,8 @@ impl<'a> Chains<'a> {
         Self { run, hops, diagnoses }
     }
 
-    /// Composes the hops along the parents; `None` where neither they nor a host-mate's lead to
-    /// rank 0.
+    /// Composes the hops along the parents; `None` if neither these nor those of a rank on the same
+    /// host lead to rank 0.
     pub fn resolve(&self) -> Vec<Option<RootMap>> {
         let mut maps: Vec<Option<RootMap>> = vec![None; self.hops.len()];
         let mut visited = vec![false; self.hops.len()];
@@ -87,7 +87,7 @@ impl<'a> Chains<'a> {
             let mut path = Vec::new();
             let mut at = Some(start);
             let mut reached = None;
-            // Each rank is entered once: a loop of parents, or a second visit, ends the walk.
+            // Each rank is visited once: a loop of parents, or a second visit, ends the walk.
             while let Some(index) = at {
                 if self.run.ranks[index].rank == 0 {
                     maps[index] = Some(RootMap::root());
@@ -101,7 +101,7 @@ impl<'a> Chains<'a> {
                 let Some(hop) = &self.hops[index] else { break };
                 at = self.run.position_of(hop.parent);
                 if at.is_none() && hop.parent == 0 {
-                    // Rank 0's file is missing; its counter still is the common reference.
+                    // Rank 0's file is missing, but its counter is still the common reference.
                     reached = Some(RootMap::root());
                 }
             }
@@ -113,13 +113,13 @@ impl<'a> Chains<'a> {
                 maps[index].clone_from(&reached);
             }
         }
-        self.share_with_host_mates(&mut maps);
+        self.share_within_hosts(&mut maps);
         maps
     }
 
-    /// Lets ranks whose chain does not lead to rank 0 share the map of a host-mate, when both
-    /// counters are invariant and no exchange of theirs speaks against it.
-    fn share_with_host_mates(&self, maps: &mut [Option<RootMap>]) {
+    /// Lets ranks whose chain does not lead to rank 0 share the map of another rank of their host,
+    /// if both counters are invariant and no exchange of theirs contradicts that.
+    fn share_within_hosts(&self, maps: &mut [Option<RootMap>]) {
         let ranks = &self.run.ranks;
         let sharable = |index: usize| ranks[index].file.header.counter_invariant;
         let mut clocks = HashMap::new();
@@ -131,7 +131,7 @@ impl<'a> Chains<'a> {
         for (index, map) in maps.iter_mut().enumerate() {
             let own = self.hops[index].as_ref();
             if map.is_none() && sharable(index) && own.is_none_or(|hop| hop.shared) {
-                // What was never measured has no bound.
+                // A clock that was never measured has no bound.
                 *map = clocks.get(&host_counter(&ranks[index])).map(|map| RootMap {
                     map: map.map.clone(),
                     bound: None,
@@ -149,7 +149,7 @@ fn compose(hop: &Hop, parent: &RootMap) -> Option<RootMap> {
     map.is_possible().then_some(RootMap { map, bound, alignment })
 }
 
-/// The bound of a hop and that of its parent, over the counter of the child.
+/// Sum of the bounds of a hop and of its parent, over the counter of the child.
 fn sum(own: &BoundLine, parent: &BoundLine, to_parent: &CounterMap) -> BoundLine {
     let mut at: Vec<u64> = own.points.iter().map(|(ticks, _)| *ticks).collect();
     let of_parent = parent.points.iter().map(|(ticks, _)| i128::from(*ticks));
@@ -174,7 +174,7 @@ fn host_counter(rank: &RankTrace) -> (&str, &str, u8) {
     (&header.host, &header.boot_id, rank.file.counter as u8)
 }
 
-/// Seconds a tick of the root's counter: by rank 0's frequency, or, when its file is missing, by
+/// Seconds per tick of the root's counter: from rank 0's frequency or, if its file is missing, from
 /// the best known frequency of a rank that is mapped to it.
 pub(super) fn root_seconds_per_tick(
     run: &Run,

@@ -1,8 +1,8 @@
-//! Communicators by their identity: the ranks' definitions come in, [`CommunicatorTable`] goes out.
+//! Merges the ranks' definitions of communicators into one [`CommunicatorTable`].
 //!
-//! Each rank numbers its communicators by itself and uses the numbers again; what is alike on all
-//! of them is (hash, instance). Members come from the definition of the communicator's rank 0; where
-//! its file is missing, from what every other member says about its own place.
+//! Each rank numbers its communicators itself and reuses the numbers. A communicator has the same
+//! (hash, instance) on all ranks. Its members come from the definition of its rank 0; if that file
+//! is missing, from the position that every other member reports for itself.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,16 +15,16 @@ use crate::trace::Run;
 /// World ranks of a group in order, as runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Members {
-    /// Position of each run's first member, the run's first world rank, and its stride; a first of
-    /// −1 stands for processes outside the world.
+    /// Position of each run's first member, the run's first world rank, and its stride. A first
+    /// rank of −1 means processes outside the world.
     runs: Vec<(u32, i64, i64)>,
     size: u32,
 }
 
-/// Who a rank number of a communicator is.
+/// The process with a certain rank in a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// That rank of MPI_COMM_WORLD.
+    /// The process with this rank in MPI_COMM_WORLD.
     World(u32),
     /// A process of another world (spawned or connected).
     Outside,
@@ -34,7 +34,7 @@ pub enum Peer {
     Invalid,
 }
 
-/// First of a run whose members are not known.
+/// First rank of a run whose members are not known.
 const UNKNOWN: i64 = i64::MIN;
 
 impl Members {
@@ -55,10 +55,10 @@ impl Members {
         members
     }
 
-    fn from_places(places: &BTreeMap<u32, u32>, size: u32) -> Self {
+    fn from_positions(positions: &BTreeMap<u32, u32>, size: u32) -> Self {
         let mut members = Self { runs: Vec::new(), size };
         let mut next = 0;
-        for (&position, &world_rank) in places {
+        for (&position, &world_rank) in positions {
             if position > next {
                 members.runs.push((next, UNKNOWN, 0));
             }
@@ -76,7 +76,7 @@ impl Members {
         self.size
     }
 
-    /// Who has a position.
+    /// The process at a position.
     pub fn peer(&self, position: i32) -> Peer {
         let Ok(position) = u32::try_from(position) else { return Peer::Invalid };
         if position >= self.size {
@@ -97,7 +97,8 @@ impl Members {
         }
     }
 
-    /// Runs of (first world rank, stride, count); a first of `None` is not known, or outside.
+    /// Runs of (first world rank, stride, count); the first rank is `None` if unknown or outside
+    /// the world.
     pub fn runs(&self) -> impl Iterator<Item = (Option<u32>, i64, u32)> + '_ {
         let ends = self.runs.iter().skip(1).map(|run| run.0).chain([self.size]);
         self.runs.iter().zip(ends).map(|(&(start, first, stride), end)| {
@@ -106,24 +107,24 @@ impl Members {
     }
 }
 
-/// A communicator as all its members know it.
+/// A communicator of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommunicatorEntry {
-    /// Hash of its ordered members.
+    /// Hash of its members in order.
     pub hash: u64,
-    /// Count of earlier ones with this hash.
+    /// Number of earlier communicators with this hash.
     pub instance: u32,
     /// The name that the program or MPI gave it.
     pub name: Option<String>,
-    /// Name of the function that made it; `None` for the predefined ones.
+    /// Name of the function that created it; `None` for predefined communicators.
     pub made_by: Option<String>,
     /// Whether it is an intercommunicator.
     pub inter: bool,
     /// Whether it is a rank's MPI_COMM_SELF.
     pub own: bool,
-    /// Its groups; an intracommunicator has one.
+    /// Its groups; the second one of an intracommunicator is empty.
     pub groups: [Members; 2],
-    /// Ranks of the world that know it, by their definitions.
+    /// Number of ranks that define it.
     pub known_by: u32,
 }
 
@@ -134,77 +135,77 @@ impl CommunicatorEntry {
     }
 }
 
-/// Where a rank stands in a communicator.
+/// A rank's membership in a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct Membership {
     /// Position in the table.
     pub communicator: u32,
-    /// Its own group of the two.
+    /// Which of the two groups the rank belongs to.
     group: u8,
 }
 
-/// A local id's meanings: counter from which on each is valid, ascending.
-type Meanings = Vec<(u64, Standing)>;
+/// Meanings of a local id, each with the counter from which on it is valid, ascending.
+type Meanings = Vec<(u64, Membership)>;
 
 /// All communicators of a run.
 #[derive(Debug, Clone, Default)]
 pub struct CommunicatorTable {
     entries: Vec<CommunicatorEntry>,
-    /// For each rank of [`Run::ranks`] its local ids.
+    /// Local ids of each rank of [`Run::ranks`].
     ids: Vec<FxHashMap<u16, Meanings>>,
 }
 
 impl CommunicatorTable {
     /// Reads the definitions of all ranks.
     pub fn new(run: &Run) -> Self {
-        let mut making = Making::default();
+        let mut builder = TableBuilder::default();
         for (position, trace) in run.ranks.iter().enumerate() {
             let mut ids = FxHashMap::default();
             for definition in &trace.file.definitions {
                 match definition {
                     Definition::Communicator(made) => {
                         let made_by = trace.file.function_name(made.made_by);
-                        let standing = making.add(made, (position, trace.rank), made_by);
+                        let membership = builder.add(made, (position, trace.rank), made_by);
                         let meanings: &mut Meanings = ids.entry(made.id).or_default();
-                        meanings.push((made.ticks, standing));
+                        meanings.push((made.ticks, membership));
                     }
                     Definition::CommunicatorName { id, ticks, name } => {
-                        if let Some(standing) = ids.get(id).and_then(|m| meaning(m, *ticks)) {
-                            making.name(standing, name);
+                        if let Some(membership) = ids.get(id).and_then(|m| meaning(m, *ticks)) {
+                            builder.name(membership, name);
                         }
                     }
                     _ => {}
                 }
             }
             ids.values_mut().for_each(|meanings| meanings.sort_by_key(|(ticks, _)| *ticks));
-            making.table.ids.push(ids);
+            builder.table.ids.push(ids);
         }
-        making.finish()
+        builder.finish()
     }
 
-    /// All communicators, in the order in which the lowest ranks made them.
+    /// All communicators, in the order in which the lowest ranks created them.
     pub fn entries(&self) -> &[CommunicatorEntry] {
         &self.entries
     }
 
-    /// One of them.
+    /// The communicator at a position of the table.
     pub fn get(&self, communicator: u32) -> Option<&CommunicatorEntry> {
         self.entries.get(communicator as usize)
     }
 
-    /// What a rank's local id means at a moment of its counter; the rank by its position in
+    /// What a local id means at a moment of the rank's counter; `rank` is a position in
     /// [`Run::ranks`].
-    pub fn resolve(&self, rank: usize, id: u16, ticks: u64) -> Option<Standing> {
+    pub fn resolve(&self, rank: usize, id: u16, ticks: u64) -> Option<Membership> {
         meaning(self.ids.get(rank)?.get(&id)?, ticks)
     }
 
-    /// As [`CommunicatorTable::resolve`], and the counter up to which (exclusively) the answer holds.
+    /// Like [`CommunicatorTable::resolve`]; also returns the counter before which the answer holds.
     pub(super) fn resolve_until(
         &self,
         rank: usize,
         id: u16,
         ticks: u64,
-    ) -> (Option<Standing>, u64) {
+    ) -> (Option<Membership>, u64) {
         let Some(meanings) = self.ids.get(rank).and_then(|ids| ids.get(&id)) else {
             return (None, u64::MAX);
         };
@@ -213,28 +214,29 @@ impl CommunicatorTable {
         (meaning(meanings, ticks), until)
     }
 
-    /// What a rank's local id comes to mean at a moment of its counter or later: right after the
-    /// call that makes a communicator, that one.
-    pub fn next_meaning(&self, rank: usize, id: u16, ticks: u64) -> Option<Standing> {
+    /// The first meaning that a local id gets at or after a moment of the rank's counter. At the
+    /// end of the call that creates a communicator, this is the new communicator.
+    pub fn next_meaning(&self, rank: usize, id: u16, ticks: u64) -> Option<Membership> {
         let meanings = self.ids.get(rank)?.get(&id)?;
         let index = meanings.partition_point(|(from, _)| *from < ticks);
-        meanings.get(index).map(|(_, standing)| *standing)
+        meanings.get(index).map(|(_, membership)| *membership)
     }
 
     /// The communicators that a rank knows.
     pub fn of_rank(&self, rank: usize) -> BTreeSet<u32> {
         let meanings = self.ids.get(rank).into_iter().flat_map(HashMap::values).flatten();
-        meanings.map(|(_, standing)| standing.communicator).collect()
+        meanings.map(|(_, membership)| membership.communicator).collect()
     }
 
-    /// Who a rank number in a call's arguments is: a member, or one of the remote group.
-    pub fn peer(&self, standing: Standing, rank: i32) -> Peer {
-        let Some(entry) = self.get(standing.communicator) else { return Peer::Unknown };
-        let group = if entry.inter { 1 - standing.group } else { standing.group };
+    /// The process that a rank in a call's arguments names: a member, or for an intercommunicator
+    /// one of the other group.
+    pub fn peer(&self, membership: Membership, rank: i32) -> Peer {
+        let Some(entry) = self.get(membership.communicator) else { return Peer::Unknown };
+        let group = if entry.inter { 1 - membership.group } else { membership.group };
         entry.groups[usize::from(group & 1)].peer(rank)
     }
 
-    /// A name for people: the given one, or how it was made and its number.
+    /// A name to display: the given one, or the function that created it and its number.
     pub fn label(&self, communicator: u32) -> String {
         match self.get(communicator) {
             None => "?".into(),
@@ -248,66 +250,66 @@ impl CommunicatorTable {
     }
 }
 
-fn meaning(meanings: &Meanings, ticks: u64) -> Option<Standing> {
+fn meaning(meanings: &Meanings, ticks: u64) -> Option<Membership> {
     let index = meanings.partition_point(|(from, _)| *from <= ticks).checked_sub(1)?;
-    meanings.get(index).map(|(_, standing)| *standing)
+    meanings.get(index).map(|(_, membership)| *membership)
 }
 
-/// Group of a standing that is not known before all definitions are.
+/// Marks a group that is determined only when all definitions are known.
 const GROUP_OPEN: u8 = u8::MAX;
 
-/// What is gathered of a communicator until all definitions are known.
+/// What is known of a communicator's members while definitions are being read.
 #[derive(Debug, Default)]
-struct Gathered {
-    /// Whether a list of the members has come in.
+struct KnownMembers {
+    /// Whether a definition listed the members.
     listed: bool,
-    /// Positions of the members of an intracommunicator, and their world ranks.
-    places: BTreeMap<u32, u32>,
+    /// World ranks of the members of an intracommunicator, by position.
+    positions: BTreeMap<u32, u32>,
     /// Members of an intercommunicator: position in the run, world rank, rank in its own group.
     sides: Vec<(usize, u32, u32)>,
 }
 
 #[derive(Debug, Default)]
-struct Making {
+struct TableBuilder {
     table: CommunicatorTable,
     by_identity: HashMap<(u64, u32), u32>,
-    gathered: Vec<Gathered>,
+    known: Vec<KnownMembers>,
 }
 
-impl Making {
-    /// Takes a definition of the rank at `position` of the run.
+impl TableBuilder {
+    /// Adds a definition of the rank at `position` of the run.
     fn add(
         &mut self,
         made: &Communicator,
         (position, world_rank): (usize, u32),
         made_by: Option<&str>,
-    ) -> Standing {
+    ) -> Membership {
         let number = self.table.entries.len() as u32;
         let index = *self.by_identity.entry((made.hash, made.instance)).or_insert(number);
         if index == number {
             self.table.entries.push(new_entry(made, made_by));
-            self.gathered.push(Gathered::default());
+            self.known.push(KnownMembers::default());
         }
         let entry = &mut self.table.entries[index as usize];
-        let gathered = &mut self.gathered[index as usize];
+        let known = &mut self.known[index as usize];
         entry.known_by += 1;
-        if !gathered.listed && !made.members.is_empty() {
-            gathered.listed = true;
+        if !known.listed && !made.members.is_empty() {
+            known.listed = true;
             entry.groups = [
                 Members::from_runs(&made.members, made.size),
                 Members::from_runs(&made.remote_members, made.remote_size),
             ];
         }
         if made.inter {
-            gathered.sides.push((position, world_rank, made.rank));
+            known.sides.push((position, world_rank, made.rank));
         } else {
-            gathered.places.insert(made.rank, world_rank);
+            known.positions.insert(made.rank, world_rank);
         }
-        Standing { communicator: index, group: if made.inter { GROUP_OPEN } else { 0 } }
+        Membership { communicator: index, group: if made.inter { GROUP_OPEN } else { 0 } }
     }
 
-    fn name(&mut self, standing: Standing, name: &str) {
-        let entry = &mut self.table.entries[standing.communicator as usize];
+    fn name(&mut self, membership: Membership, name: &str) {
+        let entry = &mut self.table.entries[membership.communicator as usize];
         if entry.name.is_none() && !name.is_empty() {
             entry.name = Some(name.to_owned());
         }
@@ -315,23 +317,24 @@ impl Making {
 
     fn finish(self) -> CommunicatorTable {
         let CommunicatorTable { mut entries, mut ids } = self.table;
-        // The second group of an intercommunicator: who is not found at its place in the first.
+        // Ranks that are not at their position in the first group of an intercommunicator belong to
+        // the second.
         let mut second: HashSet<(u32, usize)> = HashSet::new();
-        for ((entry, gathered), number) in entries.iter_mut().zip(&self.gathered).zip(0u32..) {
-            if !entry.inter && !gathered.listed {
-                entry.groups[0] = Members::from_places(&gathered.places, entry.groups[0].size);
+        for ((entry, known), number) in entries.iter_mut().zip(&self.known).zip(0u32..) {
+            if !entry.inter && !known.listed {
+                entry.groups[0] = Members::from_positions(&known.positions, entry.groups[0].size);
             }
-            for &(position, world_rank, rank) in &gathered.sides {
+            for &(position, world_rank, rank) in &known.sides {
                 if entry.groups[0].peer(rank as i32) != Peer::World(world_rank) {
                     second.insert((number, position));
                 }
             }
         }
         for (position, meanings) in ids.iter_mut().enumerate() {
-            for (_, standing) in meanings.values_mut().flatten() {
-                if standing.group == GROUP_OPEN {
-                    let key = (standing.communicator, position);
-                    standing.group = u8::from(second.contains(&key));
+            for (_, membership) in meanings.values_mut().flatten() {
+                if membership.group == GROUP_OPEN {
+                    let key = (membership.communicator, position);
+                    membership.group = u8::from(second.contains(&key));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! From one counter to another: linear pieces, composed without losing whole ticks.
+//! Maps between counters: linear pieces that can be composed without losing whole ticks.
 
 /// A linear map between two counters: `to = to_ticks + to_fraction + (from − from_ticks)·rate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,18 +10,19 @@ pub(super) struct LinearMap {
 }
 
 impl LinearMap {
-    /// The map of a counter to itself; the reading only keeps later sums small.
+    /// The map of a counter to itself; starting at a reading keeps later sums small.
     const fn identity_at(ticks: u64) -> Self {
         Self { from_ticks: ticks, to_ticks: ticks as i128, to_fraction: 0.0, rate: 1.0 }
     }
 
-    /// Whether the numbers are such as counters can have; what is composed of damage is not.
+    /// Whether a map between real counters can look like this; maps composed from damaged data may
+    /// not.
     fn is_possible(&self) -> bool {
         let magnitude = self.to_ticks.unsigned_abs();
         self.to_fraction.is_finite() && (1e-6..1e6).contains(&self.rate) && magnitude < 1 << 80
     }
 
-    /// Ticks of the target between `origin` and the moment when the source stood at `ticks`.
+    /// Ticks of the target between `origin` and the moment when the source was at `ticks`.
     fn ticks_since(&self, origin: i128, ticks: u64) -> f64 {
         let from = i128::from(ticks) - i128::from(self.from_ticks);
         let whole = self.to_ticks.saturating_sub(origin);
@@ -31,10 +32,10 @@ impl LinearMap {
         whole as f64 + (self.to_fraction + from as f64 * self.rate)
     }
 
-    /// The same map, told from another reading.
+    /// The same map, starting at another reading.
     fn rebased(&self, ticks: u64) -> Self {
         let from = i128::from(ticks) - i128::from(self.from_ticks);
-        // Whole ticks stay whole; only what the rate adds is a fraction.
+        // ElapsedScope ticks stay whole; only what the rate adds is a fraction.
         let added = from as f64 * (self.rate - 1.0) + self.to_fraction;
         let whole = added.floor();
         Self {
@@ -68,7 +69,7 @@ pub(super) struct CounterMap {
 }
 
 impl CounterMap {
-    /// Of pieces in ascending order.
+    /// A map of pieces in ascending order.
     pub fn new(pieces: Vec<LinearMap>) -> Self {
         Self { pieces }
     }
@@ -78,12 +79,12 @@ impl CounterMap {
         Self::new(vec![LinearMap::identity_at(ticks)])
     }
 
-    /// Whether the numbers are such as counters can have.
+    /// Whether a map between real counters can look like this.
     pub fn is_possible(&self) -> bool {
         self.pieces.iter().all(LinearMap::is_possible)
     }
 
-    /// Target's ticks a tick of the source, at its beginning.
+    /// Target's ticks per tick of the source, at the beginning of the map.
     pub fn first_rate(&self) -> f64 {
         self.pieces[0].rate
     }
@@ -93,12 +94,12 @@ impl CounterMap {
         &self.pieces[next.max(1) - 1]
     }
 
-    /// The target when the source stood at `ticks`, rounded down.
+    /// Reading of the target when the source was at `ticks`, rounded down.
     pub fn whole_ticks_at(&self, ticks: u64) -> i128 {
         self.piece_at(ticks).rebased(ticks).to_ticks
     }
 
-    /// The source when the target stood at `target`, to the nearest tick.
+    /// Reading of the source when the target was at `target`, to the nearest tick.
     pub fn source_at(&self, target: i128) -> Option<u64> {
         let next = self.pieces.partition_point(|piece| piece.to_ticks <= target);
         let piece = &self.pieces[next.max(1) - 1];
@@ -120,8 +121,8 @@ impl CounterMap {
         Self::new(composed.collect())
     }
 
-    /// The pieces as seen from a rank that begins at `begin`: reading, target's ticks since `origin`,
-    /// rate. What lies before the begin is one piece with it.
+    /// The pieces for a rank that begins at `begin`: reading, target's ticks since `origin`, rate.
+    /// The first piece also holds before the begin.
     pub fn pieces_from(&self, begin: u64, origin: i128) -> Vec<(u64, f64, f64)> {
         let first = self.piece_at(begin).rebased(begin);
         let later = self.pieces.iter().filter(|piece| piece.from_ticks > begin);

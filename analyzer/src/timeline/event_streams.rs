@@ -1,8 +1,8 @@
-//! The events of all ranks as one stream: a run and its timeline come in, events in order of global
-//! time go out, those of one rank always in order of their begin on its own counter.
+//! Merges the events of all ranks into one stream, in order of global time. The events of one rank
+//! are always in order of their begin on its own counter, so errors of the clocks only affect how
+//! the ranks interleave.
 //!
-//! How good the clocks are decides how the ranks interleave, nothing else. Memory is bounded by the
-//! threads of the run.
+//! Memory is bounded by the threads of the run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,22 +14,22 @@ use trace_format::reader::{
 use super::GlobalTimeline;
 use crate::trace::{RankTrace, Run};
 
-/// Which moment of an event places it among those of other ranks.
+/// The moment of an event that determines its position among the events of other ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// Its begin.
     Begin,
-    /// Its end; of a call that did not return its begin.
+    /// Its end; for a call that did not return its begin.
     End,
 }
 
-/// Which of the kept events.
+/// Selects a part of the recorded events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All of them.
     All,
-    /// Those before a thread's totals: behind, the order of what was sent and received is lost.
-    Unbroken,
+    /// Events before a thread's totals, after which the order of sends and receives is lost.
+    BeforeTotals,
 }
 
 /// A step of the stream.
@@ -56,55 +56,55 @@ pub enum Step<E> {
 struct ThreadEvents<'a> {
     number: u32,
     events: Events<'a>,
-    /// The next one that is wanted, once it was looked for.
+    /// The next wanted event; the outer `None` means that it has not been searched for.
     ahead: Option<Option<EventLocation>>,
 }
 
-/// One rank's events, those of its threads merged by their begin.
+/// Events of one rank, merged from its threads by their begin.
 #[derive(Debug, Clone)]
 pub(super) struct RankEvents<'a> {
     threads: Vec<ThreadEvents<'a>>,
-    /// The thread whose next event is the rank's, and that event.
+    /// The rank's next event, and the index of its thread.
     next: Option<(usize, EventLocation)>,
 }
 
-/// Takes the events of a rank.
-pub(super) trait TakeEvents {
-    /// Whether an event with that fixed part is handed on.
+/// Observes the events of a rank.
+pub(super) trait RankEventObserver {
+    /// Whether to pass on an event with this fixed part.
     fn wants(&self, head: &Head) -> bool;
 
-    /// Takes an event of a thread, given by its number, and says whether it wants more.
-    fn take(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool;
+    /// Handles an event of the thread with this number; returns whether to continue.
+    fn observe(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool;
 }
 
-/// Takes the events of a rank's only thread.
-struct OfThread<'t, T> {
+/// Passes on the events of a rank's only thread.
+struct SingleThread<'t, T> {
     number: u32,
-    take: &'t mut T,
-    /// It wants no more.
-    enough: bool,
+    observer: &'t mut T,
+    /// The observer has asked to stop.
+    done: bool,
 }
 
-impl<T: TakeEvents> StoredEventObserver for OfThread<'_, T> {
+impl<T: RankEventObserver> StoredEventObserver for SingleThread<'_, T> {
     #[inline]
     fn wants(&self, head: &Head) -> bool {
-        self.take.wants(head)
+        self.observer.wants(head)
     }
 
     #[inline]
     fn take(&mut self, event: &StoredEvent<'_>) -> bool {
-        self.enough = !self.take.take(self.number, event);
-        !self.enough
+        self.done = !self.observer.observe(self.number, event);
+        !self.done
     }
 }
 
 impl<'a> RankEvents<'a> {
-    /// Before the first event.
+    /// Starts before the first event.
     pub fn new(trace: &'a RankTrace, part: Part) -> Self {
         let file = &trace.file;
         let events = |thread: &'a Thread| match part {
             Part::All => file.events(thread),
-            Part::Unbroken => file.events_before_totals(thread),
+            Part::BeforeTotals => file.events_before_totals(thread),
         };
         let of_thread = |thread: &'a Thread| ThreadEvents {
             number: thread.number,
@@ -115,41 +115,41 @@ impl<'a> RankEvents<'a> {
         Self { threads, next: None }
     }
 
-    /// Hands on what is left, as far as `take` wants it, until `take` has enough; `false` when nothing
-    /// is left. Not to be mixed with [`RankEvents::advance`].
-    pub fn hand_on(&mut self, take: &mut impl TakeEvents) -> bool {
+    /// Passes the remaining events that `observer` wants to it until it stops; returns `false` if
+    /// none are left. Do not mix with [`RankEvents::advance`].
+    pub fn for_each_event(&mut self, observer: &mut impl RankEventObserver) -> bool {
         if let [ThreadEvents { number, events, .. }] = self.threads.as_mut_slice() {
-            let mut of_thread = OfThread { number: *number, take, enough: false };
-            events.for_each_stored_event(&mut of_thread);
-            return of_thread.enough;
+            let mut thread = SingleThread { number: *number, observer, done: false };
+            events.for_each_stored_event(&mut thread);
+            return thread.done;
         }
         loop {
-            self.advance(&|head| take.wants(head));
+            self.advance(&|head| observer.wants(head));
             let Some((thread, event)) = self.next_event() else { return false };
-            if !take.take(thread, &event) {
+            if !observer.observe(thread, &event) {
                 return true;
             }
         }
     }
 
-    /// The event that was read last, and its thread; `None` behind the last one.
+    /// The event that was read last, with its thread; `None` after the last event.
     #[inline]
     fn next_event(&self) -> Option<(u32, StoredEvent<'_>)> {
-        let (index, place) = self.next.as_ref()?;
+        let (index, location) = self.next.as_ref()?;
         let ThreadEvents { number, events, .. } = self.threads.get(*index)?;
-        Some((*number, events.stored(place)))
+        Some((*number, events.stored(location)))
     }
 
-    /// The same as one value.
+    /// The same event, decoded completely.
     fn whole_of_next(&self) -> Option<Event> {
-        let (index, place) = self.next.as_ref()?;
-        Some(self.threads.get(*index)?.events.whole_of(place))
+        let (index, location) = self.next.as_ref()?;
+        Some(self.threads.get(*index)?.events.whole_of(location))
     }
 
-    /// Reads the next event that is wanted.
+    /// Reads the next wanted event.
     pub fn advance(&mut self, wanted: &impl Fn(&Head) -> bool) {
         if let [ThreadEvents { events, .. }] = self.threads.as_mut_slice() {
-            self.next = events.next_location(wanted).map(|place| (0, place));
+            self.next = events.next_location(wanted).map(|location| (0, location));
             return;
         }
         if let Some((index, _)) = self.next.take() {
@@ -157,52 +157,52 @@ impl<'a> RankEvents<'a> {
         }
         let heads = self.threads.iter_mut().enumerate().filter_map(|(index, thread)| {
             let ThreadEvents { events, ahead, .. } = thread;
-            let place = ahead.get_or_insert_with(|| events.next_location(wanted)).as_ref()?;
-            Some((index, *place))
+            let location = ahead.get_or_insert_with(|| events.next_location(wanted)).as_ref()?;
+            Some((index, *location))
         });
-        self.next = heads.min_by_key(|(index, place)| (place.head.begin(), *index));
+        self.next = heads.min_by_key(|(index, location)| (location.head.begin(), *index));
     }
 }
 
-/// Which events are handed out.
-pub trait Wanted {
-    /// Whether an event of a rank with that fixed part may be; asked first.
-    fn of_interest(&self, _rank: usize, _head: &Head) -> bool {
+/// Selects the events of a stream.
+pub trait EventFilter {
+    /// Whether an event of a rank with this fixed part may be wanted; asked first.
+    fn may_want(&self, _rank: usize, _head: &Head) -> bool {
         true
     }
 
-    /// Whether an event of a rank, given by its position in [`Run::ranks`], is; `whole` gives all of it.
+    /// Whether an event of the rank at this position in [`Run::ranks`] is wanted; `whole` decodes
+    /// it completely.
     fn wants(&self, rank: usize, event: &StoredEvent<'_>, whole: impl FnOnce() -> Event) -> bool;
 }
 
-impl<F: Fn(usize, &Event) -> bool> Wanted for F {
+impl<F: Fn(usize, &Event) -> bool> EventFilter for F {
     fn wants(&self, rank: usize, _event: &StoredEvent<'_>, whole: impl FnOnce() -> Event) -> bool {
         self(rank, &whole())
     }
 }
 
-/// Hands out the events of all ranks; each rank's end is a step of its own.
+/// The events of all ranks; each rank's end is a step of its own.
 #[derive(Clone)]
 pub struct EventStreams<'a, F> {
     timeline: &'a GlobalTimeline,
-    /// Their positions in the run, ascending, and their events.
+    /// Position in the run, ascending, and events of each rank.
     ranks: Vec<(usize, RankEvents<'a>)>,
-    /// Nanoseconds of the next event of each rank that has one, and its place in `ranks`.
+    /// Nanoseconds of the next event of each rank that has one, and the rank's index in `ranks`.
     heap: BinaryHeap<Reverse<(i64, usize)>>,
-    /// Places of ranks whose end is to be handed out.
+    /// Indices of ranks whose end has not been returned yet.
     ended: Vec<usize>,
-    /// Place of the rank whose event was handed out last.
-    out: Option<usize>,
-    /// That event, where it was asked for whole.
+    /// Index of the rank whose event was returned last.
+    current: Option<usize>,
+    /// That event, if it was decoded completely.
     whole: Option<Event>,
     now_ns: i64,
     moment: Moment,
     wanted: F,
 }
 
-impl<'a, F: Wanted> EventStreams<'a, F> {
-    /// Of the events of the ranks at some positions, ascending, for which `wanted` says yes, given the
-    /// rank's position.
+impl<'a, F: EventFilter> EventStreams<'a, F> {
+    /// Streams the events that `wanted` selects, of the ranks at the given ascending positions.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -213,31 +213,31 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
         let of_rank = |position: usize| (position, RankEvents::new(&run.ranks[position], part));
         let ranks: Vec<_> = positions.into_iter().map(of_rank).collect();
         let (heap, ended) = (BinaryHeap::with_capacity(ranks.len()), Vec::new());
-        let (out, whole) = (None, None);
+        let (current, whole) = (None, None);
         let mut streams =
-            Self { timeline, ranks, heap, ended, out, whole, now_ns: 0, moment, wanted };
-        (0..streams.ranks.len()).for_each(|place| streams.begin(place));
+            Self { timeline, ranks, heap, ended, current, whole, now_ns: 0, moment, wanted };
+        (0..streams.ranks.len()).for_each(|index| streams.begin(index));
         streams.ended.reverse();
         streams
     }
 
-    /// Reads the next event of the rank at a place.
-    fn read(&mut self, place: usize) {
+    /// Reads the next event of the rank at an index.
+    fn read(&mut self, index: usize) {
         let wanted = &self.wanted;
-        let (position, events) = &mut self.ranks[place];
+        let (position, events) = &mut self.ranks[index];
         loop {
-            events.advance(&|head| wanted.of_interest(*position, head));
-            let Some((index, next)) = &events.next else { return };
-            let thread = &events.threads[*index].events;
+            events.advance(&|head| wanted.may_want(*position, head));
+            let Some((thread, next)) = &events.next else { return };
+            let thread = &events.threads[*thread].events;
             if wanted.wants(*position, &thread.stored(next), || thread.whole_of(next)) {
                 return;
             }
         }
     }
 
-    /// Nanoseconds of the next event of the rank at a place, unless there is none.
-    fn time_ns(&self, place: usize) -> Option<i64> {
-        let (position, events) = &self.ranks[place];
+    /// Nanoseconds of the next event of the rank at an index; `None` if there is none.
+    fn time_ns(&self, index: usize) -> Option<i64> {
+        let (position, events) = &self.ranks[index];
         let (_, next) = events.next.as_ref()?;
         let ticks = match self.moment {
             Moment::Begin => next.head.begin(),
@@ -246,50 +246,50 @@ impl<'a, F: Wanted> EventStreams<'a, F> {
         Some(self.timeline.ranks[*position].clock.whole_ns(ticks))
     }
 
-    fn begin(&mut self, place: usize) {
-        self.read(place);
-        match self.time_ns(place) {
-            Some(time_ns) => self.heap.push(Reverse((time_ns, place))),
-            None => self.ended.push(place),
+    fn begin(&mut self, index: usize) {
+        self.read(index);
+        match self.time_ns(index) {
+            Some(time_ns) => self.heap.push(Reverse((time_ns, index))),
+            None => self.ended.push(index),
         }
     }
 }
 
-impl<F: Wanted> EventStreams<'_, F> {
-    /// Nanoseconds of global time of the event that was handed out last.
+impl<F: EventFilter> EventStreams<'_, F> {
+    /// Nanoseconds of global time of the event that was returned last.
     pub fn now_ns(&self) -> i64 {
         self.now_ns
     }
 
-    /// Goes to the next step: the place of a rank with an event, or of one that has ended (`false`).
-    fn go_on(&mut self) -> Option<(usize, bool)> {
-        if let Some(place) = self.out.take() {
-            self.read(place);
-            match self.time_ns(place) {
-                // Sinks from the top to its place: less work than to take out and to put in.
+    /// Advances to the next step: index of a rank, and whether it has an event or has ended.
+    fn next_rank(&mut self) -> Option<(usize, bool)> {
+        if let Some(index) = self.current.take() {
+            self.read(index);
+            match self.time_ns(index) {
+                // Replacing the top costs less than a pop and a push.
                 Some(time_ns) => {
                     if let Some(mut top) = self.heap.peek_mut() {
-                        *top = Reverse((time_ns, place));
+                        *top = Reverse((time_ns, index));
                     }
                 }
                 None => {
                     self.heap.pop();
-                    self.ended.push(place);
+                    self.ended.push(index);
                 }
             }
         }
-        if let Some(place) = self.ended.pop() {
-            return Some((place, false));
+        if let Some(index) = self.ended.pop() {
+            return Some((index, false));
         }
-        let &Reverse((time_ns, place)) = self.heap.peek()?;
-        (self.out, self.now_ns) = (Some(place), time_ns);
-        Some((place, true))
+        let &Reverse((time_ns, index)) = self.heap.peek()?;
+        (self.current, self.now_ns) = (Some(index), time_ns);
+        Some((index, true))
     }
 
-    /// The next step; `None` when all ranks have ended.
+    /// The next step; `None` after all ranks have ended.
     pub fn next_step(&mut self) -> Option<Step<&Event>> {
-        let (place, has_event) = self.go_on()?;
-        let (rank, events) = &self.ranks[place];
+        let (index, has_event) = self.next_rank()?;
+        let (rank, events) = &self.ranks[index];
         if !has_event {
             return Some(Step::End { rank: *rank });
         }
@@ -298,10 +298,10 @@ impl<F: Wanted> EventStreams<'_, F> {
         Some(Step::Event { rank: *rank, thread, event: self.whole.as_ref()? })
     }
 
-    /// As [`EventStreams::next_step`], the event where it lies.
+    /// Like [`EventStreams::next_step`], with the event as it is stored.
     pub fn next_stored(&mut self) -> Option<Step<StoredEvent<'_>>> {
-        let (place, has_event) = self.go_on()?;
-        let (rank, events) = &self.ranks[place];
+        let (index, has_event) = self.next_rank()?;
+        let (rank, events) = &self.ranks[index];
         if !has_event {
             return Some(Step::End { rank: *rank });
         }

@@ -1,10 +1,10 @@
-//! One hop between two counters: a rank's clock exchanges come in, the map from its counter to its
-//! parent's and its bound over time go out.
+//! Computes one hop, from a rank's clock exchanges: the map from its counter to its parent's, and
+//! the error bound over time.
 //!
-//! Where an exchange was made the bound is the exchange's own. Between two exchanges the map is
-//! linear and the bound widens towards the middle by [`WANDER`]; where no exchange follows, the
-//! offset stays, the rate is that of the frequencies, and the bound widens with time by what is not
-//! known of the rate.
+//! At an exchange the bound is that of the exchange. Between two exchanges the map is linear and
+//! the bound widens towards the middle by [`WANDER`]. After the only exchange of a rank the map
+//! continues at the rate of the frequencies, and the bound widens with time by the uncertainty of
+//! that rate.
 
 use trace_format::header::{ClockExchange, Phase};
 
@@ -12,10 +12,9 @@ use super::counter_map::{CounterMap, LinearMap};
 use super::rank_clock::BoundLine;
 
 /// How far the rate of one counter against another may wander from its mean over minutes to hours:
-/// 0.1 ppm, what oscillators of servers keep (D. Veitch, S. Babu, A. Pásztor: Robust synchronization of
-/// software clocks across the Internet, IMC 2004).
+/// 0.1 ppm, which the oscillators of servers keep to (Veitch et al. 2004).
 pub const WANDER: f64 = 1e-7;
-/// How far two oscillators may be from each other: 50 ppm each, what crystals are sold with.
+/// How far the rates of two oscillators may differ: 50 ppm each, the usual tolerance of crystals.
 pub const UNMEASURED_RATE: f64 = 1e-4;
 
 /// A rank's counter against its parent's.
@@ -27,36 +26,37 @@ pub(super) struct Hop {
     pub map: CounterMap,
     /// Error bound over the rank's counter.
     pub bound: BoundLine,
-    /// Whether the exchange found both to read one counter.
+    /// Whether the exchange found that both read one counter.
     pub shared: bool,
 }
 
-/// What is known of the two counters beside the exchanges.
+/// What is known of the two counters apart from the exchanges.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
-    /// Parent's ticks a tick of the rank's, by their frequencies.
+    /// Parent's ticks per tick of the rank's counter, from their frequencies.
     pub expected: f64,
-    /// Relative uncertainty of that.
+    /// Relative uncertainty of `expected`.
     pub relative_uncertainty: f64,
-    /// Nanoseconds a tick of the rank's.
+    /// Nanoseconds per tick of the rank's counter.
     pub ns_per_tick: f64,
 }
 
-/// How far a measured rate may lie from that of the frequencies before it is taken for damage.
+/// A measured rate that differs from that of the frequencies by more than this part is considered
+/// damaged.
 const RATE_TOLERANCE: f64 = 0.01;
 
-/// What is absurd in a rank's exchanges, so that they cannot be used.
+/// Why a rank's exchanges cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ExchangeFault {
-    /// None has readings of both counters.
+    /// No exchange has readings of both counters.
     #[error("its clock exchanges have no counter readings")]
     NoReadings,
-    /// A counter does not rise from one exchange to the next.
+    /// A counter does not increase from one exchange to the next.
     #[error("its second clock exchange lies before its first")]
     OutOfOrder,
     /// The counter's rate between two exchanges is not that of the frequencies.
     #[error(
-        "its clock exchanges say that its counter runs {ratio:.4} times as fast as the frequencies say"
+        "its clock exchanges imply that its counter runs {ratio:.4} times as fast as its frequency"
     )]
     Rate {
         /// Measured rate over the expected one.
@@ -91,8 +91,8 @@ pub(super) fn hop(exchanges: &[ClockExchange], rates: Rates) -> Result<Option<Ho
     Ok(Some(Hop { parent, map: CounterMap::new(pieces), bound, shared: false }))
 }
 
-/// The exchanges that can be used, in order of time: the first at init, those during the run, the last
-/// at finalize, all with one parent.
+/// The usable exchanges in order of time: the first at init, those during the run, the last at
+/// finalize; all with the same parent.
 fn readings(exchanges: &[ClockExchange]) -> Result<Vec<ClockExchange>, ExchangeFault> {
     let sound = |exchange: &&ClockExchange| exchange.child_ticks > 0 && exchange.parent_ticks > 0;
     let of = |phase| exchanges.iter().filter(sound).filter(move |e| e.phase == phase);
@@ -127,7 +127,7 @@ fn at(reading: &ClockExchange) -> LinearMap {
 fn rate_between(a: &ClockExchange, b: &ClockExchange, rates: Rates) -> Result<f64, ExchangeFault> {
     let child = (b.child_ticks - a.child_ticks) as f64;
     let rate = (b.parent_ticks - a.parent_ticks) as f64 / child;
-    // Over a short stretch the bounds themselves explain a different rate.
+    // Over a short stretch the bounds alone may explain a different rate.
     let by_bounds = (a.bound_ticks as f64 + b.bound_ticks as f64) / child;
     let tolerance = RATE_TOLERANCE + rates.relative_uncertainty + by_bounds;
     if (rate / rates.expected - 1.0).abs() > tolerance {
@@ -138,7 +138,7 @@ fn rate_between(a: &ClockExchange, b: &ClockExchange, rates: Rates) -> Result<f6
 
 fn bound_line(readings: &[ClockExchange], bounds_ns: &[f64], rates: Rates) -> BoundLine {
     let mut points = Vec::with_capacity(2 * readings.len());
-    // One exchange: all that is known of the rate are the frequencies.
+    // With one exchange, only the frequencies tell the rate.
     let (mut before, mut after) = (rates.relative_uncertainty, rates.relative_uncertainty);
     for (index, (reading, bound_ns)) in readings.iter().zip(bounds_ns).enumerate() {
         points.push((reading.child_ticks, *bound_ns));
@@ -147,7 +147,8 @@ fn bound_line(readings: &[ClockExchange], bounds_ns: &[f64], rates: Rates) -> Bo
         let both_ns = bound_ns + bounds_ns[index + 1];
         let half_ns = ticks as f64 / 2.0 * rates.ns_per_tick;
         points.push((reading.child_ticks + ticks / 2, both_ns / 2.0 + half_ns * WANDER));
-        // Beyond the ends the slope goes on: its own error, and the wander on both sides of it.
+        // Beyond the ends the bound grows by the error of the measured rate and by the wander on
+        // both sides.
         let slope = both_ns / (2.0 * half_ns) + 2.0 * WANDER;
         if index == 0 {
             before = slope.min(rates.relative_uncertainty.max(WANDER));

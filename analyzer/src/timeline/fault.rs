@@ -1,13 +1,13 @@
-//! What can be wrong with a rank's stretch and clock, and what a reader should know about the times.
+//! Faults in a rank's stretch and clock, and notes on the times of a run.
 
-use super::{Alignment, ExchangeFault, GlobalTimeline, Whole};
+use super::{Alignment, ElapsedScope, ExchangeFault, GlobalTimeline};
 use crate::trace::Run;
 
-/// What is wrong with a rank's stretch or clock exchanges.
+/// A fault in a rank's stretch or clock exchanges.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum TimeFault {
     /// The rank's begin is not recorded.
-    #[error("it does not say when MPI_Init returned; the first event stands for it")]
+    #[error("it does not record when MPI_Init returned; the first event is taken instead")]
     NoBegin,
     /// Events before MPI_Finalize are damaged.
     #[error(
@@ -22,9 +22,9 @@ pub enum TimeFault {
 /// Ranks that a note is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotedRanks {
-    /// The first of them.
+    /// Lowest of them.
     pub first: u32,
-    /// How many there are.
+    /// Number of ranks.
     pub count: usize,
 }
 
@@ -38,15 +38,16 @@ impl NotedRanks {
 /// What a reader should know about the times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeNote {
-    /// Clocks that were never measured are taken for those of ranks of the same host.
+    /// Clocks that were never measured are assumed to be those of other ranks of the host.
     AssumedShared(NotedRanks),
-    /// Clocks that are not aligned; the system's wall clock places them.
+    /// Clocks that are not aligned; these ranks are placed by the system's wall clock.
     Unaligned(NotedRanks),
     /// Frequencies of counters are estimated.
     GuessedFrequency(NotedRanks),
-    /// The ranks' stretches are the lives of their processes ([`Whole::Process`]).
+    /// The ranks' stretches are the lives of their processes ([`ElapsedScope::Process`]).
     WholeProcess,
-    /// The trace does not say when these processes began; the begin of MPI_Init stands for it.
+    /// The trace does not record when these processes began; the begin of MPI_Init is taken
+    /// instead.
     ProcessBeginUnknown(NotedRanks),
 }
 
@@ -61,7 +62,7 @@ impl TimeNote {
         notes.extend(with(Alignment::AssumedShared).map(Self::AssumedShared));
         notes.extend(with(Alignment::Unaligned).map(Self::Unaligned));
         notes.extend(NotedRanks::of(guessed).map(Self::GuessedFrequency));
-        if timeline.whole == Whole::Process {
+        if timeline.scope == ElapsedScope::Process {
             notes.push(Self::WholeProcess);
             let unknown = run.ranks.iter().filter(|rank| rank.facts.life.is_none());
             let unknown = NotedRanks::of(unknown.map(|rank| rank.rank));

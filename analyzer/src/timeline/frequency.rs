@@ -1,4 +1,4 @@
-//! How fast the counters run: clock anchors of all ranks come in, one frequency a rank goes out.
+//! Determines the frequency of each rank's counter from the clock anchors of all ranks.
 
 use std::collections::HashMap;
 
@@ -7,29 +7,29 @@ use trace_format::header::ClockAnchor;
 
 use crate::trace::RankTrace;
 
-/// Where a frequency comes from.
+/// How a frequency was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrequencyBasis {
     /// The counter counts nanoseconds.
     Exact,
-    /// Two anchors of this rank.
+    /// From two anchors of this rank.
     Measured,
-    /// Two anchors of another rank of the same host.
+    /// From two anchors of another rank of the same host.
     HostMate,
-    /// One anchor: the counter against the time since boot.
+    /// From one anchor: counter divided by time since boot.
     SinceBoot,
-    /// Nothing is known; 1 GHz.
+    /// Not known; 1 GHz is assumed.
     Unknown,
 }
 
 /// A counter's frequency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frequency {
-    /// Ticks a second of CLOCK_MONOTONIC_RAW.
+    /// Ticks per second of CLOCK_MONOTONIC_RAW.
     pub ticks_per_s: f64,
-    /// Relative uncertainty: half the anchors' widths over their distance.
+    /// Relative uncertainty: half the sum of the anchors' widths over their distance.
     pub relative_uncertainty: f64,
-    /// Where it comes from.
+    /// How it was determined.
     pub basis: FrequencyBasis,
 }
 
@@ -40,15 +40,15 @@ impl Frequency {
     }
 }
 
-/// Frequencies that a counter can have, in Hz; anything else is damage.
+/// Plausible frequencies of a counter, in Hz; any other is considered damaged.
 const POSSIBLE_HZ: std::ops::Range<f64> = 1e5..1e11;
-/// A rank's own measurement serves when its relative uncertainty is below this.
+/// A rank's own measurement is used if its relative uncertainty is at most this.
 const GOOD_ENOUGH: f64 = 1e-6;
 
 /// The frequency of every rank's counter, in the order of the ranks.
 ///
-/// Ranks of one kernel and counter kind share the measurement of the longest baseline, unless
-/// their own is good enough.
+/// Ranks with the same kernel and kind of counter share the measurement with the longest baseline,
+/// unless their own is good enough.
 pub(super) fn of_ranks(ranks: &[RankTrace]) -> Vec<Frequency> {
     let mut best: HashMap<(&str, u8), Frequency> = HashMap::new();
     let owns: Vec<_> = ranks.iter().map(|rank| measured(&rank.facts.anchors)).collect();
@@ -88,12 +88,12 @@ pub(super) fn of_ranks(ranks: &[RankTrace]) -> Vec<Frequency> {
         .collect()
 }
 
-/// Ranks that may share a counter: boot id and counter kind.
+/// Boot id and kind of counter; ranks that agree in both may share a counter.
 fn counter_of(rank: &RankTrace) -> (&str, u8) {
     (&rank.file.header.boot_id, rank.file.counter as u8)
 }
 
-/// The frequency between the anchors that lie furthest apart.
+/// The frequency between the two anchors that are furthest apart.
 fn measured(anchors: &[ClockAnchor]) -> Option<Frequency> {
     let first = anchors.iter().min_by_key(|anchor| anchor.ticks)?;
     let last = anchors.iter().max_by_key(|anchor| anchor.ticks)?;
@@ -109,7 +109,7 @@ fn measured(anchors: &[ClockAnchor]) -> Option<Frequency> {
     })
 }
 
-/// The frequency from one anchor: counters start near 0 at boot, as CLOCK_MONOTONIC_RAW does.
+/// The frequency from one anchor: counters, like CLOCK_MONOTONIC_RAW, start near 0 at boot.
 fn since_boot(anchors: &[ClockAnchor]) -> Frequency {
     let estimate = anchors
         .first()

@@ -1,18 +1,18 @@
-//! Rates between the counters of hosts that a calibration run has measured: for runs without a second
-//! exchange.
+//! Rates between the counters of hosts that a calibration run has measured, for runs without a
+//! second clock exchange.
 
 use std::collections::HashMap;
 
 use super::exchange::WANDER;
 
-/// Rate and its relative uncertainty, by host of child and parent.
+/// Rate and its relative uncertainty, by the hosts of child and parent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KnownRates(HashMap<(String, String), (f64, f64)>);
 
 impl KnownRates {
-    /// Adds what was measured between (child's, parent's) host: how much faster the parent's counter
-    /// runs, and its bound, both in parts per million. Of several the tightest stays; pairs of one
-    /// host are left out.
+    /// Adds a measurement between the hosts of child and parent: by how much the parent's counter
+    /// runs faster, and the error bound, both in parts per million. The tightest of several
+    /// measurements is kept; pairs on one host are ignored.
     pub fn add(&mut self, (child, parent): (String, String), ppm: f64, bound_ppm: f64) {
         if child == parent || !ppm.is_finite() || !bound_ppm.is_finite() {
             return;
@@ -28,13 +28,13 @@ impl KnownRates {
         }
     }
 
-    /// Whether nothing is known.
+    /// Whether no rate is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Parent's ticks a tick of the child's, and the relative uncertainty: the calibration's own, and
-    /// what a counter may wander between two runs.
+    /// Parent's ticks per tick of the child's counter, and the relative uncertainty: that of the
+    /// calibration plus what the counters may wander between two runs.
     pub(super) fn between(&self, child: &str, parent: &str) -> Option<(f64, f64)> {
         let (rate, bound) = self.0.get(&(child.to_owned(), parent.to_owned()))?;
         Some((*rate, bound + 2.0 * WANDER))

@@ -1,8 +1,9 @@
-//! Finds the last sign of life of a job whose ranks did not all finish; calls that were open last to it.
+//! Finds the last sign of life of a job in which not every rank finished. Open calls last until
+//! then.
 //!
-//! A rank inside a call leaves no stamp while it waits. It did not wait for nothing: its call counts up to
-//! the last sign of life of the job, which is the moment of looking while a process runs, else the
-//! launcher's end, else the last stamp of any rank.
+//! A rank records no time stamp while it waits inside a call. So that this wait counts, its call
+//! lasts until the job's last sign of life: the current time if a process is still running, else
+//! the end of the launcher, else the last time stamp of any rank.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,34 +11,37 @@ use crate::trace::{ProcessState, RankTrace, Run};
 
 use super::{Ending, RankTime};
 
-/// Seconds behind the last stamp from which on the system's clock is not believed: 115 days.
-const MOST_SECONDS: f64 = 1e7;
+/// A system clock that is more than this many seconds (115 days) after the last stamp is not
+/// trusted.
+const MAX_SECONDS: f64 = 1e7;
 
 /// The last sign of life of a job that did not finish.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LastSign {
-    /// Global seconds: the moment of looking, the end of the launcher, or the last stamp of all ranks.
+    /// Global seconds: the current time, the end of the launcher, or the last stamp of any rank.
     pub at_s: f64,
-    /// Whether it is but the last stamp: the run may have gone on behind it.
+    /// Whether it is only the last stamp, so that the run may have continued after it.
     pub at_least: bool,
-    /// Whether a process of the run is known to run still.
+    /// Whether a process of the run is known to be still running.
     pub running: bool,
 }
 
 impl LastSign {
-    /// Of a run; `None` where every rank that left a file returned from MPI_Finalize.
+    /// The last sign of life of a run; `None` if every rank that left a file returned from
+    /// MPI_Finalize.
     pub(super) fn of(run: &Run, ranks: &[RankTime]) -> Option<Self> {
         run.ranks.iter().find(|trace| !trace.facts.finalized())?;
         let running = run.ranks.iter().any(|trace| trace.process.runs());
         let last_s = ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
         let at_s = wall_clock_ns(run, running)
             .and_then(|moment_ns| on_timeline(run, ranks, running, moment_ns))
-            // A wall clock that was set may say anything.
-            .filter(|at_s| (last_s..last_s + MOST_SECONDS).contains(at_s));
+            // The wall clock may have been set.
+            .filter(|at_s| (last_s..last_s + MAX_SECONDS).contains(at_s));
         Some(Self { at_s: at_s.unwrap_or(last_s), at_least: at_s.is_none(), running })
     }
 
-    /// Lets the stretches of ranks last to it that were inside a call, or whose processes run.
+    /// Extends the stretches of ranks that were inside a call, or whose processes are running, to
+    /// this moment.
     pub(super) fn extend(&self, run: &Run, ranks: &mut [RankTime]) {
         for (trace, time) in run.ranks.iter().zip(ranks) {
             if time.ending != Ending::LastStamp || !self.outlives(trace) {
@@ -57,20 +61,20 @@ impl LastSign {
     fn outlives(&self, trace: &RankTrace) -> bool {
         match trace.process {
             ProcessState::Runs(_) => true,
-            // It died inside its call, at a moment that nobody knows, while others run on.
+            // It died inside its call at an unknown moment, while others are still running.
             ProcessState::Gone if self.running => false,
             _ => trace.threads.iter().any(|t| t.last_call.as_ref().is_some_and(|call| call.open)),
         }
     }
 }
 
-/// The last sign of life by the wall clock, nanoseconds since 1970, where there is one beside the stamps.
+/// Last sign of life by the wall clock, in nanoseconds since 1970; `None` if there are only stamps.
 fn wall_clock_ns(run: &Run, running: bool) -> Option<u128> {
     if running {
         return SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_nanos());
     }
     let description = run.description.as_ref()?;
-    // Where the launcher's command started several jobs its end is not this one's.
+    // If the command started several jobs, its end is not the end of this one.
     let alone = description.jobs.is_none_or(|jobs| jobs <= 1);
     description.end.as_ref().filter(|_| alone).map(|end| u128::from(end.unix_ns))
 }

@@ -1,10 +1,12 @@
-//! Stage 2, one clock for all: a [`Run`] comes in, [`GlobalTimeline`] goes out.
+//! Puts the counters of all ranks on one clock ([`GlobalTimeline`]).
 //!
-//! Every rank's counter is mapped to seconds since the earliest MPI_Init return of the run, by the
-//! clock exchanges of the ranks, composed along their parents up to rank 0, with an error bound
-//! that is the sum over the hops. Each rank's stretch τ_i is fixed here, too: from MPI_Init's
-//! return to MPI_Finalize's entry, or, of a rank that never got there, to its last stamp or, where it was
-//! inside a call, to the job's last sign of life ([`LastSign`]).
+//! Every rank's counter is mapped to seconds since the earliest return from MPI_Init in the run.
+//! The map is composed of the clock exchanges of the ranks, along their parents up to rank 0; its
+//! error bound is the sum over the hops.
+//!
+//! This module also determines each rank's stretch τ_i: from the return of MPI_Init to the entry of
+//! MPI_Finalize. For a rank that never called MPI_Finalize, the stretch ends at its last time stamp
+//! or, if it was inside a call, at the job's last sign of life ([`LastSign`]).
 
 pub mod calls;
 mod causal;
@@ -37,18 +39,20 @@ pub use stretch::Ending;
 use stretch::Stretch;
 pub use utc::Utc;
 
-/// How a rank's counter came to the global timeline.
+/// How a rank's counter was aligned with the global timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alignment {
-    /// It is the reference itself.
+    /// The counter is the reference itself.
     Reference,
     /// By measured exchanges.
     Measured,
-    /// The exchange found no offset from a host-mate's invariant counter: both read one counter.
+    /// The exchange found no offset from the invariant counter of a rank on the same host: both
+    /// read one counter.
     SharedCounter,
-    /// No exchange, but a host-mate has a clock and both counters are invariant: taken for one.
+    /// No exchange, but another rank of the host has a clock and both counters are invariant:
+    /// assumed to be one counter.
     AssumedShared,
-    /// By the system's wall clock only, or not at all.
+    /// Only by the system's wall clock, or not at all.
     Unaligned,
 }
 
@@ -61,7 +65,7 @@ pub struct RankTime {
     pub begin_ticks: u64,
     /// Counter when τ_i ends; not before the begin.
     pub end_ticks: u64,
-    /// What ends it.
+    /// Why it ends there.
     pub ending: Ending,
     /// The counter on the global timeline.
     pub clock: RankClock,
@@ -70,18 +74,19 @@ pub struct RankTime {
 }
 
 impl RankTime {
-    /// Global seconds of the begin.
+    /// Begin in global seconds.
     pub fn begin_s(&self) -> f64 {
         self.clock.seconds(self.begin_ticks)
     }
 
-    /// Global seconds of the end.
+    /// End in global seconds.
     pub fn end_s(&self) -> f64 {
         self.clock.seconds(self.end_ticks)
     }
 
-    /// From where to where a thread is known, on the rank's counter: the first one as long as its rank, any
-    /// other from its first event to its last, or to the rank's end where its last call had not returned.
+    /// First and last known moment of a thread on the rank's counter. The first thread lasts as
+    /// long as its rank. Any other lasts from its first event to its last, or to the rank's end if
+    /// its last call did not return.
     pub fn thread_stretch(&self, extent: &ThreadExtent) -> Option<(u64, u64)> {
         if extent.number == 0 {
             return Some((self.begin_ticks, self.end_ticks));
@@ -96,10 +101,10 @@ impl RankTime {
     }
 }
 
-/// What a rank's stretch τ_i is.
+/// What the elapsed time τ_i of a rank covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Whole {
-    /// From MPI_Init's return to MPI_Finalize's entry.
+pub enum ElapsedScope {
+    /// From the return of MPI_Init to the entry of MPI_Finalize.
     #[default]
     Mpi,
     /// From the begin of its process to its end.
@@ -109,48 +114,48 @@ pub enum Whole {
 /// All ranks' counters on one clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GlobalTimeline {
-    /// One a rank of [`Run::ranks`], in that order.
+    /// One entry per rank of [`Run::ranks`], in the same order.
     pub ranks: Vec<RankTime>,
-    /// Largest error bound of the measured ranks over their stretches, nanoseconds; `None` when no
+    /// Largest error bound of the measured ranks over their stretches, nanoseconds; `None` if no
     /// rank was measured.
     pub bound_ns: Option<f64>,
-    /// The same at the begin and end of the ranks' stretches only: next to the exchanges.
+    /// The same, but only at the begin and end of the ranks' stretches, next to the exchanges.
     pub ends_bound_ns: Option<f64>,
-    /// What was changed for the sake of causality; `None` for the clocks as measured.
+    /// What the causal correction changed; `None` for the clocks as measured.
     pub causal: Option<CausalCorrection>,
-    /// Where the timeline lies in UTC, by the reference rank's system clock.
+    /// Where the timeline lies in UTC, according to the reference rank's system clock.
     pub utc: Option<Utc>,
-    /// Up to when the job is known to have lived; `None` where every rank finished.
+    /// The job's last sign of life; `None` if every rank finished.
     pub last_sign: Option<LastSign>,
     /// Whether every rank is aligned.
     pub aligned: bool,
-    /// What the ranks' stretches are.
-    pub whole: Whole,
-    /// What is wrong with stretches and clocks.
+    /// What the ranks' stretches cover.
+    pub scope: ElapsedScope,
+    /// Faults in stretches and clocks.
     pub diagnoses: Vec<FileDiagnosis<TimeFault>>,
     /// What a reader should know about the times.
     pub notes: Vec<TimeNote>,
 }
 
 impl GlobalTimeline {
-    /// Maps every rank's counter to the global timeline. Never fails: what cannot be aligned is
-    /// flagged.
+    /// Maps every rank's counter to the global timeline. Never fails: counters that cannot be
+    /// aligned are flagged.
     pub fn new(run: &Run) -> Self {
         Self::with_rates(run, &KnownRates::default())
     }
 
-    /// As [`GlobalTimeline::new`]; the rates serve clocks that were compared only once.
+    /// Like [`GlobalTimeline::new`], with known rates for clocks that were compared only once.
     pub fn with_rates(run: &Run, known_rates: &KnownRates) -> Self {
-        Self::over(run, known_rates, Whole::Mpi)
+        Self::over(run, known_rates, ElapsedScope::Mpi)
     }
 
-    /// As [`GlobalTimeline::with_rates`], with the whole lives of the processes as τ_i where that is wanted.
-    pub fn over(run: &Run, known_rates: &KnownRates, whole: Whole) -> Self {
+    /// Like [`GlobalTimeline::with_rates`], with a choice of what τ_i covers.
+    pub fn over(run: &Run, known_rates: &KnownRates, scope: ElapsedScope) -> Self {
         let mut diagnoses = Vec::new();
         let frequencies = frequency::of_ranks(&run.ranks);
-        let stretches: Vec<Stretch> = match whole {
-            Whole::Mpi => run.ranks.iter().map(stretch::of_rank).collect(),
-            Whole::Process => {
+        let stretches: Vec<Stretch> = match scope {
+            ElapsedScope::Mpi => run.ranks.iter().map(stretch::of_rank).collect(),
+            ElapsedScope::Process => {
                 let ranks = run.ranks.iter().zip(&frequencies);
                 ranks.map(|(rank, f)| stretch::of_process(rank, f.ticks_per_s)).collect()
             }
@@ -163,7 +168,8 @@ impl GlobalTimeline {
         let maps = chains.resolve();
         diagnoses.extend(chains.diagnoses);
         let root_seconds_per_tick = chain::root_seconds_per_tick(run, &frequencies, &maps);
-        let mut ranks = place(run, &stretches, &frequencies, &maps, root_seconds_per_tick);
+        let mut ranks =
+            ranks_on_timeline(run, &stretches, &frequencies, &maps, root_seconds_per_tick);
         place_unaligned(run, &mut ranks);
         shift_to_earliest_begin(&mut ranks);
         let last_sign = LastSign::of(run, &ranks);
@@ -182,7 +188,7 @@ impl GlobalTimeline {
             last_sign,
             aligned: ranks.iter().all(|r| r.clock.alignment != Alignment::Unaligned),
             ranks,
-            whole,
+            scope,
             diagnoses,
             notes: Vec::new(),
         };
@@ -191,8 +197,8 @@ impl GlobalTimeline {
     }
 }
 
-/// Ranks on the root's clock, each relative to the root's counter at the first aligned begin.
-fn place(
+/// Puts the ranks on the root's clock, relative to the root's counter at the first aligned begin.
+fn ranks_on_timeline(
     run: &Run,
     stretches: &[Stretch],
     frequencies: &[Frequency],
@@ -237,10 +243,10 @@ fn place(
         .collect()
 }
 
-/// Wall-clock difference beyond which the system's clocks say nothing: one day, in seconds.
+/// Wall clocks that differ by more than this many seconds (one day) are not trusted.
 const WALL_CLOCK_LIMIT_S: f64 = 86_400.0;
 
-/// Puts ranks without a clock where the system's wall clock says that they began.
+/// Places ranks without a clock where the system's wall clock puts their begin.
 fn place_unaligned(run: &Run, ranks: &mut [RankTime]) {
     let wall_begin_ns = |trace: &RankTrace, time: &RankTime| {
         let anchor = trace.facts.anchors.first()?;

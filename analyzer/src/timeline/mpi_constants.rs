@@ -1,7 +1,6 @@
-//! Values of MPI's constants, which differ between libraries: a family's name as the file header
-//! gives it comes in, its constants go out.
+//! Values of MPI's constants, which differ between libraries.
 
-/// Constants that stand in a call's arguments in place of a rank or tag.
+/// Constants that may be passed to a call instead of a rank or tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MpiConstants {
     /// MPI_ANY_SOURCE.
@@ -15,8 +14,9 @@ pub struct MpiConstants {
 }
 
 impl MpiConstants {
-    /// Those of a family: `openmpi`, `mpich` (Intel MPI, too) or `abi`. `None` for a library that
-    /// the recorder did not know: it recorded no attributes then.
+    /// The constants of a family as named in the file header: `openmpi`, `mpich` (also Intel MPI)
+    /// or `abi`. `None` for a library that the recorder did not know, for which it recorded no
+    /// arguments.
     pub fn of_family(family: &str) -> Option<Self> {
         let (any_source, any_tag, proc_null, root) = match family {
             "openmpi" => (-1, -1, -2, -4),

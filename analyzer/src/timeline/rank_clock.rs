@@ -1,15 +1,15 @@
-//! A rank's counter on the global timeline: readings come in, seconds and their error bound go out.
+//! Converts readings of a rank's counter to global seconds, with an error bound.
 
 use super::Alignment;
 
 /// A stretch of a counter that runs at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockPiece {
-    /// Counter where it begins; the first piece also holds before that.
+    /// Reading at which it begins; the first piece also holds before that.
     pub begin_ticks: u64,
     /// Global seconds at that reading.
     pub begin_s: f64,
-    /// Global seconds a tick.
+    /// Global seconds per tick.
     pub seconds_per_tick: f64,
 }
 
@@ -30,14 +30,14 @@ impl ClockPiece {
 pub struct BoundLine {
     /// Counter and bound in nanoseconds, ascending; not empty.
     pub points: Vec<(u64, f64)>,
-    /// What a tick before the first point adds, nanoseconds.
+    /// Growth per tick before the first point, nanoseconds.
     pub before_ns: f64,
-    /// What a tick behind the last point adds, nanoseconds.
+    /// Growth per tick after the last point, nanoseconds.
     pub after_ns: f64,
 }
 
 impl BoundLine {
-    /// The same everywhere.
+    /// A bound that is the same everywhere.
     pub fn constant(bound_ns: f64) -> Self {
         Self { points: vec![(0, bound_ns)], before_ns: 0.0, after_ns: 0.0 }
     }
@@ -64,7 +64,7 @@ impl BoundLine {
     }
 }
 
-/// Seconds as whole nanoseconds, to the nearest one.
+/// Rounds seconds to the nearest whole nanosecond.
 pub fn whole_ns(seconds: f64) -> i64 {
     (seconds * 1e9).round() as i64
 }
@@ -74,7 +74,7 @@ pub fn whole_ns(seconds: f64) -> i64 {
 pub struct RankClock {
     /// Ascending and continuous; at least one.
     pub(super) pieces: Vec<ClockPiece>,
-    /// Error bound against the reference clock over time; `None` where nothing was measured.
+    /// Error bound against the reference clock over time; `None` if nothing was measured.
     pub bound: Option<BoundLine>,
     /// Its largest value in the rank's stretch, nanoseconds.
     pub bound_ns: Option<f64>,
@@ -83,7 +83,7 @@ pub struct RankClock {
 }
 
 impl RankClock {
-    /// A clock of one rate that says nothing of its error.
+    /// A clock of one rate, whose error is not known.
     pub(super) fn unaligned(begin_ticks: u64, seconds_per_tick: f64) -> Self {
         Self {
             pieces: vec![ClockPiece { begin_ticks, begin_s: 0.0, seconds_per_tick }],
@@ -93,8 +93,8 @@ impl RankClock {
         }
     }
 
-    /// Position of the piece behind the one that holds at a reading.
-    fn behind(&self, ticks: u64) -> usize {
+    /// Index of the piece after the one that holds at a reading.
+    fn piece_after(&self, ticks: u64) -> usize {
         match self.pieces.len() {
             1 => 1,
             _ => self.pieces.partition_point(|piece| piece.begin_ticks <= ticks).max(1),
@@ -103,24 +103,25 @@ impl RankClock {
 
     /// Seconds since the earliest rank begin. The difference is taken in whole ticks first.
     pub fn seconds(&self, ticks: u64) -> f64 {
-        self.pieces[self.behind(ticks) - 1].seconds(ticks)
+        self.pieces[self.piece_after(ticks) - 1].seconds(ticks)
     }
 
-    /// The same in whole nanoseconds, to the nearest one.
+    /// The same, rounded to the nearest whole nanosecond.
     pub fn whole_ns(&self, ticks: u64) -> i64 {
         whole_ns(self.seconds(ticks))
     }
 
-    /// The piece that holds at a reading, and for which readings it does: from the second up to but without
-    /// the third.
+    /// The piece that holds at a reading, the first reading for which it holds, and the first after
+    /// that for which it does not.
     pub(super) fn piece_at(&self, ticks: u64) -> (ClockPiece, u64, u64) {
-        let behind = self.behind(ticks);
-        let piece = self.pieces[behind - 1];
-        let from = if behind == 1 { 0 } else { piece.begin_ticks };
-        (piece, from, self.pieces.get(behind).map_or(u64::MAX, |next| next.begin_ticks))
+        let next = self.piece_after(ticks);
+        let piece = self.pieces[next - 1];
+        let from = if next == 1 { 0 } else { piece.begin_ticks };
+        (piece, from, self.pieces.get(next).map_or(u64::MAX, |next| next.begin_ticks))
     }
 
-    /// The counter at a global time, to the nearest tick; clamped to the counter's range.
+    /// Reading of the counter at a global time, to the nearest tick, clamped to the counter's
+    /// range.
     pub fn ticks_at(&self, seconds: f64) -> u64 {
         let next = self.pieces.partition_point(|piece| piece.begin_s <= seconds).max(1);
         let piece = &self.pieces[next - 1];
@@ -129,8 +130,8 @@ impl RankClock {
         u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
     }
 
-    /// Seconds that a count of ticks lasts, at the rate of the rank's begin: rates differ by less than
-    /// a count of ticks can show.
+    /// Converts a number of ticks to seconds at the rate of the rank's begin, from which other
+    /// rates differ too little to matter.
     pub fn duration_s(&self, ticks: u64) -> f64 {
         ticks as f64 * self.pieces[0].seconds_per_tick
     }
@@ -140,7 +141,7 @@ impl RankClock {
         self.bound.as_ref().map(|bound| bound.at(ticks))
     }
 
-    /// Moves all global times.
+    /// Shifts all global times.
     pub(super) fn shift(&mut self, seconds: f64) {
         self.pieces.iter_mut().for_each(|piece| piece.begin_s += seconds);
     }
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_linear_between_its_points_and_grows_outside() {
+    fn bound_is_linear_between_its_points_and_grows_outside() {
         let line =
             BoundLine { points: vec![(100, 10.0), (200, 30.0)], before_ns: 0.5, after_ns: 0.1 };
         assert_eq!([line.at(100), line.at(150), line.at(200)], [10.0, 20.0, 30.0]);

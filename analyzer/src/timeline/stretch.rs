@@ -1,22 +1,22 @@
-//! When a rank's elapsed time τ_i begins and ends on its own counter: a rank's trace comes in, two
-//! counter readings and what ends the stretch go out.
+//! Determines when a rank's elapsed time τ_i begins and ends on its own counter, and why it ends
+//! there.
 
 use super::TimeFault;
 use crate::trace::RankTrace;
 
-/// What ends a rank's stretch.
+/// Why a rank's stretch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// The rank entered MPI_Finalize.
     Finalize,
-    /// It never did, and may have died: the stretch ends at the last stamp.
+    /// It did not, and may have died: the stretch ends at the last stamp.
     LastStamp,
-    /// It never did, and was inside a call, or its process runs: the stretch ends at the job's last sign of
-    /// life.
+    /// It did not, but was inside a call or its process is running: the stretch ends at the job's
+    /// last sign of life.
     LastSign,
-    /// Recording ended before the program did, for want of space.
+    /// Recording stopped before the program ended, because there was no space left.
     Stopped,
-    /// Later events are damaged or missing: the stretch ends at the last stamp that is valid.
+    /// Later events are damaged or missing: the stretch ends at the last valid stamp.
     Damaged,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Stretch {
 
 /// Finds a rank's stretch.
 ///
-/// What follows damage is unknown. It must not be taken for computation, so the stretch ends
-/// where the valid events of the thread that called MPI first end. Events are missing, too, when
-/// the rank entered MPI_Finalize and no event says so.
+/// What follows damage is unknown. It must not count as computation, so the stretch ends with the
+/// last valid event of the thread that called MPI first. Events are also missing if the rank
+/// entered MPI_Finalize but no event records that.
 pub(super) fn of_rank(rank: &RankTrace) -> Stretch {
     let facts = &rank.facts;
     let main = rank.main_thread();
@@ -61,8 +61,9 @@ pub(super) fn of_rank(rank: &RankTrace) -> Stretch {
 
 /// A rank's stretch from the begin of its process to its end.
 ///
-/// The begin is the kernel's, or another tool's; where neither says so, the first event's. The end is that
-/// of the last event, of a run that was recorded here the return of MPI_Finalize.
+/// The begin comes from the kernel or another tool; if neither provides it, from the first event.
+/// The end is that of the last event; if gammachi recorded the run, that is the return of
+/// MPI_Finalize.
 pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
     let inside = of_rank(rank);
     let life = rank.facts.life;
@@ -84,7 +85,7 @@ pub(super) fn of_process(rank: &RankTrace, ticks_per_s: f64) -> Stretch {
 }
 
 impl Stretch {
-    /// What is wrong with the stretch, if it is not the usual one.
+    /// The fault that the stretch shows, if any.
     pub fn fault(&self, rank: &RankTrace) -> Option<TimeFault> {
         if !self.begin_recorded {
             return Some(TimeFault::NoBegin);

@@ -4,7 +4,7 @@ use trace_format::header::{Definition, Phase};
 
 const MS: u64 = 1_000_000;
 
-/// A rank from 100 ms to 1100 ms of a 1 GHz counter that starts far from 0.
+/// Ranks last from 100 ms to 1100 ms after this reading of a 1 GHz counter.
 const BASE: u64 = 7_000_000 * MS;
 
 fn complete(rank: u32, size: u32) -> SyntheticRank {
@@ -18,7 +18,7 @@ fn timeline_of(ranks: &[SyntheticRank]) -> GlobalTimeline {
     GlobalTimeline::new(&Run::open(directory.path()).unwrap())
 }
 
-/// Largest difference allowed, nanoseconds: exchanges are rounded to whole ticks.
+/// `tolerance_ns` allows for exchanges being rounded to whole ticks.
 fn assert_near_ns(seconds: f64, expected_s: f64, tolerance_ns: f64) {
     let difference_ns = (seconds - expected_s) * 1e9;
     assert!(
@@ -27,7 +27,8 @@ fn assert_near_ns(seconds: f64, expected_s: f64, tolerance_ns: f64) {
     );
 }
 
-/// Exchange at a moment of the parent's counter by the child's truth: equal before skewing.
+/// Gives the child, on another host, exchanges at which both counters agree; tests skew them
+/// afterwards.
 fn two_hosts(mut child: SyntheticRank, parent: u32) -> SyntheticRank {
     child.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
     for (phase, at) in [(Phase::Init, 99 * MS), (Phase::Finalize, 1102 * MS)] {
@@ -68,10 +69,10 @@ fn skewed_counters_are_recovered_with_their_sign() {
 }
 
 #[test]
-fn hops_add_up_along_the_parents_and_so_do_their_bounds() {
+fn hops_and_their_bounds_add_up_along_the_parents() {
     let middle = two_hosts(complete(1, 3), 0).skewed(9_000_000_000, 1.0 + 50e-6);
     let mut leaf = two_hosts(complete(2, 3), 1);
-    // The leaf's parent readings are on rank 1's skewed counter.
+    // The leaf's parent readings come from rank 1's skewed counter.
     for definition in &mut leaf.definitions {
         if let Definition::ClockExchange(exchange) = definition {
             let ticks = (exchange.parent_ticks as f64 * (1.0 + 50e-6)).round() as u64;
@@ -82,14 +83,14 @@ fn hops_add_up_along_the_parents_and_so_do_their_bounds() {
     let timeline = timeline_of(&[complete(0, 3), middle, leaf]);
     assert_near_ns(timeline.ranks[2].begin_s(), 0.0, 6.0);
     assert_near_ns(timeline.ranks[2].end_s(), 1.0, 6.0);
-    // At the begin next to the exchanges; half a second from them 0.1 ppm a hop come on top.
+    // The begin is next to the exchanges; half a second from them, each hop adds 0.1 ppm.
     let bound_ns = |rank: &RankTime| rank.clock.bound_ns_at(rank.begin_ticks).unwrap().round();
     assert_eq!(timeline.ranks.iter().map(bound_ns).collect::<Vec<_>>(), [0.0, 10.0, 20.0]);
     assert_eq!(timeline.bound_ns.map(f64::round), Some(120.0));
 }
 
 #[test]
-fn one_exchange_fixes_the_offset_and_the_frequencies_the_rate() {
+fn one_exchange_gives_the_offset_and_the_frequencies_give_the_rate() {
     let mut child = two_hosts(complete(1, 2), 0);
     child
         .definitions
@@ -104,7 +105,7 @@ fn one_exchange_fixes_the_offset_and_the_frequencies_the_rate() {
 }
 
 #[test]
-fn a_same_host_exchange_that_contradicts_one_counter_is_believed() {
+fn exchange_overrides_the_assumption_of_one_counter_per_host() {
     let mut child = two_hosts(complete(1, 2), 0).skewed(777_000, 1.0);
     for definition in &mut child.definitions {
         if let Definition::ClockExchange(exchange) = definition {
@@ -117,7 +118,7 @@ fn a_same_host_exchange_that_contradicts_one_counter_is_believed() {
 }
 
 #[test]
-fn without_an_exchange_a_host_mate_lends_its_clock_and_a_stranger_has_none() {
+fn without_an_exchange_a_rank_shares_the_clock_of_its_host_if_there_is_one() {
     let without = |rank: u32| {
         let mut rank = complete(rank, 3);
         rank.definitions.retain(|d| !matches!(d, Definition::ClockExchange(_)));
@@ -136,7 +137,7 @@ fn without_an_exchange_a_host_mate_lends_its_clock_and_a_stranger_has_none() {
 }
 
 #[test]
-fn absurd_exchanges_are_diagnosed_and_not_used() {
+fn unusable_exchanges_are_diagnosed_and_ignored() {
     let absurd: [fn(&mut SyntheticRank); 3] = [
         |rank| {
             rank.exchange(Phase::Init, 0, 0, 0);
@@ -161,7 +162,7 @@ fn absurd_exchanges_are_diagnosed_and_not_used() {
 }
 
 #[test]
-fn parents_in_a_loop_end_without_a_clock() {
+fn ranks_whose_parents_form_a_loop_have_no_clock() {
     let looped = |rank: u32, parent: u32| {
         let mut rank = two_hosts(complete(rank, 3), parent).skewed(50_000, 1.0);
         rank.header.counter_invariant = false;
@@ -173,7 +174,7 @@ fn parents_in_a_loop_end_without_a_clock() {
 }
 
 #[test]
-fn without_rank_0_its_counter_still_is_the_common_reference() {
+fn without_rank_0_its_counter_is_still_the_common_reference() {
     let timeline = timeline_of(&[
         two_hosts(complete(1, 3), 0).skewed(1_000_000, 1.0 + 40e-6),
         two_hosts(complete(2, 3), 0).skewed(-1_000_000, 1.0 - 40e-6),
@@ -197,7 +198,7 @@ fn the_frequency_is_that_of_the_longest_baseline() {
 }
 
 #[test]
-fn a_lone_anchor_gives_an_estimate_that_is_said_to_be_one() {
+fn single_anchor_gives_an_estimate_with_a_note() {
     let mut rank = complete(0, 1);
     rank.definitions.retain(|d| !matches!(d, Definition::ClockAnchor(_)));
     rank.anchor(3_000_000, 3e9, 1_000_000);
@@ -208,7 +209,7 @@ fn a_lone_anchor_gives_an_estimate_that_is_said_to_be_one() {
 }
 
 #[test]
-fn endings() {
+fn ending_tells_why_a_rank_ended() {
     let end_of = |rank: &SyntheticRank| {
         let timeline = timeline_of(std::slice::from_ref(rank));
         (timeline.ranks[0].end_ticks - BASE, timeline.ranks[0].ending)
@@ -226,13 +227,14 @@ fn endings() {
     stopped.definitions.push(Definition::Stopped { ticks: BASE + 450 * MS, reason });
     assert_eq!(end_of(&stopped), (450 * MS, Ending::Stopped));
 
-    // MPI_Finalize was entered, but the events that lead there are gone.
+    // MPI_Finalize was entered, but the events before it are missing.
     let mut cut = SyntheticRank::complete(0, 1, BASE + 100 * MS, BASE + 1100 * MS);
     cut.call(0, "MPI_Send", BASE + 200 * MS, BASE + 300 * MS);
     assert_eq!(end_of(&cut), (300 * MS, Ending::Damaged));
 }
 
-/// Adds an exchange of 10 ticks' bound during the run, by the child's truth.
+/// Adds an exchange during the run, before the one at finalize. The child's counter is ahead by
+/// `offset`.
 fn during(child: &mut SyntheticRank, parent: u32, at: u64, offset: i64) {
     let exchange = child
         .definitions
@@ -245,7 +247,8 @@ fn during(child: &mut SyntheticRank, parent: u32, at: u64, offset: i64) {
 
 #[test]
 fn exchanges_during_the_run_follow_a_rate_that_changes() {
-    // 300 µs ahead half-way, nothing at both ends: a line would be 300 µs off in the middle.
+    // 300 µs ahead half-way and equal at both ends: a straight line would be 300 µs off in the
+    // middle.
     let mut child = two_hosts(complete(1, 2), 0);
     during(&mut child, 0, 600 * MS, 300_000);
     for definition in &mut child.definitions {
@@ -256,7 +259,8 @@ fn exchanges_during_the_run_follow_a_rate_that_changes() {
     let timeline = timeline_of(&[complete(0, 2), child]);
     let clock = &timeline.ranks[1].clock;
     assert_eq!(clock.alignment, Alignment::Measured);
-    // By rank 0's begin: the child's own lies before it, where its clock is a little ahead already.
+    // Relative to rank 0's begin: the child's own begin is earlier, as its clock is slightly ahead
+    // by then.
     let since_begin = |ticks: u64| clock.seconds(ticks) - timeline.ranks[0].begin_s();
     assert_near_ns(since_begin(BASE + 600 * MS + 300_000), 0.5, 3.0);
     assert_near_ns(since_begin(BASE + 1102 * MS), 1.002, 3.0);
@@ -266,12 +270,12 @@ fn exchanges_during_the_run_follow_a_rate_that_changes() {
 }
 
 #[test]
-fn the_bound_widens_towards_the_middle_by_the_stated_rate() {
+fn bound_widens_towards_the_middle_by_the_wander() {
     let child = two_hosts(complete(1, 2), 0).skewed(5_000_000_000, 1.0 + 20e-6);
     let timeline = timeline_of(&[complete(0, 2), child]);
     let clock = &timeline.ranks[1].clock;
     let at_s = |seconds: f64| clock.bound_ns_at(clock.ticks_at(seconds)).unwrap();
-    // Exchanges 1 ms before the begin and 2 ms behind the end; 0.1 ppm from the nearer one.
+    // Exchanges 1 ms before the begin and 2 ms after the end; 0.1 ppm from the nearer one.
     let middle_ns = 10.0 + 501.5e6 * WANDER;
     assert!((at_s(0.5005) - middle_ns).abs() < 0.5, "{} {middle_ns}", at_s(0.5005));
     assert!(at_s(0.0) < 11.0 && at_s(1.0) < 11.0);
@@ -298,7 +302,7 @@ fn without_a_second_exchange_the_bound_widens_with_time() {
 }
 
 #[test]
-fn utc_is_that_of_the_reference_ranks_system_clock() {
+fn utc_comes_from_the_reference_ranks_system_clock() {
     use trace_format::header::SystemClock;
     let mut first = complete(0, 2);
     let clock = SystemClock { ticks: BASE, synchronised: true, most_error_ns: 250_000 };
@@ -307,8 +311,8 @@ fn utc_is_that_of_the_reference_ranks_system_clock() {
     let timeline = timeline_of(&[first, skewed]);
     let utc = timeline.utc.unwrap();
     // The synthetic wall clock is 1,700,000,000 s ahead of the counter.
-    let truth = 1_700_000_000_000_000_000 + i128::from(BASE + 100 * MS);
-    assert!((utc.zero_ns - truth).abs() <= 2, "{}", utc.zero_ns - truth);
+    let expected_ns = 1_700_000_000_000_000_000 + i128::from(BASE + 100 * MS);
+    assert!((utc.zero_ns - expected_ns).abs() <= 2, "{}", utc.zero_ns - expected_ns);
     assert_eq!(utc.bound_ns, Some(250_000));
     assert!(utc.spread_ns <= 4.0, "{}", utc.spread_ns);
 }

@@ -1,5 +1,4 @@
-//! Where a run lies in UTC, so that several jobs lie on one axis: the ranks' clocks and what their
-//! hosts' system clocks said come in, the UTC of the timeline's zero goes out.
+//! Places a run in UTC, so that several jobs can share one time axis.
 
 use trace_format::header::ClockAnchor;
 
@@ -11,13 +10,13 @@ use crate::trace::{RankTrace, Run};
 pub struct Utc {
     /// Nanoseconds since 1970 at global second 0, by the system clock of the reference rank's host.
     pub zero_ns: i128,
-    /// That clock's own bound against UTC, nanoseconds; `None` where nothing keeps it at UTC.
+    /// Error bound of that clock against UTC, nanoseconds; `None` if it is not synchronised.
     pub bound_ns: Option<u64>,
     /// Largest difference between the system clocks of the aligned ranks' hosts, nanoseconds.
     pub spread_ns: f64,
 }
 
-/// The relation by the first aligned rank, in the order of ranks; `None` without an anchor.
+/// Uses the first aligned rank; `None` if no aligned rank has an anchor.
 pub(super) fn of_run(run: &Run, ranks: &[RankTime]) -> Option<Utc> {
     let aligned = run.ranks.iter().zip(ranks);
     let aligned = aligned.filter(|(_, time)| time.clock.alignment != Alignment::Unaligned);
@@ -35,7 +34,7 @@ pub(super) fn of_run(run: &Run, ranks: &[RankTime]) -> Option<Utc> {
 }
 
 fn zero_ns(trace: &RankTrace, time: &RankTime) -> Option<i128> {
-    // The first anchor was taken before MPI_Init, which may have lasted long.
+    // The nearest anchor: the first was taken before MPI_Init, which may have taken long.
     let near = |anchor: &&ClockAnchor| anchor.ticks.abs_diff(time.begin_ticks);
     let anchor = trace.facts.anchors.iter().min_by_key(near)?;
     let since_zero_ns = time.clock.seconds(anchor.ticks) * 1e9;

@@ -1,8 +1,9 @@
-//! Takes out of an opened run what says whose it is.
+//! Anonymises an opened run.
 //!
-//! Figures stay: times, counts, sizes, tags, ranks, and names of MPI's and of compute functions. Programs,
-//! hosts, regions, files and modules become numbers; arguments, parameters, environment, directories, names
-//! that the program gave to communicators, process ids and the date are left out.
+//! Times, counts, sizes, tags, ranks, and the names of MPI functions and compute functions are
+//! kept. Names of programs, hosts, regions, files and modules are replaced by numbers. Arguments,
+//! parameters, environment, directories, names that the program gave to communicators, process ids
+//! and the date are removed.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,13 +13,13 @@ use trace_format::header::{Definition, FileHeader, ObjectKind};
 use super::run_json::{Params, RunJson};
 use super::{FileFault, Run, RunNote};
 
-/// What a run is called instead of its directory.
+/// Name of a run in place of its directory.
 const DIRECTORY: &str = "run";
 
-/// Names of communicators that MPI itself gives.
+/// Names that MPI itself gives to communicators.
 const PREDEFINED: [&str; 3] = ["MPI_COMM_WORLD", "MPI_COMM_SELF", "MPI_COMM_PARENT"];
 
-/// Numbers for names, in the order in which they are first met.
+/// Numbers for names, in the order in which they first occur.
 #[derive(Default)]
 struct Pseudonyms(HashMap<String, String>);
 
@@ -51,7 +52,7 @@ impl Names {
         header.host = self.hosts.of("host", &header.host);
         header.boot_id = self.kernels.of("kernel", &header.boot_id);
         header.parameters.clear();
-        // What follows the version may name who built it, and where.
+        // The text after the version may tell who built it, and where.
         let version = header.mpi_library.split([',', '\n']).next().unwrap_or_default().to_owned();
         header.mpi_library = version;
     }
@@ -86,7 +87,7 @@ fn without_paths(sentence: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn described(description: &RunJson) -> RunJson {
+fn anonymised(description: &RunJson) -> RunJson {
     RunJson {
         argv: Vec::new(),
         program: None,
@@ -100,10 +101,11 @@ fn described(description: &RunJson) -> RunJson {
 }
 
 impl Run {
-    /// Takes names, arguments, environment and date out, before anything is derived from them.
+    /// Removes names, arguments, environment and date. Must be called before anything is derived
+    /// from them.
     pub fn anonymise(&mut self) {
         let mut names = Names::default();
-        let shown = self.directory.display().to_string();
+        let directory = self.directory.display().to_string();
         for rank in &mut self.ranks {
             names.header(&mut rank.file.header);
             rank.file.fixed.pid = rank.rank + 1;
@@ -121,8 +123,8 @@ impl Run {
                 *reason = without_paths(reason);
             }
         }
-        self.description = self.description.as_ref().map(described);
-        let scrub = |text: &str| without_paths(&text.replace(&shown, DIRECTORY));
+        self.description = self.description.as_ref().map(anonymised);
+        let scrub = |text: &str| without_paths(&text.replace(&directory, DIRECTORY));
         for diagnosis in &mut self.diagnoses {
             let sentence = diagnosis.what.to_string();
             let scrubbed = scrub(&sentence);

@@ -1,8 +1,8 @@
-//! Joins the parts of a run: directories that hold rank files come in, one run directory goes out.
+//! Joins the parts of a run, which are directories with rank files, into one run directory.
 //!
-//! Parts are what hosts without a shared directory keep, or what a node-local staging directory still
-//! holds. Files belong together when they carry the same run id; nothing is trusted by its name. Every
-//! file is copied beside its place, read back and compared, and only then given its name.
+//! Parts are left by hosts without a shared directory, or in node-local staging directories. Files
+//! belong together if they have the same run id; their names do not matter. Every file is copied
+//! under a temporary name, read back and compared, and only then renamed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -19,16 +19,17 @@ use trace_format::reader::{OpenError, RankFile};
 
 use super::run_json::{RUN_JSON, RunJson, RunState};
 
-/// Ending of rank files.
-const RANK_FILE_ENDING: &str = "gmc";
-/// Depth below a part at which files are looked for: `STAGE/JOB/RUN/ranks-000/rank-000000.gmc`.
-const MOST_DEPTH: u32 = 5;
+/// Extension of rank files.
+const RANK_FILE_EXTENSION: &str = "gmc";
+/// Depth below a part down to which files are searched for:
+/// `STAGE/JOB/RUN/ranks-000/rank-000000.gmc`.
+const MAX_DEPTH: u32 = 5;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// What the files of one run have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunKey {
-    /// The run's id as 32 hexadecimal digits; zeros: not known.
+    /// The run's id as 32 hexadecimal digits; zeros if not known.
     pub id: String,
     /// Ranks of the world.
     pub world_size: u32,
@@ -37,12 +38,12 @@ pub struct RunKey {
 /// A rank file that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundFile {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// Its run.
+    /// The run it belongs to.
     pub key: RunKey,
     /// World and rank.
-    pub place: (u32, u32),
+    pub world_and_rank: (u32, u32),
     /// The measured program, for messages.
     pub program: String,
     /// Whether MPI_Finalize returned, so that the file is complete.
@@ -51,37 +52,37 @@ pub struct FoundFile {
     pub bytes: u64,
 }
 
-/// What lies in the parts.
+/// The files found in the parts.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Rank files, in the order in which they were found.
     pub files: Vec<FoundFile>,
     /// Directories with a `run.json`.
     pub descriptions: Vec<PathBuf>,
-    /// Files that look like rank files and cannot be read, with the reason.
+    /// Files that look like rank files but cannot be read, with the reason.
     pub unreadable: Vec<String>,
 }
 
-/// What was joined.
+/// Result of [`collect`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Files copied.
     pub copied: Vec<FoundFile>,
-    /// Files that the run directory held already, or that another part had too.
+    /// Files that the run directory already had, or that another part also had.
     pub already: u32,
-    /// Ranks of world 0 that neither a part nor the run has, ascending.
+    /// Ranks of world 0 without a file in the parts or the run, ascending.
     pub missing: Vec<RangeInclusive<u32>>,
-    /// Ranks whose file never saw the end of MPI_Finalize.
+    /// Ranks whose file does not record the end of MPI_Finalize.
     pub unfinished: Vec<u32>,
 }
 
-/// Why a file that looks like a rank file cannot be taken.
+/// Why a file that looks like a rank file cannot be used.
 #[derive(Debug, Error)]
 pub enum UnreadableFile {
-    /// It is no rank file, or damaged.
+    /// It is not a rank file, or it is damaged.
     #[error("{0}")]
     Open(OpenError),
-    /// The system does not tell its size.
+    /// Its size cannot be determined.
     #[error("{}: {source}", .path.display())]
     Size {
         /// The file.
@@ -91,7 +92,7 @@ pub enum UnreadableFile {
     },
 }
 
-/// What stands in the way of joining parts.
+/// Why parts cannot be joined.
 #[derive(Debug, Error)]
 pub enum CollectError {
     /// A part cannot be listed.
@@ -102,17 +103,17 @@ pub enum CollectError {
         /// What the system said.
         source: io::Error,
     },
-    /// Something else has the place of a file.
+    /// The path of a file is occupied by something else.
     #[error("{why}; it is in the way of {}: move it away", .file.display())]
     InTheWay {
-        /// What is wrong with what lies there.
+        /// What is wrong with the file there.
         why: UnreadableFile,
         /// The file that belongs there.
         file: PathBuf,
     },
     /// The run directory holds another run.
     #[error(
-        "{} belongs to another run than {}; collect into a directory of its own",
+        "{} belongs to a different run than {}; collect into a separate directory",
         .there.display(), .file.display()
     )]
     OtherRun {
@@ -121,12 +122,12 @@ pub enum CollectError {
         /// The file of the part.
         file: PathBuf,
     },
-    /// A file or directory cannot be made, filled or named.
+    /// A file or directory cannot be created, written or renamed.
     #[error("cannot {what} {}: {source}", .path.display())]
     Write {
         /// What was tried.
         what: &'static str,
-        /// With which file.
+        /// Its path.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -148,26 +149,26 @@ pub enum CollectError {
 }
 
 impl RunKey {
-    /// Whether the recorder knew an id.
+    /// Whether the recorder knew the run's id.
     pub fn is_known(&self) -> bool {
         self.id.bytes().any(|digit| digit != b'0')
     }
 }
 
 impl Found {
-    /// Looks through directories for rank files.
+    /// Searches directories for rank files.
     ///
     /// # Errors
     /// A directory that cannot be listed.
     pub fn in_directories(parts: &[PathBuf]) -> Result<Self, CollectError> {
         let mut found = Self::default();
         for part in parts {
-            found.look_into(part, MOST_DEPTH)?;
+            found.search(part, MAX_DEPTH)?;
         }
         Ok(found)
     }
 
-    fn look_into(&mut self, directory: &Path, depth: u32) -> Result<(), CollectError> {
+    fn search(&mut self, directory: &Path, depth: u32) -> Result<(), CollectError> {
         let wrong = |source| CollectError::List { directory: directory.to_owned(), source };
         let mut entries: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(directory).map_err(wrong)? {
@@ -177,9 +178,9 @@ impl Found {
         for path in entries {
             if path.is_dir() && !path.is_symlink() {
                 if depth > 0 {
-                    self.look_into(&path, depth - 1)?;
+                    self.search(&path, depth - 1)?;
                 }
-            } else if path.extension().is_some_and(|ending| ending == RANK_FILE_ENDING) {
+            } else if path.extension().is_some_and(|ending| ending == RANK_FILE_EXTENSION) {
                 match FoundFile::read(&path) {
                     Ok(file) => self.files.push(file),
                     Err(error) => self.unreadable.push(error.to_string()),
@@ -191,7 +192,7 @@ impl Found {
         Ok(())
     }
 
-    /// The files by run.
+    /// The files, grouped by run.
     pub fn runs(&self) -> BTreeMap<&RunKey, Vec<&FoundFile>> {
         let mut runs: BTreeMap<&RunKey, Vec<&FoundFile>> = BTreeMap::new();
         for file in &self.files {
@@ -209,7 +210,7 @@ impl FoundFile {
         Ok(Self {
             path: path.to_owned(),
             key: RunKey { id, world_size: file.fixed.world_size },
-            place: (file.fixed.world, file.fixed.rank),
+            world_and_rank: (file.fixed.world, file.fixed.rank),
             program: file.header.program.clone(),
             finalized: file.definitions.iter().any(|d| matches!(d, Definition::Finalized { .. })),
             bytes: bytes
@@ -221,8 +222,8 @@ impl FoundFile {
 /// Copies the files of one run into its directory, which may hold some of them already.
 ///
 /// # Errors
-/// What stands in the way. Files that were completed before stay; none is ever left
-/// half written under its name.
+/// If a file cannot be copied. Files that were completed before that stay; no file is ever left
+/// incomplete under its final name.
 pub fn collect(
     directory: &Path,
     key: &RunKey,
@@ -232,21 +233,22 @@ pub fn collect(
     let mut collected = Collected::default();
     let mut held: BTreeMap<(u32, u32), FoundFile> = BTreeMap::new();
     for file in found.files.iter().filter(|file| file.key == *key) {
-        let target = directory.join(rank_file_path(file.place.0, file.place.1));
-        if !held.contains_key(&file.place) && target.exists() {
+        let target = directory.join(rank_file_path(file.world_and_rank.0, file.world_and_rank.1));
+        if !held.contains_key(&file.world_and_rank) && target.exists() {
             let there = FoundFile::read(&target)
                 .map_err(|why| CollectError::InTheWay { why, file: file.path.clone() })?;
             if there.key != *key {
                 return Err(CollectError::OtherRun { there: target, file: file.path.clone() });
             }
-            held.insert(file.place, there);
+            held.insert(file.world_and_rank, there);
         }
-        if let Some(there) = held.get(&file.place) {
+        if let Some(there) = held.get(&file.world_and_rank) {
             collected.already += 1;
             if is_same_file(&there.path, &file.path) || equal(&there.path, &file.path)? {
                 continue;
             }
-            // A stage's leftover may be older than what was moved, or complete where that is not.
+            // A file left in a staging directory may be older than the one that was moved, or
+            // complete if that one is not.
             if (file.finalized, file.bytes) <= (there.finalized, there.bytes) {
                 continue;
             }
@@ -255,20 +257,20 @@ pub fn collect(
         copy_checked(&file.path, directory, &target)?;
         progress(file);
         collected.copied.push(file.clone());
-        held.insert(file.place, FoundFile { path: target, ..file.clone() });
+        held.insert(file.world_and_rank, FoundFile { path: target, ..file.clone() });
     }
-    // The number of ranks is what a file claims: what is there is counted, not what might be.
+    // The world size is only what a file claims, so the files that exist are counted.
     let mut present = ranks_in(directory);
     present.extend(held.keys().filter(|(world, _)| *world == 0).map(|(_, rank)| *rank));
     let known = present.into_iter().filter(|rank| *rank < key.world_size);
     collected.missing = super::gaps(known, key.world_size);
-    let unfinished = held.values().filter(|file| file.place.0 == 0 && !file.finalized);
-    collected.unfinished = unfinished.map(|file| file.place.1).collect();
+    let unfinished = held.values().filter(|file| file.world_and_rank.0 == 0 && !file.finalized);
+    collected.unfinished = unfinished.map(|file| file.world_and_rank.1).collect();
     copy_description(directory, key, found)?;
     Ok(collected)
 }
 
-/// Ranks of world 0 whose files lie in a run directory, by their names.
+/// Ranks of world 0 with a file in a run directory, by the names of the files.
 fn ranks_in(directory: &Path) -> BTreeSet<u32> {
     let folders = fs::read_dir(directory).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten());
@@ -280,7 +282,8 @@ fn ranks_in(directory: &Path) -> BTreeSet<u32> {
     files.flatten().filter_map(|file| rank_of(&file.path())).collect()
 }
 
-/// `run.json` of a part that holds files of the run; a finished one before one that says "running".
+/// Copies the `run.json` of a part with files of the run. A finished one is preferred to one that
+/// says "running".
 fn copy_description(directory: &Path, key: &RunKey, found: &Found) -> Result<(), CollectError> {
     let of_run = |part: &&PathBuf| {
         found.files.iter().any(|file| file.key == *key && file.path.starts_with(part))

@@ -1,4 +1,4 @@
-//! Parts as hosts and staging directories leave them, joined.
+//! Joining parts as hosts and staging directories leave them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn rank_of(run: u8, rank: u32, world_size: u32) -> SyntheticRank {
     rank
 }
 
-/// Writes the rank as a host would, below a directory of its own.
+/// Writes a rank's file below a directory, as a host would.
 fn put(directory: &Path, rank: &SyntheticRank) -> PathBuf {
     let path = directory.join(rank_file_path(0, rank.fixed.rank));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -57,7 +57,7 @@ fn parts_of_two_hosts_become_one_run() {
 }
 
 #[test]
-fn a_complete_file_takes_the_place_of_one_that_is_not() {
+fn complete_file_replaces_an_incomplete_one() {
     let root = scratch("stage");
     let (run, stage) = (root.join("run"), root.join("stage"));
     let mut half = rank_of(7, 0, 1);
@@ -82,7 +82,7 @@ fn files_of_another_run_are_never_overwritten() {
     let before = fs::read(&theirs).unwrap();
     put(&part, &rank_of(7, 0, 2));
     let why = join(&run, &[&part], 7).unwrap_err();
-    assert!(why.contains("another run"), "{why}");
+    assert!(why.contains("different run"), "{why}");
     assert_eq!(fs::read(&theirs).unwrap(), before);
 
     fs::write(&theirs, b"no trace at all").unwrap();
@@ -92,7 +92,7 @@ fn files_of_another_run_are_never_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn unreadable_files_are_named() {
     let root = scratch("unreadable");
     let good = put(&root, &rank_of(7, 0, 2));
     let mut bytes = fs::read(&good).unwrap();
@@ -104,7 +104,7 @@ fn what_cannot_be_read_is_named() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// A file's number of ranks is a claim: nothing may grow with it.
+/// A file may claim any number of ranks; memory and time must not grow with it.
 #[test]
 fn claimed_number_of_ranks_costs_nothing() {
     let root = scratch("claim");

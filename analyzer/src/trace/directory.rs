@@ -1,4 +1,4 @@
-//! What lies in a run directory: a path comes in, the paths of its rank files go out.
+//! Lists the rank files of a run directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use trace_format::files::STAGED_EXTENSION;
 use super::{FileDiagnosis, FileFault, TraceError};
 use crate::plain_text::printable;
 
-/// Files of a run directory by what they are for.
+/// The files of a run directory.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// Rank files of the initial world, by name.
     pub files: Vec<PathBuf>,
-    /// `HOST:PATH` of a rank's file that is staged elsewhere.
+    /// `HOST:PATH` of a rank file that is still in a staging directory.
     staged: Option<String>,
-    /// How many rank files of spawned worlds there are.
+    /// Number of rank files of spawned worlds.
     pub spawned: usize,
     /// Subdirectories that could not be listed.
     pub diagnoses: Vec<FileDiagnosis<FileFault>>,
@@ -89,7 +89,7 @@ fn names(directory: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The run directory that a rank file or a run.json lies in.
+/// The run directory of a rank file or a run.json.
 fn run_directory_of(file: &Path) -> Option<String> {
     let parent = file.parent()?;
     let run = match parent.file_name() {

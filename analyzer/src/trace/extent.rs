@@ -1,5 +1,4 @@
-//! What one pass over a thread's events finds: a thread of a rank file comes in, its first and
-//! last stamps, its last call and its damage go out.
+//! Scans the events of a thread for its first and last time stamps, its last call and damage.
 
 use serde::{Deserialize, Serialize};
 use trace_format::functions::FIRST_FUNCTION;
@@ -17,27 +16,28 @@ pub struct LastCall {
     pub open: bool,
 }
 
-/// What one pass over a thread's events found.
+/// What a scan of a thread's events found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadExtent {
-    /// Thread as the file numbers it.
+    /// Number of the thread in the file.
     pub number: u32,
     /// Counter at the first event's begin.
     pub first_ticks: Option<u64>,
-    /// Latest begin or end of any event. When the stream is damaged the last event before the
-    /// damage does not count: it may be the one whose time is wrong.
+    /// Latest begin or end of any event. If the stream is damaged, the last event before the damage
+    /// does not count, because its time may be the wrong one.
     pub last_ticks: Option<u64>,
     /// Counter at the end of MPI_Init or MPI_Init_thread.
     pub init_end_ticks: Option<u64>,
     /// Whether MPI_Finalize was called.
     pub calls_finalize: bool,
-    /// The last call (no marker, no tool time).
+    /// The last call, ignoring markers and tool time.
     pub last_call: Option<LastCall>,
-    /// Calls that began, markers and tool time not counted.
+    /// Number of calls that began, without markers and tool time.
     pub calls: u64,
-    /// Calls that were left by longjmp or an exception.
+    /// Number of calls that were left by longjmp or an exception.
     pub abandoned: u64,
-    /// Calls that begin before the one before them ends; calls of one thread never do.
+    /// Number of calls that begin before the previous call ends, which is impossible within a
+    /// thread.
     pub overlaps: u64,
     /// What ended the stream early.
     pub damage: Option<Diagnosis>,
@@ -54,7 +54,7 @@ impl ThreadExtent {
         let finalize = number("MPI_Finalize");
         let mut extent = Self { number: thread.number, ..Self::default() };
         let mut events = file.events(thread);
-        let mut found = Found { init, init_thread, finalize, ..Found::default() };
+        let mut found = Scan { init, init_thread, finalize, ..Scan::default() };
         events.for_each_event(&mut found);
         extent.first_ticks = found.first;
         extent.init_end_ticks = found.init_end;
@@ -75,7 +75,7 @@ impl ThreadExtent {
         extent
     }
 
-    /// Adds events of which only totals are kept.
+    /// Adds events for which only totals were kept.
     fn add(&mut self, totals: &Totals, file: &RankFile) {
         let header = &totals.header;
         self.calls = self.calls.saturating_add(header.calls);
@@ -89,10 +89,10 @@ impl ThreadExtent {
     }
 }
 
-/// What was found so far.
+/// State of a scan.
 #[derive(Debug, Default)]
-struct Found {
-    /// Numbers of functions; 0 where the file does not name them.
+struct Scan {
+    /// Numbers of functions; 0 if the file does not name them.
     init: u16,
     init_thread: u16,
     finalize: u16,
@@ -109,7 +109,7 @@ struct Found {
     overlaps: u64,
 }
 
-impl Found {
+impl Scan {
     #[inline]
     fn stamps(&mut self, begin: u64, end: u64) {
         self.first.get_or_insert(begin);
@@ -129,7 +129,7 @@ impl Found {
     }
 }
 
-impl EventObserver for Found {
+impl EventObserver for Scan {
     #[inline]
     fn plain(&mut self, call: &Head, _offset: usize) -> bool {
         let end = call.begin() + call.ticks();
@@ -146,7 +146,7 @@ impl EventObserver for Found {
         self.stamps(begin, event.end);
         if event.head.is_call() {
             self.overlaps += u64::from(begin < self.previous_end);
-            // Compute calls may lie within a run of polls.
+            // Compute calls may occur within a run of polls.
             self.previous_end = if event.polls.is_some() { begin } else { event.end };
             self.calls = self.calls.saturating_add(event.polls.map_or(1, |(count, _)| count));
             self.abandoned += u64::from(event.head.is_abandoned());

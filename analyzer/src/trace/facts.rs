@@ -1,4 +1,4 @@
-//! What a rank's definitions say: records in file order come in, one value a meaning goes out.
+//! Collects the facts that a rank's definitions state.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use trace_format::header::{
     ProcessUsage, SystemClock, ThreadUsage,
 };
 
-/// A rank's definitions, sorted by meaning.
+/// The facts that a rank's definitions state.
 #[derive(Debug, Clone, Default)]
 pub struct RankFacts {
     /// Counter when τ_i began: MPI_Init returned.
@@ -16,39 +16,40 @@ pub struct RankFacts {
     pub end_ticks: Option<u64>,
     /// Counter when recording ended before the program did, and why.
     pub stopped: Option<(u64, String)>,
-    /// Event slots that could not be written; `None` when the rank's file was never completed.
+    /// Number of event slots that could not be written; `None` if the rank's file was never completed.
     pub lost_events: Option<u64>,
-    /// The counter beside the system's clocks.
+    /// Simultaneous readings of the counter and the system's clocks.
     pub anchors: Vec<ClockAnchor>,
-    /// This rank's counter against another rank's.
+    /// Comparisons of this rank's counter with another rank's.
     pub exchanges: Vec<ClockExchange>,
     /// Bounds of the exchanges, summed over the hops by the recorder.
     pub clock_bounds: Vec<ClockBound>,
     /// When the process began and ended.
     pub life: Option<ProcessLife>,
-    /// What the kernel said of its own clock.
+    /// State of the system clock, from the kernel.
     pub system_clock: Option<SystemClock>,
-    /// What the operating system did to the threads.
+    /// Resource usage of the threads, from the operating system.
     pub usages: Vec<ThreadUsage>,
-    /// Time on a core of the whole process.
+    /// CPU time of the whole process.
     pub process_usages: Vec<ProcessUsage>,
     /// Region names by id.
     pub regions: BTreeMap<u32, String>,
-    /// Counters that were asked for.
+    /// Hardware counters that were asked for.
     pub counters: Vec<Counter>,
-    /// Their readings at begin and end.
+    /// Readings of these counters at begin and end.
     pub counter_readings: Vec<CounterReading>,
     /// Environment variables that matter for performance.
     pub environment: Vec<(String, String)>,
-    /// Communicators, and windows and files, whose definitions were left out after they were freed.
+    /// Number of communicators, and of windows and files, whose definitions were dropped after they
+    /// were freed.
     pub left_out: (u64, u64),
-    /// Whether MPI_Finalize was entered before MPI_Init returned, by the counter; the end is then not in
-    /// `end_ticks`.
+    /// Whether, according to the counter, MPI_Finalize was entered before MPI_Init returned. Then
+    /// `end_ticks` is `None`.
     pub end_before_begin: bool,
 }
 
 impl RankFacts {
-    /// Sorts definitions by meaning.
+    /// Collects the facts from definitions.
     pub fn from_definitions(definitions: &[Definition]) -> Self {
         let mut facts = Self::default();
         for definition in definitions {
@@ -87,7 +88,7 @@ impl RankFacts {
             Definition::LeftOut { communicators, objects } => {
                 self.left_out = (*communicators, *objects);
             }
-            // What message matching needs; nothing here does.
+            // Needed only by message matching.
             _ => {}
         }
     }

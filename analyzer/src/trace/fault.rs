@@ -1,10 +1,10 @@
-//! What can be wrong with a file of a run, and what a reader should know about a run besides.
+//! Faults in the files of a run, and other facts that a reader of the run should know.
 
 use std::path::PathBuf;
 
 use trace_format::reader::Diagnosis;
 
-/// Something wrong with a file of the run; `W` says what.
+/// A fault `W` in a file of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiagnosis<W> {
     /// Path below the run directory.
@@ -19,22 +19,22 @@ impl<W: std::fmt::Display> std::fmt::Display for FileDiagnosis<W> {
     }
 }
 
-/// What is wrong with a file as it was opened.
+/// A fault in a file that was found when the run was opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileFault {
-    /// A folder cannot be listed; what the system said.
+    /// A folder cannot be listed; with the system's error.
     #[error("cannot be listed: {0}")]
     CannotList(String),
-    /// A file cannot be read; what the system said.
+    /// A file cannot be read; with the system's error.
     #[error("cannot be read: {0}")]
     CannotRead(String),
     /// It is not a rank file, or its header is damaged.
     #[error("{0}")]
     Header(String),
-    /// `run.json` is there and cannot be used.
+    /// `run.json` exists but cannot be used.
     #[error("{0}")]
     Description(String),
-    /// It is of a run of another size.
+    /// It belongs to a run of another size.
     #[error(
         "belongs to a run of {ranks} ranks, the others to one of {world_size}: files of different runs lie \
          in one directory; it is left out"
@@ -69,51 +69,51 @@ pub enum FileFault {
     /// A part of it is damaged.
     #[error("{0}")]
     Damaged(Diagnosis),
-    /// The events of a thread are damaged from some place on.
+    /// The events of a thread are damaged from some position on.
     #[error("{damage}; the later events of thread {thread} are left out")]
     DamagedEvents {
         /// The thread.
         thread: u32,
-        /// Where and how.
+        /// Position and kind of the damage.
         damage: Diagnosis,
     },
-    /// Calls end after the next one begins.
+    /// Calls end after the next call begins.
     #[error("{calls} calls of thread {thread} end after the next one begins; they are cut there")]
     Overlaps {
         /// The thread.
         thread: u32,
-        /// How many calls.
+        /// Number of such calls.
         calls: u64,
     },
-    /// The recorder stopped, for the reason that it gave.
+    /// The recorder stopped, for this reason.
     #[error("recording ended: {0}")]
     Stopped(String),
-    /// By the rank's counter its end lies before its begin.
+    /// According to the rank's counter, its end lies before its begin.
     #[error(
-        "MPI_Finalize was entered before MPI_Init returned, by the counter; the end is taken from the last \
-         event"
+        "according to the counter, MPI_Finalize was entered before MPI_Init returned; the end is taken from \
+         the last event"
     )]
     EndBeforeBegin,
-    /// The rank has no begin, while others have.
+    /// The rank has no begin, although others have one.
     #[error("rank {rank} {state}: it is left out of all times and figures")]
     NotBegun {
         /// The rank.
         rank: u32,
-        /// What became of it.
+        /// State of its process.
         state: NotBegun,
     },
-    /// Any of these after [`super::Run::anonymise`] took names out of its sentence.
+    /// Any other fault, after [`super::Run::anonymise`] removed names from its message.
     #[error("{0}")]
     Anonymous(String),
 }
 
-/// What became of a rank whose MPI_Init did not return.
+/// State of a rank whose MPI_Init did not return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotBegun {
     /// Its process is gone.
     #[error("died before its MPI_Init returned")]
     Died,
-    /// Its process runs.
+    /// Its process is running.
     #[error("has not returned from MPI_Init yet")]
     Runs,
     /// Nothing is known of its process.
@@ -121,22 +121,22 @@ pub enum NotBegun {
     Unknown,
 }
 
-/// What a reader should know about a run that is nothing wrong.
+/// Something that a reader of a run should know although it is not a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunNote {
-    /// It is a replay: nobody measured it.
+    /// It was written by a replay, not measured.
     Imagined,
     /// There are files of spawned processes, which are not analysed.
     Spawned {
-        /// How many files.
+        /// Number of files.
         files: usize,
     },
     /// The MPI library is not one that the recorder knows.
     UnknownMpi {
-        /// What the library says of itself; empty where it says nothing.
+        /// The library's own description of itself; may be empty.
         library: String,
     },
-    /// Objects were freed while events were only summed up; what they were is not kept.
+    /// Objects were freed while only totals were kept, so their definitions are missing.
     FreedInTotals {
         /// Communicators, counted on each rank.
         communicators: u64,

@@ -1,9 +1,9 @@
-//! Stage 1, open and validate: a run directory comes in, [`Run`] goes out.
+//! Opens and validates a run directory.
 //!
-//! A [`Run`] is every rank file that could be opened, each with its definitions sorted by meaning
-//! ([`RankFacts`]), what one pass over its events found ([`ThreadExtent`]), and a list of what is
-//! wrong, naming the file. Nothing is repaired here: what is valid is handed on, what is not is
-//! said.
+//! A [`Run`] contains every rank file that could be opened, the facts from its definitions
+//! ([`RankFacts`]), the result of a scan of its events ([`ThreadExtent`]), and a list of faults,
+//! each with its file. Nothing is repaired here: valid data is passed on, and everything else is
+//! reported.
 
 mod anonymous;
 pub mod collect;
@@ -33,15 +33,15 @@ use run_json::{RUN_JSON, RunJson};
 /// Why a run cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// Nothing is there.
+    /// The directory does not exist.
     #[error("{0}: no such run directory; `gammachi run` names the one it wrote when it ends")]
     Missing(PathBuf),
-    /// A file was given where a directory is wanted.
+    /// A file was given instead of a directory.
     #[error("{file}: is a file; pass the run directory{hint}")]
     NotADirectory {
         /// What was given.
         file: PathBuf,
-        /// Which directory that may be, with a leading `: `, or nothing.
+        /// The directory that was probably meant, with a leading `: `; or empty.
         hint: String,
     },
     /// The directory cannot be listed.
@@ -56,13 +56,13 @@ pub enum TraceError {
     #[error(
         "{0}: no rank file in it (ranks-000/rank-000000.gmc …): the program never completed \
          MPI_Init under the recorder, or this is not a run directory; record one with `gammachi \
-         run -- mpirun -n 2 ./app`, and see `gammachi doctor` when it stays empty"
+         run -- mpirun -n 2 ./app`, and see `gammachi doctor` if it stays empty"
     )]
     NoRankFile(PathBuf),
-    /// The ranks' files lie in staging directories still.
+    /// The rank files are still in staging directories.
     #[error(
         "{directory}: the ranks' files are still in the staging directories of their hosts, one in \
-         {place} (the job runs, or was killed, or could not move them); join them: gammachi collect \
+         {place} (the job is running, or was killed, or could not move them); join them: gammachi collect \
          {word} STAGE…",
         word = shell_word(&.directory.to_string_lossy())
     )]
@@ -74,12 +74,12 @@ pub enum TraceError {
     },
     /// A file was shortened, or its file system failed, after the run was opened.
     #[error(
-        "{file}: {what}; the figures would be wrong: once the file is whole, give the command again"
+        "{file}: {what}; the figures would be wrong: run the command again once the file is complete"
     )]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Since which byte.
+        /// Which bytes cannot be read, and why.
         what: String,
     },
     /// There are rank files, but none can be opened.
@@ -87,17 +87,17 @@ pub enum TraceError {
     NoneReadable {
         /// The run directory.
         directory: PathBuf,
-        /// How many files there are.
+        /// Number of rank files.
         files: usize,
         /// What is wrong with the first.
         first: String,
     },
 }
 
-/// What the recorder's version of a run begins with that was replayed, not recorded.
+/// The recorder version of a run begins with this if a replay wrote it.
 pub const IMAGINED: &str = "gammachi whatif";
 
-/// One rank's file and what it says.
+/// One rank's file and what was read from it.
 #[derive(Debug)]
 pub struct RankTrace {
     /// Rank in MPI_COMM_WORLD.
@@ -106,16 +106,16 @@ pub struct RankTrace {
     pub name: PathBuf,
     /// The mapped file.
     pub file: RankFile,
-    /// Its definitions, sorted by meaning.
+    /// The facts from its definitions.
     pub facts: RankFacts,
-    /// One a thread, in the order of [`RankFile::threads`].
+    /// One per thread, in the order of [`RankFile::threads`].
     pub threads: Vec<ThreadExtent>,
-    /// What became of its process; not asked when MPI_Finalize returned.
+    /// State of its process; not determined if MPI_Finalize returned.
     pub process: ProcessState,
 }
 
 impl RankTrace {
-    /// Whether anything says when its elapsed time began: MPI_Init returned, or an event was recorded.
+    /// Whether the begin of its elapsed time is known: MPI_Init returned, or an event was recorded.
     fn has_begun(&self) -> bool {
         self.facts.begin_ticks.is_some()
             || self.facts.end_ticks.is_some()
@@ -127,14 +127,14 @@ impl RankTrace {
         self.threads.iter().find(|thread| thread.number == 0)
     }
 
-    /// Whether two ranks run under one kernel.
+    /// Whether two ranks run on the same host and kernel.
     pub fn shares_host_with(&self, other: &Self) -> bool {
         let (a, b) = (&self.file.header, &other.file.header);
         a.host == b.host && a.boot_id == b.boot_id
     }
 }
 
-/// A run directory, opened.
+/// An opened run directory.
 #[derive(Debug)]
 pub struct Run {
     /// The directory as it was given.
@@ -145,35 +145,35 @@ pub struct Run {
     pub ranks: Vec<RankTrace>,
     /// Ranks without a readable file, or that never returned from MPI_Init.
     pub missing: Vec<RangeInclusive<u32>>,
-    /// What `gammachi run` wrote about the run, when it did.
+    /// Contents of `run.json`, if `gammachi run` wrote it.
     pub description: Option<RunJson>,
-    /// What is wrong with the files.
+    /// Faults in the files.
     pub diagnoses: Vec<FileDiagnosis<FileFault>>,
-    /// What a reader should know that is nothing wrong.
+    /// Other facts that a reader should know.
     pub notes: Vec<RunNote>,
-    /// Whether [`Run::anonymise`] took out what says whose it is; then the date stays out, too.
+    /// Whether [`Run::anonymise`] was applied; then the date is left out, too.
     pub anonymous: bool,
 }
 
 impl Run {
-    /// Whether every rank of the world is there and returned from MPI_Finalize.
+    /// Whether every rank of the world has a file and returned from MPI_Finalize.
     pub fn all_finished(&self) -> bool {
         self.missing.is_empty() && self.ranks.iter().all(|rank| rank.facts.finalized())
     }
 
-    /// Whether it is a replay that `gammachi whatif --out` wrote: nobody measured its times.
+    /// Whether it was written by `gammachi whatif --out`, so that its times were not measured.
     pub fn is_imagined(&self) -> bool {
         self.ranks.iter().any(|rank| rank.file.header.recorder_version.starts_with(IMAGINED))
     }
 
-    /// When it began, nanoseconds since 1970: as `gammachi run` noted, else by the ranks' clocks.
+    /// When it began, in nanoseconds since 1970: from `run.json`, or else from the ranks' clocks.
     pub fn begun_ns(&self) -> Option<u64> {
         let anchors = self.ranks.iter().flat_map(|rank| &rank.facts.anchors);
         let described = self.description.as_ref().map(|run| run.start.unix_ns);
         described.or_else(|| anchors.map(|anchor| anchor.realtime_ns).min())
     }
 
-    /// The user's parameters: as the rank files say, else as `gammachi run` wrote them.
+    /// The user's parameters: from the rank files, or else from `run.json`.
     pub fn parameters(&self) -> Vec<(String, String)> {
         let of_files = self.ranks.iter().map(|rank| &rank.file.header.parameters);
         let found = of_files.into_iter().find(|parameters| !parameters.is_empty()).cloned();
@@ -183,18 +183,18 @@ impl Run {
     /// Opens a run directory and validates its rank files.
     ///
     /// # Errors
-    /// When there is no directory, no rank file in it, or none that can be opened. A file that
-    /// cannot be opened beside others that can is a diagnosis.
+    /// If there is no such directory, or no rank file in it that can be opened. If only some files
+    /// cannot be opened, each of them is a diagnosis.
     pub fn open(directory: &Path) -> Result<Self, TraceError> {
-        Self::open_knowing(directory, &|_| None)
+        Self::open_with_extents(directory, &|_| None)
     }
 
-    /// As [`Run::open`], without reading the events of files for which `known` gives what one pass over
-    /// them found before, one [`ThreadExtent`] a thread.
+    /// Like [`Run::open`], but does not scan files for which `known` returns the result of an
+    /// earlier scan, one [`ThreadExtent`] per thread.
     ///
     /// # Errors
-    /// As [`Run::open`].
-    pub fn open_knowing(
+    /// The same as [`Run::open`].
+    pub fn open_with_extents(
         directory: &Path,
         known: &(dyn Fn(&Path) -> Option<Vec<ThreadExtent>> + Sync),
     ) -> Result<Self, TraceError> {
@@ -227,7 +227,7 @@ impl Run {
         let mut by_rank = BTreeMap::new();
         for file in files {
             let name = name_of(&file.path);
-            match misfit(&file, &name, world_size) {
+            match mismatch(&file, &name, world_size) {
                 Some(what) => diagnoses.push(FileDiagnosis { file: name, what }),
                 None => {
                     by_rank.insert(file.fixed.rank, (name, file));
@@ -257,7 +257,7 @@ impl Run {
         for rank in &ranks {
             diagnoses.extend(diagnoses_of(rank));
         }
-        // Nothing places them in time beside the others: their counters began when the machine did.
+        // Nothing relates these ranks to the others in time.
         let some_began = ranks.iter().any(RankTrace::has_begun);
         for rank in ranks.extract_if(.., |rank| some_began && !rank.has_begun()) {
             diagnoses.push(FileDiagnosis { file: rank.name.clone(), what: not_begun(&rank) });
@@ -294,14 +294,14 @@ impl Run {
         Ok(Self { directory, world_size, ranks, missing, description, diagnoses, notes, anonymous })
     }
 
-    /// Whether all that was read since the run was opened could be read: to be asked before figures of it are
-    /// shown.
+    /// Checks that everything read since the run was opened was readable. Call this before showing
+    /// figures.
     ///
     /// # Errors
-    /// The first file that was shortened meanwhile, or whose file system failed.
+    /// Names the first file that was truncated since, or whose file system failed.
     pub fn check_readable(&self) -> Result<(), TraceError> {
         let unreadable = self.ranks.iter().find_map(|rank| {
-            // What was so when the file was opened is a diagnosis, which is shown.
+            // If it was so when the file was opened, it is among the diagnoses, which are shown.
             let what = rank.file.unreadable()?;
             (!rank.file.diagnoses.contains(&what)).then(|| (rank, what.to_string()))
         });
@@ -315,13 +315,13 @@ impl Run {
 
     /// Position of a rank in [`Run::ranks`].
     pub fn position_of(&self, rank: u32) -> Option<usize> {
-        // Where no file is missing the position is the rank.
+        // If no file is missing, the position is the rank.
         let same = self.ranks.get(rank as usize).filter(|trace| trace.rank == rank);
         same.map(|_| rank as usize)
             .or_else(|| self.ranks.binary_search_by_key(&rank, |trace| trace.rank).ok())
     }
 
-    /// How many ranks have no readable file.
+    /// Number of ranks without a readable file.
     pub fn missing_count(&self) -> u32 {
         self.missing.iter().map(|range| range.end() - range.start() + 1).sum()
     }
@@ -333,7 +333,7 @@ impl Run {
     }
 }
 
-/// The world size that most files state (of equally many, the larger).
+/// The world size that most files state; in a tie the larger.
 fn usual_world_size(files: &[RankFile]) -> Option<u32> {
     let mut votes = BTreeMap::new();
     for file in files {
@@ -343,7 +343,7 @@ fn usual_world_size(files: &[RankFile]) -> Option<u32> {
 }
 
 /// Why a file that could be opened does not belong to the run.
-fn misfit(file: &RankFile, name: &Path, world_size: u32) -> Option<FileFault> {
+fn mismatch(file: &RankFile, name: &Path, world_size: u32) -> Option<FileFault> {
     let fixed = &file.fixed;
     if fixed.world_size != world_size {
         return Some(FileFault::OtherRun { ranks: fixed.world_size, world_size });
@@ -376,7 +376,7 @@ fn diagnoses_of(rank: &RankTrace) -> Vec<FileDiagnosis<FileFault>> {
         .collect()
 }
 
-/// What is wrong with a rank without a begin.
+/// The fault of a rank without a begin.
 fn not_begun(rank: &RankTrace) -> FileFault {
     let state = match rank.process {
         ProcessState::Gone => NotBegun::Died,
@@ -386,7 +386,7 @@ fn not_begun(rank: &RankTrace) -> FileFault {
     FileFault::NotBegun { rank: rank.rank, state }
 }
 
-/// The numbers below `count` that an ascending sequence leaves out.
+/// The numbers below `count` that are missing from an ascending sequence.
 pub(super) fn gaps(present: impl Iterator<Item = u32>, count: u32) -> Vec<RangeInclusive<u32>> {
     let mut gaps = Vec::new();
     let mut next = 0;

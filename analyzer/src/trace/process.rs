@@ -1,9 +1,8 @@
-//! Whether the process that writes a rank's file still runs: a file's header and path come in, what
-//! this host knows of the process goes out.
+//! Finds out whether the process that writes a rank's file is still running.
 //!
-//! A process is known by its number on the same kernel and host, and by the file: the recorder keeps
-//! the window that it writes mapped, so a process of that number that has not mapped the file is
-//! another one.
+//! The process is identified by its id, on the same kernel and host, and by the file: the recorder
+//! keeps the window that it writes mapped, so a process with that id that has not mapped the file
+//! is another one.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt;
@@ -14,17 +13,17 @@ use trace_format::reader::RankFile;
 /// What is known of a rank's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessState {
-    /// It runs on this host: the letter that the kernel gives its state (`R` on a core or ready for
-    /// one, `S` asleep, `D` in a system call that cannot be interrupted, `T` stopped).
+    /// It is running on this host; with the kernel's letter for its state (`R` running or ready to
+    /// run, `S` sleeping, `D` in an uninterruptible system call, `T` stopped).
     Runs(char),
-    /// It ran on this host and does not any more.
+    /// It ran on this host but has ended.
     Gone,
-    /// It ran on another host, or may not be looked at.
+    /// It ran on another host, or cannot be inspected.
     Unknown,
 }
 
 impl ProcessState {
-    /// Looks for the process that writes a file.
+    /// State of the process that writes a file.
     pub(super) fn of(file: &RankFile) -> Self {
         let header = &file.header;
         let here = same_kernel(&header.boot_id) && same_host(&header.host);
@@ -40,7 +39,7 @@ impl ProcessState {
             return Self::Unknown;
         };
         match (fs::read_to_string(process.join("maps")), fs::metadata(&file.path)) {
-            (Ok(maps), Ok(metadata)) => match maps_inode(&maps, metadata.st_ino()) {
+            (Ok(maps), Ok(metadata)) => match maps_file(&maps, metadata.st_ino()) {
                 true => Self::Runs(state),
                 false => Self::Gone,
             },
@@ -48,7 +47,7 @@ impl ProcessState {
         }
     }
 
-    /// Whether it runs.
+    /// Whether it is running.
     pub fn runs(self) -> bool {
         matches!(self, Self::Runs(_))
     }
@@ -59,19 +58,19 @@ fn same_kernel(boot_id: &str) -> bool {
     !boot_id.is_empty() && here.trim() == boot_id
 }
 
-/// Processes of another container have other numbers.
+/// Process ids of another container mean nothing here.
 fn same_host(host: &str) -> bool {
     let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     here.trim() == host
 }
 
-/// The third field of `/proc/PID/stat`; the second, the name, may hold spaces and parentheses.
+/// The third field of `/proc/PID/stat`. The second, the name, may contain spaces and parentheses.
 fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-/// Whether a line of `/proc/PID/maps` is a shared mapping of the file with this number.
-fn maps_inode(maps: &str, inode: u64) -> bool {
+/// Whether a line of `/proc/PID/maps` is a shared mapping of the file with this inode.
+fn maps_file(maps: &str, inode: u64) -> bool {
     let inode = inode.to_string();
     maps.lines().any(|line| {
         let mut fields = line.split_whitespace();
@@ -85,12 +84,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn state_and_mappings_are_read() {
+    fn reads_state_and_mappings() {
         assert_eq!(state("17 (a) b (c) R 1 17 17 0"), Some('R'));
         assert_eq!(state("nonsense"), None);
         let maps = "7f00-7f10 rw-s 00010000 fe:01 4711 /run/rank-000000.gmc\n\
                     7f20-7f30 r--p 00000000 fe:01 4712 /lib/libc.so.6\n";
-        assert!(maps_inode(maps, 4711));
-        assert!(!maps_inode(maps, 4712) && !maps_inode(maps, 47));
+        assert!(maps_file(maps, 4711));
+        assert!(!maps_file(maps, 4712) && !maps_file(maps, 47));
     }
 }

@@ -1,8 +1,7 @@
-//! `run.json`: what was run, how, and how it ended.
+//! Reads and writes `run.json`, which describes what was run, how, and how it ended.
 //!
-//! In: what `gammachi run` knows about the run, or the file of an earlier run. Out: the file,
-//! replaced as a whole so that a reader never sees half of it, or [`RunJson`]. Every key is
-//! explained in `docs/reference/run-json.md`.
+//! The file is always replaced as a whole, so that no reader sees half of it.
+//! `docs/reference/run-json.md` explains every key.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -18,7 +17,7 @@ use thiserror::Error;
 pub const RUN_JSON: &str = "run.json";
 /// Value of the key `format`.
 pub const FORMAT: &str = "gammachi-run";
-/// Version of the keys; a reader refuses a later one by name.
+/// Version of the keys; readers reject any other.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// What was run, how, and how it ended.
@@ -30,11 +29,11 @@ pub struct RunJson {
     pub format_version: u32,
     /// Version of the command that wrote the file.
     pub gammachi_version: String,
-    /// Whether the program still runs.
+    /// Whether the program is still running.
     pub state: RunState,
-    /// Launcher and arguments as given; what is not UTF-8 is replaced by U+FFFD.
+    /// Launcher and arguments as given; invalid UTF-8 is replaced by U+FFFD.
     pub argv: Vec<String>,
-    /// Path of the measured program, as far as it could be told from `argv`.
+    /// Path of the measured program, if it could be found in `argv`.
     pub program: Option<String>,
     /// Working directory.
     pub directory: String,
@@ -50,25 +49,26 @@ pub struct RunJson {
     pub params: Params,
     /// When the launcher was started.
     pub start: Instant,
-    /// When the launcher had ended; `null` while it runs.
+    /// When the launcher ended; `null` while it is running.
     pub end: Option<Instant>,
-    /// Seconds from start to end by a clock that nobody sets; `null` while it runs.
+    /// Seconds from start to end by the monotonic clock; `null` while it is running.
     pub duration_s: Option<f64>,
-    /// How the launcher ended; `null` while it runs.
+    /// How the launcher ended; `null` while it is running.
     pub exit: Option<Exit>,
-    /// Jobs that the launcher's command started and that were recorded, each in a directory of its own;
-    /// `null` while it runs. With several, `end` and `exit` are those of none of them alone.
+    /// Number of recorded jobs that the launcher's command started, each in its own directory;
+    /// `null` while it is running. If there are several, `end` and `exit` do not belong to any one
+    /// of them.
     #[serde(default)]
     pub jobs: Option<usize>,
-    /// Environment that matters for performance, sorted by name; see [`environment_that_matters`].
+    /// Environment that affects performance, sorted by name; see [`relevant_environment`].
     pub environment: BTreeMap<String, String>,
 }
 
-/// Whether the program still runs.
+/// Whether the program is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
-    /// Started; when the file stays so, `gammachi run` was killed before the program ended.
+    /// Started. If this remains, `gammachi run` was killed before the program ended.
     Running,
     /// The launcher has ended.
     Finished,
@@ -86,13 +86,13 @@ pub struct Instant {
 /// How the launcher ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// Exit code that `gammachi run` passed on: the launcher's, or 128 + signal.
+    /// Exit code of `gammachi run`: the launcher's, or 128 + signal.
     pub code: u8,
     /// Signal that killed the launcher.
     pub signal: Option<i32>,
 }
 
-/// `name=value` pairs in the order in which they were given, an object in the file.
+/// `name=value` pairs in the order in which they were given; an object in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Params(pub Vec<(String, String)>);
 
@@ -116,8 +116,8 @@ impl Instant {
 
 /// Year, month and day of the proleptic Gregorian calendar, from days since 1970-01-01.
 ///
-/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`; a dependency
-/// for these lines would weigh more than they do.
+/// This is `civil_from_days` of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms";
+/// these few lines do not justify a dependency.
 fn civil_date(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -131,8 +131,8 @@ fn civil_date(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// The variables that matter for performance, sorted by name; never one that may be a secret.
-pub fn environment_that_matters(
+/// The variables that affect performance, sorted by name, without any that may be secret.
+pub fn relevant_environment(
     variables: impl Iterator<Item = (String, String)>,
 ) -> BTreeMap<String, String> {
     variables.filter(|(name, _)| trace_format::environment::is_kept(name)).collect()
@@ -141,7 +141,7 @@ pub fn environment_that_matters(
 /// Why a `run.json` could not be read.
 #[derive(Debug, Error)]
 pub enum RunJsonError {
-    /// There is none, or it cannot be read.
+    /// It does not exist or cannot be read.
     #[error("{path}: {source}")]
     Read {
         /// The file.
@@ -157,7 +157,7 @@ pub enum RunJsonError {
         /// Where and why.
         source: serde_json::Error,
     },
-    /// It is a later version, or something else altogether.
+    /// It has another version or is something else.
     #[error(
         "{path}: format {format:?} version {version}, but this gammachi reads \
          {FORMAT:?} version {FORMAT_VERSION}; use the gammachi that recorded the run"
@@ -173,7 +173,7 @@ pub enum RunJsonError {
 }
 
 impl RunJsonError {
-    /// Whether the run directory simply has no `run.json`, as when the program was started by
+    /// Whether the run directory has no `run.json`, for example because the program was started by
     /// `gammachi exec` or by hand.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -184,7 +184,7 @@ impl RunJson {
     /// Reads the file of a run directory.
     ///
     /// # Errors
-    /// The file is absent, unreadable, not such a JSON text, or of a later version.
+    /// If the file is absent, unreadable, not such a JSON text, or of another version.
     pub fn read(run_directory: &Path) -> Result<Self, RunJsonError> {
         #[derive(Deserialize)]
         struct Version {
@@ -205,11 +205,11 @@ impl RunJson {
         serde_json::from_slice(&text).map_err(syntax)
     }
 
-    /// Writes the file into a run directory, mode 0600, in one step: into a file beside it, which
-    /// is then renamed.
+    /// Writes the file into a run directory with mode 0600. The file is written under a temporary
+    /// name and then renamed.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn write(&self, run_directory: &Path) -> io::Result<()> {
         let unfinished = run_directory.join(format!(".{RUN_JSON}.{}", std::process::id()));
         let written = self
@@ -267,7 +267,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// As of a run that lasts.
+    /// The description of a run that has not ended.
     pub(crate) fn example() -> RunJson {
         RunJson {
             format: FORMAT.into(),
@@ -298,7 +298,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn reads_back_what_it_writes() {
         let directory = directory("round-trip");
         let mut run = example();
         run.write(&directory).unwrap();
@@ -316,7 +316,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_order_of_params_and_unknown_keys_do_no_harm() {
+    fn keeps_the_order_of_params_and_ignores_unknown_keys() {
         let text = serde_json::to_string(&example()).unwrap();
         assert!(text.contains(r#""params":{"N":"20000","A":"\"1\""}"#), "{text}");
         let longer = text.replacen('{', r#"{"some_later_key":[1,2],"#, 1);
@@ -324,7 +324,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_file_is_named() {
+    fn errors_name_what_is_wrong_with_the_file() {
         let directory = directory("wrong");
         assert!(RunJson::read(&directory).unwrap_err().is_absent());
         let path = directory.join(RUN_JSON);
@@ -338,7 +338,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         let utc = |seconds: u64| Instant::from_unix_ns(seconds * 1_000_000_000).utc;
         assert_eq!(utc(0), "1970-01-01T00:00:00.000Z");
         assert_eq!(utc(951_782_399), "2000-02-28T23:59:59.000Z");
@@ -352,8 +352,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_the_environment_that_matters_is_kept() {
-        let kept = environment_that_matters(
+    fn keeps_only_relevant_environment() {
+        let kept = relevant_environment(
             [
                 ("PATH", "/bin"),
                 ("SLURM_JOB_ID", "7"),

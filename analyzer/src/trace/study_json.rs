@@ -1,8 +1,7 @@
-//! `study.json`: what a study measures, run by run, and how far it has come.
+//! Reads and writes `study.json`, which lists the runs of a study and their state.
 //!
-//! In: what `gammachi sweep` plans and finds, or the file of an earlier sweep. Out: the file,
-//! replaced as a whole after every run, so that an interrupted sweep goes on where it stopped; or
-//! [`StudyJson`]. Every key is explained in `docs/reference/predictions-json.md`.
+//! `gammachi sweep` replaces the file as a whole after every run, so that an interrupted sweep
+//! continues where it stopped. `docs/reference/predictions-json.md` explains every key.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -19,7 +18,7 @@ pub const FORMAT: &str = "gammachi-study";
 /// Version of the keys.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// What is measured, and how far it has come.
+/// The runs of a study and their state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyJson {
     /// [`FORMAT`].
@@ -34,18 +33,18 @@ pub struct StudyJson {
     pub level: u8,
     /// What counts as computation.
     pub compute: String,
-    /// Region that tables of the study are of, unless another is asked for.
+    /// Region that tables of the study describe, unless another is asked for.
     pub region: Option<String>,
-    /// Seed of the order.
+    /// Seed for the order of the runs.
     pub seed: u64,
-    /// In the order in which they are made.
+    /// The runs in the order in which they are made.
     pub runs: Vec<StudyRun>,
 }
 
 /// One run of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyRun {
-    /// Run directory, below the study's.
+    /// Run directory below the study directory.
     pub directory: String,
     /// Rank count that was asked for.
     pub np: u32,
@@ -53,7 +52,7 @@ pub struct StudyRun {
     pub params: Vec<(String, String)>,
     /// Repetition, from 1 on.
     pub rep: u32,
-    /// How far it has come.
+    /// State of the run.
     pub state: StudyRunState,
     /// Exit code of the program, once it has ended.
     pub exit_code: Option<i32>,
@@ -63,11 +62,11 @@ pub struct StudyRun {
     pub duration_s: Option<f64>,
 }
 
-/// How far a run has come.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StudyRunState {
-    /// Not yet made, or interrupted: it is made again.
+    /// Not made yet, or interrupted and to be made again.
     Pending,
     /// Recorded.
     Finished,
@@ -78,7 +77,7 @@ pub enum StudyRunState {
 /// Why a `study.json` could not be read.
 #[derive(Debug, Error)]
 pub enum StudyJsonError {
-    /// There is none, or it cannot be read.
+    /// It does not exist or cannot be read.
     #[error("{path}: {source}")]
     Read {
         /// The file.
@@ -94,7 +93,7 @@ pub enum StudyJsonError {
         /// Where and why.
         source: serde_json::Error,
     },
-    /// It is of a later version, or something else altogether.
+    /// It has another version or is something else.
     #[error(
         "{path}: format {format:?} version {version}, but this gammachi reads {FORMAT:?} version \
          {FORMAT_VERSION}; use the gammachi that made the study"
@@ -126,7 +125,7 @@ impl StudyJson {
     /// Reads the file of a study directory.
     ///
     /// # Errors
-    /// The file is absent, unreadable, not such a JSON text, of a later version, or names a run
+    /// If the file is absent, unreadable, not such a JSON text, of another version, or names a run
     /// directory elsewhere.
     pub fn read(study: &Path) -> Result<Self, StudyJsonError> {
         #[derive(Deserialize)]
@@ -146,7 +145,8 @@ impl StudyJson {
             return Err(StudyJsonError::Version { path, format, version });
         }
         let read: Self = serde_json::from_slice(&text).map_err(syntax)?;
-        // A partial run is removed before it is made again: never anything outside the study.
+        // A partial run is removed before it is made again, so nothing outside the study may be
+        // named.
         let plain = |name: &str| !name.is_empty() && !name.contains('/') && !name.starts_with('.');
         match read.runs.iter().find(|run| !plain(&run.directory)) {
             Some(run) => Err(StudyJsonError::Escapes { path, directory: run.directory.clone() }),
@@ -154,11 +154,11 @@ impl StudyJson {
         }
     }
 
-    /// Writes the file into a study directory, mode 0600, in one step: into a file beside it, which
-    /// is then renamed.
+    /// Writes the file into a study directory with mode 0600. The file is written under a temporary
+    /// name and then renamed.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub fn write(&self, study: &Path) -> io::Result<()> {
         let unfinished = study.join(format!(".{STUDY_JSON}.{}", std::process::id()));
         let written = self

@@ -1,5 +1,5 @@
-//! Code addresses put into words: a module and an offset in it come in, function, file and line go out
-//! where the module's file is here and says so.
+//! Resolves code addresses to function, file and line, if the module's file exists here and has
+//! that information.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::path::Path;
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
 
-/// Where in the program's text an address lies.
+/// Location of an address in the program's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SourcePlace {
-    /// Name of the function; `None` where the module was stripped of it: a symbol that merely stands
-    /// before the address is another function's.
+pub struct SourceLocation {
+    /// Name of the function; `None` if it was stripped from the module. A symbol that merely
+    /// precedes the address belongs to another function.
     pub function: Option<String>,
-    /// Source file as the compiler was given it.
+    /// Source file as it was passed to the compiler.
     pub file: Option<String>,
     /// Line in it.
     pub line: Option<u32>,
@@ -23,33 +23,34 @@ pub struct SourcePlace {
 #[derive(Default)]
 pub struct Symbols {
     modules: HashMap<(String, String), Option<Module>>,
-    /// Modules whose files are not the ones that ran: by path, why.
+    /// Paths of modules whose files cannot be used, with the reason.
     pub unusable: Vec<(String, &'static str)>,
 }
 
 /// A module's file.
 struct Module {
-    /// Reads what debugging information there is.
+    /// Reads the debugging information.
     debugging: Loader,
-    /// First address, size in bytes and name of each function that the symbol tables name, ascending.
+    /// First address, size in bytes and name of each function in the symbol tables, ascending.
     functions: Vec<(u64, u64, String)>,
 }
 
 impl Module {
-    /// Name of the function that an address lies in.
+    /// Name of the function that contains an address.
     fn function_at(&self, address: u64) -> Option<&str> {
-        /// Symbols looked at: one of a function's parts may stand inside another's.
-        const MOST_NESTED: usize = 16;
-        let behind = self.functions.partition_point(|(begin, ..)| *begin <= address);
-        let before = self.functions[..behind].iter().rev().take(MOST_NESTED);
+        /// Number of symbols that are examined, since a part of one function may lie inside
+        /// another.
+        const MAX_NESTED: usize = 16;
+        let next = self.functions.partition_point(|(begin, ..)| *begin <= address);
+        let before = self.functions[..next].iter().rev().take(MAX_NESTED);
         let found = before.into_iter().find(|(begin, size, _)| address - begin < *size);
         found.map(|(.., name)| name.as_str())
     }
 }
 
 impl Symbols {
-    /// Of the call that returns to an address of a module (as in its file).
-    pub fn place(&mut self, path: &str, build_id: &str, address: u64) -> SourcePlace {
+    /// Location of the call that returns to an address of a module, as addresses are in its file.
+    pub fn location(&mut self, path: &str, build_id: &str, address: u64) -> SourceLocation {
         let key = (path.to_owned(), build_id.to_owned());
         if !self.modules.contains_key(&key) {
             let module = match open(path, build_id) {
@@ -61,23 +62,23 @@ impl Symbols {
             };
             self.modules.insert(key.clone(), module);
         }
-        let Some(Some(module)) = self.modules.get(&key) else { return SourcePlace::default() };
-        // The call itself lies before the address that it returns to.
+        let Some(Some(module)) = self.modules.get(&key) else { return SourceLocation::default() };
+        // The call itself precedes the address that it returns to.
         let call = address.saturating_sub(1);
-        let mut place = SourcePlace::default();
+        let mut location = SourceLocation::default();
         // The innermost frame that has a line: the call may have been inlined.
         if let Ok(mut frames) = module.debugging.find_frames(call)
             && let Ok(Some(frame)) = frames.next()
         {
             let name = frame.function.and_then(|name| name.demangle().ok().map(Into::into));
-            place.function = name;
-            place.file = frame.location.as_ref().and_then(|at| at.file).map(str::to_owned);
-            place.line = frame.location.as_ref().and_then(|at| at.line);
+            location.function = name;
+            location.file = frame.location.as_ref().and_then(|at| at.file).map(str::to_owned);
+            location.line = frame.location.as_ref().and_then(|at| at.line);
         }
-        if place.function.is_none() {
-            place.function = module.function_at(call).map(demangled);
+        if location.function.is_none() {
+            location.function = module.function_at(call).map(demangled);
         }
-        place
+        location
     }
 }
 
@@ -85,16 +86,16 @@ fn demangled(name: &str) -> String {
     addr2line::demangle_auto(name.into(), None).into_owned()
 }
 
-/// Opens a module's file, unless it is another than the one that ran.
+/// Opens a module's file, if it is the one that ran.
 fn open(path: &str, build_id: &str) -> Result<Module, &'static str> {
     if !Path::new(path).is_absolute() {
         return Err("has no file");
     }
     let data = std::fs::File::open(path).map_err(|_| "is not here")?;
-    // SAFETY: read only; should the file shrink meanwhile, reading it would end the process by SIGBUS,
-    // which nobody does to a program or library in use.
+    // SAFETY: the mapping is read-only. If the file shrank while it is mapped, reading it would
+    // raise SIGBUS, but programs and libraries in use are normally replaced, not truncated.
     let data = unsafe { memmap2::Mmap::map(&data) }.map_err(|_| "cannot be read")?;
-    let file = object::File::parse(&*data).map_err(|_| "is no object file")?;
+    let file = object::File::parse(&*data).map_err(|_| "is not an object file")?;
     let id = file.build_id().ok().flatten().unwrap_or_default();
     let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
     if id != build_id {

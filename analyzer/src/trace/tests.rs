@@ -7,16 +7,16 @@ fn complete(rank: u32, size: u32) -> SyntheticRank {
     rank
 }
 
-fn whats(run: &Run) -> String {
+fn messages(run: &Run) -> String {
     run.diagnoses.iter().map(|d| format!("{d}\n")).collect()
 }
 
 #[test]
-fn a_sound_run_has_its_ranks_in_order_and_nothing_wrong() {
+fn sound_run_has_its_ranks_in_order_and_no_faults() {
     let directory = RunDirectory::of(&[complete(1, 2), complete(0, 2)]);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.ranks.iter().map(|r| r.rank).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!((run.world_size, run.missing_count(), whats(&run)), (2, 0, String::new()));
+    assert_eq!((run.world_size, run.missing_count(), messages(&run)), (2, 0, String::new()));
     let main = run.ranks[0].main_thread().unwrap();
     assert_eq!((main.calls, main.first_ticks, main.last_ticks), (2, Some(900), Some(9_100)));
     assert!(main.calls_finalize);
@@ -46,15 +46,15 @@ fn missing_and_foreign_files_are_named() {
     std::fs::write(directory.file(5), b"short").unwrap();
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.missing, [0..=0, 2..=3, 5..=5]);
-    let whats = whats(&run);
-    assert_eq!(run.diagnoses.len(), 3, "{whats}");
-    assert!(whats.contains("rank-000002.gmc: belongs to a run of 9 ranks"), "{whats}");
-    assert!(whats.contains("rank-000003.gmc: not a gammachi rank file"), "{whats}");
-    assert!(whats.contains("rank-000005.gmc: shorter than"), "{whats}");
+    let texts = messages(&run);
+    assert_eq!(run.diagnoses.len(), 3, "{texts}");
+    assert!(texts.contains("rank-000002.gmc: belongs to a run of 9 ranks"), "{texts}");
+    assert!(texts.contains("rank-000003.gmc: not a gammachi rank file"), "{texts}");
+    assert!(texts.contains("rank-000005.gmc: shorter than"), "{texts}");
 }
 
 #[test]
-fn nothing_readable_is_an_error_that_names_a_file() {
+fn error_names_a_file_if_none_is_readable() {
     let directory = RunDirectory::of(&[complete(0, 1)]);
     std::fs::write(directory.file(0), vec![0; 100_000]).unwrap();
     let error = Run::open(directory.path()).unwrap_err().to_string();
@@ -62,16 +62,16 @@ fn nothing_readable_is_an_error_that_names_a_file() {
 }
 
 #[test]
-fn a_file_under_another_ranks_name_is_left_out() {
+fn file_under_another_ranks_name_is_left_out() {
     let directory = RunDirectory::of(&[complete(0, 3), complete(1, 3)]);
     std::fs::copy(directory.file(1), directory.file(2)).unwrap();
     let run = Run::open(directory.path()).unwrap();
     assert_eq!(run.ranks.len(), 2);
-    assert!(whats(&run).contains("says it is rank 1"), "{}", whats(&run));
+    assert!(messages(&run).contains("says it is rank 1"), "{}", messages(&run));
 }
 
 #[test]
-fn a_rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
+fn rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
     let never = |rank| {
         let mut never = SyntheticRank::new(rank, 2);
         never.anchor(400, 1e9, 400);
@@ -80,8 +80,12 @@ fn a_rank_that_never_returned_from_mpi_init_is_left_out_and_named() {
     let directory = RunDirectory::of(&[complete(0, 2), never(1)]);
     let run = Run::open(directory.path()).unwrap();
     assert_eq!((run.ranks.len(), run.missing_count()), (1, 1));
-    assert!(whats(&run).contains("rank 1") && whats(&run).contains("MPI_Init"), "{}", whats(&run));
-    // Without any that began there is nothing to be compared with.
+    assert!(
+        messages(&run).contains("rank 1") && messages(&run).contains("MPI_Init"),
+        "{}",
+        messages(&run)
+    );
+    // If no rank has begun, none is left out.
     let directory = RunDirectory::of(&[never(0), never(1)]);
     assert_eq!(Run::open(directory.path()).unwrap().ranks.len(), 2);
 }
@@ -96,11 +100,11 @@ fn spawned_worlds_are_only_noted() {
 }
 
 #[test]
-fn a_damaged_event_is_named_with_its_place_and_ends_the_stream() {
+fn damaged_event_is_named_with_its_position_and_ends_the_stream() {
     let mut rank = complete(0, 1);
     let bad = rank.threads[0].last().map(|slot| trace_format::layout::Slot { begin: 5, ..*slot });
     rank.threads[0].push(bad.unwrap());
     let run = Run::open(RunDirectory::of(&[rank]).path()).unwrap();
-    let what = whats(&run);
+    let what = messages(&run);
     assert!(what.contains("rank-000000.gmc: at byte ") && what.contains("out of order"), "{what}");
 }

@@ -1,17 +1,18 @@
-//! Finds the iterations of a run unaided: a loop in which all ranks make the same calls equally often (CAUSES,
-//! section 5).
+//! Finds the iterations of a run without markers: a loop in which all ranks make the same calls
+//! equally often.
 //!
-//! A call that a loop makes once a turn is made as often as the loop has turns. So calls of the same number and
-//! time are the body of a loop, if there is one, and the first of them begins its turns. All ranks have to
-//! have a loop of as many turns. Of the loops that explain as much of the run as any, the outermost with at
-//! least ten turns is taken; its turns have to be alike: most of them, and of the time, are of kinds that come often. A kind
-//! is which calls are made, however often each. Loops at other times are further phases.
+//! A call that a loop makes once per turn occurs as often as the loop turns. So calls that occur
+//! equally often during the same time form the body of a loop, if there is one, and the first of
+//! them begins its turns. Every rank must have a loop with the same number of turns. Of the loops
+//! that cover as much of the run as any other, the outermost with at least ten turns is chosen, if
+//! its turns are alike: most turns, and most of the time, are of frequent kinds. The kind of a turn
+//! is the set of its calls, however often each is made. Loops at other times are further phases.
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
-//! | `symbols` | what is called how often |
+//! | `symbols` | which calls each rank makes, and how often |
 //! | `turns` | when turns begin, and whether they are alike |
-//! | `statistics` | slow turns, trends, periods |
+//! | `statistics` | slow iterations, trends, periods |
 
 mod statistics;
 mod symbols;
@@ -24,68 +25,68 @@ use rayon::prelude::*;
 use crate::analysis::Analysis;
 use crate::trace::Run;
 
-use super::NOWHERE;
+use super::NO_CONTEXT;
 use super::contexts::{Contexts, LocalSite, WAITING};
 use super::lines::Lines;
 use super::profile::{Hint, Profile};
 use super::tree::Tree;
 use super::waits::Wait;
 use super::whole_ticks::WholeTicks;
-pub use statistics::{Every, Statistics};
+pub use statistics::{Period, Statistics};
 use symbols::{Loop, Symbols};
 use turns::{Turns, TurnsOfRank};
 
-/// The outermost loop with so many turns is taken.
+/// The outermost loop with this many turns is chosen.
 const ENOUGH_TURNS: u64 = 10;
-/// Shorter loops, as a part of the run, are no phase.
-const LEAST_PART: f64 = 0.02;
-/// What explains so much of the most explains as much.
-const AS_MUCH: f64 = 0.95;
-/// Loops that are looked at.
-const MOST_LOOPS: usize = 8;
-/// Turns times ranks of a loop that is looked at.
-const MOST_TURNS: u64 = 1 << 21;
-/// Iterations times ranks of which each one's computation is kept.
-const MOST_EACH: usize = 1 << 17;
-/// So many of a loop's turns are of usual kinds, and so much of its time lies in these.
-const ALIKE: f64 = 0.7;
-const TIME_ALIKE: f64 = 0.5;
-/// Turns that are so many times as long as the median are of another kind.
+/// Least part of the run that a phase covers.
+const MIN_PART: f64 = 0.02;
+/// A loop covers as much as another if it covers at least this part of it.
+const EQUAL_COVERAGE: f64 = 0.95;
+/// Most loops that are examined.
+const MAX_LOOPS: usize = 8;
+/// Most turns times ranks of a loop that is examined.
+const MAX_TURNS: u64 = 1 << 21;
+/// Most iterations times ranks for which the computation of each is kept.
+const MAX_EACH: usize = 1 << 17;
+/// Least part of a loop's turns that are of frequent kinds, and least part of its time in these.
+const MIN_FREQUENT_TURNS: f64 = 0.7;
+const MIN_FREQUENT_TIME: f64 = 0.5;
+/// Turns longer than this many times the median are outliers.
 const MUCH_LONGER: i64 = 50;
 
 /// A stretch of the run in which all ranks repeat the same calls.
 #[derive(Debug, Clone)]
 pub struct Phase {
-    /// The call that begins an iteration, of the rank at position 0 by its numbers.
+    /// The call that begins an iteration, with the numbers of the rank at position 0.
     pub(super) anchor: LocalSite,
     /// The same as a context of the run.
-    pub place: u32,
-    /// By rank: when each iteration begins there, and when the last one ends.
+    pub context: u32,
+    /// By rank: begin of each iteration, and end of the last one.
     begins: Vec<Vec<i64>>,
-    /// The latest begin of each iteration on any rank, and the latest end of the last.
+    /// Latest begin of each iteration on any rank, and latest end of the last one.
     pub bounds: Vec<i64>,
     /// In order.
     pub iterations: Vec<Iteration>,
     /// Ticks outside MPI by rank, over all iterations.
     computing: Vec<i64>,
-    /// Ticks outside MPI of each rank in each iteration, rank by rank; empty where there are very many.
+    /// Ticks outside MPI of each rank in each iteration, rank by rank; empty if there are too many.
     pub computing_of_each: Vec<i64>,
-    /// The sum over the iterations of what the busiest rank computes.
+    /// Sum over the iterations of the busiest rank's computing time.
     busiest: i64,
 }
 
 /// One iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Iteration {
-    /// How long it took: from the latest begin to the next one's.
+    /// Its length: from its latest begin to the latest begin of the next.
     pub ticks: i64,
     /// Ticks outside MPI, over all ranks.
     pub computing: i64,
-    /// Ticks of waiting for a rank that is known, over all ranks.
+    /// Ticks of waiting for a known rank, over all ranks.
     pub waiting: i64,
     /// The rank that computes longest, by its position.
     pub slowest: usize,
-    /// The line for which the others wait longest; `None` where nobody waits.
+    /// The line for which the others wait longest; `None` if nobody waits.
     pub culprit: Option<u32>,
 }
 
@@ -94,14 +95,15 @@ struct Candidate {
     turns: u64,
     /// By rank.
     of_ranks: Vec<Loop>,
-    /// From when to when, in the mean over the ranks.
+    /// Begin and end, mean over the ranks.
     stretch: (f64, f64),
-    /// Which part of the run it takes, in the mean over the ranks.
+    /// Part of the run that it covers, mean over the ranks.
     part: f64,
 }
 
 impl Phase {
-    /// Those of a run that lasts so long, the longest first; their iterations are not told yet.
+    /// Finds the phases of a run, longest first. [`Phase::fill_iterations`] adds their iterations
+    /// later.
     pub(super) fn find(
         analysis: &Analysis,
         (clock, lines): (&WholeTicks, &Lines),
@@ -150,11 +152,11 @@ impl Phase {
         let begins: Vec<Vec<i64>> = begins.collect();
         let latest = |at: usize| begins.iter().map(|of_rank| of_rank[at]).max().unwrap_or(0);
         let bounds = (0..=candidate.turns as usize).map(latest).collect();
-        let anchor = candidate.of_ranks[0].anchor.of_site();
+        let anchor = candidate.of_ranks[0].anchor.site();
         let (iterations, computing, computing_of_each) = Default::default();
         Self {
             anchor,
-            place: NOWHERE,
+            context: NO_CONTEXT,
             begins,
             bounds,
             iterations,
@@ -164,8 +166,8 @@ impl Phase {
         }
     }
 
-    /// Whether the time is not that of a few turns among many short ones: a function that is called here and there is
-    /// no loop.
+    /// False if a few long turns among many short ones take most of the time: a function that is
+    /// called now and then is not a loop.
     fn is_regular(&self) -> bool {
         let lengths = self.bounds.windows(2).map(|bounds| bounds[1] - bounds[0]);
         let mut lengths: Vec<i64> = lengths.collect();
@@ -176,13 +178,13 @@ impl Phase {
         count < 3 || count * 10 < lengths.len() || ticks * 2 < self.ticks()
     }
 
-    /// The moments of a rank's first line that figures of iterations need.
+    /// The moments at which the profile of a rank's first line must be cut.
     pub(super) fn moments(&self, position: usize) -> &[i64] {
         &self.begins[position]
     }
 
-    /// Tells the figures of its iterations.
-    pub(super) fn tell(
+    /// Computes the figures of the iterations from the profiles and waits.
+    pub(super) fn fill_iterations(
         &mut self,
         lines: &Lines,
         (profiles, contexts): (&[Profile], &Contexts),
@@ -190,8 +192,8 @@ impl Phase {
     ) {
         let count = self.bounds.len() - 1;
         let mut iterations = vec![Iteration::default(); count];
-        let mut most = vec![0; count];
-        let keeps_each = count * self.begins.len() <= MOST_EACH;
+        let mut longest = vec![0; count];
+        let keeps_each = count * self.begins.len() <= MAX_EACH;
         for (position, begins) in self.begins.iter().enumerate() {
             let profile = &profiles[lines.first_of(position) as usize];
             let mut hint = Hint::default();
@@ -211,8 +213,8 @@ impl Phase {
                     self.computing_of_each.push(of_rank);
                 }
                 computing += of_rank;
-                if of_rank > most[at] {
-                    (most[at], iteration.slowest) = (of_rank, position);
+                if of_rank > longest[at] {
+                    (longest[at], iteration.slowest) = (of_rank, position);
                 }
             }
             self.computing.push(computing);
@@ -222,8 +224,8 @@ impl Phase {
         {
             iteration.ticks = to - from;
         }
-        self.busiest = most.iter().sum();
-        // Waits of a line come in order of time: the sums of an iteration's culprits, line by line.
+        self.busiest = longest.iter().sum();
+        // By iteration the ticks of waiting for each culprit.
         let mut culprits: Vec<BTreeMap<u32, i64>> = vec![BTreeMap::new(); count];
         for wait in waits.iter().filter(|wait| wait.has_culprit()) {
             if let Some(at) = self.iteration_of(lines.all[wait.line as usize].position, wait.until)
@@ -232,22 +234,22 @@ impl Phase {
             }
         }
         for (iteration, culprits) in iterations.iter_mut().zip(culprits) {
-            let most =
+            let dominant =
                 culprits.into_iter().max_by_key(|(line, ticks)| (*ticks, std::cmp::Reverse(*line)));
-            iteration.culprit = most.map(|(line, _)| line);
+            iteration.culprit = dominant.map(|(line, _)| line);
         }
         self.iterations = iterations;
     }
 
-    /// In which iteration a moment of a rank, by its position, is.
+    /// The iteration of a moment on the rank at a position.
     pub fn iteration_of(&self, position: usize, moment: i64) -> Option<usize> {
         let begins = &self.begins[position];
         let at = begins.partition_point(|begin| *begin <= moment);
         (1..begins.len()).contains(&at).then(|| at - 1)
     }
 
-    /// Hands on what a rank, by its position, did in each iteration: its number, a context, ticks. A context may come
-    /// several times.
+    /// Passes on what the rank at a position did: number of the iteration, context, ticks. A
+    /// context may occur several times in an iteration.
     pub fn for_each_sum(
         &self,
         position: usize,
@@ -264,12 +266,12 @@ impl Phase {
         }
     }
 
-    /// From the latest begin of the first iteration to the latest end of the last.
+    /// Length from the latest begin of the first iteration to the latest end of the last.
     pub fn ticks(&self) -> i64 {
         self.bounds[self.bounds.len() - 1] - self.bounds[0]
     }
 
-    /// The efficiency over all its iterations. T₀ is not known of a part of a run.
+    /// The efficiency over all its iterations, without T₀, which is known only for whole runs.
     pub fn tree(&self, run: &Run) -> Option<Tree> {
         let hosts = run.ranks.iter().map(|rank| rank.file.header.host.as_str());
         let ranks: Vec<(&str, i64)> = hosts.zip(self.computing.iter().copied()).collect();
@@ -277,8 +279,8 @@ impl Phase {
         Some(Tree { moving_imbalance: self.moving_imbalance(), ..tree })
     }
 
-    /// How much of the balance over all iterations is lost because it is another rank that computes longest from
-    /// iteration to iteration: 1 where it is always the same; a factor of serialisation.
+    /// A factor of serialisation: what is lost because the busiest rank changes from iteration to
+    /// iteration; 1 if it is always the same rank.
     pub fn moving_imbalance(&self) -> Option<f64> {
         let largest = self.computing.iter().max().copied().filter(|most| *most > 0)?;
         Some(largest as f64 / self.busiest as f64)
@@ -301,24 +303,27 @@ impl Phase {
     }
 }
 
-/// Whether most of a loop's turns are of usual kinds, and most of its time lies in them, on the ranks together.
+/// Whether most of a loop's turns are of frequent kinds, and most of its time lies in them, over
+/// all ranks.
 fn are_alike(turns: &[TurnsOfRank], number: usize) -> bool {
     let mut sums = [0.0; 4];
     for rank in turns {
-        let [usual, all] = rank.loops[number].usual();
+        let [usual, all] = rank.loops[number].frequent();
         for (sum, of) in sums.iter_mut().zip([usual.0, usual.1, all.0, all.1]) {
             *sum += of as f64;
         }
     }
     let [turns, time, all_turns, all_time] = sums;
-    all_time > 0.0 && turns >= ALIKE * all_turns && time >= TIME_ALIKE * all_time
+    all_time > 0.0
+        && turns >= MIN_FREQUENT_TURNS * all_turns
+        && time >= MIN_FREQUENT_TIME * all_time
 }
 
-/// The loops that all ranks have, in the order in which they are to be taken.
+/// The loops that all ranks have, in order of preference.
 fn candidates(of_ranks: &[Vec<Loop>], clock: &WholeTicks, whole: (i64, i64)) -> Vec<Candidate> {
     let ranks = of_ranks.len() as f64;
     let elapsed = (whole.1 - whole.0).max(1) as f64;
-    // Loops of equally many turns are told apart by their order.
+    // Loops with equally many turns are matched by their order.
     let mut numbered: BTreeMap<(u64, usize), Vec<Loop>> = BTreeMap::new();
     for of_rank in of_ranks {
         let mut number = 0;
@@ -330,7 +335,7 @@ fn candidates(of_ranks: &[Vec<Loop>], clock: &WholeTicks, whole: (i64, i64)) -> 
         }
     }
     let all = numbered.into_iter().filter(|((turns, _), loops)| {
-        loops.len() == of_ranks.len() && turns.saturating_mul(loops.len() as u64) <= MOST_TURNS
+        loops.len() == of_ranks.len() && turns.saturating_mul(loops.len() as u64) <= MAX_TURNS
     });
     let mut all: Vec<Candidate> = all
         .map(|((turns, _), of_ranks)| {
@@ -342,18 +347,18 @@ fn candidates(of_ranks: &[Vec<Loop>], clock: &WholeTicks, whole: (i64, i64)) -> 
             let part = (stretch.1 - stretch.0) / elapsed;
             Candidate { turns, of_ranks, stretch, part }
         })
-        .filter(|candidate| candidate.part >= LEAST_PART)
+        .filter(|candidate| candidate.part >= MIN_PART)
         .collect();
     let mut ordered = Vec::new();
-    while !all.is_empty() && ordered.len() < MOST_LOOPS {
-        let most = all.iter().map(|candidate| candidate.part).fold(0.0, f64::max);
-        let as_much = (0..all.len()).filter(|at| all[*at].part >= AS_MUCH * most);
-        // The outermost with enough turns, else the one with the most.
+    while !all.is_empty() && ordered.len() < MAX_LOOPS {
+        let largest = all.iter().map(|candidate| candidate.part).fold(0.0, f64::max);
+        let as_long = (0..all.len()).filter(|at| all[*at].part >= EQUAL_COVERAGE * largest);
+        // The outermost with enough turns, else the one with the most turns.
         let rank = |at: &usize| match all[*at].turns {
             turns if turns >= ENOUGH_TURNS => (0, turns),
             turns => (1, u64::MAX - turns),
         };
-        let Some(next) = as_much.min_by_key(rank) else { break };
+        let Some(next) = as_long.min_by_key(rank) else { break };
         ordered.push(all.swap_remove(next));
     }
     ordered

@@ -1,21 +1,23 @@
-//! What stands out among iterations: slow ones, a trend, a period, one that is like most.
+//! What stands out among iterations: slow ones, a trend, a period; and the most typical one.
 
 use super::{Iteration, Phase};
 
-/// So many times the spread (1.4826 times the median deviation) above the median, and so much of it, is slow.
+/// An iteration is slow if it exceeds the median by this many spreads (1.4826 times the median
+/// deviation) and by this part of the median.
 const SLOW_SPREADS: f64 = 5.0;
 const SLOW_PART: f64 = 0.1;
-/// Iterations that a trend or a period is looked for in.
-const LEAST_FOR_TREND: usize = 10;
-/// A trend over all iterations below this part of the median, or fewer pairs that follow it, is none.
+/// Least iterations for a trend.
+const MIN_FOR_TREND: usize = 10;
+/// A trend changes the length by at least this part of the median, and at least this part of the
+/// pairs follow it.
 const TREND_PART: f64 = 0.05;
 const TREND_PAIRS: f64 = 0.5;
-/// Iterations that are compared in pairs for it.
-const MOST_FOR_TREND: usize = 500;
+/// Most iterations that are compared in pairs for a trend.
+const MAX_FOR_TREND: usize = 500;
 /// Longest period.
 const LONGEST_PERIOD: usize = 100;
-/// A period is seen at least so often.
-const LEAST_PERIODS: usize = 4;
+/// A period must occur at least this often.
+const MIN_PERIODS: usize = 4;
 
 /// What stands out among the iterations of a phase; lengths in ticks.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,23 +28,23 @@ pub struct Statistics {
     pub mad: i64,
     /// Iterations far above the median, the slowest first.
     pub slow: Vec<usize>,
-    /// By how much the last is longer than the first along a straight line through all, where they grow or
-    /// shrink.
+    /// If the iterations grow or shrink: by how much the last one is longer than the first, along a
+    /// straight line through all of them.
     pub trend: Option<i64>,
-    /// Iterations that come regularly and take longer.
-    pub every: Option<Every>,
-    /// The one that is nearest to the medians of time, computing and waiting.
+    /// Iterations that take longer at regular intervals.
+    pub period: Option<Period>,
+    /// The iteration nearest to the medians of time, computing and waiting.
     pub representative: usize,
 }
 
-/// Every so many iterations one takes longer.
+/// One iteration in every `length` takes longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Every {
-    /// How many there are from one to the next.
-    pub period: usize,
-    /// The first of them.
+pub struct Period {
+    /// Iterations from one long one to the next.
+    pub length: usize,
+    /// The first long one.
     pub first: usize,
-    /// By how much it is longer, in the median.
+    /// By how much the long ones are longer than the median, in the median.
     pub longer: i64,
 }
 
@@ -88,18 +90,18 @@ impl Phase {
             mad,
             slow,
             trend: trend(&times, median),
-            every: every(&times, median, mad),
+            period: period(&times, median, mad),
             representative: representative.unwrap_or(0),
         }
     }
 }
 
-/// Theil and Sen's line, where Kendall's pairs agree with it.
+/// Rise of the Theil–Sen line, if most pairs (Kendall) agree with it.
 fn trend(times: &[i64], median: i64) -> Option<i64> {
-    if times.len() < LEAST_FOR_TREND {
+    if times.len() < MIN_FOR_TREND {
         return None;
     }
-    let step = times.len().div_ceil(MOST_FOR_TREND);
+    let step = times.len().div_ceil(MAX_FOR_TREND);
     let at: Vec<usize> = (0..times.len()).step_by(step).collect();
     let (mut slopes, mut up, mut down) = (Vec::new(), 0u64, 0u64);
     for (number, from) in at.iter().enumerate() {
@@ -114,30 +116,30 @@ fn trend(times: &[i64], median: i64) -> Option<i64> {
     let slope = *slopes.select_nth_unstable_by(middle, f64::total_cmp).1;
     let rise = slope * (times.len() - 1) as f64;
     let agree = (up as f64 - down as f64) / slopes.len() as f64;
-    let is_one = rise.abs() > TREND_PART * median as f64 && agree.abs() > TREND_PAIRS;
-    is_one.then_some(rise as i64)
+    let is_trend = rise.abs() > TREND_PART * median as f64 && agree.abs() > TREND_PAIRS;
+    is_trend.then_some(rise as i64)
 }
 
-/// The shortest period whose iterations stand out of the others by more than these scatter.
-fn every(times: &[i64], median: i64, mad: i64) -> Option<Every> {
+/// The shortest period whose iterations exceed the others by more than these scatter.
+fn period(times: &[i64], median: i64, mad: i64) -> Option<Period> {
     let limit = (1.4826 * SLOW_SPREADS * mad as f64).max(SLOW_PART * median as f64);
-    (2..=LONGEST_PERIOD.min(times.len() / LEAST_PERIODS)).find_map(|period| {
+    (2..=LONGEST_PERIOD.min(times.len() / MIN_PERIODS)).find_map(|length| {
         let of_class = |first: usize| -> Vec<i64> {
-            times.iter().skip(first).step_by(period).copied().collect()
+            times.iter().skip(first).step_by(length).copied().collect()
         };
-        (0..period).find_map(|first| {
+        (0..length).find_map(|first| {
             let class = of_class(first);
             let least = class.iter().min().copied().unwrap_or(0);
-            // All of them stand out, not some by chance; those beside them do not.
+            // All of this class stand out, not some by chance, and no other class does.
             let longer = median_of(class) - median;
-            let others = (0..period).filter(|other| *other != first);
+            let others = (0..length).filter(|other| *other != first);
             let none_of_others = || {
                 others
                     .map(|other| median_of(of_class(other)))
                     .all(|of| (of - median) as f64 <= limit)
             };
             let stands_out = (least - median) as f64 > limit / 2.0 && longer as f64 > limit;
-            (stands_out && none_of_others()).then_some(Every { period, first, longer })
+            (stands_out && none_of_others()).then_some(Period { length, first, longer })
         })
     })
 }
@@ -147,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trend_is_told_and_noise_is_none() {
+    fn finds_a_trend_and_ignores_noise() {
         let rising: Vec<i64> = (0..100).map(|k| 1_000 + 10 * k + (k * 7919 % 13)).collect();
         let found = trend(&rising, 1_500).expect("it rises");
         assert!((980..1_000).contains(&found), "{found}");
@@ -156,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn every_tenth_is_found_and_chance_is_not() {
+    fn finds_every_tenth_but_not_chance() {
         let mut times: Vec<i64> = (0..100).map(|k| 1_000 + (k * 31 % 7)).collect();
         for at in (3..100).step_by(10) {
             times[at] += 500;
         }
-        let found = every(&times, 1_003, 2).expect("a period");
-        assert_eq!((found.period, found.first), (10, 3));
+        let found = period(&times, 1_003, 2).expect("a period");
+        assert_eq!((found.length, found.first), (10, 3));
         assert!((495..505).contains(&found.longer));
         times[13] -= 500;
-        assert_eq!(every(&times, 1_003, 2), None);
+        assert_eq!(period(&times, 1_003, 2), None);
     }
 }

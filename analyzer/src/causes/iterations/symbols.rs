@@ -1,4 +1,4 @@
-//! What each rank calls, how often, and from when to when: where loops may be.
+//! Counts each rank's calls and notes their first and last, to find possible loops.
 
 use rustc_hash::FxHashMap;
 
@@ -12,29 +12,30 @@ use crate::trace::RankTrace;
 use super::super::contexts::LocalSite;
 use super::super::lines::Lines;
 
-/// A call by its rank's numbers: function, and the address that it returns to; without one how large its message
-/// is.
+/// A call with its rank's numbers: function, and return address. If the address is unknown, the
+/// size of its message takes its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Symbol(u16, u64);
 
 impl Symbol {
     /// The call as a site.
-    pub fn of_site(self) -> LocalSite {
+    pub fn site(self) -> LocalSite {
         (self.0, if self.1 & BY_SIZE == 0 { self.1 } else { 0 })
     }
 }
 
-/// Of calls without an address: the power of two below their bytes.
+/// Marks calls without an address, which have the power of two below their bytes instead.
 const BY_SIZE: u64 = 1 << 63;
 
-/// Functions whose calls tell a loop's body: those that communicate. How often a test finds something is chance.
+/// Marks the functions by which loops are recognised: those that communicate. Tests and probes are
+/// left out, because how often they occur is chance.
 #[derive(Debug)]
-pub(super) struct Telling(Vec<bool>);
+pub(super) struct LoopFunctions(Vec<bool>);
 
-impl Telling {
-    /// Of a rank's file.
+impl LoopFunctions {
+    /// The functions of one rank's file.
     pub fn new(trace: &RankTrace) -> Self {
-        let tells = |name: &String| {
+        let is_loop_function = |name: &String| {
             let meaning = Meaning::of(name);
             let communicates = matches!(
                 meaning.class,
@@ -46,26 +47,26 @@ impl Telling {
             );
             communicates && !meaning.polls
         };
-        Self(trace.file.function_names().iter().map(tells).collect())
+        Self(trace.file.function_names().iter().map(is_loop_function).collect())
     }
 }
 
-/// The symbol of a call that tells something; `None` for anything else.
+/// The symbol of a call of such a function; `None` for anything else.
 #[inline]
-pub(super) fn symbol_of(span: &Span, telling: &Telling) -> Option<Symbol> {
+pub(super) fn symbol_of(span: &Span, loop_functions: &LoopFunctions) -> Option<Symbol> {
     let SpanKind::Call(function) = span.kind else { return None };
     let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));
-    if !telling.0.get(index).copied().unwrap_or(false) {
+    if !loop_functions.0.get(index).copied().unwrap_or(false) {
         return None;
     }
     let by_size = || BY_SIZE | u64::from(64 - span.bytes.leading_zeros());
     Some(Symbol(function, span.site.map_or_else(by_size, |(address, _)| address)))
 }
 
-/// Calls that are made at least so often may be a loop's.
-const LEAST_TURNS: u64 = 3;
+/// Least number of turns of a loop.
+const MIN_TURNS: u64 = 3;
 
-/// Calls of one symbol, on its rank's counter.
+/// Calls of one symbol; times are on the rank's counter.
 #[derive(Debug, Clone, Copy)]
 struct Calls {
     count: u64,
@@ -74,38 +75,38 @@ struct Calls {
     last: (u64, u64),
 }
 
-/// Calls that are made equally often, at the same time: a loop, if there is one.
+/// Calls that occur equally often during the same time: possibly a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Loop {
-    /// How often.
+    /// How often they occur.
     pub turns: u64,
-    /// Begin of the first of the calls, end of the last, on the rank's counter.
+    /// Begin of the first call and end of the last, on the rank's counter.
     pub stretch: (u64, u64),
-    /// The call that comes first.
+    /// The call that occurs first.
     pub anchor: Symbol,
 }
 
-/// Sees what the first thread of each rank calls.
+/// Observes the calls of each rank's first thread.
 #[derive(Debug)]
 pub(super) struct Symbols<'l> {
     pub lines: &'l Lines,
 }
 
-/// Of one rank.
+/// The symbols of one rank.
 #[derive(Debug)]
 pub(super) struct SymbolsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
-    telling: Telling,
+    loop_functions: LoopFunctions,
     is_first_thread: bool,
     calls: FxHashMap<Symbol, Calls>,
 }
 
 impl SymbolsOfRank<'_> {
-    /// The loops that there may be, those of equally many turns in order of time.
+    /// The possible loops; those with equally many turns are in order of time.
     pub fn loops(&self) -> Vec<Loop> {
         let mut calls: Vec<(&Symbol, &Calls)> =
-            self.calls.iter().filter(|(_, calls)| calls.count >= LEAST_TURNS).collect();
+            self.calls.iter().filter(|(_, calls)| calls.count >= MIN_TURNS).collect();
         calls.sort_unstable_by_key(|(symbol, calls)| (calls.count, calls.first, **symbol));
         let mut loops: Vec<Loop> = Vec::new();
         let mut last_turn = 0;
@@ -133,7 +134,7 @@ impl<'a, 'l> CallObserver<'a> for Symbols<'l> {
         SymbolsOfRank {
             lines: self.lines,
             position: rank.position,
-            telling: Telling::new(rank.trace),
+            loop_functions: LoopFunctions::new(rank.trace),
             is_first_thread: false,
             calls: FxHashMap::default(),
         }
@@ -147,7 +148,8 @@ impl<'a> RankObserver<'a> for SymbolsOfRank<'_> {
     }
 
     fn span(&mut self, span: &Span) {
-        let Some(symbol) = symbol_of(span, &self.telling).filter(|_| self.is_first_thread) else {
+        let Some(symbol) = symbol_of(span, &self.loop_functions).filter(|_| self.is_first_thread)
+        else {
             return;
         };
         let (begin, last) = (span.begin_ticks, (span.begin_ticks, span.end_ticks));

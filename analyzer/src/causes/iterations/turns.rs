@@ -1,4 +1,4 @@
-//! When each turn of the loops that there may be begins, and whether the turns are alike.
+//! Finds when each turn of the possible loops begins, and whether the turns are alike.
 
 use rustc_hash::FxHashMap;
 
@@ -6,9 +6,9 @@ use crate::analysis::spans::Span;
 use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
 use super::super::lines::Lines;
-use super::symbols::{Loop, Symbol, Telling, symbol_of};
+use super::symbols::{Loop, LoopFunctions, Symbol, symbol_of};
 
-/// Sees the turns of some loops, the same number of them on each rank.
+/// Observes the turns of the given loops; each rank has the same number of loops.
 #[derive(Debug)]
 pub(super) struct Turns<'l> {
     pub lines: &'l Lines,
@@ -19,30 +19,31 @@ pub(super) struct Turns<'l> {
 /// A loop's turns on one rank.
 #[derive(Debug, Default)]
 pub(super) struct TurnsOfLoop {
-    /// When each begins, on the rank's counter.
+    /// Begin of each turn, on the rank's counter.
     pub begins: Vec<u64>,
-    /// What the turn that goes on has called so far, folded.
+    /// Hash of the set of calls that the current turn has made so far.
     signature: u64,
-    /// Turns with the same calls, the last one left out: how many, and their ticks.
+    /// Number and ticks of the turns of each kind, without the last turn.
     kinds: FxHashMap<u64, (u64, u64)>,
 }
 
 impl TurnsOfLoop {
-    /// Turns of usual kinds and all, and the ticks of both. Usual is a kind of three turns and of one in ten at least.
-    pub fn usual(&self) -> [(u64, u64); 2] {
+    /// Number and ticks of the turns of frequent kinds, and of all turns. A frequent kind has at
+    /// least three turns and at least a tenth of all.
+    pub fn frequent(&self) -> [(u64, u64); 2] {
         let add = |sum: (u64, u64), of: (u64, u64)| (sum.0 + of.0, sum.1 + of.1);
         let all = self.kinds.values().copied().fold((0, 0), add);
-        let is_usual = |of: &(u64, u64)| of.0 >= 3 && of.0 * 10 >= all.0;
-        [self.kinds.values().copied().filter(is_usual).fold((0, 0), add), all]
+        let is_frequent = |of: &(u64, u64)| of.0 >= 3 && of.0 * 10 >= all.0;
+        [self.kinds.values().copied().filter(is_frequent).fold((0, 0), add), all]
     }
 }
 
-/// Of one rank.
+/// The turns of one rank.
 #[derive(Debug)]
 pub(super) struct TurnsOfRank<'l> {
     lines: &'l Lines,
     position: usize,
-    telling: Telling,
+    loop_functions: LoopFunctions,
     is_first_thread: bool,
     anchors: &'l [Loop],
     symbols: FxHashMap<Symbol, usize>,
@@ -59,7 +60,7 @@ impl<'a, 'l> CallObserver<'a> for Turns<'l> {
         TurnsOfRank {
             lines: self.lines,
             position: rank.position,
-            telling: Telling::new(rank.trace),
+            loop_functions: LoopFunctions::new(rank.trace),
             is_first_thread: false,
             anchors,
             symbols: FxHashMap::default(),
@@ -76,7 +77,8 @@ impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
     }
 
     fn span(&mut self, span: &Span) {
-        let Some(symbol) = symbol_of(span, &self.telling).filter(|_| self.is_first_thread) else {
+        let Some(symbol) = symbol_of(span, &self.loop_functions).filter(|_| self.is_first_thread)
+        else {
             return;
         };
         let loops = self.anchors.len();
@@ -99,7 +101,7 @@ impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
             let turn = of.begins.len() as u32;
             if turn > 0 && *called != turn {
                 *called = turn;
-                of.signature ^= folded(number as u64 + 1);
+                of.signature ^= mixed(number as u64 + 1);
             }
         }
     }
@@ -107,10 +109,10 @@ impl<'a> RankObserver<'a> for TurnsOfRank<'_> {
     fn end_thread(&mut self) {}
 }
 
-/// A number that has little in common with its neighbours' (SplitMix64).
-fn folded(number: u64) -> u64 {
-    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+/// Mixes the bits of a number (SplitMix64).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }

@@ -1,16 +1,16 @@
-//! Runs of programs that are made at random and played by a model of MPI, which notes each wait as it
-//! happens: what is found must be that, to the tick.
+//! Random programs, simulated by a model of MPI that records each wait as it happens. The analysis
+//! must find exactly these waits, to the tick.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Something that ranks do together.
+/// A communication step.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A message: sender, receiver, and how.
-    Message(usize, usize, Manner),
-    /// Messages of several senders to one receiver that waits for all of them at once.
+    /// A message: sender, receiver, and how it is sent and received.
+    Message(usize, usize, Variant),
+    /// Messages from several senders to one receiver, which completes them with one MPI_Waitall.
     Several(Vec<usize>, usize),
     Barrier,
     Fence,
@@ -21,35 +21,35 @@ enum Step {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Manner {
+enum Variant {
     /// MPI_Send and MPI_Recv.
     Eager,
     /// MPI_Ssend and MPI_Recv.
     Synchronous,
     /// MPI_Irecv, work, MPI_Wait.
     Later,
-    /// MPI_Send and MPI_Irecv, polls with MPI_Test that find nothing, one that succeeds.
+    /// MPI_Send and MPI_Irecv; MPI_Test fails several times, then succeeds.
     Polled,
-    /// MPI_Bsend, MPI_Probe, and MPI_Recv behind it.
+    /// MPI_Bsend, MPI_Probe, then MPI_Recv.
     Probed,
     /// Received by the second thread of the rank.
     OnThread,
 }
 
-/// A step, and what each rank computes before its part, ticks.
+/// A step, and for each rank the ticks it computes before its part.
 type Planned = (Step, Vec<u64>);
 
 fn step(ranks: usize) -> impl Strategy<Value = Step> {
-    let manner = prop_oneof![
-        Just(Manner::Eager),
-        Just(Manner::Synchronous),
-        Just(Manner::Later),
-        Just(Manner::Polled),
-        Just(Manner::Probed),
-        Just(Manner::OnThread),
+    let variant = prop_oneof![
+        Just(Variant::Eager),
+        Just(Variant::Synchronous),
+        Just(Variant::Later),
+        Just(Variant::Polled),
+        Just(Variant::Probed),
+        Just(Variant::OnThread),
     ];
-    let message = (0..ranks, 1..ranks, manner)
-        .prop_map(move |(from, by, manner)| Step::Message(from, (from + by) % ranks, manner));
+    let message = (0..ranks, 1..ranks, variant)
+        .prop_map(move |(from, by, variant)| Step::Message(from, (from + by) % ranks, variant));
     let several = (0..ranks, 1..ranks).prop_map(move |(to, count)| {
         Step::Several((1..=count).map(|by| (to + by) % ranks).collect(), to)
     });
@@ -72,28 +72,29 @@ fn program() -> impl Strategy<Value = Vec<Planned>> {
     })
 }
 
-/// Ticks that a call takes beside waiting.
+/// Ticks that a call takes apart from waiting.
 const CALL: u64 = 7;
 
-/// A wait as it happened: state, rank, culprit, begin, length.
-type Happened = (State, u32, u32, i64, i64);
+/// A wait that the simulation produced: state, rank, culprit, begin, length.
+type ExpectedWait = (State, u32, u32, i64, i64);
 
-/// Plays programs.
-struct Play {
+/// Simulates programs.
+struct Simulator {
     ranks: Vec<SyntheticRank>,
     now: Vec<u64>,
-    /// Of the second threads.
+    /// The same for the second threads.
     now_on_thread: Vec<u64>,
     request: u32,
-    happened: Vec<Happened>,
-    /// Messages as they were received: by whom, when the receive returned, and when they had been sent.
-    received: Vec<(usize, u64, u64)>,
-    /// Waits for late senders, by their place in `happened`: when their receive returned, and when the message was
+    expected: Vec<ExpectedWait>,
+    /// For each message the receiving rank, when the receive returned, and when the message was
     /// sent.
+    received: Vec<(usize, u64, u64)>,
+    /// For each late sender its index in `expected`, when the receive returned, and when the
+    /// message was sent.
     late_senders: Vec<(usize, u64, u64)>,
 }
 
-impl Play {
+impl Simulator {
     fn new(count: usize) -> Self {
         let ranks = (0..count as u32)
             .map(|rank| {
@@ -103,20 +104,20 @@ impl Play {
             })
             .collect();
         let now = vec![T; count];
-        let (happened, received, late_senders) = Default::default();
+        let (expected, received, late_senders) = Default::default();
         let now_on_thread = now.clone();
-        Self { ranks, now, now_on_thread, request: 10, happened, received, late_senders }
+        Self { ranks, now, now_on_thread, request: 10, expected, received, late_senders }
     }
 
     fn note(&mut self, state: State, rank: usize, culprit: usize, (begin, until): (u64, u64)) {
         if until > begin {
             let begin_ticks = begin as i64 - BEGIN;
             let ticks = (until - begin) as i64;
-            self.happened.push((state, rank as u32, culprit as u32, begin_ticks, ticks));
+            self.expected.push((state, rank as u32, culprit as u32, begin_ticks, ticks));
         }
     }
 
-    /// A receive waited for a message that was sent and received then.
+    /// Records that a receive waited for a message, which was sent and received at the given times.
     fn late_sender(
         &mut self,
         (to, from): (usize, usize),
@@ -124,14 +125,15 @@ impl Play {
         (sent, left): (u64, u64),
     ) {
         if waited.1 > waited.0 {
-            self.late_senders.push((self.happened.len(), left, sent));
+            self.late_senders.push((self.expected.len(), left, sent));
             self.note(State::LateSender, to, from, waited);
         }
     }
 
-    /// All that happened; who received later what had been sent earlier received in the wrong order.
-    fn all(&self) -> Vec<Happened> {
-        let mut all = self.happened.clone();
+    /// All expected waits. A late sender is in the wrong order if the rank later received a message
+    /// sent earlier.
+    fn all(&self) -> Vec<ExpectedWait> {
+        let mut all = self.expected.clone();
         for (number, left, sent) in &self.late_senders {
             let rank = all[*number].1 as usize;
             let in_wrong_order = |(by, later, earlier): &(usize, u64, u64)| {
@@ -149,9 +151,9 @@ impl Play {
         self.request
     }
 
-    fn play(&mut self, (step, works): &Planned) {
+    fn simulate(&mut self, (step, works): &Planned) {
         match step {
-            Step::Message(from, to, manner) => self.message((*from, *to), *manner, works),
+            Step::Message(from, to, variant) => self.message((*from, *to), *variant, works),
             Step::Several(from, to) => self.several(from, *to, works),
             Step::Barrier => self.collective("MPI_Barrier", works, 0),
             Step::Fence => self.collective("MPI_Win_fence", works, 0),
@@ -162,27 +164,27 @@ impl Play {
         }
     }
 
-    fn message(&mut self, (from, to): (usize, usize), manner: Manner, works: &[u64]) {
+    fn message(&mut self, (from, to): (usize, usize), variant: Variant, works: &[u64]) {
         let request = self.next_request();
-        // Which of two threads takes a message of the same kind is not the program's to say.
-        let tag = if matches!(manner, Manner::OnThread) { 7 } else { 5 };
+        // If both threads received messages of the same tag, either might take one.
+        let tag = if matches!(variant, Variant::OnThread) { 7 } else { 5 };
         let (send, source) = (on_world(to as i32, tag, 8), on_world(from as i32, tag, 8));
         let sent = self.now[from] + works[from];
-        let name = if matches!(manner, Manner::Synchronous) { "MPI_Ssend" } else { "MPI_Bsend" };
+        let name = if matches!(variant, Variant::Synchronous) { "MPI_Ssend" } else { "MPI_Bsend" };
         let mut left = sent + CALL;
-        match manner {
-            Manner::Eager | Manner::Synchronous => {
+        match variant {
+            Variant::Eager | Variant::Synchronous => {
                 let begin = self.now[to] + works[to];
                 let end = begin.max(sent) + CALL;
                 self.ranks[to].says("MPI_Recv", begin, end, source);
                 self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now[to] = end;
-                if matches!(manner, Manner::Synchronous) {
+                if matches!(variant, Variant::Synchronous) {
                     left = sent.max(begin) + CALL;
                     self.note(State::LateReceiver, from, to, (sent, begin));
                 }
             }
-            Manner::Probed => {
+            Variant::Probed => {
                 let begin = self.now[to] + works[to];
                 let end = begin.max(sent) + CALL;
                 self.ranks[to].says("MPI_Probe", begin, end, source);
@@ -190,24 +192,24 @@ impl Play {
                 self.ranks[to].says("MPI_Recv", end, end + CALL, source);
                 self.now[to] = end + CALL;
             }
-            Manner::OnThread => {
+            Variant::OnThread => {
                 let begin = self.now_on_thread[to] + works[to];
                 let end = begin.max(sent) + CALL;
                 self.ranks[to].says_on(1, "MPI_Recv", begin, end, source);
                 self.late_sender((to, from), (begin, sent), (sent, end));
                 self.now_on_thread[to] = end;
             }
-            Manner::Later | Manner::Polled => {
+            Variant::Later | Variant::Polled => {
                 let posted = self.now[to];
                 let begin = posted + CALL + works[to];
                 self.ranks[to].says("MPI_Irecv", posted, posted + CALL, source.request(request));
                 let done = completed(request, from as i32, 5, 8);
                 let end = begin.max(sent) + CALL;
-                if matches!(manner, Manner::Later) {
+                if matches!(variant, Variant::Later) {
                     self.ranks[to].says("MPI_Wait", begin, end, done);
                     self.late_sender((to, from), (begin, sent), (sent, end));
                 } else {
-                    // All of the time up to the message in polls, half of it inside them.
+                    // Polls fill the time up to the message, half of it inside MPI.
                     if sent > begin + 1 {
                         let inside = (sent - begin) / 2;
                         self.ranks[to].polls("MPI_Test", begin, sent, 3, inside);
@@ -218,7 +220,7 @@ impl Play {
                 self.now[to] = end;
             }
         }
-        let by = if matches!(manner, Manner::OnThread) { &self.now_on_thread } else { &self.now };
+        let by = if matches!(variant, Variant::OnThread) { &self.now_on_thread } else { &self.now };
         self.received.push((to, by[to], sent));
         self.ranks[from].says(name, sent, left, send);
         self.now[from] = left;
@@ -235,7 +237,8 @@ impl Play {
             self.now[to] = posted + 1;
             done.push(completed(request, *sender as i32, 6, 8));
             let sent = self.now[*sender] + works[*sender];
-            // A standard send might have waited for a receive that was posted while it went on.
+            // Not a standard send, which might have waited for a receive that was posted during the
+            // call.
             self.ranks[*sender].says("MPI_Bsend", sent, sent + CALL, on_world(to as i32, 6, 8));
             self.now[*sender] = sent + CALL;
             sends.push(sent);
@@ -276,9 +279,9 @@ impl Play {
                 "MPI_Reduce" => (8, 0),
                 _ => (8, 8),
             };
-            // What a collective operation receives stands in the tag's field.
-            let said = on_world(root as i32, receives, sends);
-            self.ranks[rank].says(name, entered[rank], until + CALL, said);
+            // The tag field of a collective operation holds the bytes received.
+            let arguments = on_world(root as i32, receives, sends);
+            self.ranks[rank].says(name, entered[rank], until + CALL, arguments);
             if let Some((at, std::cmp::Reverse(culprit))) = needs {
                 let state = match name {
                     "MPI_Barrier" => State::WaitAtBarrier,
@@ -298,17 +301,17 @@ proptest! {
     #[test]
     fn waits_are_found_as_they_happened(program in program()) {
         let ranks = program[0].1.len();
-        let mut play = Play::new(ranks);
-        program.iter().for_each(|planned| play.play(planned));
-        with_causes(&play.ranks, |causes| {
+        let mut simulator = Simulator::new(ranks);
+        program.iter().for_each(|planned| simulator.simulate(planned));
+        with_causes(&simulator.ranks, |causes| {
             let rank = |line: u32| causes.lines.all[line as usize].rank;
             let found = causes.waits.iter().filter(|wait| wait.has_culprit());
-            let mut found: Vec<Happened> =
+            let mut found: Vec<ExpectedWait> =
                 found.map(|w| (w.state, rank(w.line), rank(w.culprit), w.begin, w.ticks)).collect();
-            let mut happened = play.all();
+            let mut expected = simulator.all();
             found.sort_unstable();
-            happened.sort_unstable();
-            assert_eq!(found, happened);
+            expected.sort_unstable();
+            assert_eq!(found, expected);
             assert_eq!(causes.unknown, []);
         });
     }

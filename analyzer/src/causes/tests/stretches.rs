@@ -1,12 +1,12 @@
-//! Iterations, phases and regions of runs made by hand.
+//! Iterations, phases and regions of synthetic runs.
 
 use super::*;
 
-/// What a rank computes in an iteration, ticks.
+/// Ticks that a rank computes in an iteration.
 const WORK: u64 = 1_000;
 
-/// Two ranks, `count` iterations of a message each way and a barrier; `more` says what a rank computes beside
-/// [`WORK`].
+/// Lets two ranks make `count` iterations of an MPI_Allreduce and a barrier. `more` is what a rank
+/// computes in addition to [`WORK`].
 fn iterate(
     [a, b]: &mut [SyntheticRank; 2],
     from: u64,
@@ -27,7 +27,7 @@ fn iterate(
 }
 
 #[test]
-fn iterations_are_found_with_the_slow_one_and_its_culprit() {
+fn finds_iterations_with_the_slow_one_and_its_culprit() {
     let mut ranks = world::<2>();
     iterate(&mut ranks, at(0), 50, |rank, k| if (rank, k) == (1, 17) { 4_000 } else { 0 });
     with_causes(&ranks, |causes| {
@@ -40,12 +40,12 @@ fn iterations_are_found_with_the_slow_one_and_its_culprit() {
         assert_eq!(slow.ticks, WORK as i64 + 4_030);
         assert_eq!((slow.slowest, slow.waiting), (1, 4_000));
         assert_eq!(slow.culprit.map(|line| causes.lines.all[line as usize].rank), Some(1));
-        assert_eq!((found.trend, found.every), (None, None));
+        assert_eq!((found.trend, found.period), (None, None));
     });
 }
 
 #[test]
-fn moving_imbalance_is_told_from_imbalance_that_stays() {
+fn distinguishes_moving_from_static_imbalance() {
     for (moves, expected) in [(false, 1.0), (true, 1_500.0 / 2_000.0)] {
         let mut ranks = world::<2>();
         let slow = |rank: usize, k: u64| rank as u64 == if moves { k % 2 } else { 1 };
@@ -58,7 +58,7 @@ fn moving_imbalance_is_told_from_imbalance_that_stays() {
 }
 
 #[test]
-fn loops_one_after_the_other_are_phases() {
+fn consecutive_loops_are_phases() {
     let mut ranks = world::<2>();
     let behind = iterate(&mut ranks, at(0), 60, |_, _| 0);
     let mut now = behind + 100;
@@ -76,7 +76,7 @@ fn loops_one_after_the_other_are_phases() {
 }
 
 #[test]
-fn a_run_without_repetition_has_no_iterations() {
+fn run_without_repetition_has_no_iterations() {
     let mut ranks = world::<2>();
     let [a, b] = &mut ranks;
     for rank in [a, b] {
@@ -87,7 +87,7 @@ fn a_run_without_repetition_has_no_iterations() {
 }
 
 #[test]
-fn ranks_that_repeat_unequally_often_have_no_iterations() {
+fn ranks_with_unequal_repetitions_have_no_iterations() {
     let [mut a, mut b] = world();
     for k in 0..20 {
         a.says("MPI_Iprobe", at(k * 100), at(k * 100 + 5), on_world(1, 5, 0));
@@ -99,7 +99,7 @@ fn ranks_that_repeat_unequally_often_have_no_iterations() {
 }
 
 #[test]
-fn regions_have_their_time_waits_and_efficiency() {
+fn regions_have_time_waits_and_efficiency() {
     let [mut a, mut b] = world();
     for (rank, works) in [(&mut a, 100), (&mut b, 300)] {
         rank.region_name(4, "solve");

@@ -18,7 +18,7 @@ use self::server::{Answer, Loopback, random_token};
 use super::error::{CommandError, print, say};
 use super::newest_run::named_or_newest;
 use super::run::host_name;
-use crate::causes::MOST_CALLS_ASIDE;
+use crate::causes::MAX_CALLS_FOR_SUMMARY;
 use crate::metrics::activity::index::{ActivityIndex, Look};
 use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
 use crate::present::html::view::{Meetings, View};
@@ -26,7 +26,7 @@ use crate::present::quantity;
 use crate::shell_word::shell_word;
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
-use crate::timeline::matching::replay::Replay;
+use crate::timeline::matching::checkpoints::CheckpointedMatching;
 use crate::timeline::matching::{self, CollectiveInstance, MatchSink, Message, Unmatched};
 use crate::trace::Run;
 
@@ -96,7 +96,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     {
         say("reading the trace");
     }
-    let run = Run::open_knowing(&directory, &known)
+    let run = Run::open_with_extents(&directory, &known)
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let index = match kept {
@@ -125,7 +125,8 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     }
     let server = Loopback::new(arguments.port)
         .map_err(|error| CommandError::failed(format!("127.0.0.1:{}: {error}", arguments.port)))?;
-    let replay = matching::is_possible(&run).then(|| Replay::new(&run, &timeline, &communicators));
+    let replay = matching::is_possible(&run)
+        .then(|| CheckpointedMatching::new(&run, &timeline, &communicators));
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
@@ -150,7 +151,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
             });
         }
         if let Some(replay) = &replay {
-            replay.go_through(&stop);
+            replay.scan(&stop);
         }
     });
     Ok(())
@@ -220,7 +221,12 @@ fn rows(text: &str) -> Option<std::ops::RangeInclusive<usize>> {
     (first <= last).then_some(first..=last)
 }
 
-fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Option<Answer> {
+fn answer(
+    view: &View,
+    replay: Option<&CheckpointedMatching>,
+    path: &str,
+    query: &str,
+) -> Option<Answer> {
     let values = values(query);
     let value = |name: &str| values.get(name).copied();
     let seconds = |name: &str| value(name)?.parse::<f64>().ok().filter(|s| s.is_finite());
@@ -250,11 +256,11 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
             Some(Answer { media: "application/octet-stream", body, nonce: None })
         }
         "parts" => {
-            let body = serde_json::to_vec(view.parts(MOST_CALLS_ASIDE)?).ok()?;
+            let body = serde_json::to_vec(view.parts(MAX_CALLS_FOR_SUMMARY)?).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
         "causes" => {
-            let body = serde_json::to_vec(&view.causes(MOST_CALLS_ASIDE)).ok()?;
+            let body = serde_json::to_vec(&view.causes(MAX_CALLS_FOR_SUMMARY)).ok()?;
             Some(Answer { media: "application/json", body, nonce: None })
         }
         _ => None,
@@ -294,7 +300,7 @@ impl MatchSink for Stretch {
     }
 }
 
-fn meetings(replay: &Replay, from_s: f64, to_s: f64) -> Meetings {
+fn meetings(replay: &CheckpointedMatching, from_s: f64, to_s: f64) -> Meetings {
     let mut stretch = Stretch { from_s, to_s, met: Meetings::default(), left_out: false };
     let whole = replay.between(from_s, to_s, MOST_EVENTS, &mut stretch);
     let mut met = stretch.met;

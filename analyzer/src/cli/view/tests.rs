@@ -47,7 +47,7 @@ impl Shown {
     fn calls(&self, query: &str) -> Option<serde_json::Value> {
         let Self { run, timeline, communicators, index } = self;
         let view = View::new(Look { run, timeline, index }, communicators);
-        let replay = Replay::new(run, timeline, communicators);
+        let replay = CheckpointedMatching::new(run, timeline, communicators);
         let answer = answer(&view, Some(&replay), "calls", query)?;
         Some(serde_json::from_slice(&answer.body).unwrap())
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::super::place::{Place, SiteTable};
 use super::super::record::{Iterations, Phase, Series};
 use super::time::nanoseconds;
-use crate::causes::{Causes, NOWHERE, Phase as FoundPhase};
+use crate::causes::{Causes, NO_CONTEXT, Phase as FoundPhase};
 
 /// Figures of a loop that a record keeps.
 const MOST_FIGURES: u64 = 64;
@@ -29,8 +29,8 @@ pub(super) fn of(causes: &Causes, sites: &mut SiteTable) -> (Option<Iterations>,
 
 /// The call that begins an iteration.
 fn anchor(causes: &Causes, phase: &FoundPhase, sites: &mut SiteTable) -> Place {
-    match phase.place {
-        NOWHERE => Place::None,
+    match phase.context {
+        NO_CONTEXT => Place::None,
         place => sites.place(causes.contexts.get(place)),
     }
 }

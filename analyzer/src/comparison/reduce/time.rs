@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::place::{Place, SiteTable};
 use super::super::record::{Kind, Part};
-use crate::causes::{Causes, Context, NOWHERE, State};
+use crate::causes::{Causes, Context, NO_CONTEXT, State};
 
 /// Places of each kind that a record keeps; the rest is "elsewhere".
 const MOST_COMPUTING: usize = 24;
@@ -83,14 +83,14 @@ impl Gathering<'_> {
     /// Tells waiting apart by state, place and culprit.
     fn divide_waiting(&mut self) {
         let causes = self.causes;
-        for (wait, place) in causes.waits.iter().zip(&causes.places) {
+        for (wait, place) in causes.waits.iter().zip(&causes.wait_contexts) {
             let line = &causes.lines.all[wait.line as usize];
             let is_first = causes.lines.first_of(line.position) == wait.line;
             if !is_first || matches!(wait.state, State::StartSkew | State::WaitAtFinalize) {
                 continue;
             }
             let place = match *place {
-                NOWHERE => Place::None,
+                NO_CONTEXT => Place::None,
                 place => self.places[place as usize].clone(),
             };
             let culprit = wait.has_culprit().then(|| causes.lines.all[wait.culprit as usize].rank);

@@ -5,7 +5,7 @@ use super::super::{ExportError, Progress};
 use super::schemas::{CAUSES, CRITICAL_PATH, Cell, ITERATIONS, Tables, WAITS};
 use super::{maybe, whole};
 use crate::analysis::Analysis;
-use crate::causes::{CallSite, Causes, Context, NOWHERE, Phase};
+use crate::causes::{CallSite, Causes, Context, NO_CONTEXT, Phase};
 use crate::timeline::matching;
 
 /// Runs of more events are not explained: what is kept of each wait is in memory.
@@ -39,7 +39,7 @@ fn site(site: Option<&CallSite>) -> [Cell<'_>; 4] {
 }
 
 fn call_at<'c>(causes: &'c Causes, place: u32) -> Option<&'c CallSite> {
-    match causes.contexts.all.get(place as usize).filter(|_| place != NOWHERE)? {
+    match causes.contexts.all.get(place as usize).filter(|_| place != NO_CONTEXT)? {
         Context::Transfer(site) => Some(site),
         _ => None,
     }
@@ -69,8 +69,8 @@ impl Rows<'_, '_> {
             let region = causes.regions.of_wait(number).map(|region| region.name.as_str());
             let [rank, thread] = self.line(wait.line);
             let [culprit, culprit_thread] = self.line(wait.culprit);
-            let [function, caller, file, line] = site(call_at(causes, causes.places[at]));
-            let [of_culprit, ..] = site(call_at(causes, causes.culprit_places[at]));
+            let [function, caller, file, line] = site(call_at(causes, causes.wait_contexts[at]));
+            let [of_culprit, ..] = site(call_at(causes, causes.culprit_contexts[at]));
             let row = [
                 whole(number),
                 rank,

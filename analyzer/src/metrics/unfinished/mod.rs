@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::analysis::{Analysis, RankView};
 use crate::timeline::LastSign;
-use crate::timeline::calls::Reading;
+use crate::timeline::calls::EventReader;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
 use crate::trace::{ProcessState, RankTrace, Run};
 
@@ -195,7 +195,7 @@ impl Unfinished {
         let communicators = analysis.communicators();
         let standpoint = |position: usize| {
             let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
-            Standpoint { reading: Reading::new(position, trace, communicators), time }
+            Standpoint { reading: EventReader::new(position, trace, communicators), time }
         };
         let begin = |rank: RankView<'_>| {
             unfinished(&rank.trace).then(|| (rank.position, Tail::of_threads(rank.trace)))

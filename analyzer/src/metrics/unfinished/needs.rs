@@ -7,7 +7,7 @@ use trace_format::meaning::{Class, Meaning, Synchronises};
 use trace_format::reader::Event;
 
 use crate::analysis::{Analysis, RankView};
-use crate::timeline::calls::{Call, Reading};
+use crate::timeline::calls::{Call, EventReader};
 use crate::timeline::matching::{ActiveOperation, ActiveWork};
 use crate::trace::{ProcessState, RankTrace, Run};
 
@@ -325,7 +325,7 @@ impl<'a> Needs<'a> {
     fn count_synchronising(&mut self, analysis: &Analysis<'a>, open: &BTreeSet<Synchronising>) {
         let communicators = analysis.communicators();
         let begin = |rank: RankView<'a>| {
-            let reading = Reading::new(rank.position, rank.trace, communicators);
+            let reading = EventReader::new(rank.position, rank.trace, communicators);
             Some((rank.trace.rank, reading, BTreeMap::<Synchronising, u64>::new()))
         };
         let counted = analysis.events(begin, |(_, reading, made), _, event| {

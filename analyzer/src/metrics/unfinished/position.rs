@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trace_format::meaning::Class;
 use trace_format::reader::Event;
 
-use crate::timeline::calls::{Call, Named, Reading, Tag};
+use crate::timeline::calls::{Call, EventReader, PeerArgument, Tag};
 use crate::timeline::communicators::Peer;
 use crate::timeline::{Ending, RankTime};
 use crate::trace::RankTrace;
@@ -103,7 +103,7 @@ pub struct CallRecord {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standpoint<'a> {
     /// What is needed to read its events.
-    pub reading: Reading<'a>,
+    pub reading: EventReader<'a>,
     pub time: &'a RankTime,
 }
 
@@ -126,12 +126,12 @@ impl<'a> Standpoint<'a> {
     }
 
     /// Whom a call names.
-    pub fn partner(&self, call: &Call, named: Named) -> Partner {
+    pub fn partner(&self, call: &Call, named: PeerArgument) -> Partner {
         match named {
-            Named::ProcNull => Partner::Nobody,
-            Named::AnySource => Partner::Any,
-            Named::Root => Partner::Unknown,
-            Named::Rank(rank) => match call.partner_of(rank) {
+            PeerArgument::ProcNull => Partner::Nobody,
+            PeerArgument::AnySource => Partner::Any,
+            PeerArgument::Root => Partner::Unknown,
+            PeerArgument::Rank(rank) => match call.partner_of(rank) {
                 Some(Peer::World(rank)) => Partner::Rank(rank),
                 _ => Partner::Unknown,
             },

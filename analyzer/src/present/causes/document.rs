@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::causes::{Causes, Context, NOBODY, NOWHERE, State};
+use crate::causes::{Causes, Context, NO_CONTEXT, NO_CULPRIT, State};
 use crate::present::context::{self, Omitted};
 
 use super::stretches_document::{
@@ -231,7 +231,7 @@ fn states(causes: &Causes) -> Vec<StatePart> {
 
 /// The function of a place, and where that is.
 fn place_of(causes: &Causes, place: u32) -> (Option<String>, Option<String>) {
-    match causes.contexts.all.get(place as usize).filter(|_| place != NOWHERE) {
+    match causes.contexts.all.get(place as usize).filter(|_| place != NO_CONTEXT) {
         Some(Context::Transfer(site)) => {
             (Some(site.function.clone()), Some(words::call_site(site)))
         }
@@ -244,7 +244,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let concerns = |number: &u32| {
         let wait = &causes.waits[*number as usize];
-        why.concerns(wait.line) || wait.culprit != NOBODY && why.concerns(wait.culprit)
+        why.concerns(wait.line) || wait.culprit != NO_CULPRIT && why.concerns(wait.culprit)
     };
     let mut numbers = causes.longest(causes.waits.len());
     numbers.retain(concerns);
@@ -255,7 +255,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
         let wait = &causes.waits[number as usize];
         let line = &causes.lines.all[wait.line as usize];
         let culprit = causes.lines.all.get(wait.culprit as usize);
-        let (function, place) = place_of(causes, causes.places[number as usize]);
+        let (function, place) = place_of(causes, causes.wait_contexts[number as usize]);
         let delays = causes.reasons.delays(number).iter().map(|(context, ticks)| ReasonPart {
             context: Some(words::context(causes.contexts.get(*context))),
             wait: None,
@@ -286,7 +286,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
                 .phases
                 .first()
                 .and_then(|p| p.iteration_of(line.position, wait.until)),
-            culprit_place: place_of(causes, causes.culprit_places[number as usize]).1,
+            culprit_place: place_of(causes, causes.culprit_contexts[number as usize]).1,
             caused_by,
         }
     };

@@ -8,7 +8,7 @@ mod stretches_document;
 mod verdict;
 mod words;
 
-use crate::causes::{ALL, Causes, Choice, Tree};
+use crate::causes::{ALL_WAITS, Causes, Tree, WaitFilter};
 use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -41,7 +41,7 @@ pub struct Why<'a> {
     /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it.
     pub rank: Option<u32>,
     /// Which waits were asked for.
-    pub choice: &'a Choice,
+    pub choice: &'a WaitFilter,
 }
 
 impl Why<'_> {
@@ -53,7 +53,7 @@ impl Why<'_> {
 
     /// The efficiency of what was asked for: an iteration, a region, else the run.
     fn tree(&self) -> Option<Tree> {
-        let Choice { region, iteration } = self.choice;
+        let WaitFilter { region, iteration } = self.choice;
         if let (Some(number), Some(phase)) = (*iteration, self.causes.phases.first()) {
             return phase.tree_of(number, self.run, self.causes);
         }
@@ -68,12 +68,12 @@ impl Why<'_> {
 
     /// Whether all waits were asked for, not those of a region or an iteration.
     fn is_of_all(&self) -> bool {
-        *self.choice == ALL
+        *self.choice == ALL_WAITS
     }
 
     /// Ticks of what was asked for.
     fn elapsed(&self) -> i64 {
-        let Choice { region, iteration } = self.choice;
+        let WaitFilter { region, iteration } = self.choice;
         let iteration = iteration.and_then(|at| self.causes.phases.first()?.iterations.get(at));
         let mut regions = self.causes.regions.all.iter();
         let of_region = |name: &String| regions.find(|of| of.name == *name).map(|of| of.ticks);
@@ -83,7 +83,7 @@ impl Why<'_> {
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }
 
-    /// Whether a line, or [`crate::causes::NOBODY`], is of the rank that is asked for.
+    /// Whether a line, or [`crate::causes::NO_CULPRIT`], is of the rank that is asked for.
     fn concerns(&self, line: u32) -> bool {
         let rank = self.causes.lines.all.get(line as usize).map(|line| line.rank);
         self.rank.is_none_or(|asked| rank == Some(asked))

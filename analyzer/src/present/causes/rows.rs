@@ -1,6 +1,6 @@
 //! Waits in rows of a table: those that are alike together, the longest one by one.
 
-use crate::causes::{Group, NOBODY};
+use crate::causes::{Group, NO_CULPRIT};
 use crate::present::context::plural;
 
 use super::{Why, words};
@@ -51,7 +51,7 @@ pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
         LongWait {
             rank: causes.lines.all[wait.line as usize].rank,
             state: wait.state.name(),
-            place: words::place(causes, causes.places[number as usize]),
+            place: words::place(causes, causes.wait_contexts[number as usize]),
             begin_s: causes.clock.seconds(wait.begin),
             seconds: causes.clock.seconds(wait.ticks),
             culprit: words::line(causes, wait.culprit),
@@ -63,7 +63,7 @@ pub(crate) fn longest_waits(why: &Why, most: usize) -> Vec<LongWait> {
 }
 
 fn rank_of(why: &Why, line: u32) -> Option<u32> {
-    why.causes.lines.all.get(line as usize).filter(|_| line != NOBODY).map(|line| line.rank)
+    why.causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT).map(|line| line.rank)
 }
 
 /// Those of most time, and how many more there are.
@@ -71,7 +71,7 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
     let causes = why.causes;
     let of_asked = |group: &&Group| {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
-        waits || group.culprit != NOBODY && why.concerns(group.culprit)
+        waits || group.culprit != NO_CULPRIT && why.concerns(group.culprit)
     };
     let numbered = causes.groups.iter().enumerate();
     let groups: Vec<(usize, &Group)> = numbered.filter(|(_, group)| of_asked(group)).collect();
@@ -87,9 +87,9 @@ pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
         culprit: words::line(causes, group.culprit),
         count: group.count,
         seconds: causes.clock.seconds(group.ticks),
-        place: words::place(causes, group.place),
+        place: words::place(causes, group.context),
         late_by: match group.culprit {
-            NOBODY => "-".to_owned(),
+            NO_CULPRIT => "-".to_owned(),
             culprit => words::late_by(causes, culprit, group.late_by),
         },
     };

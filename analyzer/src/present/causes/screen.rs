@@ -160,7 +160,7 @@ fn chain(why: &Why) -> Vec<String> {
             words::line(causes, wait.line),
             seconds_of(why, wait.ticks),
             words::line(causes, wait.culprit),
-            words::place(causes, causes.places[number as usize]),
+            words::place(causes, causes.wait_contexts[number as usize]),
             seconds_of(why, wait.begin - causes.whole.0)
         );
         let culprit = words::line(causes, wait.culprit);

@@ -1,6 +1,6 @@
 //! Parts of a run in tables: regions that the program marked, phases, and the iterations of the longest.
 
-use crate::causes::{Causes, Context, Every, NOWHERE, Phase, Statistics, Tree};
+use crate::causes::{Causes, Context, NO_CONTEXT, Period, Phase, Statistics, Tree};
 use crate::present::context::plural;
 use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
@@ -17,7 +17,7 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 
 /// Where the iterations of a phase begin: a call in words.
 pub(super) fn begins_at(causes: &Causes, phase: &Phase) -> String {
-    match causes.contexts.all.get(phase.place as usize).filter(|_| phase.place != NOWHERE) {
+    match causes.contexts.all.get(phase.context as usize).filter(|_| phase.context != NO_CONTEXT) {
         Some(Context::Transfer(site)) => words::call_site(site),
         _ => "not known".to_owned(),
     }
@@ -127,7 +127,7 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
         ];
     };
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
-    let Statistics { median, mad, slow, trend, every, representative } = phase.statistics();
+    let Statistics { median, mad, slow, trend, period, representative } = phase.statistics();
     let part = phase.ticks() as f64 / (causes.whole.1 - causes.whole.0).max(1) as f64;
     let mut lines = vec![
         format!(
@@ -140,8 +140,8 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
         ),
         strip(phase),
     ];
-    if let Some(Every { period, first, longer }) = every {
-        lines.push(format!("every {period}th, from {first} on, takes {} longer", s(longer)));
+    if let Some(Period { length, first, longer }) = period {
+        lines.push(format!("every {length}th, from {first} on, takes {} longer", s(longer)));
     }
     if let Some(trend) = trend {
         let (word, by) = if trend > 0 { ("longer", trend) } else { ("shorter", -trend) };

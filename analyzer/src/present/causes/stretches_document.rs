@@ -133,10 +133,10 @@ pub(super) fn iterations(causes: &Causes) -> Option<IterationsPart> {
         median_s: s(found.median),
         mad_s: s(found.mad),
         trend_s: found.trend.map(s),
-        every: found.every.map(|every| EveryPart {
-            period: every.period,
-            first: every.first,
-            longer_s: s(every.longer),
+        every: found.period.map(|period| EveryPart {
+            period: period.length,
+            first: period.first,
+            longer_s: s(period.longer),
         }),
         representative: found.representative,
         slow: slow.iter().copied().map(part).collect(),

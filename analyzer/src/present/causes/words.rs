@@ -1,10 +1,10 @@
 //! Puts contexts, groups of waits and what is not known into words.
 
-use crate::causes::{CallSite, Causes, Context, LateBy, NOBODY, NOWHERE, State, Unknown};
+use crate::causes::{CallSite, Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::replay::NoIdeal;
-use crate::trace::symbols::SourcePlace;
+use crate::trace::symbols::SourceLocation;
 
 use super::Why;
 
@@ -22,7 +22,7 @@ pub(super) fn call_site(site: &CallSite) -> String {
 /// File and line of a call site; where they are not known its function, else an address; of one that is not
 /// known at all the MPI function.
 fn short_site(site: &CallSite) -> String {
-    let SourcePlace { function, file, line } = &site.place;
+    let SourceLocation { function, file, line } = &site.place;
     match (file, line, function) {
         (Some(file), Some(line), _) => format!("{}:{line}", file_name(file)),
         (.., Some(function)) => function.clone(),
@@ -87,7 +87,7 @@ pub(super) fn kind(context: &Context) -> &'static str {
 
 /// `rank 2`, with its thread where that is not the first.
 pub(super) fn line(causes: &Causes, line: u32) -> String {
-    match causes.lines.all.get(line as usize).filter(|_| line != NOBODY) {
+    match causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT) {
         None => "-".to_owned(),
         Some(line) if line.thread == 0 => format!("rank {}", line.rank),
         Some(line) => format!("rank {}, thread {}", line.rank, line.thread),
@@ -97,7 +97,7 @@ pub(super) fn line(causes: &Causes, line: u32) -> String {
 /// Where waiting calls stand.
 pub(super) fn place(causes: &Causes, place: u32) -> String {
     match place {
-        NOWHERE => "-".to_owned(),
+        NO_CONTEXT => "-".to_owned(),
         place => match causes.contexts.get(place) {
             Context::Transfer(site) => brief_site(site),
             other => brief(other),
@@ -110,7 +110,7 @@ pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> Stri
     let whose = line(causes, culprit);
     match by {
         None => "not known".to_owned(),
-        Some(LateBy::WaitFor(NOBODY)) => format!("{whose} waited itself"),
+        Some(LateBy::WaitFor(NO_CULPRIT)) => format!("{whose} waited itself"),
         Some(LateBy::WaitFor(other)) => format!("{whose} waited for {}", line(causes, other)),
         Some(LateBy::Context(number)) => match causes.contexts.get(number) {
             found @ (Context::Region(_) | Context::Between(..)) => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use trace_format::markers::CounterSlot;
 use trace_format::reader::Event;
 
-use crate::timeline::calls::{Call, Making, Named, Reading, Received, Record, Tag};
+use crate::timeline::calls::{Call, Created, EventReader, PeerArgument, Received, Record, Tag};
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{Message, Side, Unmatched};
 use crate::timeline::{GlobalTimeline, RankClock};
@@ -102,7 +102,7 @@ pub struct EventLine {
 pub struct Dump<'a> {
     timeline: &'a GlobalTimeline,
     communicators: &'a CommunicatorTable,
-    readings: Vec<Reading<'a>>,
+    readings: Vec<EventReader<'a>>,
 }
 
 /// To a nanosecond.
@@ -110,13 +110,13 @@ fn rounded(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
 }
 
-impl From<Named> for RankOrWord {
-    fn from(named: Named) -> Self {
+impl From<PeerArgument> for RankOrWord {
+    fn from(named: PeerArgument) -> Self {
         match named {
-            Named::Rank(rank) => Self::Rank(rank),
-            Named::AnySource => Self::Word("ANY_SOURCE"),
-            Named::ProcNull => Self::Word("PROC_NULL"),
-            Named::Root => Self::Word("ROOT"),
+            PeerArgument::Rank(rank) => Self::Rank(rank),
+            PeerArgument::AnySource => Self::Word("ANY_SOURCE"),
+            PeerArgument::ProcNull => Self::Word("PROC_NULL"),
+            PeerArgument::Root => Self::Word("ROOT"),
         }
     }
 }
@@ -144,7 +144,8 @@ impl<'a> Dump<'a> {
         communicators: &'a CommunicatorTable,
     ) -> Self {
         let ranks = run.ranks.iter().enumerate();
-        let readings = ranks.map(|(position, trace)| Reading::new(position, trace, communicators));
+        let readings =
+            ranks.map(|(position, trace)| EventReader::new(position, trace, communicators));
         Self { timeline, communicators, readings: readings.collect() }
     }
 
@@ -208,9 +209,9 @@ impl<'a> Dump<'a> {
             error: call.error_of(&state),
         });
         line.requests = requests.collect();
-        line.made = call.made().map(|made| match made {
-            Making::Communicator(standing) => self.communicators.label(standing.communicator),
-            Making::Number(number) => format!("#{number}"),
+        line.made = call.created().map(|made| match made {
+            Created::Communicator(standing) => self.communicators.label(standing.communicator),
+            Created::Number(number) => format!("#{number}"),
         });
         line.flops = call.flops();
     }

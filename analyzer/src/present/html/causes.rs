@@ -7,7 +7,7 @@ use minijinja::value::Value;
 use serde::Serialize;
 
 use super::super::causes::{Why, state_name, why_late};
-use crate::causes::{NOBODY, Phase, Tree};
+use crate::causes::{NO_CULPRIT, Phase, Tree};
 use crate::plain_text::printable;
 use crate::trace::Run;
 
@@ -60,17 +60,17 @@ pub(super) fn data(why: &Why, rows: &HashMap<(u32, u32), usize>) -> Causes {
     };
     let groups = causes.groups.iter().enumerate();
     let groups: HashMap<_, usize> =
-        groups.map(|(at, group)| ((group.state, group.place, group.culprit), at)).collect();
+        groups.map(|(at, group)| ((group.state, group.context, group.culprit), at)).collect();
     let (mut states, mut reasons) = (Vec::new(), Vec::new());
     let mut waits = Vec::new();
     for found in causes.longest(MOST_WAITS) {
         let wait = &causes.waits[found as usize];
         let Some(own) = row(wait.line) else { continue };
-        let culprit = if wait.culprit == NOBODY { None } else { row(wait.culprit) };
+        let culprit = if wait.culprit == NO_CULPRIT { None } else { row(wait.culprit) };
         let state = number(&mut states, state_name(wait.state));
         let reason = number(&mut reasons, printable(&why_late(causes, found)));
         let (begin, until, ended) = (ns(wait.begin), ns(wait.until), ns(wait.fulfilled));
-        let alike = (wait.state, causes.places[found as usize], wait.culprit);
+        let alike = (wait.state, causes.wait_contexts[found as usize], wait.culprit);
         let group = groups.get(&alike).copied().unwrap_or_default();
         waits.push((own, culprit, begin, until, ended, state, reason, group));
     }

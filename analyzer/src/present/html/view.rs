@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::data::{Numbers, TOOL_NAME};
 use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
-use crate::causes::{ALL, Causes};
+use crate::causes::{ALL_WAITS, Causes};
 use crate::metrics::activity::detail::Budget;
 use crate::metrics::activity::index::Look;
 use crate::metrics::activity::{self, Kind, bins_for};
@@ -317,7 +317,7 @@ impl<'a> View<'a> {
     pub fn causes(&self, most_calls: u64) -> Value {
         let (run, timeline) = (self.look.run, self.look.timeline);
         let Some(causes) = self.causes_of(most_calls) else { return Value::Null };
-        let (ideal, rank, choice) = (Err(NoIdeal::NotAsked), None, &ALL);
+        let (ideal, rank, choice) = (Err(NoIdeal::NotAsked), None, &ALL_WAITS);
         let why = Why { run, timeline, causes, ideal, rank, choice };
         json!(super::causes::data(&why, &self.row_of))
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::{Metrics, RankMetrics, RankState, Selection};
-use crate::timeline::{Alignment, Ending, Whole};
+use crate::timeline::{Alignment, ElapsedScope, Ending};
 
 use super::counters::CounterDocument;
 use super::job;
@@ -204,7 +204,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
         world_size: run.world_size,
         missing_ranks: run.missing.iter().map(|range| [*range.start(), *range.end()]).collect(),
         selection: selection(metrics),
-        from_start: report.timeline.whole == Whole::Process,
+        from_start: report.timeline.scope == ElapsedScope::Process,
         compute: metrics.compute.name(),
         elapsed_s: metrics.elapsed_s,
         run_elapsed_s: metrics.run_elapsed_s,

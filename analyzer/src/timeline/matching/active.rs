@@ -1,14 +1,14 @@
-//! What had begun and was not complete when its rank's events ended: the operations of calls that
-//! never returned and of requests that nobody completed come in, each rank's as it ends; what each of
-//! them still waits for goes out when all ranks have ended.
+//! Operations that were not complete when their rank's events ended: those of calls that never
+//! returned, and of requests that were never completed. They are collected as each rank ends. When
+//! all ranks have ended, each is reported with what it is still waiting for.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Matching;
-use super::channel::takes;
+use super::channel::accepts;
 use super::channels::Address;
 use super::rank_state::RankState;
-use super::requests::{Place, Posted, Work};
+use super::requests::{Posted, Queue, Work};
 use super::settlement::Fate;
 
 /// An operation that was not complete when its rank's events ended.
@@ -16,16 +16,16 @@ use super::settlement::Fate;
 pub struct ActiveOperation {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Its request, shortened; `None` of a call that did not return.
+    /// Its request, truncated; `None` for a call that did not return.
     pub request: Option<u32>,
-    /// Counter of the rank when the call that began the operation (of a persistent one its start)
-    /// began; `None` where the operation is not known.
+    /// Counter of the rank when the call that started the operation began (for a persistent one its
+    /// start); `None` if the operation is not known.
     pub begin_ticks: Option<u64>,
-    /// What it is.
+    /// Kind of operation.
     pub work: ActiveWork,
 }
 
-/// What an active operation waits for.
+/// What an active operation is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActiveWork {
     /// A send.
@@ -50,7 +50,7 @@ pub enum ActiveWork {
         /// Whether a send for it has begun.
         met: bool,
     },
-    /// A collective operation that does not block.
+    /// A non-blocking collective operation.
     Collective {
         /// Position of the communicator in the table.
         communicator: u32,
@@ -59,71 +59,71 @@ pub enum ActiveWork {
     Other,
 }
 
-/// What a rank leaves behind.
+/// An operation that its rank did not complete.
 #[derive(Debug, Clone)]
-struct Left {
+struct UnfinishedOperation {
     rank: u32,
     request: Option<u32>,
     work: Work,
 }
 
-/// What all ranks have left behind so far.
+/// The unfinished operations of all ranks that have ended so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Leavings {
-    left: Vec<Left>,
-    /// Communicators and ranks with a wildcard receive that is not complete: sends to them are kept.
+pub(super) struct Unfinished {
+    operations: Vec<UnfinishedOperation>,
+    /// Communicators and ranks with an incomplete wildcard receive: sends to them are kept.
     wildcards: HashSet<(u32, u32)>,
 }
 
-impl Leavings {
-    /// Whether a rank that has no more events may still take any message on a communicator.
+impl Unfinished {
+    /// Whether a rank without further events may still receive any message on a communicator.
     pub fn has_wildcard(&self, communicator: u32, rank: u32) -> bool {
         self.wildcards.contains(&(communicator, rank))
     }
 }
 
 impl RankState<'_> {
-    /// An operation will not be completed any more: the rank has no more events.
-    pub(super) fn leave(&self, request: Option<u32>, work: Work, m: &mut Matching) {
+    /// Adds an operation that will never complete, because the rank has no more events.
+    pub(super) fn add_unfinished(&self, request: Option<u32>, work: Work, m: &mut Matching) {
         match &work {
             Work::Nothing => {}
-            Work::Send { to, number, .. } => m.settle(*to, *number, Fate::Left),
-            Work::Receive(posted) => self.leave_receive(posted, m),
-            Work::Both(both) => {
+            Work::Send { to, number, .. } => m.settle(*to, *number, Fate::Unfinished),
+            Work::Receive(posted) => self.add_unfinished_receive(posted, m),
+            Work::SendReceive(both) => {
                 if let Some((to, number)) = both.send {
-                    m.settle(to, number, Fate::Left);
+                    m.settle(to, number, Fate::Unfinished);
                 }
-                self.leave_receive(&both.receive, m);
+                self.add_unfinished_receive(&both.receive, m);
             }
-            Work::Collective { sequence, number, place, .. } => {
-                m.complete_collective(*sequence, *number, (self.index, *place), None);
+            Work::Collective { sequence, number, member, .. } => {
+                m.complete_collective(*sequence, *number, (self.index, *member), None);
             }
         }
-        m.leavings.left.push(Left { rank: self.rank, request, work });
+        m.unfinished.operations.push(UnfinishedOperation { rank: self.rank, request, work });
     }
 
-    fn leave_receive(&self, posted: &Posted, m: &mut Matching) {
-        match &posted.place {
-            Place::Channel(from) => m.channels.leave_receive(*from, posted.sequence),
-            Place::Wildcard(wildcard) => {
+    fn add_unfinished_receive(&self, posted: &Posted, m: &mut Matching) {
+        match &posted.queue {
+            Queue::Channel(from) => m.channels.release_receive(*from, posted.sequence),
+            Queue::Wildcard(wildcard) => {
                 let communicator = wildcard.communicator.communicator;
-                m.leavings.wildcards.insert((communicator, self.rank));
+                m.unfinished.wildcards.insert((communicator, self.rank));
                 self.drop_wildcard(posted, super::Reason::Open, m);
             }
         }
     }
 }
 
-/// Whether sends met a receive that were left behind: asked of the channels that they are in.
+/// Numbers of unfinished sends that met a receive.
 #[derive(Debug, Default)]
-pub(super) struct MetSends(HashSet<u64>);
+pub(super) struct MatchedSends(HashSet<u64>);
 
-impl MetSends {
-    /// Of what `left` lists: those sends for which `is_unmet` does not hold.
-    pub fn ask(left: &Leavings, is_unmet: impl Fn(Address, u64) -> bool) -> Self {
-        let sends = left.left.iter().filter_map(|left| match &left.work {
+impl MatchedSends {
+    /// The sends among `unfinished` for which `is_unmet` does not hold.
+    pub fn new(unfinished: &Unfinished, is_unmet: impl Fn(Address, u64) -> bool) -> Self {
+        let sends = unfinished.operations.iter().filter_map(|operation| match &operation.work {
             Work::Send { to, number, .. } => Some((*to, *number)),
-            Work::Both(both) => both.send,
+            Work::SendReceive(both) => both.send,
             _ => None,
         });
         Self(sends.filter(|(to, number)| !is_unmet(*to, *number)).map(|(_, n)| n).collect())
@@ -131,26 +131,27 @@ impl MetSends {
 }
 
 impl Matching<'_> {
-    /// Hands on what its ranks left behind.
-    pub(super) fn hand_on_active(&mut self, met: &MetSends) {
-        let left = std::mem::take(&mut self.leavings.left);
-        let sends = match self.leavings.wildcards.is_empty() {
+    /// Reports the unfinished operations.
+    pub(super) fn report_active(&mut self, met: &MatchedSends) {
+        let operations = std::mem::take(&mut self.unfinished.operations);
+        let sends = match self.unfinished.wildcards.is_empty() {
             true => HashMap::new(),
             false => self.channels.unmet_sends(),
         };
-        for Left { rank, request, work } in left {
+        for UnfinishedOperation { rank, request, work } in operations {
             let receive = |posted: &Posted, m: &Self| {
-                let (from, tag, communicator, met) = match &posted.place {
-                    Place::Channel((key, at)) => {
+                let (from, tag, communicator, met) = match &posted.queue {
+                    Queue::Channel((key, at)) => {
                         let unmet = m.channels.is_unmet_receive((*key, *at), posted.sequence);
                         (Some(key.source), Some(key.tag), key.communicator, !unmet)
                     }
-                    Place::Wildcard(wildcard) => {
-                        let wanted = wildcard.wanted;
+                    Queue::Wildcard(wildcard) => {
+                        let pattern = wildcard.pattern;
                         let communicator = wildcard.communicator.communicator;
                         let there = sends.get(&(communicator, rank));
-                        let met = there.is_some_and(|keys| keys.iter().any(|k| takes(wanted, k)));
-                        (wanted.0, wanted.1, communicator, met)
+                        let met =
+                            there.is_some_and(|keys| keys.iter().any(|k| accepts(pattern, k)));
+                        (pattern.0, pattern.1, communicator, met)
                     }
                 };
                 let work = ActiveWork::Receive { from, tag, communicator, met };
@@ -169,7 +170,7 @@ impl Matching<'_> {
                     works.push((Some(begin_ticks), send(to, number)));
                 }
                 Work::Receive(posted) => works.push(receive(&posted, self)),
-                Work::Both(both) => {
+                Work::SendReceive(both) => {
                     if let Some((to, number)) = both.send {
                         works.push((Some(both.receive.begin_ticks), send(to, number)));
                     }
@@ -182,7 +183,7 @@ impl Matching<'_> {
             }
             for (begin_ticks, work) in works {
                 let operation = ActiveOperation { rank, request, begin_ticks, work };
-                self.outlet.active(&operation);
+                self.emitter.active(&operation);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! A call as matching keeps it while its message or operation is in flight: small, and enough to find
-//! it again in its rank's file.
+//! What matching stores of a call while its message or operation is in flight: little, but enough
+//! to find the call again in its rank's file.
 
 use trace_format::reader::StoredEvent;
 
@@ -8,9 +8,9 @@ use trace_format::reader::StoredEvent;
 pub struct Call {
     /// Counter when it begins.
     pub begin_ticks: u64,
-    /// [`OPEN`] when it did not return.
+    /// [`OPEN`] if it did not return.
     end_ticks: u64,
-    /// The number that tells it from all other events of its rank.
+    /// Number that is unique among the events of its rank.
     pub event: u64,
     /// Its thread's number.
     pub thread: u32,
@@ -18,7 +18,7 @@ pub struct Call {
     pub function: u16,
 }
 
-/// No counter reaches this.
+/// In place of a counter reading; no counter reaches it.
 const OPEN: u64 = u64::MAX;
 
 impl Call {
@@ -33,7 +33,7 @@ impl Call {
         }
     }
 
-    /// Counter when it returned; `None` when it did not.
+    /// Counter when it returned; `None` if it did not.
     #[inline]
     pub fn end_ticks(&self) -> Option<u64> {
         (self.end_ticks != OPEN).then_some(self.end_ticks)

@@ -1,5 +1,5 @@
-//! One channel: its sends in the order in which they were sent, its receives in the order in which they
-//! were posted; pairs go out.
+//! Pairs the sends of one channel, in the order of sending, with its receives, in the order of
+//! posting.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,39 +12,40 @@ use super::pairs::Pairs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Send {
-    /// Numbers ascend in each channel, and no two sends of a run have the same.
+    /// Ascending within each channel, and unique among the sends of a run.
     pub number: u64,
     pub call: Call,
     pub bytes: u64,
-    /// Complete when its call returned.
+    /// Whether it was complete when its call returned.
     pub blocking: bool,
-    /// It may have been cancelled: whether it was sent is not known yet.
-    pub in_doubt: bool,
-    /// Not complete on the sender's side: it is kept until somebody asks whether it met a receive.
+    /// It may have been cancelled, so it is not known yet whether it was sent.
+    pub unconfirmed: bool,
+    /// Not complete on the sender's side. It is kept to find out at the end whether it met a
+    /// receive.
     pub active: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Waiting,
-    /// By that call.
+    /// Completed by this call.
     Complete(Call),
     Lost(Reason),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Receive {
-    /// Its place in the rank's order of posting.
+    /// Number in the rank's order of posting.
     pub sequence: u64,
     /// The call that posted it.
     pub call: Call,
-    /// From its status.
+    /// Bytes from its status.
     pub bytes: Option<u64>,
     pub wildcard: bool,
-    /// The message was longer than the buffer: its call says so.
+    /// Its call returned that the message was longer than the buffer.
     pub truncated: bool,
     pub state: State,
-    /// Its rank's events ended before it was complete: kept like an active send.
+    /// Its rank's events ended before it was complete. It is kept like an active send.
     pub active: bool,
 }
 
@@ -55,9 +56,9 @@ impl Receive {
         Self { bytes: Some(bytes), state, ..Self::waiting(sequence, call) }
     }
 
-    /// The receive, of a message that did not fit where `truncated`: how much of it was received no
-    /// status says reliably.
-    pub fn cut_if(self, truncated: bool) -> Self {
+    /// Marks the receive as truncated if `truncated`. Its size is unknown then, because the status
+    /// is not reliable.
+    pub fn truncated_if(self, truncated: bool) -> Self {
         if truncated { Self { bytes: None, truncated, ..self } } else { self }
     }
 
@@ -101,15 +102,15 @@ impl Receive {
     }
 }
 
-/// What a receive was posted for; `None` is a wildcard.
-pub(super) type Wanted = (Option<u32>, Option<i32>);
+/// Source and tag for which a receive was posted; `None` is a wildcard.
+pub(super) type Pattern = (Option<u32>, Option<i32>);
 
-/// Whether a receive with a wildcard may take from a channel.
-pub(super) fn takes((source, tag): Wanted, key: &ChannelKey) -> bool {
+/// Whether a receive with this pattern may take messages from a channel.
+pub(super) fn accepts((source, tag): Pattern, key: &ChannelKey) -> bool {
     source.is_none_or(|source| source == key.source) && tag.is_none_or(|tag| tag == key.tag)
 }
 
-/// What of one channel is in flight.
+/// The sends and receives of one channel that are in flight.
 #[derive(Debug, Clone)]
 pub(super) struct Channel {
     pub key: ChannelKey,
@@ -159,26 +160,26 @@ impl Channel {
     }
 }
 
-/// Wildcard receives of one rank on one communicator that no status has resolved.
+/// Wildcard receives of one rank on one communicator whose channel is not known yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wildcards {
-    /// Their places in the order of posting.
-    pub open: BTreeMap<Wanted, BTreeSet<u64>>,
-    /// Channels whose first receive is ready, but must wait for one of them.
+    /// Their numbers in the order of posting.
+    pub open: BTreeMap<Pattern, BTreeSet<u64>>,
+    /// Channels whose first receive is ready but has to wait for one of these.
     pub held: BTreeSet<(u32, i32)>,
 }
 
 impl Wildcards {
-    /// Whether a wildcard that may take from a channel was posted before that place.
+    /// Whether a wildcard receive that may take from the channel was posted before `sequence`.
     fn precede(&self, key: &ChannelKey, sequence: u64) -> bool {
         let classes = [(None, Some(key.tag)), (Some(key.source), None), (None, None)];
-        let first = |wanted| self.open.get(wanted).and_then(BTreeSet::first);
+        let first = |pattern| self.open.get(pattern).and_then(BTreeSet::first);
         classes.iter().filter_map(first).any(|posted| *posted < sequence)
     }
 }
 
 impl Channel {
-    /// Pairs what can be paired.
+    /// Pairs sends and receives as far as possible.
     #[inline]
     pub fn advance(
         &mut self,
@@ -187,7 +188,7 @@ impl Channel {
     ) {
         let key = self.key;
         while let (Some(send), Some(receive)) = (self.sends.front(), self.receives.front()) {
-            if send.in_doubt || receive.state == State::Waiting {
+            if send.unconfirmed || receive.state == State::Waiting {
                 break;
             }
             if key.lane == 0

@@ -1,21 +1,22 @@
-//! MPI's order rule: sends in the order in which they were sent and receives in the order in which
-//! they were posted come in; pairs go out.
+//! MPI's rule on the order of messages: pairs sends in the order of sending with receives in the
+//! order of posting.
 //!
-//! A channel is what cannot overtake: one communicator, source, destination and tag. Receives that
-//! are posted for one channel queue in it at once, and are ready when they complete. A receive with
-//! a wildcard enters its channel when its status has said which, at the place that its posting gives
-//! it; until then nothing posted after it that it could have taken from may be paired.
+//! Messages on one channel (communicator, source, destination and tag) do not overtake each other.
+//! A receive without wildcards joins its channel when it is posted, and is ready when it completes.
+//! A receive with a wildcard joins its channel when its status is known, at the position of its
+//! posting. Until then, later receives are not paired if they are on a channel from which it might
+//! take.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
 use super::call::Call;
-use super::channel::{Channel, Receive, Send, State, Wanted, Wildcards};
+use super::channel::{Channel, Pattern, Receive, Send, State, Wildcards};
 use super::findings::Reason;
 use super::pairs::Pairs;
 
-/// What messages cannot overtake each other in.
+/// Identifies a channel, in which messages do not overtake each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ChannelKey {
     /// Position of the communicator in the table.
@@ -25,21 +26,21 @@ pub(super) struct ChannelKey {
     /// World rank of the receiver.
     pub destination: u32,
     pub tag: i32,
-    /// 0, or for partitioned operations 1 + their number by initialisation.
+    /// 0; for partitioned operations 1 + their number in order of initialisation.
     pub lane: u32,
 }
 
-/// Where a channel stands in the table: good as long as the channel there has the same key, else a
-/// place to be found anew.
-pub(super) type At = u32;
+/// Index of a channel in the table. It is valid as long as the channel there has the right key;
+/// otherwise the channel has to be looked up.
+pub(super) type ChannelIndex = u32;
 
-/// Nowhere yet.
-pub(super) const UNKNOWN: At = At::MAX;
+/// The index is not known yet.
+pub(super) const UNKNOWN_INDEX: ChannelIndex = ChannelIndex::MAX;
 
-/// Entries up to which empty channels are kept for their next message.
-const KEPT_CHANNELS: usize = 4096;
+/// With fewer channels, empty ones are kept for their next message.
+const MIN_SWEPT_CHANNELS: usize = 4096;
 
-/// A key that no channel has.
+/// Key of an unused entry; no channel has it.
 const NO_KEY: ChannelKey = ChannelKey {
     communicator: u32::MAX,
     source: u32::MAX,
@@ -52,62 +53,62 @@ const NO_KEY: ChannelKey = ChannelKey {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Channels {
     table: Vec<Channel>,
-    places: FxHashMap<ChannelKey, At>,
-    unused: Vec<At>,
+    indices: FxHashMap<ChannelKey, ChannelIndex>,
+    unused: Vec<ChannelIndex>,
     /// By communicator and destination.
     wildcards: FxHashMap<(u32, u32), Wildcards>,
     sends: u64,
     sweep_at: usize,
-    /// Calls that completed sends which are in a channel still, by the send's number.
+    /// Calls that completed sends that are still in a channel, by the send's number.
     sent: Option<FxHashMap<u64, Call>>,
-    /// Pairs since they were last handed on.
+    /// Pairs found since they were last emitted.
     pub matched: Pairs,
 }
 
 impl Channels {
-    /// Numbers its sends from a number on.
+    /// Sets the number from which sends are counted.
     pub fn number_from(&mut self, first: u64) {
         self.sends = first;
     }
 
-    /// A number for a send.
+    /// The number of the next send.
     #[inline]
     pub fn next_number(&mut self) -> u64 {
         self.sends += 1;
         self.sends
     }
 
-    /// Pairs will say what completed their sends.
+    /// Records the completions of sends, for their pairs.
     pub fn keep_completions(&mut self) {
         self.sent = Some(FxHashMap::default());
     }
 
-    /// Gives up empty channels where there are many.
+    /// Removes empty channels if there are many.
     fn sweep(&mut self) {
-        if self.places.len() < self.sweep_at.max(KEPT_CHANNELS) {
+        if self.indices.len() < self.sweep_at.max(MIN_SWEPT_CHANNELS) {
             return;
         }
         for (at, channel) in (0..).zip(&mut self.table) {
             if channel.is_empty() && channel.key != NO_KEY {
-                self.places.remove(&channel.key);
+                self.indices.remove(&channel.key);
                 *channel = Channel::new(NO_KEY);
                 self.unused.push(at);
             }
         }
-        self.sweep_at = 2 * self.places.len();
+        self.sweep_at = 2 * self.indices.len();
     }
 
-    /// Where a channel stands, made if need be.
+    /// Index of a channel, which is added if necessary.
     #[inline(always)]
-    pub fn place(&mut self, key: ChannelKey, guess: At) -> At {
+    pub fn index_of(&mut self, key: ChannelKey, guess: ChannelIndex) -> ChannelIndex {
         match self.table.get(guess as usize) {
             Some(channel) if channel.key == key => guess,
-            _ => self.find_or_make(key),
+            _ => self.find_or_insert(key),
         }
     }
 
-    fn find_or_make(&mut self, key: ChannelKey) -> At {
-        if let Some(at) = self.places.get(&key) {
+    fn find_or_insert(&mut self, key: ChannelKey) -> ChannelIndex {
+        if let Some(at) = self.indices.get(&key) {
             return *at;
         }
         self.sweep();
@@ -118,10 +119,10 @@ impl Channels {
             }
             None => {
                 self.table.push(Channel::new(key));
-                self.table.len() as At - 1
+                self.table.len() as ChannelIndex - 1
             }
         };
-        self.places.insert(key, at);
+        self.indices.insert(key, at);
         at
     }
 
@@ -129,7 +130,7 @@ impl Channels {
     fn channel(&self, (key, at): Address) -> Option<&Channel> {
         match self.table.get(at as usize) {
             Some(channel) if channel.key == key => Some(channel),
-            _ => self.places.get(&key).map(|at| &self.table[*at as usize]),
+            _ => self.indices.get(&key).map(|at| &self.table[*at as usize]),
         }
     }
 
@@ -137,15 +138,15 @@ impl Channels {
     fn channel_mut(&mut self, (key, at): Address) -> Option<&mut Channel> {
         let at = match self.table.get(at as usize) {
             Some(channel) if channel.key == key => at,
-            _ => *self.places.get(&key)?,
+            _ => *self.indices.get(&key)?,
         };
         self.table.get_mut(at as usize)
     }
 
-    /// Adds a send; the address is told where its channel stands.
+    /// Adds a send and updates the address of its channel.
     #[inline(always)]
     pub fn send(&mut self, (key, at): &mut Address, send: Send) {
-        *at = self.place(*key, *at);
+        *at = self.index_of(*key, *at);
         let channel = &mut self.table[*at as usize];
         channel.sends.push_back(send);
         if !channel.receives.is_empty() {
@@ -153,64 +154,64 @@ impl Channels {
         }
     }
 
-    fn send_mut(&mut self, place: Address, number: u64) -> Option<&mut Send> {
-        let channel = self.channel_mut(place)?;
+    fn send_mut(&mut self, address: Address, number: u64) -> Option<&mut Send> {
+        let channel = self.channel_mut(address)?;
         let at = channel.send_at(number)?;
         channel.sends.get_mut(at)
     }
 
-    /// Keeps a send from being paired: MPI_Cancel was called on it.
-    pub fn doubt(&mut self, place: Address, number: u64) {
-        if let Some(send) = self.send_mut(place, number) {
-            send.in_doubt = true;
+    /// Keeps a send from being paired, because MPI_Cancel was called on it.
+    pub fn mark_unconfirmed(&mut self, address: Address, number: u64) {
+        if let Some(send) = self.send_mut(address, number) {
+            send.unconfirmed = true;
         }
     }
 
     /// Whether a send is kept from being paired.
-    pub fn is_in_doubt(&mut self, place: Address, number: u64) -> bool {
-        self.send_mut(place, number).is_some_and(|send| send.in_doubt)
+    pub fn is_unconfirmed(&mut self, address: Address, number: u64) -> bool {
+        self.send_mut(address, number).is_some_and(|send| send.unconfirmed)
     }
 
-    /// A send was sent for certain; gives whether it is still there.
-    pub fn settle(&mut self, place: Address, number: u64, by: Option<Call>) -> bool {
-        let Some(send) = self.send_mut(place, number) else { return false };
+    /// Marks a send as sent; returns whether it is still in the channel.
+    pub fn settle(&mut self, address: Address, number: u64, by: Option<Call>) -> bool {
+        let Some(send) = self.send_mut(address, number) else { return false };
         send.active = false;
-        let was_in_doubt = std::mem::take(&mut send.in_doubt);
+        let was_unconfirmed = std::mem::take(&mut send.unconfirmed);
         if let (Some(sent), Some(by)) = (&mut self.sent, by) {
             sent.insert(number, by);
         }
-        if was_in_doubt {
-            self.advance(place);
+        if was_unconfirmed {
+            self.advance(address);
         }
         true
     }
 
-    /// A send whose rank has no more events may be paired, though it is not complete; gives whether it is
-    /// still there.
-    pub fn leave_send(&mut self, place: Address, number: u64) -> bool {
-        let Some(send) = self.send_mut(place, number) else { return false };
-        if std::mem::take(&mut send.in_doubt) {
-            self.advance(place);
+    /// Allows a send to be paired although it is not complete, as its rank has no more events;
+    /// returns whether it is still in the channel.
+    pub fn release_send(&mut self, address: Address, number: u64) -> bool {
+        let Some(send) = self.send_mut(address, number) else { return false };
+        if std::mem::take(&mut send.unconfirmed) {
+            self.advance(address);
         }
         true
     }
 
-    /// The call that completed a send that is in no channel any more.
+    /// The call that completed a send that has left its channel.
     pub fn take_completion(&mut self, number: u64) -> Option<Call> {
         self.sent.as_mut()?.remove(&number)
     }
 
-    /// Whether a send that was kept has met no receive.
-    pub fn is_unmet_send(&self, place: Address, number: u64) -> bool {
-        self.channel(place).is_some_and(|channel| channel.send_at(number).is_some())
+    /// Whether an active send has met no receive.
+    pub fn is_unmet_send(&self, address: Address, number: u64) -> bool {
+        self.channel(address).is_some_and(|channel| channel.send_at(number).is_some())
     }
 
-    /// Whether a receive that was kept has met no send.
-    pub fn is_unmet_receive(&self, place: Address, sequence: u64) -> bool {
-        self.channel(place).is_some_and(|channel| channel.receive_at(sequence).is_some())
+    /// Whether an active receive has met no send.
+    pub fn is_unmet_receive(&self, address: Address, sequence: u64) -> bool {
+        self.channel(address).is_some_and(|channel| channel.receive_at(sequence).is_some())
     }
 
-    /// Channels with a send that met no receive, by communicator and destination.
+    /// Channels with sends that met no receive, by communicator and destination.
     pub fn unmet_sends(&self) -> HashMap<(u32, u32), Vec<ChannelKey>> {
         let mut unmet: HashMap<(u32, u32), Vec<ChannelKey>> = HashMap::new();
         for Channel { key, sends, .. } in &self.table {
@@ -221,18 +222,18 @@ impl Channels {
         unmet
     }
 
-    /// Takes out a send that was cancelled; `None` when it has been paired before.
-    pub fn cancel_send(&mut self, place: Address, number: u64) -> Option<Send> {
-        let channel = self.channel_mut(place)?;
+    /// Removes a send that was cancelled; `None` if it has been paired already.
+    pub fn cancel_send(&mut self, address: Address, number: u64) -> Option<Send> {
+        let channel = self.channel_mut(address)?;
         let send = channel.send_at(number).and_then(|at| channel.sends.remove(at));
-        self.advance(place);
+        self.advance(address);
         send
     }
 
-    /// Adds a receive that is known to take from this channel; the address is told where it stands.
+    /// Adds a receive that takes from this channel, and updates the channel's address.
     #[inline(always)]
     pub fn receive(&mut self, (key, at): &mut Address, receive: Receive) {
-        *at = self.place(*key, *at);
+        *at = self.index_of(*key, *at);
         let channel = &mut self.table[*at as usize];
         let waits = receive.state == State::Waiting;
         channel.insert(receive);
@@ -241,51 +242,52 @@ impl Channels {
         }
     }
 
-    /// Completes the receive of that place in the order of posting.
+    /// Completes the receive with this number in the order of posting.
     #[inline(always)]
     pub fn complete(
         &mut self,
-        place: Address,
+        address: Address,
         sequence: u64,
         by: &Call,
         bytes: u64,
         truncated: bool,
     ) {
-        self.change(place, sequence, |receive| {
+        self.change(address, sequence, |receive| {
             receive.state = State::Complete(*by);
             receive.bytes = (!truncated).then_some(bytes);
             receive.truncated |= truncated;
         });
     }
 
-    /// A call posts a receive anew whose message a matched probe took.
-    pub fn repost(&mut self, place: Address, sequence: u64, call: Call) {
-        if let Some(channel) = self.channel_mut(place)
+    /// Replaces the call that posted a receive: a matched probe took the message, and `call`
+    /// receives it.
+    pub fn repost(&mut self, address: Address, sequence: u64, call: Call) {
+        if let Some(channel) = self.channel_mut(address)
             && let Some(at) = channel.receive_at(sequence)
         {
             channel.receives[at].call = call;
         }
     }
 
-    /// A receive whose rank has no more events: it takes its message all the same.
-    pub fn leave_receive(&mut self, place: Address, sequence: u64) {
-        self.change(place, sequence, |receive| {
+    /// Marks a receive whose rank has no more events. It still takes its message.
+    pub fn release_receive(&mut self, address: Address, sequence: u64) {
+        self.change(address, sequence, |receive| {
             receive.state = State::Lost(Reason::Open);
             receive.active = true;
         });
     }
 
-    /// A receive whose completion will not be known: it takes its message all the same.
-    pub fn lose(&mut self, place: Address, sequence: u64, reason: Reason) {
-        self.change(place, sequence, |receive| receive.state = State::Lost(reason));
+    /// Marks a receive whose completion will never be known. It still takes its message.
+    pub fn lose(&mut self, address: Address, sequence: u64, reason: Reason) {
+        self.change(address, sequence, |receive| receive.state = State::Lost(reason));
     }
 
     #[inline(always)]
     fn change(&mut self, (key, at): Address, sequence: u64, change: impl FnOnce(&mut Receive)) {
-        let Self { table, places, wildcards, matched, .. } = self;
+        let Self { table, indices, wildcards, matched, .. } = self;
         let at = match table.get(at as usize) {
             Some(channel) if channel.key == key => at,
-            _ => places.get(&key).copied().unwrap_or(UNKNOWN),
+            _ => indices.get(&key).copied().unwrap_or(UNKNOWN_INDEX),
         };
         let channel = table.get_mut(at as usize);
         if let Some((channel, at)) = channel.and_then(|c| c.receive_at(sequence).map(|at| (c, at)))
@@ -297,39 +299,39 @@ impl Channels {
         }
     }
 
-    /// Takes out a receive that was cancelled.
-    pub fn cancel_receive(&mut self, place: Address, sequence: u64) -> Option<Receive> {
-        let channel = self.channel_mut(place)?;
+    /// Removes a receive that was cancelled.
+    pub fn cancel_receive(&mut self, address: Address, sequence: u64) -> Option<Receive> {
+        let channel = self.channel_mut(address)?;
         let at = channel.receive_at(sequence)?;
         let receive = channel.receives.remove(at);
-        self.advance(place);
+        self.advance(address);
         receive
     }
 
     /// Adds a receive with a wildcard.
-    pub fn wildcard(&mut self, communicator: u32, rank: u32, wanted: Wanted, sequence: u64) {
+    pub fn wildcard(&mut self, communicator: u32, rank: u32, pattern: Pattern, sequence: u64) {
         let wildcards = self.wildcards.entry((communicator, rank)).or_default();
-        wildcards.open.entry(wanted).or_default().insert(sequence);
+        wildcards.open.entry(pattern).or_default().insert(sequence);
     }
 
-    /// Takes out a wildcard: it is complete and `received` says where, or it takes nothing.
+    /// Removes a wildcard receive, which took the message in `received` or none.
     pub fn resolve(
         &mut self,
         (communicator, rank): (u32, u32),
-        wanted: Wanted,
+        pattern: Pattern,
         sequence: u64,
         received: Option<(ChannelKey, Receive)>,
     ) {
         if let Some((key, receive)) = received {
-            let at = self.place(key, UNKNOWN);
+            let at = self.index_of(key, UNKNOWN_INDEX);
             self.table[at as usize].insert(Receive { wildcard: true, ..receive });
         }
         let mut retry: BTreeSet<(u32, i32)> = BTreeSet::new();
         if let Some(wildcards) = self.wildcards.get_mut(&(communicator, rank)) {
-            if let Some(open) = wildcards.open.get_mut(&wanted) {
+            if let Some(open) = wildcards.open.get_mut(&pattern) {
                 open.remove(&sequence);
                 if open.is_empty() {
-                    wildcards.open.remove(&wanted);
+                    wildcards.open.remove(&pattern);
                 }
             }
             retry = std::mem::take(&mut wildcards.held);
@@ -340,30 +342,30 @@ impl Channels {
         retry.extend(received.map(|(key, _)| (key.source, key.tag)));
         for (source, tag) in retry {
             let key = ChannelKey { communicator, source, destination: rank, tag, lane: 0 };
-            self.advance((key, UNKNOWN));
+            self.advance((key, UNKNOWN_INDEX));
         }
     }
 
-    /// Pairs what can be paired.
+    /// Pairs sends and receives of a channel as far as possible.
     fn advance(&mut self, (key, at): Address) {
         let at = match self.table.get(at as usize) {
             Some(channel) if channel.key == key => at,
-            _ => self.places.get(&key).copied().unwrap_or(UNKNOWN),
+            _ => self.indices.get(&key).copied().unwrap_or(UNKNOWN_INDEX),
         };
         if let Some(channel) = self.table.get_mut(at as usize) {
             channel.advance(&mut self.wildcards, &mut self.matched);
         }
     }
 
-    /// Takes out the sends that no receive can meet any more, when the destination has no more
+    /// Removes the sends that no receive can meet any more, given that the destination has no more
     /// events.
-    pub fn orphaned_sends(&mut self, place: Address) -> Vec<Send> {
-        let orphaned: Vec<Send> = match self.channel_mut(place) {
+    pub fn orphaned_sends(&mut self, address: Address) -> Vec<Send> {
+        let orphaned: Vec<Send> = match self.channel_mut(address) {
             Some(channel) if channel.receives.is_empty() => {
-                let (kept, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.sends)
+                let (remaining, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.sends)
                     .into_iter()
-                    .partition(|send| send.in_doubt || send.active);
-                channel.sends = kept;
+                    .partition(|send| send.unconfirmed || send.active);
+                channel.sends = remaining;
                 orphaned.into()
             }
             _ => Vec::new(),
@@ -374,25 +376,25 @@ impl Channels {
         orphaned
     }
 
-    /// Takes out the complete receives that no send can meet any more, when the source has no more
-    /// events.
-    pub fn orphaned_receives(&mut self, place: Address) -> Vec<Receive> {
-        match self.channel_mut(place) {
+    /// Removes the complete receives that no send can meet any more, given that the source has no
+    /// more events.
+    pub fn orphaned_receives(&mut self, address: Address) -> Vec<Receive> {
+        match self.channel_mut(address) {
             Some(channel) if channel.sends.is_empty() => {
-                let (kept, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.receives)
+                let (remaining, orphaned): (_, VecDeque<_>) = std::mem::take(&mut channel.receives)
                     .into_iter()
                     .partition(|receive| receive.state == State::Waiting || receive.active);
-                channel.receives = kept;
+                channel.receives = remaining;
                 orphaned.into()
             }
             _ => Vec::new(),
         }
     }
 
-    /// Everything that is left, by channel.
-    #[allow(clippy::type_complexity)] // Two lists of the same make.
-    pub fn left(&mut self) -> (Vec<(ChannelKey, Send)>, Vec<(ChannelKey, Receive)>) {
-        self.places.clear();
+    /// Removes and returns everything that is left, ordered by channel.
+    #[allow(clippy::type_complexity)] // Two similar lists.
+    pub fn take_remaining(&mut self) -> (Vec<(ChannelKey, Send)>, Vec<(ChannelKey, Receive)>) {
+        self.indices.clear();
         let mut channels = std::mem::take(&mut self.table);
         channels.sort_unstable_by_key(|channel| channel.key);
         let (mut sends, mut receives) = (Vec::new(), Vec::new());
@@ -405,5 +407,5 @@ impl Channels {
     }
 }
 
-/// A channel's key, and where it may stand in the table.
-pub(super) type Address = (ChannelKey, At);
+/// A channel's key, and its presumed index in the table.
+pub(super) type Address = (ChannelKey, ChannelIndex);

@@ -1,5 +1,5 @@
-//! The clocks of all ranks, for one thread that asks them again and again for moments that lie close together:
-//! the piece of each that was used last is at hand.
+//! The clocks of all ranks, for a thread that converts many readings which lie close together: the
+//! last used piece of each clock is cached.
 
 use crate::timeline::GlobalTimeline;
 use crate::timeline::rank_clock::{ClockPiece, RankClock};
@@ -12,13 +12,13 @@ pub(super) struct Clocks<'a> {
     used: Vec<Used>,
 }
 
-/// The piece of a rank's clock that was used last.
+/// The last used piece of a rank's clock.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     /// Its rank in the world.
     rank: u32,
     piece: ClockPiece,
-    /// Readings for which it holds: from, and up to but without.
+    /// Readings for which it holds: from `from`, below `to`.
     from: u64,
     to: u64,
 }
@@ -39,16 +39,16 @@ impl<'a> Clocks<'a> {
         Self { timeline, used: used.collect() }
     }
 
-    /// Of the rank at a position.
+    /// Clock of the rank at a position.
     #[inline]
     pub fn at(&mut self, position: usize) -> Clock<'_> {
         Clock { clock: &self.timeline.ranks[position].clock, used: &mut self.used[position] }
     }
 
-    /// Of a rank of the world, if it has a file.
+    /// Clock of a rank of the world, if it has a file.
     #[inline]
     pub fn of_rank(&mut self, world_rank: u32) -> Option<Clock<'_>> {
-        // Where no file is missing the position is the rank.
+        // If no file is missing, the position is the rank.
         let same = self.used.get(world_rank as usize).is_some_and(|used| used.rank == world_rank);
         let position = match same {
             true => world_rank as usize,
@@ -59,7 +59,7 @@ impl<'a> Clocks<'a> {
 }
 
 impl Clock<'_> {
-    /// As [`RankClock::seconds`].
+    /// Like [`RankClock::seconds`].
     #[inline]
     pub fn seconds(&mut self, ticks: u64) -> f64 {
         if !(self.used.from..self.used.to).contains(&ticks) {

@@ -1,5 +1,5 @@
-//! Collective calls into instances: each rank's calls on a communicator in order come in, instances
-//! go out when all their members have come and completed, or cannot come any more.
+//! Combines the ranks' collective calls on each communicator into instances. An instance is
+//! complete when all members have called and completed, or cannot do so any more.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,19 +8,21 @@ use rustc_hash::FxHashMap;
 use super::call::Call;
 use crate::timeline::communicators::CommunicatorTable;
 
-/// Calls that are counted together: those of a communicator, or the starts of one persistent
-/// operation of it.
+/// Identifies calls that are counted together: those on a communicator, or the starts of one of its
+/// persistent operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct SequenceKey {
     /// Position of the communicator in the table.
     pub communicator: u32,
-    /// 0, 1 + the number of the persistent operation by initialisation, or [`SequenceKey::together`]'s.
+    /// 0; for a persistent operation 1 + its number in order of initialisation; see also
+    /// [`SequenceKey::together`].
     pub lane: u32,
 }
 
 impl SequenceKey {
-    /// What ranks do together beside collective operations, by the number of its name: each kind is counted by
-    /// itself, for windows and files of one communicator may take turns.
+    /// The sequence of an operation that ranks do together without being a collective operation, by
+    /// the number of its name. Each function is counted separately, because ranks may use windows
+    /// and files of one communicator in different orders.
     pub fn together(communicator: u32, function: u16) -> Self {
         Self { communicator, lane: u32::MAX - u32::from(function) }
     }
@@ -36,19 +38,19 @@ pub(super) struct OpenMember {
     pub completed: Option<Call>,
     /// Whether its completion may still come.
     pub pending: bool,
-    pub part: Part,
+    pub contribution: Contribution,
 }
 
-/// What a rank brings to a collective operation.
+/// A rank's contribution to a collective operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct Contribution {
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// World rank of the root that it names, of an operation that has one.
+    /// World rank of the root that it names, if the operation has one.
     pub root: Option<u32>,
 }
 
-/// An instance in the making.
+/// An instance that is not complete yet.
 #[derive(Debug, Clone)]
 pub(super) struct OpenInstance {
     pub communicator: u32,
@@ -61,24 +63,24 @@ pub(super) struct OpenInstance {
 }
 
 impl OpenInstance {
-    /// The call of a rank; its place, where that is known.
-    fn member(&mut self, rank: usize, place: usize) -> Option<&mut OpenMember> {
-        if place < self.members.len() {
-            return self.members.get_mut(place);
+    /// The member for a rank; `index` is its index if known.
+    fn member(&mut self, rank: usize, index: usize) -> Option<&mut OpenMember> {
+        if index < self.members.len() {
+            return self.members.get_mut(index);
         }
-        // Its place is near its rank where the members came in order.
+        // If the members came in order, its index is near its rank.
         let guess = rank.min(self.members.len());
-        let (before, behind) = self.members.split_at_mut(guess);
+        let (before, after) = self.members.split_at_mut(guess);
         let is_it = |member: &&mut OpenMember| member.rank == rank;
-        behind.iter_mut().find(is_it).or_else(|| before.iter_mut().rev().find(is_it))
+        after.iter_mut().find(is_it).or_else(|| before.iter_mut().rev().find(is_it))
     }
 }
 
-/// How many calls of each sequence a rank has made.
+/// How many calls a rank has made in each sequence.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Calls(FxHashMap<SequenceKey, u64>);
+pub(super) struct CallCounts(FxHashMap<SequenceKey, u64>);
 
-impl Calls {
+impl CallCounts {
     /// The number of the next call.
     #[inline]
     pub fn next(&mut self, key: SequenceKey) -> u64 {
@@ -92,16 +94,16 @@ impl Calls {
 struct Sequence {
     /// Number of the first open instance.
     first: u64,
-    /// Instances that are handed on already leave a hole.
+    /// `None` for instances that are already complete.
     open: VecDeque<Option<OpenInstance>>,
-    /// Members that made no call before they ended, or were never there.
+    /// Members that ended without a call, or were never there.
     absent: u32,
-    /// For each other member that makes no more calls, how many it made; ascending.
+    /// Number of calls of each other member that has ended; ascending.
     ended: Vec<u64>,
 }
 
 impl Sequence {
-    /// Members of an instance that will never come.
+    /// Number of members that will never take part in an instance.
     fn missing(&self, number: u64) -> u32 {
         let ended = self.ended.partition_point(|calls| *calls <= number) as u32;
         self.absent.saturating_add(ended)
@@ -112,7 +114,7 @@ impl Sequence {
         self.open.get_mut(at)?.as_mut()
     }
 
-    /// Hands on an instance that is complete.
+    /// Moves an instance to `complete` if it is.
     fn close(&mut self, number: u64, size: u32, complete: &mut Vec<OpenInstance>) {
         let missing = self.missing(number);
         let Some(at) = number.checked_sub(self.first).map(|at| at as usize) else { return };
@@ -138,16 +140,16 @@ impl Sequence {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Collectives {
     sequences: BTreeMap<SequenceKey, Sequence>,
-    /// For each communicator its size, and the members that make no more calls.
+    /// Size of each communicator, and how many of its members have ended.
     members: Vec<(u32, u32)>,
-    /// Instances since they were last drained.
+    /// Instances that were completed since the last drain.
     complete: Vec<OpenInstance>,
-    /// Room for the members of others.
+    /// Allocations that are reused for the members of new instances.
     spare: Vec<Vec<OpenMember>>,
 }
 
-/// Most rooms that are kept.
-const MOST_SPARE: usize = 64;
+/// Most allocations that are kept for reuse.
+const MAX_SPARE: usize = 64;
 
 impl Collectives {
     pub fn new(communicators: &CommunicatorTable) -> Self {
@@ -158,24 +160,25 @@ impl Collectives {
         Self { members: members.collect(), ..Self::default() }
     }
 
-    /// Hands on the instances that were completed since the last time.
+    /// Passes the instances that were completed since the last drain to `take`.
     pub fn drain(&mut self, mut take: impl FnMut(&OpenInstance)) {
         for mut instance in self.complete.drain(..) {
             take(&instance);
-            if self.spare.len() < MOST_SPARE {
+            if self.spare.len() < MAX_SPARE {
                 instance.members.clear();
                 self.spare.push(instance.members);
             }
         }
     }
 
-    /// Instances since they were last drained.
+    /// Number of instances that were completed since the last drain.
     #[inline]
     pub fn completed_count(&self) -> usize {
         self.complete.len()
     }
 
-    /// Adds the call of that number that its rank makes; gives the member's place in its instance.
+    /// Adds a rank's call with its number in the sequence; returns the member's index in the
+    /// instance.
     pub fn call(
         &mut self,
         key: SequenceKey,
@@ -201,24 +204,24 @@ impl Collectives {
         instance.mismatched |= instance.function != function;
         instance.pending += u32::from(member.pending);
         instance.members.push(member);
-        let place = instance.members.len() - 1;
+        let index = instance.members.len() - 1;
         sequence.close(number, size, &mut self.complete);
-        place
+        index
     }
 
-    /// Completes the call of a rank (where its place is not known, it is looked for); `None` when its
-    /// completion will not be known.
+    /// Completes the call of a rank; the member is searched for if its index is not known. `by` is
+    /// `None` if the completion will never be known.
     pub fn completed(
         &mut self,
         key: SequenceKey,
         number: u64,
-        (rank, place): (usize, usize),
+        (rank, index): (usize, usize),
         by: Option<Call>,
     ) {
         let size = self.members.get(key.communicator as usize).map_or(1, |members| members.0);
         let Some(sequence) = self.sequences.get_mut(&key) else { return };
         if let Some(instance) = sequence.instance(number)
-            && let Some(member) = instance.member(rank, place)
+            && let Some(member) = instance.member(rank, index)
             && member.pending
         {
             member.pending = false;
@@ -228,8 +231,13 @@ impl Collectives {
         sequence.close(number, size, &mut self.complete);
     }
 
-    /// A rank, by its position in the run, makes no more calls than `calls` says.
-    pub fn end_of_rank(&mut self, rank: usize, calls: &Calls, communicators: &CommunicatorTable) {
+    /// Records that the rank at a position made `calls` and will make no more.
+    pub fn end_of_rank(
+        &mut self,
+        rank: usize,
+        calls: &CallCounts,
+        communicators: &CommunicatorTable,
+    ) {
         for communicator in communicators.of_rank(rank) {
             let Some((size, ended)) = self.members.get_mut(communicator as usize) else { continue };
             *ended = ended.saturating_add(1);
@@ -249,7 +257,7 @@ impl Collectives {
         }
     }
 
-    /// Hands on what is left: instances whose communicators' sizes do not fit their calls.
+    /// Completes what is left: instances whose calls do not fit the size of their communicator.
     pub fn finish(&mut self) {
         for ((size, _), sequence) in self.sequences.iter_mut().map(|(key, sequence)| {
             let members = self.members.get(key.communicator as usize);

@@ -1,23 +1,23 @@
-//! What waits, tests, cancels and frees do to the operations of a rank: events on requests come in;
-//! receives with their status, sends that are settled, collective calls that are complete go out.
+//! Applies waits, tests, cancels and frees to the operations of a rank: completes receives with
+//! their status, settles sends and completes collective calls.
 
 use trace_format::meaning::Operation;
 use trace_format::reader::StoredEvent;
 
-use crate::timeline::communicators::{Peer, Standing};
+use crate::timeline::communicators::{Membership, Peer};
 
 use super::Matching;
 use super::call::Call;
 use super::channel::Receive;
-use super::channels::{ChannelKey, UNKNOWN};
-use super::collectives::Calls;
+use super::channels::{ChannelKey, UNKNOWN_INDEX};
+use super::collectives::CallCounts;
 use super::findings::{Reason, Side};
-use super::rank_state::{RankState, Said};
-use super::requests::{Both, Found, Place, Posted, Requests, Wildcard, Work};
+use super::rank_state::{RankState, Status};
+use super::requests::{Lookup, Posted, Queue, Requests, SendReceive, Wildcard, Work};
 use super::settlement::Fate;
 
 impl RankState<'_> {
-    /// Takes an event on requests that exist.
+    /// Handles an event on existing requests.
     pub(super) fn complete_event(
         &mut self,
         by: Call,
@@ -28,187 +28,196 @@ impl RankState<'_> {
         let head = &event.head;
         match operation {
             Operation::CompleteOne if head.completion().0 => {
-                let said = Said {
+                let status = Status {
                     peer: head.peer(),
                     tag: head.tag(),
                     bytes: event.sent(),
                     by: &by,
                     error: event.error(),
                 };
-                self.complete(head.request(), head.completion().1, &said, m);
+                self.complete(head.request(), head.completion().1, &status, m);
             }
             Operation::CompleteSeveral => {
                 for state in event.requests().filter(|state| state.completed) {
-                    let said = Said {
+                    let status = Status {
                         peer: state.peer,
                         tag: state.tag,
                         bytes: state.bytes,
                         by: &by,
                         error: state.error,
                     };
-                    self.complete(state.request, state.cancelled, &said, m);
+                    self.complete(state.request, state.cancelled, &status, m);
                 }
             }
             Operation::Cancel => {
                 let sent = match self.requests.active(head.request()) {
                     Some(Work::Send { to, number, .. }) => Some((to, number)),
-                    Some(Work::Both(both)) => both.send,
+                    Some(Work::SendReceive(both)) => both.send,
                     _ => None,
                 };
                 if let Some((to, number)) = sent {
-                    m.doubt(to, number);
+                    m.cancel_requested(to, number);
                 }
             }
             Operation::FreeRequest => match self.requests.freed(head.request()) {
-                Found::Active(work) => self.lose(&work, Reason::Freed, m),
-                Found::Inactive => {}
-                Found::Unknown => {
-                    m.outlet.summary.unknown_requests += u64::from(head.request() != 0);
+                Lookup::Active(work) => self.lose(&work, Reason::Freed, m),
+                Lookup::Inactive => {}
+                Lookup::Unknown => {
+                    m.emitter.summary.unknown_requests += u64::from(head.request() != 0);
                 }
             },
             _ => {}
         }
     }
 
-    fn complete(&mut self, handle: u32, cancelled: bool, said: &Said<'_>, m: &mut Matching) {
+    fn complete(&mut self, handle: u32, cancelled: bool, status: &Status<'_>, m: &mut Matching) {
         if handle == 0 {
             return;
         }
-        let failed = said.error != 0 && !self.is_truncated(said.error);
+        let failed = status.error != 0 && !self.is_truncated(status.error);
         match self.requests.completed(handle) {
-            Found::Unknown => m.outlet.summary.unknown_requests += 1,
-            Found::Inactive | Found::Active(Work::Nothing) => {}
-            Found::Active(work) if failed => self.fail(work, said, m),
-            Found::Active(Work::Send { to, number, .. }) => {
-                m.settle(to, number, Fate::of(cancelled, *said.by));
+            Lookup::Unknown => m.emitter.summary.unknown_requests += 1,
+            Lookup::Inactive | Lookup::Active(Work::Nothing) => {}
+            Lookup::Active(work) if failed => self.fail(work, status, m),
+            Lookup::Active(Work::Send { to, number, .. }) => {
+                m.settle(to, number, Fate::of(cancelled, *status.by));
             }
-            Found::Active(Work::Receive(posted)) if cancelled => {
+            Lookup::Active(Work::Receive(posted)) if cancelled => {
                 self.withdraw(&posted, Reason::Cancelled, m);
             }
-            Found::Active(Work::Receive(posted)) => self.complete_receive(&posted, said, m),
-            Found::Active(Work::Both(both)) => {
-                let Both { send, receive } = *both;
+            Lookup::Active(Work::Receive(posted)) => self.complete_receive(&posted, status, m),
+            Lookup::Active(Work::SendReceive(both)) => {
+                let SendReceive { send, receive } = *both;
                 if let Some((to, number)) = send {
-                    m.settle(to, number, Fate::of(cancelled, *said.by));
+                    m.settle(to, number, Fate::of(cancelled, *status.by));
                 }
-                let wildcard = matches!(receive.place, Place::Wildcard(_));
-                // MPICH (4.0) leaves the status of MPI_Isendrecv as it was: it says nothing.
-                let says_nothing = self.file.header.mpi_family == "mpich";
-                match says_nothing {
+                let wildcard = matches!(receive.queue, Queue::Wildcard(_));
+                // MPICH 4.0 does not write the status of MPI_Isendrecv.
+                let status_is_unset = self.file.header.mpi_family == "mpich";
+                match status_is_unset {
                     _ if cancelled => self.withdraw(&receive, Reason::Cancelled, m),
                     true if wildcard => self.drop_wildcard(&receive, Reason::SourceUnknown, m),
-                    true => self.complete_receive(&receive, &Said { bytes: u64::MAX, ..*said }, m),
-                    false => self.complete_receive(&receive, said, m),
+                    true => {
+                        self.complete_receive(&receive, &Status { bytes: u64::MAX, ..*status }, m)
+                    }
+                    false => self.complete_receive(&receive, status, m),
                 }
             }
-            Found::Active(Work::Collective { sequence, number, place, .. }) => {
-                m.complete_collective(sequence, number, (self.index, place), Some(*said.by));
+            Lookup::Active(Work::Collective { sequence, number, member, .. }) => {
+                m.complete_collective(sequence, number, (self.index, member), Some(*status.by));
             }
         }
     }
 
-    /// A receive that takes no message.
+    /// Removes a receive that takes no message.
     fn withdraw(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
-        match &posted.place {
-            Place::Channel(from) => {
+        match &posted.queue {
+            Queue::Channel(from) => {
                 if let Some(receive) = m.channels.cancel_receive(*from, posted.sequence) {
-                    m.outlet.unmatched_receive(from.0, &receive, reason);
+                    m.emitter.unmatched_receive(from.0, &receive, reason);
                 }
             }
-            Place::Wildcard(_) => self.drop_wildcard(posted, reason, m),
+            Queue::Wildcard(_) => self.drop_wildcard(posted, reason, m),
         }
     }
 
-    /// An operation that ended with an error: it moved nothing.
-    fn fail(&self, work: Work, said: &Said<'_>, m: &mut Matching) {
+    /// Handles an operation that ended with an error and transferred nothing.
+    fn fail(&self, work: Work, status: &Status<'_>, m: &mut Matching) {
         match work {
             Work::Nothing => {}
             Work::Send { to, number, .. } => m.settle(to, number, Fate::Failed),
             Work::Receive(posted) => self.withdraw(&posted, Reason::Failed, m),
-            Work::Both(both) => {
-                let Both { send, receive } = *both;
+            Work::SendReceive(both) => {
+                let SendReceive { send, receive } = *both;
                 if let Some((to, number)) = send {
                     m.settle(to, number, Fate::Failed);
                 }
                 self.withdraw(&receive, Reason::Failed, m);
             }
-            Work::Collective { sequence, number, place, .. } => {
-                m.complete_collective(sequence, number, (self.index, place), Some(*said.by));
+            Work::Collective { sequence, number, member, .. } => {
+                m.complete_collective(sequence, number, (self.index, member), Some(*status.by));
             }
         }
     }
 
     pub(super) fn drop_wildcard(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
-        if let Place::Wildcard(wildcard) = &posted.place {
-            let Wildcard { communicator: Standing { communicator, .. }, wanted, call } = **wildcard;
-            m.channels.resolve((communicator, self.rank), wanted, posted.sequence, None);
-            m.outlet.unplaced(Side::Receive, reason, (self.rank, call), Some(communicator), 0);
+        if let Queue::Wildcard(wildcard) = &posted.queue {
+            let Wildcard { communicator: Membership { communicator, .. }, pattern, call } =
+                **wildcard;
+            m.channels.resolve((communicator, self.rank), pattern, posted.sequence, None);
+            m.emitter.unmatched_without_channel(
+                Side::Receive,
+                reason,
+                (self.rank, call),
+                Some(communicator),
+                0,
+            );
         }
     }
 
     #[inline(always)]
-    pub(super) fn complete_receive(&self, posted: &Posted, said: &Said<'_>, m: &mut Matching) {
+    pub(super) fn complete_receive(&self, posted: &Posted, status: &Status<'_>, m: &mut Matching) {
         let sequence = posted.sequence;
-        let truncated = self.is_truncated(said.error);
-        match &posted.place {
-            Place::Channel(from) => {
-                m.channels.complete(*from, sequence, said.by, said.bytes, truncated);
+        let truncated = self.is_truncated(status.error);
+        match &posted.queue {
+            Queue::Channel(from) => {
+                m.channels.complete(*from, sequence, status.by, status.bytes, truncated);
                 m.drop_orphaned_receives(*from);
             }
-            Place::Wildcard(wildcard) => {
-                let Wildcard { communicator: standing, wanted, call } = **wildcard;
-                let Peer::World(source) = m.communicators.peer(standing, said.peer) else {
+            Queue::Wildcard(wildcard) => {
+                let Wildcard { communicator: membership, pattern, call } = **wildcard;
+                let Peer::World(source) = m.communicators.peer(membership, status.peer) else {
                     return self.drop_wildcard(posted, Reason::SourceUnknown, m);
                 };
-                let (communicator, destination) = (standing.communicator, self.rank);
-                let tag = said.tag;
+                let (communicator, destination) = (membership.communicator, self.rank);
+                let tag = status.tag;
                 let key = ChannelKey { communicator, source, destination, tag, lane: 0 };
-                let receive = Receive::complete(sequence, call, *said.by, said.bytes);
-                let receive = receive.cut_if(truncated);
+                let receive = Receive::complete(sequence, call, *status.by, status.bytes);
+                let receive = receive.truncated_if(truncated);
                 let at = (communicator, self.rank);
-                m.channels.resolve(at, wanted, sequence, Some((key, receive)));
-                m.drop_orphaned_receives((key, UNKNOWN));
+                m.channels.resolve(at, pattern, sequence, Some((key, receive)));
+                m.drop_orphaned_receives((key, UNKNOWN_INDEX));
             }
         }
     }
 
-    /// What becomes of an operation whose completion will not be seen.
+    /// Handles an operation whose completion will never be seen.
     pub(super) fn lose(&self, work: &Work, reason: Reason, m: &mut Matching) {
         match *work {
             Work::Nothing => {}
             Work::Send { to, number, .. } => m.settle(to, number, Fate::Sent(None)),
             Work::Receive(ref posted) => self.lose_receive(posted, reason, m),
-            Work::Both(ref both) => {
-                let Both { send, receive } = &**both;
+            Work::SendReceive(ref both) => {
+                let SendReceive { send, receive } = &**both;
                 if let Some((to, number)) = *send {
                     m.settle(to, number, Fate::Sent(None));
                 }
                 self.lose_receive(receive, reason, m);
             }
-            Work::Collective { sequence, number, place, .. } => {
-                m.complete_collective(sequence, number, (self.index, place), None);
+            Work::Collective { sequence, number, member, .. } => {
+                m.complete_collective(sequence, number, (self.index, member), None);
             }
         }
     }
 
     fn lose_receive(&self, posted: &Posted, reason: Reason, m: &mut Matching) {
-        match posted.place {
-            Place::Channel(from) => {
+        match posted.queue {
+            Queue::Channel(from) => {
                 m.channels.lose(from, posted.sequence, reason);
                 m.drop_orphaned_receives(from);
             }
-            Place::Wildcard(_) => self.drop_wildcard(posted, reason, m),
+            Queue::Wildcard(_) => self.drop_wildcard(posted, reason, m),
         }
     }
 
-    /// The rank has no more events. Gives how many collective calls it made.
-    pub(super) fn finish(mut self, m: &mut Matching) -> Calls {
-        for work in std::mem::take(&mut self.hanging) {
-            self.leave(None, work, m);
+    /// Handles the end of the rank's events; returns how many collective calls it made.
+    pub(super) fn finish(mut self, m: &mut Matching) -> CallCounts {
+        for work in std::mem::take(&mut self.never_returned) {
+            self.add_unfinished(None, work, m);
         }
         let requests = std::mem::replace(&mut self.requests, Requests::new(false));
         for (handle, work) in requests.left() {
-            self.leave(Some(handle), work, m);
+            self.add_unfinished(Some(handle), work, m);
         }
         let mut messages: Vec<_> = std::mem::take(&mut self.messages).into_iter().collect();
         messages.sort_unstable_by_key(|(handle, _)| *handle);

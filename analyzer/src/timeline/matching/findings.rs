@@ -1,5 +1,5 @@
-//! What an observer of matching is told, and how: messages, collective instances, what has no partner, runs
-//! of polls; and the counts of all.
+//! The findings that matching passes to a [`MatchSink`]: messages, collective instances, sends and
+//! receives without a partner, runs of polls; and their counts.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use super::call::Call;
 pub struct MessageEnd {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Thread of the rank that sent, or posted the receive.
+    /// Thread that sent, or posted the receive.
     pub thread: u32,
-    /// Global seconds when the call that sends (of a persistent operation its start), or the call
-    /// that posts the receive, begins.
+    /// Global seconds at the begin of the call that sends (for a persistent operation its start) or
+    /// posts the receive.
     pub begin_s: f64,
-    /// Of a send, when that call returns; of a receive, when the call that completes it returns.
-    /// `None` when it never did.
+    /// For a send, when that call returns; for a receive, when the call that completes it returns.
+    /// `None` if it never did.
     pub end_s: Option<f64>,
     /// Counter of the rank at the begin.
     pub begin_ticks: u64,
     /// Counter of the rank at the end.
     pub end_ticks: Option<u64>,
-    /// The call that sends (of a persistent operation its start), or posts the receive.
+    /// The call that sends (for a persistent operation its start) or posts the receive.
     pub posted: Call,
-    /// The call that completed it: for one that blocks the same. Of a receive always known; of a send
-    /// where [`Wants::completions`] was asked for, and it was complete.
+    /// The call that completed it, which for a blocking call is the same. Always known for a
+    /// receive; for a send only if [`Wants::completions`] was set and it completed.
     pub completed: Option<Call>,
 }
 
@@ -43,9 +43,10 @@ pub struct Message {
     pub tag: i32,
     /// Bytes sent.
     pub bytes: u64,
-    /// Whether the receive was posted with a wildcard, as far as that is recorded.
+    /// Whether the receive was posted with a wildcard; not recorded for blocking receives.
     pub wildcard: bool,
-    /// Whether it was longer than the receive's buffer, and cut: the receive returned MPI_ERR_TRUNCATE.
+    /// Whether it was longer than the receive's buffer, so that the receive returned
+    /// MPI_ERR_TRUNCATE.
     pub truncated: bool,
 }
 
@@ -56,18 +57,19 @@ pub struct CollectiveMember {
     pub rank: u32,
     /// Thread that called.
     pub thread: u32,
-    /// Global seconds when the call (of a persistent operation its start) begins.
+    /// Global seconds when the call (for a persistent operation its start) begins.
     pub begin_s: f64,
-    /// When the call returns; `None` when it did not.
+    /// When the call returns; `None` if it did not.
     pub end_s: Option<f64>,
     /// When the operation is complete on this rank: the end of a blocking call, or of the call that
-    /// completes the request; `None` when that was not seen.
+    /// completes the request; `None` if that was not seen.
     pub complete_s: Option<f64>,
     /// Counter of the rank at the begin.
     pub begin_ticks: u64,
-    /// The call (of a persistent operation its start).
+    /// The call (for a persistent operation its start).
     pub posted: Call,
-    /// The call that completed it: for one that blocks the same; `None` when that was not seen.
+    /// The call that completed it, which for a blocking call is the same; `None` if that was not
+    /// seen.
     pub completed: Option<Call>,
     /// Bytes that it sent.
     pub sent_bytes: u64,
@@ -80,42 +82,42 @@ pub struct CollectiveMember {
 pub struct CollectiveInstance {
     /// Position of the communicator in the table.
     pub communicator: u32,
-    /// Name of the blocking form of the operation, as the first member called it.
+    /// Name of the operation's blocking form, as called by the first member.
     pub function: String,
-    /// Which collective operation of the communicator this is, from 0; persistent ones have
-    /// numbers of their own.
+    /// Number of the operation on its communicator, from 0; each persistent operation is counted
+    /// separately.
     pub number: u64,
-    /// World rank of its root, where the operation has one that is known.
+    /// World rank of the root, if the operation has one and it is known.
     pub root: Option<u32>,
-    /// Its members in the order of their calls' end.
+    /// Its members in the order in which their calls ended.
     pub members: Vec<CollectiveMember>,
-    /// Ranks of the communicator whose call is not there (no file, died before it, cut off, of
-    /// another world).
+    /// Number of ranks whose call is missing: no file, died before, recording ended, other world.
     pub missing: u32,
-    /// Members called different operations: the program is wrong, or events are missing.
+    /// Whether members called different operations: either the program is wrong or events are
+    /// missing.
     pub mismatched: bool,
 }
 
-/// A call that reads or writes another rank's memory (MPI_Put and kin): it needs no partner.
+/// A call that reads or writes another rank's memory (MPI_Put and the like). It has no partner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Access {
     /// Rank in MPI_COMM_WORLD that calls.
     pub origin: u32,
-    /// Rank in MPI_COMM_WORLD whose memory it is.
+    /// Rank in MPI_COMM_WORLD whose memory is accessed.
     pub target: u32,
     /// Position of the window's communicator in the table.
     pub communicator: u32,
     /// Global seconds when the call begins.
     pub begin_s: f64,
-    /// Bytes that go to the target.
+    /// Bytes written to the target.
     pub put_bytes: u64,
-    /// Bytes that come from it.
+    /// Bytes read from the target.
     pub got_bytes: u64,
     /// The call.
     pub call: Call,
 }
 
-/// Which end of a message something is.
+/// One end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// A send.
@@ -131,25 +133,25 @@ pub enum Reason {
     Cancelled,
     /// It ended with an error.
     Failed,
-    /// A receive that is never completed in what was recorded, or the send that it would take.
+    /// A receive that was never completed in the recorded part, or the send that it would take.
     Open,
     /// A receive whose request was freed before its completion, or the send that it would take.
     Freed,
-    /// A receive with a wildcard whose source was never said (its call failed).
+    /// A wildcard receive whose source is unknown, because its call failed.
     SourceUnknown,
     /// The partner's file is missing or cannot be read.
     FileMissing,
-    /// The partner died, or had not finished.
+    /// The partner died or had not finished.
     PartnerUnfinished,
     /// The partner's recording ended early, or part of it is damaged.
     PartnerCut,
     /// The partner was recorded at level 0, or with an MPI library that is not known.
     PartnerWithoutAttributes,
-    /// The partner is there, and has nothing that fits: sent and never received, for one.
+    /// The partner has no matching call, for example if a message is sent and never received.
     NoPartner,
     /// The communicator, or its members, are not known.
     UnknownCommunicator,
-    /// A receive by a message handle whose matched probe is not known.
+    /// A receive by a message handle of an unknown matched probe.
     UnknownHandle,
     /// The partner is a process of another world (spawned or connected).
     OutsideWorld,
@@ -158,7 +160,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// For people and the JSON report.
+    /// Its name on screens and in JSON reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
@@ -182,19 +184,19 @@ impl Reason {
 /// A send or receive without a partner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unmatched {
-    /// Which.
+    /// Which end it is.
     pub side: Side,
-    /// Why.
+    /// Why it has no partner.
     pub reason: Reason,
     /// Rank in MPI_COMM_WORLD that sends or receives.
     pub rank: u32,
     /// Counter of that rank when the call that sends or posts begins.
     pub begin_ticks: u64,
-    /// Global seconds of the same.
+    /// The same in global seconds.
     pub begin_s: f64,
-    /// Its partner's world rank, where it is known.
+    /// World rank of its partner, if known.
     pub partner: Option<u32>,
-    /// Position of the communicator in the table, where it is known.
+    /// Position of the communicator in the table, if known.
     pub communicator: Option<u32>,
     /// Bytes of a send.
     pub bytes: u64,
@@ -210,7 +212,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Counts one.
+    /// Counts one send or receive.
     pub fn add(&mut self, side: Side) {
         match side {
             Side::Send => self.sends += 1,
@@ -218,39 +220,39 @@ impl Sides {
         }
     }
 
-    /// Counts others.
+    /// Adds other counts.
     pub fn add_all(&mut self, other: Self) {
         self.sends += other.sends;
         self.receives += other.receives;
     }
 }
 
-/// What matching found, in numbers, over the whole run.
+/// Counts of what matching found in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MatchingSummary {
     /// Messages.
     pub matched: u64,
     /// Sends and receives without a partner, by reason.
     pub unmatched: BTreeMap<Reason, Sides>,
-    /// Messages whose receive's status gives another size than the send has: a sign that matching,
-    /// or the trace, is wrong.
+    /// Messages for which the receive's status and the send disagree on the size, which means that
+    /// the matching or the trace is wrong.
     pub size_mismatches: u64,
     /// Messages that were longer than their receive's buffer (MPI_ERR_TRUNCATE).
     pub truncated: u64,
-    /// Completions of requests whose making was not recorded.
+    /// Completions of requests whose creation was not recorded.
     pub unknown_requests: u64,
-    /// Collective calls on a communicator that is not known.
+    /// Collective calls on an unknown communicator.
     pub unknown_collectives: u64,
     /// Collective instances with all members.
     pub complete_instances: u64,
-    /// Collective instances that lack members.
+    /// Collective instances with missing members.
     pub incomplete_instances: u64,
     /// Collective instances whose members called different operations.
     pub mismatched_instances: u64,
 }
 
 impl MatchingSummary {
-    /// Adds what was found in another part of the same run.
+    /// Adds the counts of another part of the same run.
     pub fn add(&mut self, other: &Self) {
         self.matched += other.matched;
         for (reason, sides) in &other.unmatched {
@@ -266,21 +268,21 @@ impl MatchingSummary {
     }
 }
 
-/// What an observer asks for beside what all are told.
+/// Optional findings that a sink asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants {
-    /// The calls that completed sends, and, in shares, those that completed collective operations that do
-    /// not block. A message is handed on when both its sides are complete, or can be no more.
+    /// The calls that completed sends and, when matching in shares, non-blocking collective
+    /// operations. A message is passed on only when both its sides are complete or will never be.
     pub completions: bool,
     /// Runs of polls that found nothing.
     pub polls: bool,
-    /// Calls that wait for others without a message or a collective operation of their own: probes, and what
-    /// ranks do together.
+    /// Calls that wait for others although they have neither a message nor a collective operation:
+    /// probes, and operations that ranks do together.
     pub waiting: bool,
 }
 
 impl Wants {
-    /// What either asks for.
+    /// Everything that one of the two asks for.
     pub fn or(self, other: Self) -> Self {
         Self {
             completions: self.completions || other.completions,
@@ -290,18 +292,19 @@ impl Wants {
     }
 }
 
-/// A run of polls (tests, probes) that found nothing; one that finds something is a call of its own.
+/// A run of polls (tests, probes) that found nothing. A poll that finds something is a separate
+/// call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Polls {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// The whole run of polls, from the first's begin to the last's end.
+    /// The whole run of polls, from the begin of the first to the end of the last.
     pub call: Call,
-    /// How many.
+    /// Number of polls.
     pub count: u64,
     /// Ticks inside them.
     pub inside_ticks: u64,
-    /// The request that they asked for, shortened; 0 for none, or several.
+    /// The request that they test, truncated; 0 for none or several.
     pub request: u32,
 }
 
@@ -316,35 +319,36 @@ pub struct Probed {
     pub posted: Call,
 }
 
-/// Takes what matching finds, as it finds it.
+/// Receives what matching finds.
 ///
-/// Two orders are possible. [`match_run`](super::match_run) follows all ranks at once by the end of their
-/// calls, so messages come by when they are certain, roughly by their completion.
-/// [`match_in_shares`](super::match_in_shares) goes rank by rank, a round at a time: within a share they
-/// come by when they are certain there, over all shares in no order at all; an instance's members come in
-/// any order, too. What must be the same either way must not depend on the order.
+/// The order depends on the caller. [`match_run`](super::match_run) follows all ranks at once, by
+/// the end of their calls: messages arrive when they are certain, roughly in the order of their
+/// completion. [`match_in_shares`](super::match_in_shares) proceeds rank by rank, in rounds: within
+/// a share, messages arrive when they are certain there; across shares they have no order, and
+/// neither do the members of an instance. Results that must be the same either way must not depend
+/// on the order.
 pub trait MatchSink {
-    /// What it asks for.
+    /// Optional findings that this sink asks for.
     fn wants(&self) -> Wants {
         Wants::default()
     }
-    /// A run of polls, where it was asked for.
+    /// A run of polls, if asked for.
     fn polls(&mut self, _polls: &Polls) {}
-    /// A probe whose message is received, before the message itself.
+    /// A probe whose message is received; precedes the message.
     fn probed(&mut self, _probed: &Probed) {}
     /// A message.
     fn message(&mut self, message: &Message);
     /// A collective operation.
     fn collective(&mut self, _instance: &CollectiveInstance) {}
-    /// What all members of a communicator, window or file did together ([`Operation::Together`]), where it was
-    /// asked for.
+    /// An operation that all members of a communicator, window or file did together
+    /// ([`Operation::Together`]), if asked for.
     ///
     /// [`Operation::Together`]: trace_format::meaning::Operation::Together
     fn together(&mut self, _instance: &CollectiveInstance) {}
     /// A send or receive without a partner.
     fn unmatched(&mut self, _unmatched: &Unmatched) {}
-    /// An access to another rank's memory, or to its own.
+    /// An access to another rank's memory or to the rank's own.
     fn access(&mut self, _access: &Access) {}
-    /// An operation that was not complete when its rank's events ended; these come last.
+    /// An operation that was not complete when its rank's events ended. These come last.
     fn active(&mut self, _operation: &ActiveOperation) {}
 }

@@ -1,61 +1,62 @@
-//! Which send met which receive, and which collective calls belong together: a run recorded at
-//! level 1 or 2, its timeline and its communicators come in; messages, collective instances and
-//! what could not be matched go out, one by one, to a [`MatchSink`].
+//! Matches the sends of a run with its receives, and combines collective calls into instances.
+//! Needs a run recorded at level 1 or 2; passes messages, collective instances and what could not
+//! be matched to a [`MatchSink`], one by one.
 //!
-//! MPI's rule: messages between two processes on one communicator do not overtake each other. A
-//! receive's status says what it received, so after completion it has a source and a tag, wildcard
-//! or not, and the n-th send of (communicator, source, destination, tag) meets the n-th receive of
-//! it in the order in which the receives were posted. Only while an earlier wildcard receive is not
-//! complete it is open which of the two comes first. A matched probe takes its message at the
-//! probe's place. The k-th collective call on a communicator at each member is one instance;
-//! persistent ones are told apart by the order of their initialisation, the starts of each counted
-//! by themselves. Partitioned operations are paired likewise.
+//! MPI's rule is that messages between two processes on one communicator do not overtake each
+//! other. After completion a receive has a source and a tag from its status, even if it was posted
+//! with wildcards. So the n-th send of (communicator, source, destination, tag) meets the n-th
+//! receive of these, in the order in which receives were posted. The order is uncertain only while
+//! an earlier wildcard receive is not complete. A matched probe counts as the posting of its
+//! receive. The k-th collective calls of all members of a communicator form one instance.
+//! Persistent operations are distinguished by the order of their initialisation, and the starts of
+//! each are counted separately; partitioned operations likewise.
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
-//! | `operations` | what a function does |
-//! | `call` | a call as long as it is in flight |
-//! | `requests` | which operation a request handle stands for, over its life |
-//! | `routes` | which channel arguments name |
-//! | `rank_state` | one rank's events become sends, receives and collective calls |
-//! | `probed` | messages received by handle |
-//! | `completion` | what waits, tests, cancels and frees do to them |
-//! | `channel`, `channels` | MPI's order rule |
-//! | `pairs` | what they found, until it is handed on |
-//! | `settlement` | what becomes of sends behind their call |
-//! | `collectives` | instances |
-//! | `active` | what was not complete at the end |
-//! | `findings`, `outcome` | what goes out |
-//! | `clocks` | counters on the global timeline |
-//! | `shares` | a run matched by several threads at the same time |
-//! | `replay` | any stretch of a run again, from where matching stood before it |
+//! | `operations` | what each function does |
+//! | `call` | what is stored of a call in flight |
+//! | `requests` | the operation behind each request handle |
+//! | `routes` | cache of the channels that arguments name |
+//! | `rank_state` | turns one rank's events into sends, receives and collective calls |
+//! | `access` | accesses to other ranks' memory |
+//! | `probed` | probes, and messages received by handle |
+//! | `completion` | effects of waits, tests, cancels and frees |
+//! | `channel`, `channels` | MPI's rule on the order of messages |
+//! | `pairs` | buffer of matched pairs |
+//! | `settlement` | completions and cancellations of sends |
+//! | `collectives` | collective instances |
+//! | `active` | operations that were not complete at the end |
+//! | `findings`, `emitter` | what the sink receives |
+//! | `clocks` | conversion to global time |
+//! | `shares` | matching with several threads |
+//! | `checkpoints` | matching again from any moment on |
 //!
-//! The ranks' events are read once, interleaved by the end of each call on the global timeline. The
-//! result does not depend on the clocks, only what is in flight does (the one exception: a cancelled
-//! send that a wrong clock shows too late).
+//! The ranks' events are read once, interleaved by the end of each call on the global timeline.
+//! Errors of the clocks affect how much is in flight, but not the result, with one exception: a
+//! cancelled send that a wrong clock shows too late.
 //!
 //! # Memory
-//! Bounded by what is in flight, not by the number of events: sends not yet received and receives
-//! not yet complete at that moment of the run, active requests, collective instances that some
-//! member has not reached, each some 100 bytes (instances 120 a member); beside that the table of the
-//! communicators, and one cursor a thread. What can never be matched any more, because the partner
-//! has no file or has no more events, is not kept.
+//! Bounded by what is in flight, not by the number of events: sends not yet received, receives not
+//! yet complete, active requests, and collective instances that some member has not reached. Each
+//! takes some 100 bytes, an instance 120 per member. In addition there are the table of
+//! communicators and one cursor per thread. What can never be matched, because the partner has no
+//! file or no more events, is not kept.
 
 mod access;
 mod active;
 mod call;
 mod channel;
 mod channels;
+pub mod checkpoints;
 mod clocks;
 mod collectives;
 mod completion;
+mod emitter;
 mod findings;
 mod operations;
-mod outcome;
 mod pairs;
 mod probed;
 mod rank_state;
-pub mod replay;
 pub(crate) mod requests;
 mod routes;
 mod settlement;
@@ -67,7 +68,7 @@ use trace_format::meaning::Operation;
 use trace_format::reader::{Event, Head, StoredEvent};
 
 use super::communicators::CommunicatorTable;
-use super::event_streams::{EventStreams, Moment, Part, Step, Wanted};
+use super::event_streams::{EventFilter, EventStreams, Moment, Part, Step};
 use super::mpi_constants::MpiConstants;
 use super::{Ending, GlobalTimeline};
 use crate::trace::{RankTrace, Run};
@@ -80,16 +81,16 @@ pub use findings::{
 };
 pub use shares::match_in_shares;
 
-use active::{Leavings, MetSends};
+use active::{MatchedSends, Unfinished};
 use channel::Send;
 use channels::{Address, Channels};
-use collectives::{Calls, Collectives};
+use collectives::{CallCounts, Collectives};
+use emitter::Emitter;
 use operations::{CollectiveNames, Operations};
-use outcome::Outlet;
 use pairs::Pair;
 use rank_state::RankState;
-use requests::{Place, Posted};
-use settlement::{Thoroughness, Unsettled};
+use requests::{Posted, Queue};
+use settlement::{SendTracking, Unsettled};
 use shares::Share;
 
 /// What is shared by all ranks while matching.
@@ -98,43 +99,44 @@ struct Matching<'a> {
     communicators: &'a CommunicatorTable,
     channels: Channels,
     collectives: Collectives,
-    leavings: Leavings,
-    outlet: Outlet<'a>,
-    /// What is known of each rank with a file, ascending by its rank in the world.
+    unfinished: Unfinished,
+    emitter: Emitter<'a>,
+    /// Each rank with a file as a partner of others, ascending by its rank in the world.
     partners: Vec<(u32, Partner)>,
-    /// Some rank has no more events, or never had any: what is sent to it, or received of it, may never
-    /// be matched.
+    /// Some rank has no more events, or never had any, so that messages to or from it may never be
+    /// matched.
     some_ended: bool,
-    /// Pairs that wait for the completion of their sends, and those that have it.
+    /// Pairs whose sends are not complete yet.
     unsettled: Unsettled,
+    /// Pairs whose sends are complete.
     settled: Vec<Pair>,
-    /// What of the run is matched here; `None` for all.
+    /// The share of the run that is matched here; `None` for all of it.
     share: Option<Share>,
 }
 
-/// What is known of a rank as somebody's partner.
+/// A rank as the partner of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Partner {
-    /// Whether its events are still coming.
+    /// Whether it has more events.
     live: bool,
-    /// Why a message to or from it finds no partner.
+    /// Why a message to or from it may have no partner.
     reason: Reason,
 }
 
-/// Whether any rank's file says enough to match anything.
+/// Whether any rank's file has the arguments that matching needs.
 pub fn is_possible(run: &Run) -> bool {
-    run.ranks.iter().any(says_attributes)
+    run.ranks.iter().any(has_attributes)
 }
 
-fn says_attributes(trace: &RankTrace) -> bool {
+fn has_attributes(trace: &RankTrace) -> bool {
     let header = &trace.file.header;
     trace.file.fixed.level > 0 && MpiConstants::of_family(&header.mpi_family).is_some()
 }
 
-/// Matches everything in a run.
+/// Matches a whole run.
 ///
-/// The order in which messages come is that in which their matches are certain: roughly by
-/// completion, always the same for the same files.
+/// Messages arrive in the order in which their matches become certain. That is roughly the order of
+/// completion, and always the same for the same files.
 pub fn match_run(
     run: &Run,
     timeline: &GlobalTimeline,
@@ -146,17 +148,17 @@ pub fn match_run(
     matcher.finish(sink)
 }
 
-/// Events that matching looks at.
+/// Selects the events that matter for matching.
 #[derive(Debug, Clone)]
-struct OfInterest {
+struct MatchingFilter {
     operations: Arc<Vec<Operations>>,
     polls: bool,
 }
 
-impl Wanted for OfInterest {
+impl EventFilter for MatchingFilter {
     #[inline]
-    fn of_interest(&self, rank: usize, head: &Head) -> bool {
-        self.operations[rank].of_interest(head, self.polls)
+    fn may_want(&self, rank: usize, head: &Head) -> bool {
+        self.operations[rank].may_want(head, self.polls)
     }
 
     #[inline]
@@ -165,17 +167,17 @@ impl Wanted for OfInterest {
     }
 }
 
-/// Matching on its way through a run; a clone goes on from where it stands.
+/// The progress of matching through a run; a clone continues from the same point.
 #[derive(Clone)]
 pub struct Matcher<'a> {
-    streams: EventStreams<'a, OfInterest>,
+    streams: EventStreams<'a, MatchingFilter>,
     operations: Arc<Vec<Operations>>,
     matching: Matching<'a>,
     ranks: Vec<Option<RankState<'a>>>,
 }
 
 impl<'a> Matcher<'a> {
-    /// Before the first event, for observers who ask for nothing.
+    /// Starts before the first event, without optional findings.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -184,7 +186,7 @@ impl<'a> Matcher<'a> {
         Self::wanting(run, timeline, communicators, Wants::default())
     }
 
-    /// Before the first event.
+    /// Starts before the first event, with the optional findings that `wants` asks for.
     pub fn wanting(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -206,10 +208,10 @@ impl<'a> Matcher<'a> {
             communicators,
             channels,
             collectives: Collectives::new(communicators),
-            leavings: Leavings::default(),
-            outlet: Outlet::new(run, timeline, names, wants),
+            unfinished: Unfinished::default(),
+            emitter: Emitter::new(run, timeline, names, wants),
             partners: partners(run, timeline),
-            some_ended: !run.missing.is_empty() || !run.ranks.iter().all(says_attributes),
+            some_ended: !run.missing.is_empty() || !run.ranks.iter().all(has_attributes),
             unsettled: Unsettled::default(),
             settled: Vec::new(),
             share: None,
@@ -217,17 +219,18 @@ impl<'a> Matcher<'a> {
         let state = |index: usize| {
             let trace = &run.ranks[index];
             let constants = MpiConstants::of_family(&trace.file.header.mpi_family);
-            let constants = constants.filter(|_| says_attributes(trace));
+            let constants = constants.filter(|_| has_attributes(trace));
             constants.map(|constants| RankState::new(index, trace, constants))
         };
         let ranks = (0..run.ranks.len()).map(state).collect();
-        let wanted = OfInterest { operations: operations.clone(), polls: wants.polls };
-        let order = (Part::Unbroken, Moment::End);
+        let wanted = MatchingFilter { operations: operations.clone(), polls: wants.polls };
+        let order = (Part::BeforeTotals, Moment::End);
         let streams = EventStreams::new(run, timeline, 0..run.ranks.len(), order, wanted);
         Self { streams, operations, matching, ranks }
     }
 
-    /// Takes the next event, and hands on what is certain now; `false` behind the last one.
+    /// Handles the next event and emits what has become certain; returns `false` after the last
+    /// event.
     pub fn step(&mut self, sink: &mut dyn MatchSink) -> bool {
         let Some(step) = self.streams.next_stored() else { return false };
         let matching = &mut self.matching;
@@ -243,28 +246,28 @@ impl<'a> Matcher<'a> {
                 matching.end_of_rank(rank, &calls.unwrap_or_default());
             }
         }
-        matching.hand_on();
-        matching.outlet.drain(sink);
+        matching.emit_matched();
+        matching.emitter.drain(sink);
         true
     }
 
-    /// Global seconds of the last event that was taken, by its end.
+    /// Global seconds of the end of the last event that was handled.
     pub fn now_s(&self) -> f64 {
         self.streams.now_ns() as f64 * 1e-9
     }
 
-    /// Hands on what stays open.
+    /// Emits what remains open.
     pub fn finish(self, sink: &mut dyn MatchSink) -> MatchingSummary {
         let mut matching = self.matching;
         matching.begin_to_finish();
-        let met = matching.met_sends(|to, number| matching.channels.is_unmet_send(to, number));
+        let met = matching.matched_sends(|to, number| matching.channels.is_unmet_send(to, number));
         matching.finish(&met);
-        matching.outlet.drain(sink);
-        matching.outlet.summary
+        matching.emitter.drain(sink);
+        matching.emitter.summary
     }
 }
 
-/// What each rank with a file is as a partner, before any event was read.
+/// Each rank with a file as a partner of others, before any event is read.
 fn partners(run: &Run, timeline: &GlobalTimeline) -> Vec<(u32, Partner)> {
     let ranks = run.ranks.iter().zip(&timeline.ranks);
     let partners = ranks.map(|(trace, time)| {
@@ -272,7 +275,7 @@ fn partners(run: &Run, timeline: &GlobalTimeline) -> Vec<(u32, Partner)> {
             || trace.facts.lost_events.is_some_and(|lost| lost > 0)
             || trace.threads.iter().any(|thread| thread.damage.is_some());
         let reason = match trace {
-            _ if !says_attributes(trace) => Reason::PartnerWithoutAttributes,
+            _ if !has_attributes(trace) => Reason::PartnerWithoutAttributes,
             _ if cut => Reason::PartnerCut,
             _ if !trace.facts.finalized() => Reason::PartnerUnfinished,
             _ => Reason::NoPartner,
@@ -283,7 +286,7 @@ fn partners(run: &Run, timeline: &GlobalTimeline) -> Vec<(u32, Partner)> {
 }
 
 impl Matching<'_> {
-    /// Takes an event of a rank.
+    /// Handles an event of a rank.
     #[inline]
     fn take_event(
         &mut self,
@@ -294,77 +297,78 @@ impl Matching<'_> {
     ) {
         match event.polls() {
             None => state.take(thread, event, operation, self),
-            Some((count, inside_ticks)) if self.outlet.wants.polls => {
+            Some((count, inside_ticks)) if self.emitter.wants.polls => {
                 let (rank, call) = (state.rank, Call::of(thread, event));
                 let request = event.head.request();
-                self.outlet.polls(Polls { rank, call, count, inside_ticks, request });
+                self.emitter.polls(Polls { rank, call, count, inside_ticks, request });
             }
             Some(_) => {}
         }
     }
 
-    /// Takes a send, or passes it on to the share that matches it; gives its number. A `pending` one is
-    /// complete only later.
+    /// Adds a send, or forwards it to the share that matches it; returns its number. A `pending`
+    /// send completes later.
     #[inline(always)]
     fn send(&mut self, to: &mut Address, call: Call, bytes: u64, pending: bool) -> u64 {
         let number = self.channels.next_number();
-        let thoroughness = self.share.as_ref().map_or(Thoroughness::Completed, Share::thoroughness);
+        let tracking = self.share.as_ref().map_or(SendTracking::Completed, Share::tracking);
         let send = Send {
             number,
             call,
             bytes,
             blocking: !pending,
-            in_doubt: pending && thoroughness == Thoroughness::Doubting,
-            active: pending && thoroughness >= Thoroughness::Completed,
+            unconfirmed: pending && tracking == SendTracking::Confirmed,
+            active: pending && tracking >= SendTracking::Completed,
         };
         if let Some(share) = &mut self.share
             && share.forwards_send(to.0, send)
         {
             return number;
         }
-        self.take_send(to, send);
+        self.add_send(to, send);
         number
     }
 
-    /// The call receives a message by its handle: it posts the receive, at the place of the probe.
+    /// Makes the call that receives a message by its handle the poster of the receive, at the
+    /// position of the probe.
     fn repost(&mut self, posted: Posted, call: Call) -> Posted {
-        let Posted { sequence, mut place, .. } = posted;
-        match &mut place {
-            Place::Channel(from) => self.channels.repost(*from, sequence, call),
-            Place::Wildcard(wildcard) => wildcard.call = call,
+        let Posted { sequence, mut queue, .. } = posted;
+        match &mut queue {
+            Queue::Channel(from) => self.channels.repost(*from, sequence, call),
+            Queue::Wildcard(wildcard) => wildcard.call = call,
         }
-        Posted { sequence, begin_ticks: call.begin_ticks, place }
+        Posted { sequence, begin_ticks: call.begin_ticks, queue }
     }
 
-    /// Takes a send that is matched here.
+    /// Adds a send that is matched here.
     #[inline(always)]
-    fn take_send(&mut self, to: &mut Address, send: Send) {
+    fn add_send(&mut self, to: &mut Address, send: Send) {
         self.channels.send(to, send);
         self.drop_orphaned_sends(*to);
     }
 
-    /// The rank at a position of the run has no more events.
-    fn end_of_rank(&mut self, position: usize, calls: &Calls) {
+    /// Handles the end of the events of the rank at a position of the run.
+    fn end_of_rank(&mut self, position: usize, calls: &CallCounts) {
         self.some_ended = true;
         self.partners[position].1.live = false;
         self.collectives.end_of_rank(position, calls, self.communicators);
     }
 
-    /// Hands on what has been matched since the last time.
-    fn hand_on(&mut self) {
+    /// Emits what has been matched since the last call.
+    fn emit_matched(&mut self) {
         if !self.channels.matched.is_empty() || !self.settled.is_empty() {
             self.take_ready(|m, pair| {
-                if let Some(message) = m.outlet.message(pair) {
+                if let Some(message) = m.emitter.message(pair) {
                     let message = *message;
-                    m.outlet.found(message);
+                    m.emitter.add_message(message);
                 }
             });
         }
-        let Self { collectives, outlet, .. } = self;
-        collectives.drain(|instance| outlet.instance(instance));
+        let Self { collectives, emitter, .. } = self;
+        collectives.drain(|instance| emitter.instance(instance));
     }
 
-    /// Hands on the sends of a channel that nobody will receive.
+    /// Emits the sends of a channel that will never be received.
     #[inline]
     fn drop_orphaned_sends(&mut self, to: Address) {
         if self.some_ended {
@@ -375,14 +379,14 @@ impl Matching<'_> {
     fn drop_orphaned_sends_now(&mut self, to: Address) {
         let key = to.0;
         let partner = self.partner(key.destination);
-        if !partner.live && !self.leavings.has_wildcard(key.communicator, key.destination) {
+        if !partner.live && !self.unfinished.has_wildcard(key.communicator, key.destination) {
             for send in self.channels.orphaned_sends(to) {
-                self.outlet.unmatched_send(key, &send, partner.reason);
+                self.emitter.unmatched_send(key, &send, partner.reason);
             }
         }
     }
 
-    /// Hands on the receives of a channel that nobody will send to.
+    /// Emits the receives of a channel that will never get a message.
     #[inline]
     fn drop_orphaned_receives(&mut self, from: Address) {
         if self.some_ended {
@@ -396,13 +400,13 @@ impl Matching<'_> {
         if !partner.live {
             for receive in self.channels.orphaned_receives(from) {
                 let reason = receive.lost().unwrap_or(partner.reason);
-                self.outlet.unmatched_receive(key, &receive, reason);
+                self.emitter.unmatched_receive(key, &receive, reason);
             }
         }
     }
 
     fn partner(&self, world_rank: u32) -> Partner {
-        // Where no file is missing the position is the rank.
+        // If no file is missing, the position is the rank.
         if let Some((rank, partner)) = self.partners.get(world_rank as usize)
             && *rank == world_rank
         {
@@ -413,32 +417,32 @@ impl Matching<'_> {
         found.map_or(missing, |index| self.partners[index].1)
     }
 
-    /// Hands on what is as certain as it will ever be.
+    /// Emits what will not become more certain.
     fn begin_to_finish(&mut self) {
         self.collectives.finish();
         self.give_up_unsettled();
-        self.hand_on();
+        self.emit_matched();
     }
 
-    /// Which of the sends that its ranks left behind met a receive.
-    fn met_sends(&self, is_unmet: impl Fn(Address, u64) -> bool) -> MetSends {
-        MetSends::ask(&self.leavings, is_unmet)
+    /// The unfinished sends of these ranks that met a receive.
+    fn matched_sends(&self, is_unmet: impl Fn(Address, u64) -> bool) -> MatchedSends {
+        MatchedSends::new(&self.unfinished, is_unmet)
     }
 
-    /// Hands on what is left.
-    fn finish(&mut self, met: &MetSends) {
-        self.hand_on_active(met);
-        let (sends, receives) = self.channels.left();
+    /// Emits everything that is left.
+    fn finish(&mut self, met: &MatchedSends) {
+        self.report_active(met);
+        let (sends, receives) = self.channels.take_remaining();
         for (key, send) in sends {
             let reason = self.partner(key.destination).reason;
-            self.outlet.unmatched_send(key, &send, reason);
+            self.emitter.unmatched_send(key, &send, reason);
         }
         for (key, receive) in receives {
             let reason = match receive.lost() {
                 Some(reason) => reason,
                 None => self.partner(key.source).reason,
             };
-            self.outlet.unmatched_receive(key, &receive, reason);
+            self.emitter.unmatched_receive(key, &receive, reason);
         }
     }
 }

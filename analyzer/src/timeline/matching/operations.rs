@@ -1,5 +1,4 @@
-//! What each function means for matching: a file's function names come in, one [`Operation`] a
-//! function goes out.
+//! The [`Operation`] of each function in a file, as far as it matters for matching.
 
 use std::collections::HashMap;
 
@@ -7,14 +6,14 @@ use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Meaning, Operation, Peer};
 use trace_format::reader::{Head, RankFile};
 
-/// Names of collective operations, numbered alike for all files of a run.
+/// Names of collective operations, with the same numbers for all files of a run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CollectiveNames {
     numbers: HashMap<String, u16>,
     names: Vec<CollectiveName>,
 }
 
-/// What is known of a collective operation by its name.
+/// A collective operation and its properties.
 #[derive(Debug, Clone)]
 struct CollectiveName {
     name: String,
@@ -35,7 +34,7 @@ impl CollectiveNames {
         })
     }
 
-    /// The blocking form's name.
+    /// Name of the blocking form.
     pub fn name(&self, number: u16) -> &str {
         self.names.get(usize::from(number)).map_or("?", |of| of.name.as_str())
     }
@@ -54,12 +53,13 @@ impl CollectiveNames {
 /// The operations of a file's functions.
 #[derive(Debug, Clone)]
 pub(super) struct Operations {
-    /// By function number; with the number of a collective operation's name.
+    /// By function number; the second number is that of a collective operation's name.
     table: Vec<(Operation, u16)>,
 }
 
 impl Operations {
-    /// Of a file's table of names; probes and what ranks do together only where they are asked for.
+    /// The operations of a file. Probes and operations that ranks do together are left out unless
+    /// `waiting` is set.
     pub fn new(file: &RankFile, names: &mut CollectiveNames, waiting: bool) -> Self {
         let table = file.function_names().iter().map(|name| {
             let operation = match Meaning::of(name).operation {
@@ -78,15 +78,16 @@ impl Operations {
         Self { table: table.collect() }
     }
 
-    /// Whether an event with that fixed part says anything to matching; runs of polls where they are asked for.
+    /// Whether an event with this fixed part matters for matching; runs of polls do if `polls` is
+    /// set.
     #[inline]
-    pub fn of_interest(&self, head: &Head, polls: bool) -> bool {
+    pub fn may_want(&self, head: &Head, polls: bool) -> bool {
         let function = head.function();
         function >= FIRST_FUNCTION
             && (self.of(function).0 != Operation::Nothing || polls && head.is_long())
     }
 
-    /// What a function does, and the number of a collective operation's name.
+    /// Operation of a function, and the number of its name if it is collective.
     #[inline]
     pub fn of(&self, function: u16) -> (Operation, u16) {
         let index = usize::from(function.wrapping_sub(FIRST_FUNCTION));

@@ -1,5 +1,5 @@
-//! Pairs on their way from the channels to who asked for messages. They are written where they stay, as each
-//! copy of one costs as much as finding it.
+//! Buffers pairs between the channels and the emitter. Pairs are written in place, because copying
+//! one costs as much as finding it.
 
 use super::call::Call;
 use super::channel::{Receive, Send};
@@ -10,7 +10,7 @@ use super::channels::ChannelKey;
 pub(super) struct Pair {
     pub key: ChannelKey,
     pub send: Send,
-    /// The call that completed the send, where somebody asks for it and it is known.
+    /// The call that completed the send, if it was asked for and is known.
     pub sent: Option<Call>,
     pub receive: Receive,
 }
@@ -18,8 +18,8 @@ pub(super) struct Pair {
 /// Pairs in the order in which they were found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
-    /// Behind `count` is room.
-    places: Vec<Pair>,
+    /// Slots from `count` on are free.
+    slots: Vec<Pair>,
     count: usize,
 }
 
@@ -32,26 +32,26 @@ impl Pairs {
         self.count == 0
     }
 
-    /// Adds one.
+    /// Adds a pair.
     #[inline]
     pub fn push(&mut self, key: ChannelKey, send: &Send, receive: &Receive) {
-        match self.places.get_mut(self.count) {
-            Some(place) => {
-                place.key = key;
-                place.send = *send;
-                place.sent = None;
-                place.receive = *receive;
+        match self.slots.get_mut(self.count) {
+            Some(slot) => {
+                slot.key = key;
+                slot.send = *send;
+                slot.sent = None;
+                slot.receive = *receive;
             }
-            None => self.places.push(Pair { key, send: *send, sent: None, receive: *receive }),
+            None => self.slots.push(Pair { key, send: *send, sent: None, receive: *receive }),
         }
         self.count += 1;
     }
 
     pub fn as_slice(&self) -> &[Pair] {
-        self.places.get(..self.count).unwrap_or_default()
+        self.slots.get(..self.count).unwrap_or_default()
     }
 
-    /// Keeps the room.
+    /// Removes all pairs, keeping the memory.
     pub fn clear(&mut self) {
         self.count = 0;
     }
@@ -59,8 +59,8 @@ impl Pairs {
 
 impl Extend<Pair> for Pairs {
     fn extend<I: IntoIterator<Item = Pair>>(&mut self, pairs: I) {
-        self.places.truncate(self.count);
-        self.places.extend(pairs);
-        self.count = self.places.len();
+        self.slots.truncate(self.count);
+        self.slots.extend(pairs);
+        self.count = self.slots.len();
     }
 }

@@ -1,37 +1,37 @@
-//! Messages that a probe found: which call receives them. A matched probe takes its message out of the queue, to
-//! be received by its handle: it is posted at the probe's place.
+//! Finds the calls that receive messages found by probes. A matched probe removes its message from
+//! the queue, to be received by its handle, so the receive counts as posted at the probe.
 
 use trace_format::reader::StoredEvent;
 
 use super::Matching;
 use super::call::Call;
 use super::findings::{Probed, Reason, Side};
-use super::rank_state::{RankState, Said, Taken};
+use super::rank_state::{ProbedMessage, RankState, Status};
 use super::requests::{Posted, Work};
 
 impl RankState<'_> {
-    /// A probe found a message: the next receive on that channel takes it.
+    /// Handles a probe that found a message, which the next receive on the channel takes.
     pub(super) fn probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
         let arguments = self.arguments(event, m);
         if call.end_ticks().is_some()
-            && let Ok(place) = self.channel(&arguments, false, m)
+            && let Ok(route) = self.channel(&arguments, false, m)
         {
-            // Further probes of the same message find it at once.
-            self.probes.entry(self.routes.address(place).0).or_insert(call);
+            // Only the first probe of a message may have waited for it.
+            self.probes.entry(self.routes.address(route).0).or_insert(call);
         }
     }
 
-    /// A call receives the next message on a channel.
+    /// Reports the probe of the message that a call receives on a channel, if there was one.
     #[inline(always)]
-    pub(super) fn receives_probed(&mut self, place: usize, call: Call, m: &mut Matching) {
+    pub(super) fn note_probed(&mut self, route: usize, call: Call, m: &mut Matching) {
         if !self.probes.is_empty()
-            && let Some(probe) = self.probes.remove(&self.routes.address(place).0)
+            && let Some(probe) = self.probes.remove(&self.routes.address(route).0)
         {
-            m.outlet.probed(Probed { rank: self.rank, probe, posted: call });
+            m.emitter.probed(Probed { rank: self.rank, probe, posted: call });
         }
     }
 
-    /// A matched probe takes its message at once; it is received later.
+    /// Handles a matched probe, which takes its message at once.
     pub(super) fn matched_probe(&mut self, call: Call, event: &StoredEvent<'_>, m: &mut Matching) {
         let handle = event.head.request();
         if call.end_ticks().is_none() || handle == 0 {
@@ -39,11 +39,12 @@ impl RankState<'_> {
         }
         let arguments = self.arguments(event, m);
         let posted = self.post_receive(call, &arguments, m);
-        let taken = posted.map(|posted| Taken { posted, probe: call });
+        let taken = posted.map(|posted| ProbedMessage { posted, probe: call });
         self.messages.entry(handle).or_default().push_back(taken);
     }
 
-    /// The message that a handle stands for, which a call receives.
+    /// Takes the message of a handle, which a call receives. The inner `None` is
+    /// MPI_MESSAGE_NO_PROC.
     fn matched(&mut self, handle: u32, call: Call, m: &mut Matching) -> Option<Option<Posted>> {
         let queue = self.messages.get_mut(&handle)?;
         let first = queue.pop_front();
@@ -51,8 +52,8 @@ impl RankState<'_> {
             self.messages.remove(&handle);
         }
         let first = first?;
-        Some(first.map(|Taken { posted, probe }| {
-            m.outlet.probed(Probed { rank: self.rank, probe, posted: call });
+        Some(first.map(|ProbedMessage { posted, probe }| {
+            m.emitter.probed(Probed { rank: self.rank, probe, posted: call });
             posted
         }))
     }
@@ -69,13 +70,19 @@ impl RankState<'_> {
                 let posted = m.repost(posted, call);
                 let (peer, tag, bytes, error) =
                     (head.peer(), head.tag(), event.sent(), event.error());
-                self.complete_receive(&posted, &Said { peer, tag, bytes, by: &call, error }, m);
+                self.complete_receive(&posted, &Status { peer, tag, bytes, by: &call, error }, m);
             }
-            Some(posted) => self.hanging.extend(posted.map(Work::Receive)),
+            Some(posted) => self.never_returned.extend(posted.map(Work::Receive)),
             None if head.peer() == self.constants.proc_null => {}
             None => {
-                let who = (self.rank, call);
-                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
+                let origin = (self.rank, call);
+                m.emitter.unmatched_without_channel(
+                    Side::Receive,
+                    Reason::UnknownHandle,
+                    origin,
+                    None,
+                    0,
+                );
             }
         }
     }
@@ -91,8 +98,14 @@ impl RankState<'_> {
             Some(Some(posted)) => Work::Receive(m.repost(posted, call)),
             Some(None) => Work::Nothing,
             None => {
-                let who = (self.rank, call);
-                m.outlet.unplaced(Side::Receive, Reason::UnknownHandle, who, None, 0);
+                let origin = (self.rank, call);
+                m.emitter.unmatched_without_channel(
+                    Side::Receive,
+                    Reason::UnknownHandle,
+                    origin,
+                    None,
+                    0,
+                );
                 Work::Nothing
             }
         };

@@ -1,5 +1,5 @@
-//! One rank's events become sends, receives and collective calls: its events come in, in order of
-//! their begin; entries of channels and of collective instances go out.
+//! Turns the events of one rank, in order of their begin, into sends, receives and collective
+//! calls.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,7 +8,7 @@ use trace_format::errors::ErrorClasses;
 use trace_format::meaning::Operation;
 use trace_format::reader::{RankFile, StoredEvent};
 
-use crate::timeline::communicators::{Peer, Standing};
+use crate::timeline::communicators::{Membership, Peer};
 use crate::timeline::mpi_constants::MpiConstants;
 use crate::trace::RankTrace;
 
@@ -16,55 +16,55 @@ use super::Matching;
 use super::call::Call;
 use super::channel::Receive;
 use super::channels::ChannelKey;
-use super::collectives::{Calls, OpenMember, Part, SequenceKey};
+use super::collectives::{CallCounts, Contribution, OpenMember, SequenceKey};
 use super::findings::{Reason, Side};
-use super::requests::{Arguments, Both, Place, Posted, Requests, Template, Wildcard, Work};
+use super::requests::{Arguments, Posted, Queue, Requests, SendReceive, Template, Wildcard, Work};
 use super::routes::{Routes, Target};
 
-/// What one rank is in the middle of.
+/// The state of one rank while it is being matched.
 #[derive(Debug, Clone)]
 pub(super) struct RankState<'a> {
     /// Position of the rank in the run.
     pub(super) index: usize,
-    /// Its rank in MPI_COMM_WORLD.
+    /// Rank in MPI_COMM_WORLD.
     pub(super) rank: u32,
     pub(super) file: &'a RankFile,
     pub(super) constants: MpiConstants,
     pub(super) errors: Option<ErrorClasses>,
     pub(super) requests: Requests<Work, Template>,
-    /// Messages that a matched probe took out, by handle; `None` is MPI_MESSAGE_NO_PROC.
-    pub(super) messages: HashMap<u32, VecDeque<Option<Taken>>>,
-    /// The first probe of a message on each channel that nobody has received since.
+    /// Messages taken by matched probes, by handle; `None` is MPI_MESSAGE_NO_PROC.
+    pub(super) messages: HashMap<u32, VecDeque<Option<ProbedMessage>>>,
+    /// For each channel the first probe of its next message, if that was not received yet.
     pub(super) probes: FxHashMap<ChannelKey, Call>,
-    /// What calls do that never returned.
-    pub(super) hanging: Vec<Work>,
+    /// Operations of calls that never returned.
+    pub(super) never_returned: Vec<Work>,
     posted: u64,
-    /// Partitioned requests made so far, by channel (its lane left out).
+    /// Number of partitioned requests created so far, by channel without its lane.
     partitioned: HashMap<ChannelKey, u32>,
-    /// Persistent collective requests made so far, by communicator.
+    /// Number of persistent collective requests created so far, by communicator.
     persistent: HashMap<u32, u32>,
     pub(super) routes: Routes,
-    /// Collective calls so far.
-    pub(super) calls: Calls,
+    /// Number of collective calls so far.
+    pub(super) calls: CallCounts,
 }
 
 /// A message that a matched probe took.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct ProbedMessage {
     pub posted: Posted,
     /// The probe.
     pub probe: Call,
 }
 
-/// What a status says.
+/// Contents of a status.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said<'c> {
+pub(super) struct Status<'c> {
     pub peer: i32,
     pub tag: i32,
     pub bytes: u64,
-    /// The call that completed it.
+    /// The call that completed the operation.
     pub by: &'c Call,
-    /// Class of the operation's error; 0 where it succeeded.
+    /// Class of the operation's error; 0 if it succeeded.
     pub error: u32,
 }
 
@@ -79,16 +79,16 @@ impl<'a> RankState<'a> {
             requests: Requests::new(trace.file.threads.len() > 1),
             messages: HashMap::new(),
             probes: FxHashMap::default(),
-            hanging: Vec::new(),
+            never_returned: Vec::new(),
             posted: 0,
             partitioned: HashMap::new(),
             persistent: HashMap::new(),
             routes: Routes::new(index),
-            calls: Calls::default(),
+            calls: CallCounts::default(),
         }
     }
 
-    /// Takes an event that does something.
+    /// Handles an event of a function that matters.
     #[inline]
     pub fn take(
         &mut self,
@@ -102,7 +102,7 @@ impl<'a> RankState<'a> {
         }
         let call = Call::of(thread, event);
         let request = event.head.request();
-        // A call that returned without a request failed.
+        // A call that returned without a request has failed.
         let failed = request == 0 && call.end_ticks().is_some();
         match operation {
             Operation::Nothing => {}
@@ -159,7 +159,9 @@ impl<'a> RankState<'a> {
                 let receive = receiving(event, &arguments);
                 let receive = receive.and_then(|receive| self.post_receive(call, &receive, m));
                 let work = match (send, receive) {
-                    (send, Some(receive)) => Work::Both(Box::new(Both { send, receive })),
+                    (send, Some(receive)) => {
+                        Work::SendReceive(Box::new(SendReceive { send, receive }))
+                    }
                     (Some((to, number)), None) => {
                         Work::Send { to, number, begin_ticks: call.begin_ticks }
                     }
@@ -177,40 +179,41 @@ impl<'a> RankState<'a> {
                     self.start(call, state.request, m);
                 }
             }
-            Operation::Collective | Operation::Icollective => match self.standing(event, m) {
-                Some(standing) => {
-                    let communicator = standing.communicator;
+            Operation::Collective | Operation::Icollective => match self.membership(event, m) {
+                Some(membership) => {
+                    let communicator = membership.communicator;
                     let key = SequenceKey { communicator, lane: 0 };
                     let pending = operation == Operation::Icollective && request != 0;
-                    let part = self.part(event, standing, function, m);
-                    let work = self.collective(call, key, function, pending, part, m);
+                    let contribution = self.contribution(event, membership, function, m);
+                    let work = self.collective(call, key, function, pending, contribution, m);
                     if pending {
                         self.made(request, work, m);
                     }
                 }
                 None => {
-                    m.outlet.summary.unknown_collectives += 1;
+                    m.emitter.summary.unknown_collectives += 1;
                     if operation == Operation::Icollective {
                         self.made(request, Work::Nothing, m);
                     }
                 }
             },
             Operation::Together => {
-                if let Some(standing) = self.standing(event, m) {
-                    let key = SequenceKey::together(standing.communicator, function);
-                    let part = Part { sent_bytes: 0, received_bytes: 0, root: None };
-                    self.collective(call, key, function, false, part, m);
+                if let Some(membership) = self.membership(event, m) {
+                    let key = SequenceKey::together(membership.communicator, function);
+                    let contribution =
+                        Contribution { sent_bytes: 0, received_bytes: 0, root: None };
+                    self.collective(call, key, function, false, contribution, m);
                 }
             }
             Operation::CollectiveInit => {
-                let template = match self.standing(event, m) {
-                    Some(standing) => {
-                        let communicator = standing.communicator;
+                let template = match self.membership(event, m) {
+                    Some(membership) => {
+                        let communicator = membership.communicator;
                         let made = self.persistent.entry(communicator).or_default();
                         *made += 1;
                         let sequence = SequenceKey { communicator, lane: *made };
-                        let part = self.part(event, standing, function, m);
-                        Template::Collective { sequence, function, part }
+                        let contribution = self.contribution(event, membership, function, m);
+                        Template::Collective { sequence, function, contribution }
                     }
                     None => Template::Nothing,
                 };
@@ -227,31 +230,30 @@ impl<'a> RankState<'a> {
             | Operation::Cancel
             | Operation::FreeRequest => self.complete_event(call, event, operation, m),
         }
-        // In shares what many events have brought is handed on at once.
+        // Shares emit the findings of many events together.
         if m.share.is_none() {
-            m.hand_on();
+            m.emit_matched();
         }
     }
 
-    /// Whether an error says that a message was longer than its receive's buffer.
+    /// Whether an error means that a message was longer than its receive's buffer.
     pub(super) fn is_truncated(&self, error: u32) -> bool {
         error != 0 && self.errors.is_some_and(|errors| error == errors.truncate)
     }
 
     #[inline]
-    fn standing(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Option<Standing> {
+    fn membership(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Option<Membership> {
         let head = &event.head;
-        self.routes.standing(head.communicator(), head.begin(), m.communicators)
+        self.routes.membership(head.communicator(), head.begin(), m.communicators)
     }
 
     #[inline(always)]
     pub(super) fn arguments(&mut self, event: &StoredEvent<'_>, m: &Matching) -> Arguments {
         let (peer, tag, bytes) = (event.head.peer(), event.head.tag(), event.sent());
-        Arguments { communicator: self.standing(event, m), peer, tag, bytes, lane: 0 }
+        Arguments { communicator: self.membership(event, m), peer, tag, bytes, lane: 0 }
     }
 
-    /// The channel that arguments name, to or from a rank that is no wildcard, by its place among the
-    /// routes.
+    /// The channel that arguments without wildcards name, as an index of the routes.
     #[inline(always)]
     pub(super) fn channel(
         &mut self,
@@ -260,11 +262,11 @@ impl<'a> RankState<'a> {
         m: &Matching,
     ) -> Result<usize, Reason> {
         let Arguments { communicator, peer, tag, lane, .. } = *arguments;
-        if let Some(standing) = communicator
+        if let Some(membership) = communicator
             && lane == 0
-            && let Some(place) = self.routes.find(&Target { standing, peer, tag, sends })
+            && let Some(route) = self.routes.find(&Target { membership, peer, tag, sends })
         {
-            return Ok(place);
+            return Ok(route);
         }
         self.new_channel(arguments, sends, m)
     }
@@ -277,7 +279,7 @@ impl<'a> RankState<'a> {
         m: &Matching,
     ) -> Result<usize, Reason> {
         let Arguments { communicator, peer, tag, lane, .. } = *arguments;
-        let target = communicator.map(|standing| Target { standing, peer, tag, sends });
+        let target = communicator.map(|membership| Target { membership, peer, tag, sends });
         let target = target.filter(|_| lane == 0);
         let (communicator, other) = self.peer(communicator, peer, m)?;
         let (source, destination) = if sends { (self.rank, other) } else { (other, self.rank) };
@@ -285,33 +287,33 @@ impl<'a> RankState<'a> {
         Ok(self.routes.keep(target, key))
     }
 
-    /// The world rank that an argument names.
+    /// Communicator and world rank that a peer argument names.
     pub(super) fn peer(
         &self,
-        communicator: Option<Standing>,
+        communicator: Option<Membership>,
         peer: i32,
         m: &Matching,
     ) -> Result<(u32, u32), Reason> {
-        let standing = communicator.ok_or(Reason::UnknownCommunicator)?;
-        match m.communicators.peer(standing, peer) {
-            Peer::World(rank) => Ok((standing.communicator, rank)),
+        let membership = communicator.ok_or(Reason::UnknownCommunicator)?;
+        match m.communicators.peer(membership, peer) {
+            Peer::World(rank) => Ok((membership.communicator, rank)),
             Peer::Outside => Err(Reason::OutsideWorld),
             Peer::Unknown => Err(Reason::UnknownCommunicator),
             Peer::Invalid => Err(Reason::InvalidPeer),
         }
     }
 
-    /// Takes a send that is complete when its call returns.
+    /// Handles a send that is complete when its call returns.
     #[inline(always)]
     fn send_at_once(&mut self, call: Call, arguments: &Arguments, m: &mut Matching) {
-        let hangs = call.end_ticks().is_none();
-        let work = self.send(call, arguments, hangs, m);
-        if hangs {
-            self.hanging.push(work);
+        let never_returns = call.end_ticks().is_none();
+        let work = self.send(call, arguments, never_returns, m);
+        if never_returns {
+            self.never_returned.push(work);
         }
     }
 
-    /// Takes a send; a `pending` one is complete only later.
+    /// Handles a send; a `pending` send completes later.
     #[inline(always)]
     pub(super) fn send(
         &mut self,
@@ -324,15 +326,21 @@ impl<'a> RankState<'a> {
             return Work::Nothing;
         }
         match self.channel(arguments, true, m) {
-            Ok(place) => {
-                let to = self.routes.address(place);
+            Ok(route) => {
+                let to = self.routes.address(route);
                 let number = m.send(to, call, arguments.bytes, pending);
                 Work::Send { to: *to, number, begin_ticks: call.begin_ticks }
             }
             Err(reason) => {
-                let known = arguments.communicator.map(|standing| standing.communicator);
-                let who = (self.rank, call);
-                m.outlet.unplaced(Side::Send, reason, who, known, arguments.bytes);
+                let known = arguments.communicator.map(|membership| membership.communicator);
+                let origin = (self.rank, call);
+                m.emitter.unmatched_without_channel(
+                    Side::Send,
+                    reason,
+                    origin,
+                    known,
+                    arguments.bytes,
+                );
                 Work::Nothing
             }
         }
@@ -343,7 +351,7 @@ impl<'a> RankState<'a> {
         self.posted
     }
 
-    /// Posts a receive that a request stands for; `None` when there is nothing to receive.
+    /// Posts a receive that completes later; `None` if there is nothing to receive.
     #[inline(always)]
     pub(super) fn post_receive(
         &mut self,
@@ -361,51 +369,52 @@ impl<'a> RankState<'a> {
         let any_tag = tag == self.constants.any_tag;
         let reason = if any_source || any_tag {
             match self.wildcard(call, arguments, sequence, m) {
-                Ok(place) => return Some(Posted { sequence, begin_ticks, place }),
+                Ok(queue) => return Some(Posted { sequence, begin_ticks, queue }),
                 Err(reason) => reason,
             }
         } else {
             match self.channel(arguments, false, m) {
-                Ok(place) => {
-                    self.receives_probed(place, call, m);
-                    let from = self.routes.address(place);
+                Ok(route) => {
+                    self.note_probed(route, call, m);
+                    let from = self.routes.address(route);
                     m.channels.receive(from, Receive::waiting(sequence, call));
-                    return Some(Posted { sequence, begin_ticks, place: Place::Channel(*from) });
+                    return Some(Posted { sequence, begin_ticks, queue: Queue::Channel(*from) });
                 }
                 Err(reason) => reason,
             }
         };
-        let known = communicator.map(|standing| standing.communicator);
-        m.outlet.unplaced(Side::Receive, reason, (self.rank, call), known, 0);
+        let known = communicator.map(|membership| membership.communicator);
+        m.emitter.unmatched_without_channel(Side::Receive, reason, (self.rank, call), known, 0);
         None
     }
 
-    /// Posts a receive that a wildcard is in.
+    /// Posts a receive with a wildcard.
     fn wildcard(
         &self,
         call: Call,
         arguments: &Arguments,
         sequence: u64,
         m: &mut Matching,
-    ) -> Result<Place, Reason> {
+    ) -> Result<Queue, Reason> {
         let Arguments { communicator, peer, tag, .. } = *arguments;
-        let standing = communicator.ok_or(Reason::UnknownCommunicator)?;
+        let membership = communicator.ok_or(Reason::UnknownCommunicator)?;
         let source = match peer == self.constants.any_source {
             true => None,
             false => Some(self.peer(communicator, peer, m)?.1),
         };
-        let wanted = (source, (tag != self.constants.any_tag).then_some(tag));
-        m.channels.wildcard(standing.communicator, self.rank, wanted, sequence);
-        Ok(Place::Wildcard(Box::new(Wildcard { communicator: standing, wanted, call })))
+        let pattern = (source, (tag != self.constants.any_tag).then_some(tag));
+        m.channels.wildcard(membership.communicator, self.rank, pattern, sequence);
+        Ok(Queue::Wildcard(Box::new(Wildcard { communicator: membership, pattern, call })))
     }
 
-    /// Takes a receive that is complete when its call returns; the arguments are the status's then.
+    /// Handles a receive that is complete when its call returns; its arguments then come from the
+    /// status.
     #[inline(always)]
     fn receive_at_once(&mut self, call: Call, arguments: &Arguments, error: u32, m: &mut Matching) {
         let Arguments { communicator, peer, bytes, .. } = *arguments;
         if call.end_ticks().is_none() {
             let posted = self.post_receive(call, arguments, m);
-            self.hanging.extend(posted.map(Work::Receive));
+            self.never_returned.extend(posted.map(Work::Receive));
             return;
         }
         if peer == self.constants.proc_null {
@@ -413,11 +422,11 @@ impl<'a> RankState<'a> {
         }
         let sequence = self.next_sequence();
         match self.channel(arguments, false, m) {
-            Ok(place) => {
-                self.receives_probed(place, call, m);
+            Ok(route) => {
+                self.note_probed(route, call, m);
                 let receive = Receive::complete(sequence, call, call, bytes);
-                let receive = receive.cut_if(self.is_truncated(error));
-                let from = self.routes.address(place);
+                let receive = receive.truncated_if(self.is_truncated(error));
+                let from = self.routes.address(route);
                 m.channels.receive(from, receive);
                 m.drop_orphaned_receives(*from);
             }
@@ -427,20 +436,27 @@ impl<'a> RankState<'a> {
                 } else {
                     reason
                 };
-                let known = communicator.map(|standing| standing.communicator);
-                m.outlet.unplaced(Side::Receive, reason, (self.rank, call), known, 0);
+                let known = communicator.map(|membership| membership.communicator);
+                m.emitter.unmatched_without_channel(
+                    Side::Receive,
+                    reason,
+                    (self.rank, call),
+                    known,
+                    0,
+                );
             }
         }
     }
 
-    /// Which of the partitioned operations on its channel this is, from 1.
+    /// Number of a partitioned operation on its channel, from 1.
     fn partitioned_lane(&mut self, arguments: &Arguments, sends: bool, m: &Matching) -> u32 {
         let Ok((communicator, peer)) = self.peer(arguments.communicator, arguments.peer, m) else {
             return 1;
         };
         let (source, destination) = if sends { (self.rank, peer) } else { (peer, self.rank) };
         let tag = arguments.tag;
-        // To oneself both directions are one channel: the lane keeps their counts apart.
+        // A rank's messages to itself share one channel in both directions; the lane separates
+        // their counts.
         let lane = u32::from(sends);
         let key = ChannelKey { communicator, source, destination, tag, lane };
         let made = self.partitioned.entry(key).or_default();
@@ -450,7 +466,7 @@ impl<'a> RankState<'a> {
 
     fn start(&mut self, call: Call, handle: u32, m: &mut Matching) {
         let Some((template, stale)) = self.requests.template(handle) else {
-            m.outlet.summary.unknown_requests += u64::from(handle != 0);
+            m.emitter.summary.unknown_requests += u64::from(handle != 0);
             return;
         };
         if let Some(stale) = stale {
@@ -461,8 +477,8 @@ impl<'a> RankState<'a> {
             Template::Receive(arguments) => {
                 self.post_receive(call, &arguments, m).map_or(Work::Nothing, Work::Receive)
             }
-            Template::Collective { sequence, function, part } => {
-                self.collective(call, sequence, function, true, part, m)
+            Template::Collective { sequence, function, contribution } => {
+                self.collective(call, sequence, function, true, contribution, m)
             }
             Template::Nothing => Work::Nothing,
         };
@@ -475,45 +491,46 @@ impl<'a> RankState<'a> {
         sequence: SequenceKey,
         function: u16,
         pending: bool,
-        part: Part,
+        contribution: Contribution,
         m: &mut Matching,
     ) -> Work {
         let completed = (!pending && call.end_ticks().is_some()).then_some(call);
         let rank = self.index;
-        let member = OpenMember { rank, call, completed, pending, part };
+        let member = OpenMember { rank, call, completed, pending, contribution };
         let number = self.calls.next(sequence);
-        let place = m.collective(sequence, number, function, member);
-        Work::Collective { sequence, number, place, begin_ticks: call.begin_ticks }
+        let member = m.collective(sequence, number, function, member);
+        Work::Collective { sequence, number, member, begin_ticks: call.begin_ticks }
     }
 
-    /// What the rank brings to a collective operation.
-    fn part(
+    /// The rank's contribution to a collective operation.
+    fn contribution(
         &self,
         event: &StoredEvent<'_>,
-        standing: Standing,
+        membership: Membership,
         function: u16,
         m: &Matching,
-    ) -> Part {
+    ) -> Contribution {
         let (sent_bytes, received_bytes) = event.exchanged();
         let peer = event.head.peer();
-        let root = match m.outlet.is_rooted(function) {
+        let root = match m.emitter.is_rooted(function) {
             true if peer == self.constants.root => Some(self.rank),
-            true => match m.communicators.peer(standing, peer) {
+            true => match m.communicators.peer(membership, peer) {
                 Peer::World(rank) => Some(rank),
                 _ => None,
             },
             false => None,
         };
-        Part { sent_bytes, received_bytes, root }
+        Contribution { sent_bytes, received_bytes, root }
     }
 
-    /// A request was made; what its handle stood for before was completed unseen.
+    /// Records that a request was created. What its handle referred to before completed without
+    /// being seen.
     #[inline(always)]
     pub(super) fn made(&mut self, handle: u32, work: Work, m: &mut Matching) {
         if handle == 0 {
-            // The call did not return: nobody will complete it.
+            // The call did not return, so its request will never be completed.
             if work != Work::Nothing {
-                self.hanging.push(work);
+                self.never_returned.push(work);
             }
             return;
         }

@@ -1,36 +1,36 @@
-//! Which operation a request handle stands for, over its life: creations, completions and frees of
-//! one rank come in, in order of their begin; the operation that each concerns goes out.
+//! Tracks which operation each request handle of a rank refers to, through creations, completions
+//! and frees in order of their begin.
 //!
-//! MPI uses handles again, and libraries give one handle to several operations that are complete at
-//! once (Open MPI's empty request, MPICH's eager sends). So a handle stands for a queue: what was
-//! made first is completed first. Threads keep the rule: a handle cannot be made anew before the
-//! call that completes its last use has begun.
+//! MPI reuses handles, and libraries give one handle to several operations that complete
+//! immediately (Open MPI's empty request, MPICH's eager sends). So a handle refers to a queue of
+//! operations, which complete in the order of their creation. This also holds with several threads,
+//! because a handle cannot be reused before the call that completes its last use has begun.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::timeline::communicators::Standing;
+use crate::timeline::communicators::Membership;
 
 use super::call::Call;
-use super::channel::Wanted;
+use super::channel::Pattern;
 use super::channels::Address;
-use super::collectives::{Part, SequenceKey};
+use super::collectives::{Contribution, SequenceKey};
 
-/// Where a posted receive stands.
+/// Where a posted receive is queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Queue {
     /// In a channel.
     Channel(Address),
-    /// It will take from one that its status names.
+    /// It will take from the channel that its status names.
     Wildcard(Box<Wildcard>),
 }
 
-/// Rare, and large: kept out of the way of the others.
+/// Boxed, because it is rare and large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wildcard {
-    pub communicator: Standing,
-    pub wanted: Wanted,
+    pub communicator: Membership,
+    pub pattern: Pattern,
     /// The call that posted it.
     pub call: Call,
 }
@@ -38,16 +38,16 @@ pub(super) struct Wildcard {
 /// A receive that is not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Posted {
-    /// Its place in the rank's order of posting.
+    /// Number in the rank's order of posting.
     pub sequence: u64,
     pub begin_ticks: u64,
-    pub place: Place,
+    pub queue: Queue,
 }
 
-/// What an active request works on.
+/// The operation of an active request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Nothing that is matched.
+    /// An operation that is not matched.
     Nothing,
     Send {
         to: Address,
@@ -55,47 +55,47 @@ pub(super) enum Work {
         begin_ticks: u64,
     },
     Receive(Posted),
-    /// A send, where it has a partner, and a receive.
-    Both(Box<Both>),
+    /// A send, if it has a partner, and a receive.
+    SendReceive(Box<SendReceive>),
     Collective {
         sequence: SequenceKey,
         number: u64,
-        place: usize,
+        member: usize,
         begin_ticks: u64,
     },
 }
 
 /// A send and a receive of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Both {
+pub(super) struct SendReceive {
     pub send: Option<(Address, u64)>,
     pub receive: Posted,
 }
 
-/// What a request stands for.
+/// The operation behind a request.
 pub(crate) trait Tracked: Clone {
-    /// Whether MPI gives such a request a handle of its own.
-    fn owns_its_handle(&self) -> bool;
+    /// Whether the library gives such a request a handle of its own.
+    fn has_own_handle(&self) -> bool;
 }
 
 impl Tracked for Work {
-    fn owns_its_handle(&self) -> bool {
-        matches!(self, Self::Receive(_) | Self::Both(_))
+    fn has_own_handle(&self) -> bool {
+        matches!(self, Self::Receive(_) | Self::SendReceive(_))
     }
 }
 
 /// Arguments of a send or receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arguments {
-    pub communicator: Option<Standing>,
+    pub communicator: Option<Membership>,
     pub peer: i32,
     pub tag: i32,
     pub bytes: u64,
-    /// 0, or for partitioned operations 1 + their number by initialisation.
+    /// 0; for partitioned operations 1 + their number in order of initialisation.
     pub lane: u32,
 }
 
-/// What a persistent request does each time it is started.
+/// The operation that each start of a persistent request begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Template {
     Send(Arguments),
@@ -103,13 +103,13 @@ pub(super) enum Template {
     Collective {
         sequence: SequenceKey,
         function: u16,
-        part: Part,
+        contribution: Contribution,
     },
-    /// On a communicator that is not known.
+    /// An operation on an unknown communicator.
     Nothing,
 }
 
-/// Rare, and large: kept out of the way of the others.
+/// Boxed, because it is rare and large.
 #[derive(Debug, Clone)]
 struct Persistent<W, T> {
     template: T,
@@ -133,10 +133,10 @@ impl<W, T> Request<W, T> {
 
 #[derive(Debug, Clone)]
 struct Handle<W, T> {
-    /// `None` when it stands for nothing: as a rule it soon will again.
+    /// `None` if it refers to nothing; usually it will soon be reused.
     first: Option<Request<W, T>>,
-    /// Mostly none.
-    #[allow(clippy::box_collection)] // Handles move: they are kept small.
+    /// Usually none.
+    #[allow(clippy::box_collection)] // Handles are moved, so they should be small.
     later: Option<Box<VecDeque<Request<W, T>>>>,
 }
 
@@ -147,17 +147,17 @@ impl<W, T> Handle<W, T> {
     }
 }
 
-/// Handles that are kept although they stand for nothing.
+/// Number of unused handles that are kept.
 const KEPT_HANDLES: usize = 64;
 
 /// What a completion or free found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found<W> {
-    /// An operation that was active.
+pub(crate) enum Lookup<W> {
+    /// An active operation.
     Active(W),
-    /// A persistent request that was not.
+    /// An inactive persistent request.
     Inactive,
-    /// The handle was never made, in what was recorded.
+    /// The creation of the handle was not recorded.
     Unknown,
 }
 
@@ -165,9 +165,9 @@ pub(crate) enum Found<W> {
 #[derive(Debug, Clone)]
 pub(crate) struct Requests<W, T> {
     handles: FxHashMap<u32, Handle<W, T>>,
-    /// Handles that stand for something.
+    /// Number of handles that refer to something.
     used: usize,
-    /// Calls of several threads may overlap.
+    /// Whether calls of several threads may overlap.
     threaded: bool,
 }
 
@@ -176,11 +176,11 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         Self { handles: FxHashMap::default(), used: 0, threaded }
     }
 
-    /// A request for one operation was made. Gives what its handle stood for, where its end was
-    /// not seen.
+    /// Records the creation of a request for one operation. Returns what its handle referred to
+    /// before, if the end of that was not seen.
     #[inline(always)]
     pub fn made(&mut self, handle: u32, work: W) -> Vec<W> {
-        // The usual case, so that the work is written where it stays.
+        // The usual case: the operation is written in place.
         if let Some(held) = self.handles.get_mut(&handle)
             && held.first.is_none()
         {
@@ -188,11 +188,11 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
             self.used += 1;
             return Vec::new();
         }
-        let own = work.owns_its_handle();
+        let own = work.has_own_handle();
         self.insert(handle, Request::Once(work), own)
     }
 
-    /// As [`Requests::made`], for a persistent one.
+    /// Like [`Requests::made`], for a persistent request.
     pub fn made_persistent(&mut self, handle: u32, template: T) -> Vec<W> {
         let persistent = Box::new(Persistent { template, active: None });
         self.insert(handle, Request::Persistent(persistent), true)
@@ -219,7 +219,7 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
 
     #[cold]
     fn insert_new(&mut self, handle: u32, request: Request<W, T>) {
-        // Handles that stand for nothing are given up where they are the most.
+        // Unused handles are removed once they outnumber the used ones.
         if self.handles.len() > 2 * self.used + KEPT_HANDLES {
             self.handles.retain(|_, held| held.first.is_some());
         }
@@ -227,8 +227,8 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         self.handles.insert(handle, Handle { first: Some(request), later: None });
     }
 
-    /// What a start of a persistent request does; and what is still active, where its completion
-    /// was not seen.
+    /// The operation that a start of a persistent request begins, and the one that is still active
+    /// if its completion was not seen.
     pub fn template(&mut self, handle: u32) -> Option<(T, Option<W>)> {
         match &mut self.handles.get_mut(&handle)?.first {
             Some(Request::Persistent(persistent)) => {
@@ -238,7 +238,7 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         }
     }
 
-    /// A persistent request was started.
+    /// Records the start of a persistent request.
     pub fn started(&mut self, handle: u32, work: W) {
         if let Some(Handle { first: Some(Request::Persistent(persistent)), .. }) =
             self.handles.get_mut(&handle)
@@ -247,7 +247,7 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         }
     }
 
-    /// The operation that a handle stands for now.
+    /// The operation that a handle currently refers to.
     pub fn active(&self, handle: u32) -> Option<W> {
         match self.handles.get(&handle)?.first.as_ref()? {
             Request::Once(work) => Some(work.clone()),
@@ -255,34 +255,34 @@ impl<W: Tracked, T: Copy> Requests<W, T> {
         }
     }
 
-    /// A request was completed.
+    /// Records the completion of a request.
     #[inline(always)]
-    pub fn completed(&mut self, handle: u32) -> Found<W> {
+    pub fn completed(&mut self, handle: u32) -> Lookup<W> {
         self.ended(handle, false)
     }
 
-    /// A request was freed, or its only operation completed.
-    pub fn freed(&mut self, handle: u32) -> Found<W> {
+    /// Records that a request was freed, or its only operation completed.
+    pub fn freed(&mut self, handle: u32) -> Lookup<W> {
         self.ended(handle, true)
     }
 
     #[inline(always)]
-    fn ended(&mut self, handle: u32, freed: bool) -> Found<W> {
+    fn ended(&mut self, handle: u32, freed: bool) -> Lookup<W> {
         let Some(Handle { first, later }) = self.handles.get_mut(&handle) else {
-            return Found::Unknown;
+            return Lookup::Unknown;
         };
         if let Some(Request::Persistent(persistent)) = first
             && !freed
         {
-            return persistent.active.take().map_or(Found::Inactive, Found::Active);
+            return persistent.active.take().map_or(Lookup::Inactive, Lookup::Active);
         }
-        let Some(request) = first.take() else { return Found::Unknown };
+        let Some(request) = first.take() else { return Lookup::Unknown };
         *first = later.as_mut().and_then(|later| later.pop_front());
         self.used -= usize::from(first.is_none());
-        request.work().map_or(Found::Inactive, Found::Active)
+        request.work().map_or(Lookup::Inactive, Lookup::Active)
     }
 
-    /// Every operation that is still active and its handle, by handle.
+    /// Every operation that is still active, by handle.
     pub fn left(self) -> impl Iterator<Item = (u32, W)> {
         let mut handles: Vec<(u32, Handle<W, T>)> = self.handles.into_iter().collect();
         handles.sort_unstable_by_key(|(handle, _)| *handle);

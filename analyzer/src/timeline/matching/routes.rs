@@ -1,29 +1,27 @@
-//! Where a rank's messages go and come from: a communicator's local id, a peer and a tag come in; the
-//! channel goes out. A program names few of them again and again, so what was found is kept in small
-//! tables, each place for one.
+//! Caches the channels that a rank's arguments name, by communicator id, peer and tag. Programs use
+//! few of them again and again, so small direct-mapped tables suffice.
 
-use crate::timeline::communicators::{CommunicatorTable, Standing};
+use crate::timeline::communicators::{CommunicatorTable, Membership};
 
-use super::channels::{Address, ChannelKey, UNKNOWN};
+use super::channels::{Address, ChannelKey, UNKNOWN_INDEX};
 
-/// Places for communicators' ids; a power of two.
+/// Slots for communicators' ids; a power of two.
 const IDS: usize = 4;
-/// Places for channels; a power of two.
+/// Slots for channels; a power of two.
 const ROUTES: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
 struct Meaning {
     id: u16,
-    standing: Option<Standing>,
-    /// Counter from which on it may mean something else.
+    membership: Option<Membership>,
+    /// Counter from which on the id may mean something else.
     until: u64,
 }
 
-/// What tells one channel of a rank from others: a place in it, an argument's peer and tag, and whether
-/// it is sent to.
+/// Identifies a channel of a rank: communicator, peer and tag arguments, and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Target {
-    pub standing: Standing,
+    pub membership: Membership,
     pub peer: i32,
     pub tag: i32,
     pub sends: bool,
@@ -31,10 +29,10 @@ pub(super) struct Target {
 
 impl Target {
     #[inline]
-    fn place(&self) -> usize {
+    fn slot(&self) -> usize {
         let mixed = (self.peer as u32).wrapping_mul(5)
             ^ (self.tag as u32).wrapping_mul(3)
-            ^ self.standing.communicator.wrapping_mul(9);
+            ^ self.membership.communicator.wrapping_mul(9);
         (mixed.wrapping_mul(2) | u32::from(self.sends)) as usize % ROUTES
     }
 }
@@ -42,18 +40,18 @@ impl Target {
 /// A target and its channel.
 #[derive(Debug, Clone, Copy)]
 struct Route {
-    /// `None` where no target leads here again.
+    /// `None` if the route is not to be found again.
     target: Option<Target>,
     address: Address,
 }
 
-/// What one rank has named lately.
+/// The routes that one rank used recently.
 #[derive(Debug, Clone)]
 pub(super) struct Routes {
     /// Position of the rank in the run.
     rank: usize,
     ids: [Option<Meaning>; IDS],
-    /// Empty before the first; the last place is for those that are not kept.
+    /// Empty before the first use; the last slot is for routes that are not kept.
     routes: Vec<Route>,
 }
 
@@ -62,42 +60,47 @@ impl Routes {
         Self { rank, ids: [None; IDS], routes: Vec::new() }
     }
 
-    /// What a local id means at a moment that is not before the last one asked for.
+    /// What a local id means at a moment; moments must not decrease.
     #[inline]
-    pub fn standing(&mut self, id: u16, ticks: u64, table: &CommunicatorTable) -> Option<Standing> {
-        let place = &mut self.ids[usize::from(id) % IDS];
-        match place {
-            Some(meaning) if meaning.id == id && ticks < meaning.until => meaning.standing,
+    pub fn membership(
+        &mut self,
+        id: u16,
+        ticks: u64,
+        table: &CommunicatorTable,
+    ) -> Option<Membership> {
+        let slot = &mut self.ids[usize::from(id) % IDS];
+        match slot {
+            Some(meaning) if meaning.id == id && ticks < meaning.until => meaning.membership,
             _ => {
-                let (standing, until) = table.resolve_until(self.rank, id, ticks);
-                *place = Some(Meaning { id, standing, until });
-                standing
+                let (membership, until) = table.resolve_until(self.rank, id, ticks);
+                *slot = Some(Meaning { id, membership, until });
+                membership
             }
         }
     }
 
-    /// The place of a target's channel, if it was kept.
+    /// The slot of a target's channel, if it is cached.
     #[inline]
     pub fn find(&self, target: &Target) -> Option<usize> {
-        let place = target.place();
-        let kept = self.routes.get(place).is_some_and(|route| route.target == Some(*target));
-        kept.then_some(place)
+        let slot = target.slot();
+        let is_cached = self.routes.get(slot).is_some_and(|route| route.target == Some(*target));
+        is_cached.then_some(slot)
     }
 
-    /// Keeps a channel, for a target or only until the next one is kept; gives its place.
+    /// Stores a channel for a target, or without one until the next such call; returns its slot.
     pub fn keep(&mut self, target: Option<Target>, key: ChannelKey) -> usize {
-        let route = Route { target, address: (key, UNKNOWN) };
+        let route = Route { target, address: (key, UNKNOWN_INDEX) };
         if self.routes.is_empty() {
             self.routes = vec![Route { target: None, ..route }; ROUTES + 1];
         }
-        let place = target.map_or(ROUTES, |target| target.place());
-        self.routes[place] = route;
-        place
+        let slot = target.map_or(ROUTES, |target| target.slot());
+        self.routes[slot] = route;
+        slot
     }
 
-    /// The channel at a place, to be told where it stands.
+    /// The address of the channel at a slot, to be updated.
     #[inline]
-    pub fn address(&mut self, place: usize) -> &mut Address {
-        &mut self.routes[place].address
+    pub fn address(&mut self, slot: usize) -> &mut Address {
+        &mut self.routes[slot].address
     }
 }

@@ -1,16 +1,19 @@
-//! What becomes of sends behind their call: completions, cancellations and ends of their ranks come in,
-//! from wherever the sender's events are read; the send, where its message is matched, is told.
+//! Follows sends after their call: completions, cancellations and the ends of their ranks are
+//! applied to the send where its message is matched, which may be another share than the sender's.
 //!
-//! Most observers do not ask when a send was complete, and most sends are sent. Then nothing is kept or
-//! passed on for it. There are three who need it:
+//! Most sinks do not ask when a send completed, and most sends are neither cancelled nor fail. Then
+//! nothing is stored or forwarded. The exceptions are:
 //!
-//! - who asks for [`Wants::completions`](super::Wants): a pair waits until both its sides are complete;
-//! - a run with ranks that did not finish: what is left open is said at the end, with whether it was met;
-//! - a run with cancelled or failed sends, matched in shares: whether a send was sent is what its
-//!   completion says, so it meets a receive only behind that ([`Thoroughness::Doubting`]). A share that
-//!   comes upon the first such send has the run matched once more in this way.
+//! - A sink asks for [`Wants::completions`](super::Wants). Then a pair waits until both its sides
+//!   are complete.
+//! - The run has ranks that did not finish. Then the end reports what is still open, and whether it
+//!   met its partner.
+//! - The run has cancelled or failed sends and is matched in shares. Then only a send's completion
+//!   tells whether it was sent, so a send is paired only after that ([`SendTracking::Confirmed`]).
+//!   The first share that finds such a send causes the run to be matched again in this way.
 //!
-//! Matched by time, all at once, a send is sent unless the run says otherwise before it is paired.
+//! When a run is matched all at once, in order of time, a send counts as sent unless the contrary
+//! is known before it is paired.
 
 use rustc_hash::FxHashMap;
 
@@ -21,36 +24,36 @@ use super::channels::Address;
 use super::findings::Reason;
 use super::pairs::Pair;
 
-/// What became of a send.
+/// The fate of a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It was sent; the call that completed it, where that is known.
+    /// It was sent; with the call that completed it, if known.
     Sent(Option<Call>),
-    /// As `Sent`, unless MPI_Cancel was called on it: then it was not.
+    /// Its status says cancelled; it was not sent if MPI_Cancel was called on it, else it was.
     Cancelled(Call),
     /// Its operation ended with an error.
     Failed,
     /// Its rank has no more events.
-    Left,
+    Unfinished,
 }
 
 impl Fate {
-    /// Of a request that was completed without an error.
+    /// The fate of a send whose request was completed without an error.
     pub fn of(cancelled: bool, by: Call) -> Self {
         if cancelled { Self::Cancelled(by) } else { Self::Sent(Some(by)) }
     }
 }
 
-/// How much of its sends a share has to know.
+/// How much a share has to know about its sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(super) enum Thoroughness {
-    /// That they were sent.
+pub(super) enum SendTracking {
+    /// Only that they were posted.
     #[default]
     Posted,
-    /// When they were complete.
+    /// Also when they completed.
     Completed,
-    /// Whether they were sent.
-    Doubting,
+    /// Also whether they were sent.
+    Confirmed,
 }
 
 /// Pairs whose sends are not complete, by the send's number.
@@ -58,26 +61,26 @@ pub(super) enum Thoroughness {
 pub(super) struct Unsettled(FxHashMap<u64, Pair>);
 
 impl Matching<'_> {
-    /// MPI_Cancel was called on a send.
-    pub(super) fn doubt(&mut self, to: Address, number: u64) {
+    /// Records that MPI_Cancel was called on a send.
+    pub(super) fn cancel_requested(&mut self, to: Address, number: u64) {
         match &mut self.share {
-            None => self.channels.doubt(to, number),
-            Some(share) => share.doubted(number),
+            None => self.channels.mark_unconfirmed(to, number),
+            Some(share) => share.cancel_requested(number),
         }
     }
 
-    /// Tells a send what became of it, wherever it is matched.
+    /// Applies the fate of a send where it is matched.
     pub(super) fn settle(&mut self, to: Address, number: u64, fate: Fate) {
         if let Some(share) = &mut self.share {
-            let Some(fate) = share.settles(number, fate) else { return };
+            let Some(fate) = share.filter_fate(number, fate) else { return };
             if !share.forwards_fate(to.0, number, fate) {
                 self.settle_here(to, number, fate);
             }
         } else {
-            // Libraries leave the status of a send mostly unwritten: that it was cancelled is believed
-            // only where MPI_Cancel was called.
+            // Libraries often do not write the status of a send, so it counts as cancelled only if
+            // MPI_Cancel was called.
             let fate = match fate {
-                Fate::Cancelled(by) if !self.channels.is_in_doubt(to, number) => {
+                Fate::Cancelled(by) if !self.channels.is_unconfirmed(to, number) => {
                     Fate::Sent(Some(by))
                 }
                 fate => fate,
@@ -86,7 +89,8 @@ impl Matching<'_> {
         }
     }
 
-    /// As [`Matching::settle`], where it is matched here; who was cancelled is certain.
+    /// Like [`Matching::settle`], for a send that is matched here; whether it was cancelled is
+    /// certain now.
     pub(super) fn settle_here(&mut self, to: Address, number: u64, fate: Fate) {
         let (there, by) = match fate {
             Fate::Sent(by) => {
@@ -94,21 +98,21 @@ impl Matching<'_> {
                 self.drop_orphaned_sends(to);
                 (there, by)
             }
-            Fate::Left => (self.channels.leave_send(to, number), None),
+            Fate::Unfinished => (self.channels.release_send(to, number), None),
             Fate::Cancelled(_) | Fate::Failed => {
                 let cancelled = matches!(fate, Fate::Cancelled(_));
                 let reason = if cancelled { Reason::Cancelled } else { Reason::Failed };
                 if let Some(send) = self.channels.cancel_send(to, number) {
-                    self.outlet.unmatched_send(to.0, &send, reason);
+                    self.emitter.unmatched_send(to.0, &send, reason);
                     return;
                 }
                 (false, None)
             }
         };
-        if there || !self.outlet.wants.completions {
+        if there || !self.emitter.wants.completions {
             return;
         }
-        // It may have met its receive since pairs were last looked at.
+        // It may have met its receive since pairs were last examined.
         if !self.unsettled.0.contains_key(&number) {
             self.settle_matched();
         }
@@ -117,9 +121,9 @@ impl Matching<'_> {
         }
     }
 
-    /// Pairs that are ready to be handed on: all, or those whose send is settled.
+    /// Passes on the pairs that can be emitted: all, or those whose send is settled.
     pub(super) fn take_ready(&mut self, mut ready: impl FnMut(&mut Self, &Pair)) {
-        if self.outlet.wants.completions {
+        if self.emitter.wants.completions {
             self.settle_matched();
             let mut settled = std::mem::take(&mut self.settled);
             settled.drain(..).for_each(|pair| ready(self, &pair));
@@ -132,7 +136,7 @@ impl Matching<'_> {
         self.channels.matched = pairs;
     }
 
-    /// Tells the matched pairs what completed their sends; those of which that is not known yet wait.
+    /// Adds the completions of sends to the matched pairs; pairs without one have to wait.
     fn settle_matched(&mut self) {
         let mut matched = std::mem::take(&mut self.channels.matched);
         for pair in matched.as_slice() {
@@ -152,7 +156,7 @@ impl Matching<'_> {
         self.channels.matched = matched;
     }
 
-    /// Pairs whose sends were never complete.
+    /// Settles the pairs whose sends never completed.
     pub(super) fn give_up_unsettled(&mut self) {
         let mut pairs: Vec<Pair> = std::mem::take(&mut self.unsettled.0).into_values().collect();
         pairs.sort_unstable_by_key(|pair| pair.send.number);

@@ -13,7 +13,7 @@ mod lifetime_tests;
 mod order_tests;
 mod share_tests;
 
-/// First tick of the synthetic ranks' calls, and their last.
+/// First tick of the synthetic ranks' calls, and end of the ranks.
 const T: u64 = 2_000_000;
 const END: u64 = 100_000_000;
 
@@ -21,7 +21,7 @@ fn at(ticks: u64) -> u64 {
     T + ticks
 }
 
-/// What matching found, short: begin of send and receive in ticks since `T`.
+/// What matching found. The methods give times in ticks since `T`.
 #[derive(Debug, Default)]
 struct Found {
     messages: Vec<Message>,
@@ -60,7 +60,7 @@ impl Found {
         pairs
     }
 
-    /// (side, reason, rank, begin) of what has no partner, sorted.
+    /// (side, reason, rank, begin) of sends and receives without a partner, sorted.
     fn alone(&self) -> Vec<(Side, Reason, u32, u64)> {
         let alone = self.unmatched.iter().map(|u| (u.side, u.reason, u.rank, u.begin_ticks - T));
         let mut alone: Vec<_> = alone.collect();
@@ -79,8 +79,8 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     assert_eq!(summary.matched as usize, found.messages.len());
     let counted = summary.unmatched.values().map(|sides| sides.sends + sides.receives);
     assert_eq!(counted.sum::<u64>() as usize, found.unmatched.len());
-    for most in 1..=3 {
-        let shares = match_in_shares(&run, &timeline, &communicators, most, Found::default);
+    for max_shares in 1..=3 {
+        let shares = match_in_shares(&run, &timeline, &communicators, max_shares, Found::default);
         if let Some(shares) = shares {
             assert_alike((&found, &summary), shares);
         }
@@ -88,8 +88,8 @@ fn match_directory(directory: &RunDirectory) -> (Found, MatchingSummary) {
     (found, summary)
 }
 
-/// Shares together find what matching all at once does; instances but for the order of their members
-/// and for completions.
+/// Asserts that the shares together find what matching all at once finds, apart from the order and
+/// the completions of collective members.
 fn assert_alike(
     (found, summary): (&Found, &MatchingSummary),
     shares: Vec<(MatchingSummary, Found)>,
@@ -104,7 +104,7 @@ fn assert_alike(
     }
     let lines = |found: &Found| {
         let mut lines: Vec<String> = found.messages.iter().map(|m| format!("{m:?}")).collect();
-        // Of ranks that finished shares do not follow what is active.
+        // Shares do not track active operations of ranks that finished.
         lines.extend(found.active.iter().map(|a| format!("{a:?}")));
         lines.extend(found.unmatched.iter().map(|u| format!("{u:?}")));
         lines.extend(found.instances.iter().map(|instance| {
@@ -123,7 +123,7 @@ fn assert_alike(
     assert_eq!(&sum, summary);
 }
 
-/// Ranks that were not killed come to their end first.
+/// Matches ranks; those that were not killed call MPI_Finalize first.
 fn match_ranks(ranks: &[SyntheticRank]) -> (Found, MatchingSummary) {
     let directory = RunDirectory::new();
     for rank in ranks {

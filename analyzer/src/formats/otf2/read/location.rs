@@ -157,7 +157,7 @@ impl<'a> Location<'a> {
     /// # Errors
     /// The file cannot be written.
     pub fn enter(&mut self, at: u64, kind: &Kind, attributes: EnterAttributes) -> io::Result<()> {
-        self.writer.seen(at);
+        self.writer.note_time(at);
         let frame = match kind {
             Kind::Mpi(..) | Kind::Compute(_) if self.is_in(true) => Frame::Hidden,
             Kind::Mpi(function, operation) => Frame::Call(Box::new(Call {
@@ -201,7 +201,7 @@ impl<'a> Location<'a> {
     /// # Errors
     /// The file cannot be written.
     pub fn leave(&mut self, at: u64) -> io::Result<()> {
-        self.writer.seen(at);
+        self.writer.note_time(at);
         match self.frames.pop() {
             Some(Frame::Call(mut call)) => {
                 call.call.end = Some(at);

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::export::content::{Attributes, Call, Content, Function};
 use crate::formats::otf2::library::{Object, Otf2Error, Otf2Library, UNDEFINED_32};
-use crate::timeline::matching::requests::{Found, Requests, Tracked};
+use crate::timeline::matching::requests::{Lookup, Requests, Tracked};
 use trace_format::meaning::{Meaning, Operation};
 
 /// Where a message goes, or comes from.
@@ -44,7 +44,7 @@ enum Work {
 }
 
 impl Tracked for Work {
-    fn owns_its_handle(&self) -> bool {
+    fn has_own_handle(&self) -> bool {
         matches!(self, Self::Receive(..) | Self::Both(..))
     }
 }
@@ -410,7 +410,7 @@ impl<'a> Records<'a> {
         if handle == 0 {
             return Ok(());
         }
-        let Found::Active(work) = self.requests.completed(handle) else { return Ok(()) };
+        let Lookup::Active(work) = self.requests.completed(handle) else { return Ok(()) };
         // Libraries leave the status of a send mostly unwritten: it says nothing of cancelling.
         let (send, receive) = match work {
             Work::Nothing => return Ok(()),

@@ -212,7 +212,7 @@ impl<'a> Reading<'a> {
         let starts =
             |kind: u32| MPI_TYPES.contains(&kind) || kind == USER || ours && kind == RECORDER;
         if parsed.iter().any(|(kind, _)| starts(*kind)) {
-            self.ranks[place.0].seen(at);
+            self.ranks[place.0].note_time(at);
         }
         // Ends first: a call may end and the next begin in one line.
         let (ends, begins): (Vec<_>, Vec<_>) =
@@ -405,7 +405,7 @@ impl<'a> Reading<'a> {
         for (mut rank, life) in self.ranks.into_iter().zip(&self.lives) {
             let ours = self.is_ours;
             self.imported.calls += rank.calls;
-            rank.lives(life.known().or((!ours).then_some(whole)));
+            rank.set_life(life.known().or((!ours).then_some(whole)));
             rank.finish(self.world, None)?;
         }
         self.imported.notes.push(ImportNote::LacksOfParaver);

@@ -12,7 +12,7 @@ use super::import;
 use crate::import::{ImportError, ImportNote, Imported};
 use crate::metrics::{Metrics, Selection};
 use crate::synthetic_trace::RunDirectory;
-use crate::timeline::{GlobalTimeline, KnownRates, Whole};
+use crate::timeline::{ElapsedScope, GlobalTimeline, KnownRates};
 use crate::trace::Run;
 
 /// Two tasks for a millisecond: a blocking send, one that is longer than the wait that receives it, a
@@ -110,7 +110,7 @@ impl Traced {
     }
 }
 
-fn metrics(run: &Run, whole: Whole) -> Metrics {
+fn metrics(run: &Run, whole: ElapsedScope) -> Metrics {
     let timeline = GlobalTimeline::over(run, &KnownRates::default(), whole);
     Metrics::new(run, &timeline, &Selection::Whole).unwrap()
 }
@@ -130,7 +130,7 @@ fn assert_near(found: f64, wanted: f64) {
 fn callers_are_no_polls_and_every_message_is_found() {
     let traced = Traced::of(EXTRAE);
     let run = traced.run();
-    let metrics = metrics(&run, Whole::Mpi);
+    let metrics = metrics(&run, ElapsedScope::Mpi);
     let messages = metrics.messages.as_ref().unwrap();
     assert_eq!(messages.total.count, 4);
     assert_eq!(messages.total.bytes, 1000 + 500_000 + 10 + 20);
@@ -173,13 +173,13 @@ fn whole_trace_gives_the_figures_of_pop() {
     let traced = Traced::of(EXTRAE);
     let run = traced.run();
     // Sums of the state Running over the length of the trace.
-    let whole = metrics(&run, Whole::Process);
+    let whole = metrics(&run, ElapsedScope::Process);
     assert_near(whole.elapsed_s, 1e-3);
     assert_near(whole.ranks[0].compute_s, 450e-6);
     assert_near(whole.ranks[1].compute_s, 350e-6);
     assert_near(whole.efficiency.unwrap().parallel, 0.4);
     // Between MPI_Init and MPI_Finalize.
-    let inside = metrics(&run, Whole::Mpi);
+    let inside = metrics(&run, ElapsedScope::Mpi);
     assert_near(inside.elapsed_s, 600e-6);
     assert_near(inside.ranks[0].compute_s, 250e-6);
     let notes = &traced.imported.as_ref().unwrap().notes;
@@ -204,7 +204,7 @@ fn what_cannot_be_matched_is_counted() {
     assert_eq!(count("does not define"), 1, "{missing:?}");
     let run = traced.run();
     assert_eq!(calls(&run, 0, "MPI_Bcast")[0].communicator, 0);
-    assert_eq!(metrics(&run, Whole::Mpi).messages.unwrap().total.count, 2);
+    assert_eq!(metrics(&run, ElapsedScope::Mpi).messages.unwrap().total.count, 2);
 }
 
 #[test]

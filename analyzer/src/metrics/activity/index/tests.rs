@@ -99,7 +99,8 @@ fn a_kept_index_comes_back_until_a_file_changes() {
     let kept = KeptIndex::read(directory.path()).unwrap();
     assert_eq!(kept.index, index);
     let extents = kept.extents();
-    let again = Run::open_knowing(directory.path(), &|name| extents.get(name).cloned()).unwrap();
+    let again =
+        Run::open_with_extents(directory.path(), &|name| extents.get(name).cloned()).unwrap();
     assert!(kept.is_of(&again));
     let threads = |run: &Run| run.ranks.iter().map(|r| r.threads.clone()).collect::<Vec<_>>();
     assert_eq!(threads(&again), threads(&run));

@@ -1,26 +1,26 @@
-//! Matching shared out over threads: a run comes in; for every share of it what matching finds there goes
-//! out, to a sink of its own.
+//! Matches a run with several threads. Each thread has a share of the run and passes what it finds
+//! to a sink of its own.
 //!
-//! A share reads the events of its own ranks. It matches the messages to them and the collective
-//! operations on its own communicators: whatever meets in a channel, or in an instance, is in one share.
-//! What its ranks send to others' ranks, and call on others' communicators, it forwards, and what becomes of
-//! these where that matters ([`super::settlement`]). Requests, persistent and partitioned
-//! operations are each rank's own.
+//! A share reads the events of its own ranks. It matches the messages to these ranks and the
+//! collective operations on its own communicators, so that each channel and each instance belongs
+//! to one share. A share forwards its ranks' sends to other ranks and their calls on other
+//! communicators, and, if necessary, the fates of these sends ([`super::settlement`]). Requests,
+//! persistent and partitioned operations concern one rank only.
 //!
-//! The order in which the ranks' events are taken does not matter then, as long as each rank's own is
-//! kept: MPI's rule speaks of orders on each rank only, and what stays open is known when all have ended.
-//! The one thing that the order of time would tell, whether a send was sent before it was cancelled or
-//! failed, its completion says too: a run in which there is such a send is begun anew, and its sends wait
-//! for their completions.
+//! The order in which the shares read events does not matter as long as each rank's own order is
+//! kept: MPI's rule only concerns orders on each rank, and what stays open is known when all ranks
+//! have ended. Only one question would need the order of time: whether a send was sent before it
+//! was cancelled or failed. The send's completion answers it, too, so a run with such a send is
+//! matched again, and its sends wait for their completions.
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
-//! | `mod` | who has what, and what is forwarded |
-//! | `ranks` | the events of a share's ranks, in turns |
-//! | `rounds` | all shares through the run, in rounds |
-//! | `meeting` | where their threads wait for each other |
+//! | `mod` | what each share owns, and what it forwards |
+//! | `ranks` | reading the events of a share's ranks in turn |
+//! | `rounds` | running all shares in rounds |
+//! | `barrier` | the barrier between rounds |
 
-mod meeting;
+mod barrier;
 mod ranks;
 mod rounds;
 
@@ -32,61 +32,61 @@ use rustc_hash::FxHashSet;
 use super::Matching;
 use super::call::Call;
 use super::channel::Send;
-use super::channels::{ChannelKey, UNKNOWN};
-use super::collectives::{Calls, OpenMember, SequenceKey};
-use super::settlement::{Fate, Thoroughness};
+use super::channels::{ChannelKey, UNKNOWN_INDEX};
+use super::collectives::{CallCounts, OpenMember, SequenceKey};
+use super::settlement::{Fate, SendTracking};
 
 pub use rounds::match_in_shares;
 
-/// Sends of a share have numbers of their own, from its own number times this on.
-const SENDS_OF_A_SHARE: u64 = 1 << 48;
+/// The sends of a share are numbered from the share's number times this.
+const SENDS_PER_SHARE: u64 = 1 << 48;
 
-/// What one share has to do with.
+/// What one share owns, and what it has to forward.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
-    /// Ranks of the world whose events are read, and whose messages received are matched.
+    /// Ranks of the world whose events it reads, and to which it matches messages.
     ranks: Range<u32>,
     number: usize,
-    /// First rank of every share.
+    /// First rank of each share.
     begins: Arc<[u32]>,
-    /// For each share what it has to know.
+    /// What to forward to each share.
     outboxes: Vec<Forwarded>,
-    thoroughness: Thoroughness,
-    /// Completions of collective operations that do not block are asked for.
+    tracking: SendTracking,
+    /// Whether completions of non-blocking collective operations are needed.
     completes_collectives: bool,
-    /// Sends that MPI_Cancel was called on and that are not complete, by their numbers.
-    doubted: FxHashSet<u64>,
-    /// There is a send that was not sent, and the share is not [`Thoroughness::Doubting`].
-    given_up: bool,
+    /// Numbers of sends on which MPI_Cancel was called and that are not complete.
+    cancel_requested: FxHashSet<u64>,
+    /// A send was not sent, and the share does not use [`SendTracking::Confirmed`].
+    must_restart: bool,
 }
 
-/// What the ranks of one share did in a round that another share has to know. It is taken in the order of
-/// the fields: what becomes of a send behind the send, the end of a rank last.
+/// What one share forwards to another in a round. The receiver handles it in the order of the
+/// fields: the fate of a send after the send, the end of a rank last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Forwarded {
-    /// Sends to its ranks.
+    /// Sends to the receiver's ranks.
     sends: Vec<(ChannelKey, Send)>,
-    /// What became of them, by their numbers.
+    /// Fates of such sends, by their numbers.
     fates: Vec<(ChannelKey, u64, Fate)>,
-    /// Calls of collective operations on its communicators.
+    /// Calls of collective operations on the receiver's communicators.
     collectives: Vec<CollectiveCall>,
     /// Completions of such operations.
     completions: Vec<CollectiveCompletion>,
     /// Ranks that have no more events, by their positions in the run.
-    ends: Vec<(usize, Calls)>,
+    ends: Vec<(usize, CallCounts)>,
 }
 
 /// A rank's call of a collective operation.
 #[derive(Debug, Clone)]
 struct CollectiveCall {
     key: SequenceKey,
-    /// Which of the rank's calls in that sequence it is.
+    /// Number of the call in its sequence on the rank.
     number: u64,
     function: u16,
     member: OpenMember,
 }
 
-/// A rank, by its position in the run, completed a collective operation.
+/// Completion of a collective operation by the rank at a position of the run.
 #[derive(Debug, Clone)]
 struct CollectiveCompletion {
     key: SequenceKey,
@@ -104,10 +104,10 @@ impl Forwarded {
 }
 
 impl Share {
-    /// How much of the sends is passed on.
+    /// How much the share has to know about its sends.
     #[inline]
-    pub(super) fn thoroughness(&self) -> Thoroughness {
-        self.thoroughness
+    pub(super) fn tracking(&self) -> SendTracking {
+        self.tracking
     }
 
     /// Whether the messages to a rank are matched here.
@@ -122,12 +122,12 @@ impl Share {
     }
 
     fn of_communicator(&self, communicator: u32) -> usize {
-        // From the last on: the first ranks' shares tend to have more to do.
+        // From the last share on, because the shares of the first ranks tend to have more work.
         let shares = self.begins.len();
         shares - 1 - communicator as usize % shares
     }
 
-    /// What the share that matches the messages to a rank has to know; `None` where it is this one.
+    /// The outbox for the share that matches the messages to a rank; `None` if it is this share.
     #[inline]
     fn outbox_of_rank(&mut self, world_rank: u32) -> Option<&mut Forwarded> {
         if self.has_rank(world_rank) {
@@ -144,15 +144,15 @@ impl Share {
         outbox.map(|outbox| outbox.sends.push((key, send))).is_some()
     }
 
-    /// Forwards what became of a send, if it is matched in another share.
+    /// Forwards the fate of a send, if it is matched in another share.
     #[inline]
     pub(super) fn forwards_fate(&mut self, key: ChannelKey, number: u64, fate: Fate) -> bool {
         let outbox = self.outbox_of_rank(key.destination);
         outbox.map(|outbox| outbox.fates.push((key, number, fate))).is_some()
     }
 
-    /// Forwards the end of a rank to all others.
-    fn forward_end(&mut self, rank: usize, calls: &Calls) {
+    /// Forwards the end of a rank to all other shares.
+    fn forward_end(&mut self, rank: usize, calls: &CallCounts) {
         for (to, outbox) in self.outboxes.iter_mut().enumerate() {
             if to != self.number {
                 outbox.ends.push((rank, calls.clone()));
@@ -160,35 +160,36 @@ impl Share {
         }
     }
 
-    /// MPI_Cancel was called on a send of its ranks.
-    pub(super) fn doubted(&mut self, number: u64) {
-        self.doubted.insert(number);
+    /// Records that MPI_Cancel was called on a send of its ranks.
+    pub(super) fn cancel_requested(&mut self, number: u64) {
+        self.cancel_requested.insert(number);
     }
 
-    /// What is to be done about what became of a send of its ranks. Libraries leave the status of a send
-    /// mostly unwritten: that it was cancelled is believed only where MPI_Cancel was called.
+    /// The fate of a send of its ranks that has to be applied, if any. Libraries often do not write
+    /// the status of a send, so it counts as cancelled only if MPI_Cancel was called.
     #[inline]
-    pub(super) fn settles(&mut self, number: u64, fate: Fate) -> Option<Fate> {
-        let doubted = !self.doubted.is_empty() && self.doubted.remove(&number);
+    pub(super) fn filter_fate(&mut self, number: u64, fate: Fate) -> Option<Fate> {
+        let cancel_requested =
+            !self.cancel_requested.is_empty() && self.cancel_requested.remove(&number);
         let fate = match fate {
-            Fate::Cancelled(by) if !doubted => Fate::Sent(Some(by)),
+            Fate::Cancelled(by) if !cancel_requested => Fate::Sent(Some(by)),
             fate => fate,
         };
-        match self.thoroughness {
-            Thoroughness::Doubting => Some(fate),
+        match self.tracking {
+            SendTracking::Confirmed => Some(fate),
             _ if matches!(fate, Fate::Cancelled(_) | Fate::Failed) => {
-                self.given_up = true;
+                self.must_restart = true;
                 None
             }
-            Thoroughness::Completed => Some(fate),
-            Thoroughness::Posted => None,
+            SendTracking::Completed => Some(fate),
+            SendTracking::Posted => None,
         }
     }
 }
 
 impl Matching<'_> {
-    /// Takes the call of a collective operation that has that number among its rank's, or passes it on to
-    /// the share that has the communicator; gives the member's place in its instance.
+    /// Adds a rank's call of a collective operation with its number in the sequence, or forwards it
+    /// to the share that owns the communicator; returns the member's index in the instance.
     pub(super) fn collective(
         &mut self,
         key: SequenceKey,
@@ -211,13 +212,13 @@ impl Matching<'_> {
         usize::MAX
     }
 
-    /// Completes a collective operation of a rank, by its position in the run; `None` when that will not
-    /// be known.
+    /// Completes a collective operation of the rank at a position of the run. `by` is `None` if the
+    /// completion will never be known.
     pub(super) fn complete_collective(
         &mut self,
         key: SequenceKey,
         number: u64,
-        (rank, place): (usize, usize),
+        (rank, index): (usize, usize),
         by: Option<Call>,
     ) {
         if let Some(share) = &mut self.share {
@@ -231,22 +232,22 @@ impl Matching<'_> {
                 return;
             }
         }
-        self.collectives.completed(key, number, (rank, place), by);
+        self.collectives.completed(key, number, (rank, index), by);
     }
 
-    /// Takes what another share forwarded; `handed_on` is called now and then, to hand on what was matched.
-    fn take_forwarded(&mut self, from: &mut Forwarded, mut handed_on: impl FnMut(&mut Self)) {
+    /// Handles what another share forwarded; calls `emit` repeatedly, to emit what was matched.
+    fn handle_forwarded(&mut self, from: &mut Forwarded, mut emit: impl FnMut(&mut Self)) {
         for (key, send) in from.sends.drain(..) {
-            self.take_send(&mut (key, UNKNOWN), send);
-            handed_on(self);
+            self.add_send(&mut (key, UNKNOWN_INDEX), send);
+            emit(self);
         }
         for (key, number, fate) in from.fates.drain(..) {
-            self.settle_here((key, UNKNOWN), number, fate);
-            handed_on(self);
+            self.settle_here((key, UNKNOWN_INDEX), number, fate);
+            emit(self);
         }
         for CollectiveCall { key, number, function, member } in from.collectives.drain(..) {
             self.collectives.call(key, number, function, member);
-            handed_on(self);
+            emit(self);
         }
         for CollectiveCompletion { key, number, rank, by } in from.completions.drain(..) {
             self.collectives.completed(key, number, (rank, usize::MAX), by);
@@ -256,7 +257,7 @@ impl Matching<'_> {
         }
     }
 
-    fn has_given_up(&self) -> bool {
-        self.share.as_ref().is_some_and(|share| share.given_up)
+    fn must_restart(&self) -> bool {
+        self.share.as_ref().is_some_and(|share| share.must_restart)
     }
 }

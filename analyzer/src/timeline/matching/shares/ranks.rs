@@ -1,4 +1,4 @@
-//! One rank's events in turns, and the ranks of a share.
+//! Reads the events of a share's ranks in turn.
 
 use trace_format::reader::{Head, StoredEvent};
 
@@ -7,27 +7,27 @@ use super::super::rank_state::RankState;
 use super::super::{MatchSink, Matching};
 use super::Forwarded;
 use crate::timeline::RankClock;
-use crate::timeline::event_streams::{RankEvents, TakeEvents};
+use crate::timeline::event_streams::{RankEventObserver, RankEvents};
 
-/// Findings that are handed on together: few enough to stay in the nearest cache.
-const PAIRS_TOGETHER: usize = 64;
-const INSTANCES_TOGETHER: usize = 16;
+/// Findings are emitted in batches of this size, which fit into the first-level cache.
+const PAIRS_PER_BATCH: usize = 64;
+const INSTANCES_PER_BATCH: usize = 16;
 
-/// One rank on its way.
-pub(super) struct RankOnItsWay<'a> {
-    /// Its position in the run.
+/// The progress of one rank.
+pub(super) struct RankCursor<'a> {
+    /// Position of the rank in the run.
     pub position: usize,
     pub events: RankEvents<'a>,
-    /// `None` when its file does not say what calls mean, and when it has ended.
+    /// `None` if its file has no arguments, or if it has ended.
     pub state: Option<RankState<'a>>,
     pub operations: &'a Operations,
     pub clock: &'a RankClock,
-    /// Counter at the end of the event that it took last.
+    /// Counter at the end of the last event that was handled.
     pub now_ticks: u64,
     pub ended: bool,
 }
 
-/// One rank's turn.
+/// One turn of a rank.
 struct Turn<'t, 'a, S> {
     state: &'t mut RankState<'a>,
     operations: &'a Operations,
@@ -35,34 +35,34 @@ struct Turn<'t, 'a, S> {
     sink: &'t mut S,
     polls: bool,
     taken: u64,
-    most: u64,
+    max: u64,
     until_ticks: u64,
     now_ticks: u64,
 }
 
-impl<S: MatchSink> TakeEvents for Turn<'_, '_, S> {
+impl<S: MatchSink> RankEventObserver for Turn<'_, '_, S> {
     #[inline]
     fn wants(&self, head: &Head) -> bool {
-        self.operations.of_interest(head, self.polls)
+        self.operations.may_want(head, self.polls)
     }
 
     #[inline]
-    fn take(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool {
+    fn observe(&mut self, thread: u32, event: &StoredEvent<'_>) -> bool {
         let operation = self.operations.of(event.function());
         self.matching.take_event(self.state, thread, event, operation);
-        self.matching.hand_on_where_much(self.sink);
+        self.matching.emit_if_many(self.sink);
         self.taken += 1;
         self.now_ticks = event.end_or_begin();
-        self.taken < self.most && self.now_ticks <= self.until_ticks
+        self.taken < self.max && self.now_ticks <= self.until_ticks
     }
 }
 
-impl<'a> RankOnItsWay<'a> {
-    /// Takes events until one ends behind a moment, at most so many; gives how many.
+impl<'a> RankCursor<'a> {
+    /// Handles at most `max` events, until one ends after a moment; returns how many.
     fn take<S: MatchSink>(
         &mut self,
         until_s: f64,
-        most: u64,
+        max: u64,
         m: &mut Matching<'a>,
         sink: &mut S,
     ) -> u64 {
@@ -78,15 +78,15 @@ impl<'a> RankOnItsWay<'a> {
             let mut turn = Turn {
                 state,
                 operations: self.operations,
-                polls: m.outlet.wants.polls,
+                polls: m.emitter.wants.polls,
                 matching: m,
                 sink,
                 taken: 0,
-                most,
+                max,
                 until_ticks,
                 now_ticks: self.now_ticks,
             };
-            let has_more = self.events.hand_on(&mut turn);
+            let has_more = self.events.for_each_event(&mut turn);
             (taken, self.now_ticks) = (turn.taken, turn.now_ticks);
             if has_more {
                 return taken;
@@ -101,64 +101,65 @@ impl<'a> RankOnItsWay<'a> {
         taken
     }
 
-    /// Global seconds from which on it has more.
+    /// Global seconds from which on it may have more events; `None` if it has ended.
     fn next_s(&self) -> Option<f64> {
         (!self.ended).then(|| self.clock.seconds(self.now_ticks))
     }
 }
 
 impl Matching<'_> {
-    /// Hands on what was found, messages by the shortest way.
-    fn hand_on_to(&mut self, sink: &mut impl MatchSink) {
-        self.outlet.drain(sink);
+    /// Emits everything that was found, passing messages directly to the sink.
+    fn emit_all_matched(&mut self, sink: &mut impl MatchSink) {
+        self.emitter.drain(sink);
         self.take_ready(|m, pair| {
-            if let Some(message) = m.outlet.message(pair) {
+            if let Some(message) = m.emitter.message(pair) {
                 sink.message(message);
             }
         });
-        let Self { collectives, outlet, .. } = self;
-        collectives.drain(|instance| outlet.hand_on_instance(instance, sink));
-        self.outlet.drain(sink);
+        let Self { collectives, emitter, .. } = self;
+        collectives.drain(|instance| emitter.emit_instance(instance, sink));
+        self.emitter.drain(sink);
     }
 
-    /// Hands on what was found once that is much.
+    /// Emits what was found, if there is enough for a batch.
     #[inline]
-    fn hand_on_where_much(&mut self, sink: &mut impl MatchSink) {
+    fn emit_if_many(&mut self, sink: &mut impl MatchSink) {
         let pairs = self.channels.matched.len() + self.settled.len();
-        if pairs >= PAIRS_TOGETHER || self.collectives.completed_count() >= INSTANCES_TOGETHER {
-            self.hand_on_to(sink);
+        if pairs >= PAIRS_PER_BATCH || self.collectives.completed_count() >= INSTANCES_PER_BATCH {
+            self.emit_all_matched(sink);
         }
     }
 }
 
-/// One share on its way.
-pub(super) struct ShareOnItsWay<'a, S> {
+/// The progress of one share.
+pub(super) struct ShareRunner<'a, S> {
     pub matching: Matching<'a>,
-    pub ranks: Vec<RankOnItsWay<'a>>,
+    pub ranks: Vec<RankCursor<'a>>,
     pub sink: S,
 }
 
-/// What became of a share in a round.
+/// What a share did in a round.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
-    /// Events that were taken.
+    /// Events that were handled.
     pub taken: u64,
-    /// Global seconds from which on there are more; infinite where there are none.
+    /// Global seconds from which on there may be more events; infinite if there are none.
     pub next_s: f64,
-    /// Something was forwarded.
+    /// Whether something was forwarded.
     pub forwarded: bool,
-    /// There is a send that was not sent, and the share does not reckon with that.
-    pub given_up: bool,
+    /// Whether the run has to be matched again, because a send was not sent and the share did not
+    /// allow for that.
+    pub must_restart: bool,
 }
 
-impl<S: MatchSink> ShareOnItsWay<'_, S> {
-    /// What another share forwarded.
-    pub fn take_forwarded(&mut self, forwarded: &mut Forwarded) {
+impl<S: MatchSink> ShareRunner<'_, S> {
+    /// Handles what another share forwarded.
+    pub fn handle_forwarded(&mut self, forwarded: &mut Forwarded) {
         let Self { matching, sink, .. } = self;
-        matching.take_forwarded(forwarded, |m| m.hand_on_where_much(sink));
+        matching.handle_forwarded(forwarded, |m| m.emit_if_many(sink));
     }
 
-    /// The events of its ranks up to a moment, at most so many each.
+    /// Handles the events of its ranks up to a moment, at most `turn` events each.
     pub fn round(&mut self, until_s: f64, turn: u64) -> Progress {
         let Self { matching, ranks, sink, .. } = self;
         let (mut taken, mut next_s) = (0, f64::INFINITY);
@@ -166,13 +167,13 @@ impl<S: MatchSink> ShareOnItsWay<'_, S> {
             taken += rank.take(until_s, turn, matching, sink);
             next_s = next_s.min(rank.next_s().unwrap_or(f64::INFINITY));
         }
-        matching.hand_on_to(sink);
+        matching.emit_all_matched(sink);
         let share = matching.share.as_ref();
         let forwarded = share.is_some_and(|share| share.outboxes.iter().any(|o| !o.is_empty()));
-        Progress { taken, next_s, forwarded, given_up: matching.has_given_up() }
+        Progress { taken, next_s, forwarded, must_restart: matching.must_restart() }
     }
 
-    /// Exchanges what it has for another share for an empty one.
+    /// Swaps the outbox for another share with an empty one.
     pub fn exchange_outbox(&mut self, to: usize, empty: &mut Forwarded) {
         let share = self.matching.share.as_mut();
         if let Some(outbox) = share.and_then(|share| share.outboxes.get_mut(to)) {

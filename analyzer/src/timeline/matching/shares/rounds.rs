@@ -1,7 +1,7 @@
-//! All shares through the run at the same time, in rounds: up to a moment of the global timeline, or
-//! [`EVENTS_IN_FLIGHT`] events, each takes the events of its ranks, one rank after the other; then it takes
-//! what the others have forwarded to it. A rank that has run ahead waits until the slowest has come to the
-//! same moment.
+//! Runs all shares concurrently, in rounds. In a round each share handles the events of its ranks,
+//! one rank after the other, up to a moment of the global timeline or up to [`EVENTS_IN_FLIGHT`]
+//! events over all ranks; then it handles what the others forwarded to it. A rank that is ahead
+//! waits until the slowest has reached the same moment.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,25 +9,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashSet;
 
 use super::super::operations::Operations;
-use super::super::settlement::Thoroughness;
+use super::super::settlement::SendTracking;
 use super::super::{MatchSink, Matcher, Matching, MatchingSummary, is_possible};
-use super::meeting::Meeting;
-use super::ranks::{Progress, RankOnItsWay, ShareOnItsWay};
-use super::{Forwarded, SENDS_OF_A_SHARE, Share};
+use super::barrier::RoundBarrier;
+use super::ranks::{Progress, RankCursor, ShareRunner};
+use super::{Forwarded, SENDS_PER_SHARE, Share};
 use crate::timeline::GlobalTimeline;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::event_streams::{Part, RankEvents};
 use crate::trace::Run;
 
-/// Most events of a round, over all ranks, and what a rank takes in it at least and at most.
+/// Most events of a round over all ranks.
 const EVENTS_IN_FLIGHT: usize = 1 << 16;
-/// What a round should have: far enough below the most that ranks seldom wait for each other, and that
-/// what is in flight stays in the caches.
-const EVENTS_WANTED: usize = EVENTS_IN_FLIGHT / 2;
-const LEAST_TURN: u64 = 8;
-const MOST_TURN: u64 = 1 << 14;
-/// Shortest step of the moment up to which a round goes, seconds.
-const LEAST_STEP_S: f64 = 1e-6;
+/// Target for the events of a round: far enough below the maximum that ranks seldom wait for each
+/// other, and few enough that what is in flight stays in the caches.
+const TARGET_EVENTS: usize = EVENTS_IN_FLIGHT / 2;
+/// Bounds for the maximum number of events that a rank handles in a round.
+const MIN_TURN: u64 = 8;
+const MAX_TURN: u64 = 1 << 14;
+/// Shortest time by which a round advances, seconds.
+const MIN_STEP_S: f64 = 1e-6;
 
 /// Calls of the rank at a position; at least 1.
 fn calls(run: &Run, position: usize) -> u64 {
@@ -35,7 +36,8 @@ fn calls(run: &Run, position: usize) -> u64 {
     threads.map(|thread| thread.calls).fold(1, u64::saturating_add)
 }
 
-/// Positions of ranks of equally many calls, as nearly as whole ranks allow.
+/// Divides the positions of the ranks into ranges with as nearly equal numbers of calls as whole
+/// ranks allow.
 fn shares(run: &Run, count: usize) -> Vec<Range<usize>> {
     let all: u128 = (0..run.ranks.len()).map(|position| u128::from(calls(run, position))).sum();
     let mut shares = Vec::with_capacity(count);
@@ -51,7 +53,7 @@ fn shares(run: &Run, count: usize) -> Vec<Range<usize>> {
     shares
 }
 
-/// Up to which moment a round goes.
+/// The moment up to which a round goes.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     until_s: f64,
@@ -59,9 +61,10 @@ struct Pace {
 }
 
 impl Pace {
-    const FIRST: Self = Self { until_s: LEAST_STEP_S, step_s: LEAST_STEP_S };
+    const FIRST: Self = Self { until_s: MIN_STEP_S, step_s: MIN_STEP_S };
 
-    /// The next round's, from what all shares did in the last one; `None` when nothing is left.
+    /// The pace of the next round, given what all shares did in the last one; `None` if nothing is
+    /// left.
     fn next(self, progress: impl Iterator<Item = Progress>) -> Option<Self> {
         let Self { until_s, mut step_s } = self;
         let (mut taken, mut next_s, mut forwarded) = (0, f64::INFINITY, false);
@@ -74,23 +77,23 @@ impl Pace {
             return None;
         }
         if taken == 0 {
-            // Too short a step for such large numbers.
+            // The step was too short for such large numbers.
             step_s *= 2.0;
         } else if next_s <= until_s {
-            // Some rank has more than its turn: those that are ahead of it wait.
-            step_s = (step_s / 2.0).max(LEAST_STEP_S);
+            // Some rank has more events than its turn allows; those ahead of it wait.
+            step_s = (step_s / 2.0).max(MIN_STEP_S);
         } else {
-            step_s *= (EVENTS_WANTED as f64 / taken as f64).clamp(0.5, 2.0);
+            step_s *= (TARGET_EVENTS as f64 / taken as f64).clamp(0.5, 2.0);
         }
         Some(Self { until_s: next_s + step_s, step_s })
     }
 }
 
-/// What the shares tell each other between two rounds. A share's own fields are only read by others when it
-/// will write them no more, so that nobody waits for a lock.
+/// What the shares exchange between two rounds. Others read a share's fields only when it has
+/// finished writing them, so nobody waits for a lock.
 struct Exchange {
     progress: Vec<Mutex<Option<Progress>>>,
-    /// By the share that forwarded it, and by the one that takes it.
+    /// Indexed by the sending share, then by the receiving one.
     forwarded: Vec<Vec<Mutex<Forwarded>>>,
 }
 
@@ -110,20 +113,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Round after round, to the end; whether the run could be matched so.
-fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u64) -> bool {
-    let meeting = Meeting::new(shares.len());
-    // Of rounds in turn: while some read what was exchanged behind one, others are in the next.
+/// Runs rounds to the end of the run; returns `false` if the run has to be matched again.
+fn run_rounds<S: MatchSink + Send>(shares: &mut [ShareRunner<'_, S>], turn: u64) -> bool {
+    let barrier = RoundBarrier::new(shares.len());
+    // Used in turn: while some shares read the exchange of one round, others are already in the
+    // next.
     let exchanges = [Exchange::new(shares.len()), Exchange::new(shares.len())];
-    let go = |number: usize, share: &mut ShareOnItsWay<'_, S>| {
-        let _takes_part = meeting.take_part();
+    let go = |number: usize, share: &mut ShareRunner<'_, S>| {
+        let _participant = barrier.join();
         let mut pace = Pace::FIRST;
         for exchange in exchanges.iter().cycle() {
             *lock(&exchange.progress[number]) = Some(share.round(pace.until_s, turn));
             for (to, forwarded) in exchange.forwarded[number].iter().enumerate() {
                 share.exchange_outbox(to, &mut lock(forwarded));
             }
-            if !meeting.meet() || exchange.progress().any(|progress| progress.given_up) {
+            if !barrier.wait() || exchange.progress().any(|progress| progress.must_restart) {
                 return false;
             }
             match pace.next(exchange.progress()) {
@@ -131,7 +135,7 @@ fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u6
                 None => return true,
             }
             for from in &exchange.forwarded {
-                share.take_forwarded(&mut lock(&from[number]));
+                share.handle_forwarded(&mut lock(&from[number]));
             }
         }
         true
@@ -150,14 +154,14 @@ fn go_through<S: MatchSink + Send>(shares: &mut [ShareOnItsWay<'_, S>], turn: u6
     })
 }
 
-/// Matches everything in a run, in at most `most` shares at the same time; `None` when nothing can be
-/// matched. In which order what is found comes: see [`MatchSink`]. Where a send was cancelled or failed,
-/// new sinks are asked for and the run is begun anew.
+/// Matches a whole run in at most `max_shares` concurrent shares; `None` if nothing can be matched.
+/// [`MatchSink`] describes the order of the findings. If a send was cancelled or failed, the run is
+/// matched again with new sinks.
 pub fn match_in_shares<S: MatchSink + Send>(
     run: &Run,
     timeline: &GlobalTimeline,
     communicators: &CommunicatorTable,
-    most: usize,
+    max_shares: usize,
     new_sink: impl Fn() -> S + Sync,
 ) -> Option<Vec<(MatchingSummary, S)>> {
     if !is_possible(run) {
@@ -166,58 +170,58 @@ pub fn match_in_shares<S: MatchSink + Send>(
     let finished = run.all_finished();
     let wants = new_sink().wants();
     let first = match finished && !wants.completions {
-        true => Thoroughness::Posted,
-        false => Thoroughness::Completed,
+        true => SendTracking::Posted,
+        false => SendTracking::Completed,
     };
-    let parts = shares(run, most.clamp(1, run.ranks.len()));
-    let turn = (EVENTS_IN_FLIGHT as u64 / run.ranks.len() as u64).clamp(LEAST_TURN, MOST_TURN);
-    for thoroughness in [first, Thoroughness::Doubting] {
+    let parts = shares(run, max_shares.clamp(1, run.ranks.len()));
+    let turn = (EVENTS_IN_FLIGHT as u64 / run.ranks.len() as u64).clamp(MIN_TURN, MAX_TURN);
+    for tracking in [first, SendTracking::Confirmed] {
         let matcher = Matcher::wanting(run, timeline, communicators, wants);
         let operations = matcher.operations.clone();
-        let keeps_open = first == Thoroughness::Completed;
-        let mut on_their_way = set_out(
+        let keeps_open = first == SendTracking::Completed;
+        let mut runners = start_shares(
             run,
             timeline,
             &parts,
             (matcher, &operations),
             |number, begins| Share {
                 ranks: match (number, begins.get(number + 1)) {
-                    (0, behind) => 0..behind.copied().unwrap_or(u32::MAX),
-                    (_, behind) => begins[number]..behind.copied().unwrap_or(u32::MAX),
+                    (0, next) => 0..next.copied().unwrap_or(u32::MAX),
+                    (_, next) => begins[number]..next.copied().unwrap_or(u32::MAX),
                 },
                 number,
                 begins: begins.clone(),
                 outboxes: vec![Forwarded::default(); begins.len()],
-                thoroughness,
+                tracking,
                 completes_collectives: keeps_open,
-                doubted: FxHashSet::default(),
-                given_up: false,
+                cancel_requested: FxHashSet::default(),
+                must_restart: false,
             },
             &new_sink,
         );
-        if go_through(&mut on_their_way, turn) {
-            return Some(come_to_an_end(on_their_way));
+        if run_rounds(&mut runners, turn) {
+            return Some(finish_shares(runners));
         }
     }
     None
 }
 
-/// The shares, before the first event.
-fn set_out<'a, S>(
+/// The shares before the first event.
+fn start_shares<'a, S>(
     run: &'a Run,
     timeline: &'a GlobalTimeline,
     parts: &[Range<usize>],
     (matcher, operations): (Matcher<'a>, &'a [Operations]),
     share: impl Fn(usize, &Arc<[u32]>) -> Share,
     new_sink: impl Fn() -> S,
-) -> Vec<ShareOnItsWay<'a, S>> {
+) -> Vec<ShareRunner<'a, S>> {
     let begins: Arc<[u32]> = parts.iter().map(|part| run.ranks[part.start].rank).collect();
-    // Of all ranks and for all shares; each takes what is its own.
+    // The states of all ranks; each share takes those of its own.
     let Matcher { matching, ranks: mut states, .. } = matcher;
-    let on_its_way = |(number, part): (usize, &Range<usize>)| {
-        let ranks = part.clone().map(|position| RankOnItsWay {
+    let runner = |(number, part): (usize, &Range<usize>)| {
+        let ranks = part.clone().map(|position| RankCursor {
             position,
-            events: RankEvents::new(&run.ranks[position], Part::Unbroken),
+            events: RankEvents::new(&run.ranks[position], Part::BeforeTotals),
             state: states[position].take(),
             operations: &operations[position],
             clock: &timeline.ranks[position].clock,
@@ -225,19 +229,17 @@ fn set_out<'a, S>(
             ended: false,
         });
         let mut matching = Matching { share: Some(share(number, &begins)), ..matching.clone() };
-        matching.channels.number_from(number as u64 * SENDS_OF_A_SHARE);
-        ShareOnItsWay { ranks: ranks.collect(), matching, sink: new_sink() }
+        matching.channels.number_from(number as u64 * SENDS_PER_SHARE);
+        ShareRunner { ranks: ranks.collect(), matching, sink: new_sink() }
     };
-    parts.iter().enumerate().map(on_its_way).collect()
+    parts.iter().enumerate().map(runner).collect()
 }
 
-/// What is left when all events are taken.
-fn come_to_an_end<S: MatchSink>(
-    mut shares: Vec<ShareOnItsWay<'_, S>>,
-) -> Vec<(MatchingSummary, S)> {
+/// Emits what is left after the last event.
+fn finish_shares<S: MatchSink>(mut shares: Vec<ShareRunner<'_, S>>) -> Vec<(MatchingSummary, S)> {
     shares.iter_mut().for_each(|share| share.matching.begin_to_finish());
     let met = shares.iter().map(|share| {
-        share.matching.met_sends(|to, number| {
+        share.matching.matched_sends(|to, number| {
             let there = share.matching.share.as_ref().map_or(0, |s| s.of_rank(to.0.destination));
             shares[there].matching.channels.is_unmet_send(to, number)
         })
@@ -245,8 +247,8 @@ fn come_to_an_end<S: MatchSink>(
     let met: Vec<_> = met.collect();
     let ends = shares.into_iter().zip(met).map(|(mut share, met)| {
         share.matching.finish(&met);
-        share.matching.outlet.drain(&mut share.sink);
-        (share.matching.outlet.summary, share.sink)
+        share.matching.emitter.drain(&mut share.sink);
+        (share.matching.emitter.summary, share.sink)
     });
     ends.collect()
 }

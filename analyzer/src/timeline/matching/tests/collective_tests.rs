@@ -1,4 +1,4 @@
-//! Collective calls into instances.
+//! Collective instances.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn shape(
 }
 
 #[test]
-fn calls_pair_by_their_order_on_the_communicator() {
+fn calls_are_combined_by_their_order_on_the_communicator() {
     let [mut a, mut b] = world();
     for (rank, shift) in [(&mut a, 0), (&mut b, 3)] {
         rank.says("MPI_Barrier", at(10 + shift), at(20), on_world(0, 0, 0));
@@ -53,7 +53,7 @@ fn calls_pair_by_their_order_on_the_communicator() {
 }
 
 #[test]
-fn persistent_operations_are_told_apart_by_their_initialisation() {
+fn persistent_operations_are_distinguished_by_their_initialisation() {
     let [mut a, mut b] = world();
     let handle = |request| Attributes::default().request(request);
     for (rank, order) in [(&mut a, [4, 5]), (&mut b, [5, 4])] {
@@ -73,7 +73,7 @@ fn persistent_operations_are_told_apart_by_their_initialisation() {
 }
 
 #[test]
-fn a_dead_rank_is_missing_from_the_instances_after_its_death() {
+fn dead_rank_is_missing_from_later_instances() {
     let [mut a, mut b, mut c] = world();
     for rank in [&mut a, &mut b, &mut c] {
         rank.says("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
@@ -102,7 +102,7 @@ fn ranks_without_a_file_are_missing_from_the_start() {
 }
 
 #[test]
-fn different_operations_in_one_instance_are_said() {
+fn different_operations_in_one_instance_are_reported() {
     let [mut a, mut b] = world();
     a.says("MPI_Reduce", at(10), at(20), on_world(0, 0, 8));
     b.says("MPI_Allreduce", at(10), at(20), on_world(0, 0, 8));
@@ -113,7 +113,7 @@ fn different_operations_in_one_instance_are_said() {
 }
 
 #[test]
-fn each_communicator_counts_by_itself_and_both_sides_of_an_intercommunicator_together() {
+fn communicators_count_separately_and_both_groups_of_an_intercommunicator_together() {
     let [mut a, mut b] = world();
     a.intercommunicator(3, 60, 0, (&[(0, 0, 1)], 1), (&[(1, 0, 1)], 1));
     b.intercommunicator(3, 60, 0, (&[(1, 0, 1)], 1), (&[(0, 0, 1)], 1));

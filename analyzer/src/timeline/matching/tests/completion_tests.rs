@@ -1,8 +1,8 @@
-//! What a match carries beside its two ends, and that any run gives the same in shares as all at once.
+//! Completing calls of messages, and random runs that are matched both in shares and all at once.
 
 use super::*;
 
-/// As [`Found`], of everything that can be asked for.
+/// Like [`Found`], but also asks for completions and polls.
 #[derive(Debug, Default)]
 struct All {
     found: Found,
@@ -32,7 +32,7 @@ impl MatchSink for All {
 }
 
 impl All {
-    /// Everything as text, in no order of its own.
+    /// Everything as sorted text, so that the order does not matter.
     fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.found.messages.iter().map(|m| format!("{m:?}")).collect();
         lines.extend(self.found.unmatched.iter().map(|u| format!("{u:?}")));
@@ -47,7 +47,7 @@ impl All {
     }
 }
 
-/// All at once; and that shares say the same.
+/// Matches all at once, and asserts that shares find the same.
 fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
     let directory = RunDirectory::of(ranks);
     let run = Run::open(directory.path()).unwrap();
@@ -55,8 +55,8 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
     let communicators = CommunicatorTable::new(&run);
     let mut all = All::default();
     match_run(&run, &timeline, &communicators, &mut all);
-    for most in 1..=3 {
-        let shares = match_in_shares(&run, &timeline, &communicators, most, All::default);
+    for max_shares in 1..=3 {
+        let shares = match_in_shares(&run, &timeline, &communicators, max_shares, All::default);
         let mut together = All::default();
         for (_, share) in shares.unwrap() {
             together.found.messages.extend(share.found.messages);
@@ -64,13 +64,13 @@ fn all_of(ranks: &[SyntheticRank], seed: u64) -> All {
             together.found.instances.extend(share.found.instances);
             together.polls.extend(share.polls);
         }
-        assert_eq!(together.lines(), all.lines(), "seed {seed}, at most {most} shares");
+        assert_eq!(together.lines(), all.lines(), "seed {seed}, at most {max_shares} shares");
     }
     all
 }
 
 #[test]
-fn a_message_says_which_calls_posted_and_completed_it() {
+fn message_has_the_calls_that_posted_and_completed_it() {
     let [mut a, mut b, c] = world::<3>();
     a.says("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
     a.says("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
@@ -88,7 +88,7 @@ fn a_message_says_which_calls_posted_and_completed_it() {
 }
 
 #[test]
-fn without_being_asked_for_completions_of_sends_are_not_told() {
+fn completions_of_sends_are_reported_only_if_asked_for() {
     let [mut a, mut b] = world::<2>();
     a.says("MPI_Isend", at(1), at(2), on_world(1, 5, 8).request(6));
     a.says("MPI_Wait", at(50), at(60), completed(6, 0, 0, 0));
@@ -97,8 +97,8 @@ fn without_being_asked_for_completions_of_sends_are_not_told() {
     assert_eq!((found.messages.len(), found.messages[0].send.completed), (1, None));
 }
 
-/// A program of many messages: with wildcards, persistent requests, cancelled and truncated ones,
-/// collective operations; some of its ranks die on the way.
+/// A random run with many messages, wildcards, persistent requests, cancelled sends and collective
+/// operations. Some of its ranks die.
 fn random_run(seed: u64) -> Vec<SyntheticRank> {
     const P: usize = 4;
     let mut random = fastrand::Rng::with_seed(seed);
@@ -161,8 +161,8 @@ fn random_run(seed: u64) -> Vec<SyntheticRank> {
         calls.sort_by_key(|call| call.0);
         let dies = random.u8(..4) == 0;
         let until = if dies { at(random.u64(..60_000)) } else { u64::MAX };
-        for (begin, end, name, said) in calls.into_iter().filter(|call| call.0 < until) {
-            events.says(name, begin, end, said);
+        for (begin, end, name, arguments) in calls.into_iter().filter(|call| call.0 < until) {
+            events.says(name, begin, end, arguments);
         }
         match dies {
             true => events.killed(),
@@ -177,7 +177,7 @@ fn random_run(seed: u64) -> Vec<SyntheticRank> {
 }
 
 #[test]
-fn shares_find_what_matching_all_at_once_does() {
+fn shares_find_the_same_as_matching_all_at_once() {
     for seed in 0..60 {
         let all = all_of(&random_run(seed), seed);
         assert!(!all.lines().is_empty());

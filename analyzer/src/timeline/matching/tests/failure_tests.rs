@@ -26,7 +26,7 @@ fn refused_calls_take_no_part() {
 }
 
 #[test]
-fn a_truncated_message_is_a_message() {
+fn truncated_messages_are_matched() {
     let [mut a, mut b] = world();
     for (tag, begin) in [(1, 10), (2, 20), (3, 30)] {
         a.says("MPI_Send", at(begin), at(begin + 1), on_world(1, tag, 64));
@@ -34,7 +34,7 @@ fn a_truncated_message_is_a_message() {
     b.says_failed("MPI_Recv", (at(10), at(12)), on_world(0, 1, 64), CLASSES.truncate);
     b.says("MPI_Irecv", at(13), at(14), on_world(0, 2, 8).request(7));
     b.says_failed("MPI_Wait", (at(20), at(25)), completed(7, 0, 2, 64), CLASSES.truncate);
-    // With a wildcard its status says which.
+    // For a wildcard receive, the status tells the channel.
     b.irecv_any(at(26), 8);
     b.says_failed("MPI_Waitall", (at(30), at(35)), Attributes::default(), CLASSES.in_status);
     b.request_failed(completed(8, 0, 3, 8), CLASSES.truncate);
@@ -46,7 +46,7 @@ fn a_truncated_message_is_a_message() {
 }
 
 #[test]
-fn an_operation_that_failed_moved_nothing() {
+fn failed_operation_transfers_nothing() {
     let [mut a, mut b] = world();
     a.says("MPI_Send", at(10), at(11), on_world(1, 1, 64));
     b.says("MPI_Irecv", at(5), at(6), on_world(0, 1, 64).request(7));

@@ -1,4 +1,4 @@
-//! The life of requests, communicators and ranks.
+//! Lifetimes of requests, communicators and ranks.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn persistent_requests_send_and_receive_at_each_start() {
     let [mut a, mut b] = world();
     a.says("MPI_Send_init", at(1), at(2), on_world(1, 3, 64).request(5));
     b.says("MPI_Recv_init", at(1), at(2), on_world(-1, 3, 99).request(6));
-    // Waiting for an inactive request returns at once, with an empty status.
+    // Waiting for an inactive request returns at once with an empty status.
     b.says("MPI_Wait", at(3), at(4), completed(6, -1, -1, 0));
     for round in [0, 100] {
         a.says("MPI_Start", at(10 + round), at(11 + round), Attributes::default().request(5));
@@ -44,7 +44,7 @@ fn partitioned_operations_pair_by_their_initialisation() {
             on_world(0, 3, bytes).request(request as u32),
         );
     }
-    // Started in different orders: the first initialised belong together all the same.
+    // They are started in different orders, but the order of initialisation decides.
     let requests = |list: [u32; 2]| list.map(|request| Attributes::default().request(request));
     a.several("MPI_Startall", at(10), at(11), &requests([5, 6]));
     b.several("MPI_Startall", at(12), at(13), &requests([6, 5]));
@@ -70,7 +70,7 @@ fn cancelled_sends_and_receives_take_no_part() {
     a.says("MPI_Cancel", at(12), at(13), handle(4));
     a.says("MPI_Isend", at(14), at(15), on_world(1, 5, 2).request(6));
     a.says("MPI_Wait", at(90), at(91), cancelled(4));
-    // What the status of a send says is not believed without MPI_Cancel.
+    // The status of a send is ignored unless MPI_Cancel was called.
     a.says("MPI_Wait", at(92), at(93), cancelled(6));
     b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 99).request(7));
     b.says("MPI_Irecv", at(3), at(4), on_world(-1, 5, 99).request(8));
@@ -92,7 +92,7 @@ fn cancelled_sends_and_receives_take_no_part() {
 }
 
 #[test]
-fn a_cancel_that_came_too_late_changes_nothing() {
+fn late_cancel_has_no_effect() {
     let [mut a, mut b] = world();
     a.says("MPI_Isend", at(10), at(11), on_world(1, 5, 1).request(4));
     a.says("MPI_Cancel", at(12), at(13), Attributes::default().request(4));
@@ -104,12 +104,12 @@ fn a_cancel_that_came_too_late_changes_nothing() {
 }
 
 #[test]
-fn a_freed_send_is_sent_and_a_freed_receive_still_takes_its_message() {
+fn freed_send_is_sent_and_freed_receive_still_takes_its_message() {
     let [mut a, mut b] = world();
     let handle = |request| Attributes::default().request(request);
     a.says("MPI_Isend", at(10), at(11), on_world(1, 5, 1).request(4));
     a.says("MPI_Request_free", at(12), at(13), handle(4));
-    // The handle is used again.
+    // The handle is reused.
     a.says("MPI_Isend", at(14), at(15), on_world(1, 5, 2).request(4));
     a.says("MPI_Wait", at(16), at(17), completed(4, 0, 0, 0));
     b.says("MPI_Irecv", at(1), at(2), on_world(0, 5, 99).request(7));
@@ -121,7 +121,7 @@ fn a_freed_send_is_sent_and_a_freed_receive_still_takes_its_message() {
 }
 
 #[test]
-fn one_handle_may_stand_for_several_sends_at_once() {
+fn one_handle_may_refer_to_several_sends() {
     let [mut a, mut b] = world();
     for number in 0..3 {
         a.says("MPI_Isend", at(10 + number), at(10 + number), on_world(1, 5, 8).request(4));
@@ -134,7 +134,7 @@ fn one_handle_may_stand_for_several_sends_at_once() {
 }
 
 #[test]
-fn requests_that_were_never_made_are_counted_and_other_kinds_are_known() {
+fn unknown_requests_are_counted_and_other_kinds_are_known() {
     let [mut a] = world();
     let handle = |request| Attributes::default().request(request);
     a.says("MPI_Wait", at(1), at(2), completed(99, 0, 0, 0));
@@ -148,18 +148,18 @@ fn requests_that_were_never_made_are_counted_and_other_kinds_are_known() {
 }
 
 #[test]
-fn ids_of_freed_communicators_are_used_again() {
+fn ids_of_freed_communicators_are_reused() {
     let [mut a, mut b] = world();
     for (rank, number) in [(&mut a, 0), (&mut b, 1)] {
         let other = 1 - number as i32;
         rank.communicator(3, at(0), (50, 0), number, 2, &[(0, 1, 2)]);
         rank.communicator(3, at(100), (50, 1), number, 2, &[(0, 1, 2)]);
-        let said = on_world(other, 5, 8).communicator(3);
-        rank.says("MPI_Isend", at(10), at(11), said.request(4));
-        rank.says("MPI_Recv", at(12), at(13), said);
+        let arguments = on_world(other, 5, 8).communicator(3);
+        rank.says("MPI_Isend", at(10), at(11), arguments.request(4));
+        rank.says("MPI_Recv", at(12), at(13), arguments);
         rank.says("MPI_Wait", at(14), at(15), completed(4, 0, 0, 0));
-        rank.says("MPI_Isend", at(110), at(111), said.request(4));
-        rank.says("MPI_Recv", at(112), at(113), said);
+        rank.says("MPI_Isend", at(110), at(111), arguments.request(4));
+        rank.says("MPI_Recv", at(112), at(113), arguments);
         rank.says("MPI_Wait", at(114), at(115), completed(4, 0, 0, 0));
     }
     let (found, _) = match_ranks(&[a, b]);
@@ -171,9 +171,9 @@ fn ids_of_freed_communicators_are_used_again() {
 }
 
 #[test]
-fn ranks_of_a_communicator_are_translated() {
+fn ranks_of_a_communicator_are_translated_to_world_ranks() {
     let [mut a, mut b, mut c] = world();
-    // World ranks 2, 1, 0 in this order; rank 0 of it is world rank 2.
+    // Its members are world ranks 2, 1, 0 in this order.
     for (rank, number) in [(&mut a, 2), (&mut b, 1), (&mut c, 0)] {
         rank.communicator(3, at(0), (50, 0), number, 3, &[(2, -1, 3)]);
     }
@@ -205,14 +205,14 @@ fn members_are_known_without_the_file_of_their_rank_0() {
 }
 
 #[test]
-fn intercommunicators_number_the_other_side() {
+fn ranks_in_an_intercommunicator_refer_to_the_other_group() {
     let mut ranks: [SyntheticRank; 4] = world();
     let (left, right): (&[_], &[_]) = (&[(0, 2, 2)], &[(1, 2, 2)]);
     for (number, rank) in ranks.iter_mut().enumerate() {
         let (local, remote) = if number % 2 == 0 { (left, right) } else { (right, left) };
         rank.intercommunicator(3, 60, number as u32 / 2, (local, 2), (remote, 2));
     }
-    // Rank 1 of the even side is world rank 2, rank 0 of the odd side world rank 1.
+    // Rank 1 of the even group is world rank 2, rank 0 of the odd group world rank 1.
     ranks[2].says("MPI_Send", at(10), at(11), on_world(0, 5, 8).communicator(3));
     ranks[1].says("MPI_Recv", at(12), at(13), on_world(1, 5, 8).communicator(3));
     ranks[3].says("MPI_Send", at(20), at(21), on_world(0, 5, 8).communicator(3));
@@ -222,7 +222,7 @@ fn intercommunicators_number_the_other_side() {
 }
 
 #[test]
-fn processes_outside_the_world_are_no_partners() {
+fn processes_outside_the_world_are_not_partners() {
     let [mut a] = world();
     a.intercommunicator(3, 60, 0, (&[(0, 0, 1)], 1), (&[(-1, 0, 2)], 2));
     a.says("MPI_Send", at(10), at(11), on_world(1, 5, 8).communicator(3));
@@ -233,7 +233,7 @@ fn processes_outside_the_world_are_no_partners() {
 }
 
 #[test]
-fn a_dead_rank_explains_what_it_left_behind() {
+fn dead_rank_explains_messages_without_a_partner() {
     let [mut a, mut b, mut c] = world();
     // Rank 1 dies in a receive; rank 0 sends to it and waits for its answer.
     a.says("MPI_Send", at(10), at(20), on_world(1, 5, 8));
@@ -242,7 +242,7 @@ fn a_dead_rank_explains_what_it_left_behind() {
     a.says_open("MPI_Wait", at(40), Attributes::default().request(3));
     b.says("MPI_Recv", at(12), at(13), on_world(0, 5, 8));
     b.says_open("MPI_Recv", at(30), on_world(0, 9, 8)).killed();
-    // Rank 2's last send was under way when it died: it arrived.
+    // Rank 2 died in its last send, whose message arrived.
     c.says_open("MPI_Send", at(50), on_world(0, 8, 8)).killed();
     let mut d = a.clone();
     d.threads[0].pop();
@@ -261,7 +261,7 @@ fn a_dead_rank_explains_what_it_left_behind() {
 }
 
 #[test]
-fn a_missing_file_and_a_file_of_level_0_are_told_apart() {
+fn missing_files_and_files_of_level_0_have_different_reasons() {
     let [mut a, ..] = world::<3>();
     a.says("MPI_Send", at(10), at(11), on_world(1, 5, 8));
     a.says("MPI_Send", at(12), at(13), on_world(2, 5, 8));
@@ -280,7 +280,7 @@ fn a_missing_file_and_a_file_of_level_0_are_told_apart() {
 }
 
 #[test]
-fn what_nobody_takes_has_no_partner() {
+fn message_that_is_never_received_has_no_partner() {
     let [mut a, b] = world();
     a.says("MPI_Send", at(10), at(11), on_world(1, 5, 8));
     let (found, _) = match_ranks(&[a, b]);
@@ -288,12 +288,12 @@ fn what_nobody_takes_has_no_partner() {
 }
 
 #[test]
-fn threads_use_a_handle_again_while_the_other_still_waits() {
+fn thread_reuses_a_handle_while_another_is_still_waiting() {
     let [mut a, mut b] = world();
     b.says("MPI_Send", at(10), at(11), on_world(0, 5, 1));
     b.says("MPI_Send", at(12), at(13), on_world(0, 5, 2));
     a.says("MPI_Irecv", at(1), at(2), on_world(1, 5, 99).request(4));
-    // Thread 0 waits from 20 to 40; within, handle 4 is free again and thread 1 gets it.
+    // Thread 0 waits from 20 to 40. Meanwhile handle 4 is free again and thread 1 gets it.
     a.says("MPI_Wait", at(20), at(40), completed(4, 1, 5, 1));
     a.says_on(1, "MPI_Irecv", at(30), at(35), on_world(1, 5, 99).request(4));
     a.says_on(1, "MPI_Wait", at(50), at(60), completed(4, 1, 5, 2));

@@ -1,4 +1,4 @@
-//! MPI's order rule.
+//! MPI's rule on the order of messages.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn blocking_messages_pair_in_order_per_tag() {
 }
 
 #[test]
-fn receives_pair_in_the_order_of_their_posting_not_of_their_completion() {
+fn receives_pair_in_order_of_posting_not_of_completion() {
     let [mut a, mut b] = world();
     a.says("MPI_Send", at(10), at(20), on_world(1, 5, 1));
     a.says("MPI_Send", at(30), at(40), on_world(1, 5, 2));
@@ -39,7 +39,7 @@ fn receives_pair_in_the_order_of_their_posting_not_of_their_completion() {
 }
 
 #[test]
-fn a_wildcard_keeps_its_place_until_its_status_is_known() {
+fn wildcard_keeps_its_position_until_its_status_is_known() {
     let [mut a, mut b, mut c] = world();
     a.says("MPI_Send", at(10), at(20), on_world(2, 5, 1));
     a.says("MPI_Send", at(30), at(40), on_world(2, 5, 2));
@@ -57,7 +57,7 @@ fn a_wildcard_keeps_its_place_until_its_status_is_known() {
 }
 
 #[test]
-fn half_wildcards_hold_back_only_what_they_could_take() {
+fn partial_wildcards_hold_back_only_what_they_could_take() {
     let [mut a, mut b, mut c] = world();
     a.says("MPI_Send", at(10), at(20), on_world(2, 5, 1));
     a.says("MPI_Send", at(21), at(22), on_world(2, 6, 2));
@@ -71,7 +71,7 @@ fn half_wildcards_hold_back_only_what_they_could_take() {
 }
 
 #[test]
-fn a_matched_probe_takes_its_message_at_its_own_place() {
+fn matched_probe_counts_as_the_posting_of_its_receive() {
     let [mut a, mut b] = world();
     a.says("MPI_Send", at(10), at(20), on_world(1, 5, 1));
     a.says("MPI_Send", at(21), at(30), on_world(1, 5, 2));
@@ -93,7 +93,7 @@ fn a_matched_probe_takes_its_message_at_its_own_place() {
 }
 
 #[test]
-fn sendrecv_is_one_send_and_one_receive_and_proc_null_is_nothing() {
+fn sendrecv_is_one_send_and_one_receive_and_proc_null_is_ignored() {
     let [mut a, mut b] = world();
     for (rank, other) in [(&mut a, 1), (&mut b, 0)] {
         rank.says("MPI_Sendrecv", at(10), at(20), on_world(other, 1, 8)).receiving(other, 1, 8);
@@ -111,7 +111,7 @@ fn sendrecv_is_one_send_and_one_receive_and_proc_null_is_nothing() {
 }
 
 #[test]
-fn the_status_of_isendrecv_is_not_believed_under_mpich() {
+fn status_of_isendrecv_is_ignored_under_mpich() {
     let [mut a, mut b] = world();
     for (rank, other) in [(&mut a, 1), (&mut b, 0)] {
         rank.header.mpi_family = "mpich".into();
@@ -137,7 +137,7 @@ fn messages_to_oneself_and_on_comm_self() {
 }
 
 #[test]
-fn mpich_has_other_constants() {
+fn mpich_has_different_constants() {
     let [mut a, mut b] = world();
     for rank in [&mut a, &mut b] {
         rank.header.mpi_family = "mpich".into();
@@ -151,13 +151,13 @@ fn mpich_has_other_constants() {
     assert_eq!(found.alone(), []);
 }
 
-/// Programs that MPI's own queues answer: random sends and receives of two senders and one
-/// receiver, completed in any order.
+/// Random sends and receives of two senders and one receiver, completed in any order, compared with
+/// a model of MPI's queues.
 mod model {
     use super::*;
     use proptest::prelude::*;
 
-    /// Which message each posted receive takes: unexpected messages first come, first served.
+    /// The message that each posted receive takes: the first one that fits.
     fn matches(sends: &[(u32, i32)], receives: &[(i32, i32)]) -> Vec<Option<usize>> {
         let mut taken = vec![false; sends.len()];
         let fits = |(source, tag): (u32, i32), (wanted, wanted_tag): (i32, i32)| {
@@ -173,7 +173,7 @@ mod model {
 
     proptest! {
         #[test]
-        fn any_order_of_completion_gives_what_mpi_did(
+        fn order_of_completion_does_not_matter(
             sends in prop::collection::vec((0u32..2, 0i32..3), 1..12),
             receives in prop::collection::vec((-1i32..2, -1i32..3), 1..12),
             order in prop::collection::vec(any::<u32>(), 12),
@@ -193,12 +193,12 @@ mod model {
             let mut completions: Vec<usize> =
                 (0..receives.len()).filter(|index| taken[*index].is_some()).collect();
             completions.sort_by_key(|index| order[*index]);
-            for (place, &index) in completions.iter().enumerate() {
+            for (nth, &index) in completions.iter().enumerate() {
                 let message = taken[index].unwrap();
                 let (source, tag) = sends[message];
-                let begin = at(1000 + 10 * place as u64);
-                let said = completed(index as u32 + 1, source as i32, tag, message as u32);
-                c.says("MPI_Wait", begin, begin + 5, said);
+                let begin = at(1000 + 10 * nth as u64);
+                let status = completed(index as u32 + 1, source as i32, tag, message as u32);
+                c.says("MPI_Wait", begin, begin + 5, status);
             }
             let (found, summary) = match_ranks(&[a, b, c]);
             prop_assert_eq!(summary.size_mismatches, 0);

@@ -1,8 +1,8 @@
-//! Matching in shares; that it finds the same is asked in every test.
+//! Matching in shares. Every test checks that shares find the same as matching all at once.
 
 use super::*;
 
-/// How many shares a run is matched in, when three are asked for.
+/// In how many shares a run is matched if three are asked for.
 fn shares_of(ranks: &[SyntheticRank]) -> Option<usize> {
     let directory = RunDirectory::new();
     ranks.iter().for_each(|rank| directory.write(rank));
@@ -33,7 +33,7 @@ fn ring<const P: usize>() -> [SyntheticRank; P] {
 }
 
 #[test]
-fn a_usual_run_is_matched_in_shares() {
+fn ordinary_run_is_matched_in_shares() {
     let ranks = ring::<7>();
     let (found, summary) = match_ranks(&ranks);
     assert_eq!((found.messages.len(), summary.complete_instances), (7 * 40, 20));
@@ -54,7 +54,7 @@ fn cancelled_sends_persistent_operations_and_missing_ranks_are_matched_in_shares
     };
     let handle = Attributes::default().request(6);
     let mut cancels = ring::<3>();
-    // The first is cancelled, the second is received though MPI_Cancel was called on it.
+    // The first is cancelled; the second is received although MPI_Cancel was called on it.
     for (i, cancelled) in [(0u64, true), (1, false)] {
         let at = |ticks| at(9000 + 100 * i + ticks);
         cancels[1].says("MPI_Isend", at(1), at(2), on_world(2, 9, 1).request(6));
@@ -81,8 +81,8 @@ fn cancelled_sends_persistent_operations_and_missing_ranks_are_matched_in_shares
 }
 
 #[test]
-fn shares_come_to_their_end_whatever_the_counters_say() {
-    // Years apart, by numbers of which neighbours are one in floating point.
+fn shares_finish_whatever_the_counters_are() {
+    // Years apart; neighbouring numbers are equal in floating point.
     let mut ranks = world::<3>();
     for (rank, events) in ranks.iter_mut().enumerate() {
         let (next, previous) = ((rank as i32 + 1) % 3, (rank as i32 + 2) % 3);
@@ -103,8 +103,8 @@ fn shares_come_to_their_end_whatever_the_counters_say() {
 }
 
 #[test]
-fn a_rank_with_more_than_its_turn_does_not_hold_up_the_others_messages() {
-    // Rank 0 sends far more in one stretch than a round has room for; the others wait at its end.
+fn rank_with_more_events_than_a_turn_does_not_hold_up_others() {
+    // Rank 0 sends far more at once than fits into a round; rank 1 receives only at the end.
     const MESSAGES: u64 = 3 * (1 << 16);
     let mut ranks = world::<2>();
     for i in 0..MESSAGES {
@@ -144,12 +144,13 @@ fn shares_know_what_completed_every_send() {
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let communicators = CommunicatorTable::new(&run);
-    for most in [1, 3] {
+    for max_shares in [1, 3] {
         let shares =
-            match_in_shares(&run, &timeline, &communicators, most, Completions::default).unwrap();
+            match_in_shares(&run, &timeline, &communicators, max_shares, Completions::default)
+                .unwrap();
         let messages: Vec<Message> = shares.into_iter().flat_map(|(_, found)| found.0).collect();
         assert_eq!(messages.len(), 7 * 40);
-        // A send with a request is completed by the call behind the one that completes the receive.
+        // A send with a request is completed by the call after the one that completes the receive.
         for message in messages {
             let completed = message.send.completed.and_then(|call| call.end_ticks());
             let after = if message.tag == 5 { 52 - 3 } else { 61 - 60 };

@@ -1,8 +1,8 @@
-//! Searches in ascending lists for places near the one found last: questions come nearly in order of time, and a
-//! search from the middle misses the processor's caches at every step.
+//! Binary search that starts near the previous result. Queries come almost in order of time, and a
+//! search from the middle would miss the processor's caches at every step.
 
-/// How many items from the first on satisfy `is_before`, as [`slice::partition_point`]; looked for from `hint`,
-/// which takes the answer.
+/// Returns how many leading items satisfy `is_before`, like [`slice::partition_point`]. The search
+/// starts at `hint`, which receives the result.
 pub(super) fn partition_point<T>(
     items: &[T],
     hint: &mut usize,
@@ -10,7 +10,7 @@ pub(super) fn partition_point<T>(
 ) -> usize {
     let start = (*hint).min(items.len());
     let mut step = 1;
-    // All items before `from` are before, none from `to` on is.
+    // Items before `from` satisfy `is_before`; items from `to` on do not.
     let (mut from, mut to) = (start, start);
     if to < items.len() && is_before(&items[to]) {
         while to < items.len() && is_before(&items[to]) {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_a_search_from_the_middle_finds() {
+    fn agrees_with_a_plain_binary_search() {
         let items: Vec<i64> = (0..200).map(|at| at / 3 * 2).collect();
         for length in [0, 1, 2, 5, 200] {
             let items = &items[..length];

@@ -1,5 +1,5 @@
-//! What matching hands on: pairs of entries on the ranks' own counters come in, messages and
-//! instances in seconds of the global timeline go out, and are counted.
+//! Converts what matching finds from the ranks' own counters to seconds of the global timeline,
+//! counts it, and passes it to the sink.
 
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -9,7 +9,7 @@ use super::call::Call;
 use super::channel::{Receive, Send};
 use super::channels::ChannelKey;
 use super::clocks::Clocks;
-use super::collectives::{OpenInstance, OpenMember, Part};
+use super::collectives::{Contribution, OpenInstance, OpenMember};
 use super::findings::{
     Access, CollectiveInstance, CollectiveMember, MatchSink, MatchingSummary, Message, Polls,
     Probed, Reason, Side, Unmatched, Wants,
@@ -17,13 +17,13 @@ use super::findings::{
 use super::operations::CollectiveNames;
 use super::pairs::Pair;
 
-/// Larger numbers of bytes from a status may be recorded as this.
-const MOST_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
+/// Larger byte counts in a status may be recorded as this number.
+const MAX_STATUS_BYTES: u64 = u32::MAX as u64 - 1;
 
-/// What was found and is not handed on yet.
+/// A finding that was not passed on yet.
 #[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant)] // Most are messages, and none stays long.
-enum Found {
+#[allow(clippy::large_enum_variant)] // Most are messages, and all are short-lived.
+enum Finding {
     Message(Message),
     Collective(CollectiveInstance),
     Together(CollectiveInstance),
@@ -34,22 +34,22 @@ enum Found {
     Probed(Probed),
 }
 
-/// Makes what goes out, and counts it.
+/// Builds the findings and counts them.
 #[derive(Debug, Clone)]
-pub(super) struct Outlet<'a> {
+pub(super) struct Emitter<'a> {
     run: &'a Run,
     clocks: Clocks<'a>,
     names: CollectiveNames,
-    found: Vec<Found>,
-    /// What was handed on last: its room is used again.
+    findings: Vec<Finding>,
+    /// The last message and instance, whose memory is reused.
     message: Message,
     instance: CollectiveInstance,
     pub wants: Wants,
-    /// What has been counted.
+    /// Counts so far.
     pub summary: MatchingSummary,
 }
 
-impl<'a> Outlet<'a> {
+impl<'a> Emitter<'a> {
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -57,8 +57,8 @@ impl<'a> Outlet<'a> {
         wants: Wants,
     ) -> Self {
         let clocks = Clocks::new(run, timeline);
-        let (found, message, instance, summary) = Default::default();
-        Self { run, clocks, names, found, message, instance, wants, summary }
+        let (findings, message, instance, summary) = Default::default();
+        Self { run, clocks, names, findings, message, instance, wants, summary }
     }
 
     /// Whether a collective operation, by the number of its name, has a root.
@@ -67,37 +67,37 @@ impl<'a> Outlet<'a> {
         self.names.is_rooted(function)
     }
 
-    /// Hands on what was found since the last time.
+    /// Passes the findings since the last drain to the sink.
     pub fn drain(&mut self, sink: &mut (impl MatchSink + ?Sized)) {
-        for found in self.found.drain(..) {
+        for found in self.findings.drain(..) {
             match found {
-                Found::Message(message) => sink.message(&message),
-                Found::Collective(instance) => sink.collective(&instance),
-                Found::Together(instance) => sink.together(&instance),
-                Found::Unmatched(unmatched) => sink.unmatched(&unmatched),
-                Found::Active(operation) => sink.active(&operation),
-                Found::Polls(polls) => sink.polls(&polls),
-                Found::Probed(probed) => sink.probed(&probed),
-                Found::Access(access) => sink.access(&access),
+                Finding::Message(message) => sink.message(&message),
+                Finding::Collective(instance) => sink.collective(&instance),
+                Finding::Together(instance) => sink.together(&instance),
+                Finding::Unmatched(unmatched) => sink.unmatched(&unmatched),
+                Finding::Active(operation) => sink.active(&operation),
+                Finding::Polls(polls) => sink.polls(&polls),
+                Finding::Probed(probed) => sink.probed(&probed),
+                Finding::Access(access) => sink.access(&access),
             }
         }
     }
 
-    /// The message that a send and a receive are that belong together; `None` where it is not certain that
-    /// there was one.
+    /// The message of a pair; `None` if it is not certain that it was transferred.
     #[inline]
     pub fn message(&mut self, pair: &Pair) -> Option<&Message> {
         let Pair { key, send, sent, receive } = pair;
         if let Some(reason) = receive.lost() {
-            // What the receive took is known, but not when, or whether at all.
+            // It is known which message the receive would take, but not when it did, or whether.
             self.unmatched_send(*key, send, reason);
             self.unmatched_receive(*key, receive, reason);
             return None;
         }
         self.summary.matched += 1;
         self.summary.truncated += u64::from(receive.truncated);
-        let said = receive.bytes.filter(|bytes| *bytes < MOST_STATUS_BYTES);
-        self.summary.size_mismatches += u64::from(said.is_some_and(|bytes| bytes != send.bytes));
+        let received = receive.bytes.filter(|bytes| *bytes < MAX_STATUS_BYTES);
+        self.summary.size_mismatches +=
+            u64::from(received.is_some_and(|bytes| bytes != send.bytes));
         let message = &mut self.message;
         (message.communicator, message.tag) = (key.communicator, key.tag);
         (message.bytes, message.wildcard) = (send.bytes, receive.wildcard);
@@ -121,18 +121,18 @@ impl<'a> Outlet<'a> {
         Some(message)
     }
 
-    /// Takes an access; `begin_s` is filled in here. The rank is given by its position in the run.
+    /// Adds an access by the rank at a position of the run; fills in `begin_s`.
     pub fn access(&mut self, rank: usize, access: Access) {
         let begin_s = self.clocks.at(rank).seconds(access.call.begin_ticks);
-        self.found.push(Found::Access(Access { begin_s, ..access }));
+        self.findings.push(Finding::Access(Access { begin_s, ..access }));
     }
 
-    /// Takes a message.
-    pub fn found(&mut self, message: Message) {
-        self.found.push(Found::Message(message));
+    /// Adds a message.
+    pub fn add_message(&mut self, message: Message) {
+        self.findings.push(Finding::Message(message));
     }
 
-    /// Takes a send without a partner.
+    /// Adds a send without a partner.
     pub fn unmatched_send(&mut self, key: ChannelKey, send: &Send, reason: Reason) {
         self.unmatched(Unmatched {
             side: Side::Send,
@@ -146,7 +146,7 @@ impl<'a> Outlet<'a> {
         });
     }
 
-    /// Takes a receive without a partner.
+    /// Adds a receive without a partner.
     pub fn unmatched_receive(&mut self, key: ChannelKey, receive: &Receive, reason: Reason) {
         self.unmatched(Unmatched {
             side: Side::Receive,
@@ -160,8 +160,9 @@ impl<'a> Outlet<'a> {
         });
     }
 
-    /// Takes a send or receive without a partner whose channel is not known, of a rank of the world.
-    pub fn unplaced(
+    /// Adds a send or receive of a rank of the world, without a partner and with an unknown
+    /// channel.
+    pub fn unmatched_without_channel(
         &mut self,
         side: Side,
         reason: Reason,
@@ -181,43 +182,43 @@ impl<'a> Outlet<'a> {
         });
     }
 
-    /// `begin_s` is filled in here.
+    /// Adds a send or receive without a partner; fills in `begin_s`.
     fn unmatched(&mut self, unmatched: Unmatched) {
         self.summary.unmatched.entry(unmatched.reason).or_default().add(unmatched.side);
         let Unmatched { rank, begin_ticks, .. } = unmatched;
         let begin_s = self.clocks.of_rank(rank).map_or(0.0, |mut clock| clock.seconds(begin_ticks));
-        self.found.push(Found::Unmatched(Unmatched { begin_s, ..unmatched }));
+        self.findings.push(Finding::Unmatched(Unmatched { begin_s, ..unmatched }));
     }
 
-    /// Takes an operation that is not complete.
+    /// Adds an operation that is not complete.
     pub fn active(&mut self, operation: &ActiveOperation) {
-        self.found.push(Found::Active(*operation));
+        self.findings.push(Finding::Active(*operation));
     }
 
-    /// Takes a run of polls.
+    /// Adds a run of polls.
     pub fn polls(&mut self, polls: Polls) {
-        self.found.push(Found::Polls(polls));
+        self.findings.push(Finding::Polls(polls));
     }
 
-    /// Takes a matched probe.
+    /// Adds a probe whose message is received.
     pub fn probed(&mut self, probed: Probed) {
-        self.found.push(Found::Probed(probed));
+        self.findings.push(Finding::Probed(probed));
     }
 
-    /// Takes a collective instance that gets no more members.
+    /// Adds a collective instance that has all its members.
     pub fn instance(&mut self, open: &OpenInstance) {
         let mut instance = CollectiveInstance::default();
-        self.settle_instance(open, &mut instance);
-        self.found.push(match self.names.is_together(open.function) {
-            true => Found::Together(instance),
-            false => Found::Collective(instance),
+        self.fill_instance(open, &mut instance);
+        self.findings.push(match self.names.is_together(open.function) {
+            true => Finding::Together(instance),
+            false => Finding::Collective(instance),
         });
     }
 
-    /// As [`Outlet::instance`]; it goes to `sink` at once.
-    pub fn hand_on_instance(&mut self, open: &OpenInstance, sink: &mut impl MatchSink) {
+    /// Like [`Emitter::instance`], but passes it to the sink at once.
+    pub fn emit_instance(&mut self, open: &OpenInstance, sink: &mut impl MatchSink) {
         let mut instance = std::mem::take(&mut self.instance);
-        self.settle_instance(open, &mut instance);
+        self.fill_instance(open, &mut instance);
         match self.names.is_together(open.function) {
             true => sink.together(&instance),
             false => sink.collective(&instance),
@@ -225,11 +226,11 @@ impl<'a> Outlet<'a> {
         self.instance = instance;
     }
 
-    /// Makes `instance` the one that has no more members, and counts it.
-    fn settle_instance(&mut self, open: &OpenInstance, instance: &mut CollectiveInstance) {
+    /// Fills `instance` from a complete one, and counts it.
+    fn fill_instance(&mut self, open: &OpenInstance, instance: &mut CollectiveInstance) {
         let members = open.members.iter().map(|member| {
-            let OpenMember { rank, call, completed, part, .. } = *member;
-            let Part { sent_bytes, received_bytes, .. } = part;
+            let OpenMember { rank, call, completed, contribution, .. } = *member;
+            let Contribution { sent_bytes, received_bytes, .. } = contribution;
             let mut clock = self.clocks.at(rank);
             let mut seconds = |call: Call| call.end_ticks().map(|ticks| clock.seconds(ticks));
             let (end_s, complete_s) = (seconds(call), completed.and_then(&mut seconds));
@@ -248,7 +249,7 @@ impl<'a> Outlet<'a> {
         });
         instance.members.clear();
         instance.members.extend(members);
-        instance.root = open.members.iter().find_map(|member| member.part.root);
+        instance.root = open.members.iter().find_map(|member| member.contribution.root);
         instance.function.clear();
         instance.function.push_str(self.names.name(open.function));
         (instance.communicator, instance.number) = (open.communicator, open.number);
