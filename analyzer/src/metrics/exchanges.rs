@@ -26,14 +26,14 @@ use super::{CounterMetrics, Metrics, Selection};
 
 /// Where the partner of an exchange is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Locality {
     /// On the rank's own host.
     SameHost,
     /// On another one.
     OtherHost,
 }
 
-impl Place {
+impl Locality {
     /// The name that `machine.json` gives pairs of this kind.
     pub fn class_name(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Place {
 }
 
 /// Messages by place of the partner and size in bytes: how many.
-pub type Sizes = BTreeMap<(Place, u64), u64>;
+pub type Sizes = BTreeMap<(Locality, u64), u64>;
 
 /// Work of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -114,11 +114,11 @@ pub struct RankExchanges {
     /// Messages that it received.
     pub received: Sizes,
     /// Ranks that it exchanged messages with, by place.
-    pub partners: BTreeSet<(Place, u32)>,
+    pub partners: BTreeSet<(Locality, u32)>,
     /// What moved between its memory and that of other ranks by one-sided accesses, by place.
-    pub one_sided: BTreeMap<Place, Moved>,
+    pub one_sided: BTreeMap<Locality, Moved>,
     /// What its collective calls put in and got out, by place.
-    pub collective: BTreeMap<Place, Moved>,
+    pub collective: BTreeMap<Locality, Moved>,
     /// Collective calls.
     pub collective_calls: u64,
 }
@@ -130,7 +130,7 @@ impl RankExchanges {
     }
 
     /// What it moved to and from ranks of that place: messages, one-sided accesses, collective calls.
-    pub fn moved(&self, place: Place) -> Moved {
+    pub fn moved(&self, place: Locality) -> Moved {
         let sum = |sizes: &Sizes| -> f64 {
             let of_place = sizes.iter().filter(|((at, _), _)| *at == place);
             of_place.map(|((_, bytes), count)| *bytes as f64 * *count as f64).sum()
@@ -377,8 +377,8 @@ impl<'a> Tally<'a> {
         let host = |ranks: &[RankExchanges], at: u32| ranks.get(at as usize).map(|rank| rank.host);
         let place = |ranks: &[RankExchanges], a: u32, b: u32| match host(ranks, a) == host(ranks, b)
         {
-            true => Place::SameHost,
-            false => Place::OtherHost,
+            true => Locality::SameHost,
+            false => Locality::OtherHost,
         };
         let ranks = &mut exchanges.ranks;
         for (&(from, to, bytes), count) in &of.sent {
@@ -412,7 +412,8 @@ impl<'a> Tally<'a> {
                 .entry((communicator, host))
                 .or_insert_with(|| share_elsewhere(analysis, ranks, communicator, host));
             let (sent, received) = (sent as f64, received as f64);
-            for (place, share) in [(Place::SameHost, 1.0 - share), (Place::OtherHost, share)] {
+            for (place, share) in [(Locality::SameHost, 1.0 - share), (Locality::OtherHost, share)]
+            {
                 if share > 0.0 && sent + received > 0.0 {
                     let moved = Moved { sent: sent * share, received: received * share };
                     ranks[at as usize].collective.entry(place).or_default().add(&moved);
