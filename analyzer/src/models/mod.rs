@@ -2,10 +2,10 @@
 //!
 //! Module | what it is
 //! ---|---
-//! [`observations`] | the table that models are fitted to: one row per run, from CSV or from run directories
+//! [`observations`] | the table that models are fitted to: one row per run, from CSV or recorded runs
 //! [`regression`] | times as sums of basis functions (Orii et al.): fit, select, predict
 //! [`evidence`] | predicts a time over the rank count by weighing many sums of terms
-//! [`scaling`] | the efficiency model (Orii 2009): time over the rank count, without a sequential run
+//! [`scaling`] | the efficiency model (Orii 2009): time over the rank count, no sequential run
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
 //! [`logpq`] | network models: parameters, predicted times of products and of recorded messages

@@ -1,10 +1,11 @@
 //! Predicts a time at any rank count, with an interval, by weighing the evidence of a few measured
 //! points.
 //!
-//! Computation, imbalance and overhead are modelled separately (`part`), each as a sum of non-negative
-//! terms (`terms`). No single sum is chosen; all are weighed by how well they explain the points. Where
-//! the ranks' computation is known, three ways of splitting the time are used with equal weight.
-//! docs/measurements/accuracy.md tells how well this predicts programs that it was not developed on.
+//! Computation, imbalance and overhead are modelled separately (`part`), each as a sum of
+//! non-negative terms (`terms`). No single sum is chosen; all are weighed by how well they explain
+//! the points. Where the ranks' computation is known, three ways of splitting the time are used
+//! with equal weight. docs/measurements/accuracy.md tells how well this predicts programs that it
+//! was not developed on.
 
 mod orthant;
 mod part;
@@ -65,8 +66,8 @@ pub struct Computation {
     pub max_s: Option<f64>,
 }
 
-/// Relative noise of the smallest of this many repetitions, given the relative standard deviation of
-/// their times. Noise that only slows a run down affects the smallest less and less.
+/// Relative noise of the smallest of this many repetitions, given the relative standard deviation
+/// of their times. Noise that only slows a run down affects the smallest less and less.
 pub fn noise_of_minimum(relative_sd: f64, repetitions: f64) -> f64 {
     1.2 * relative_sd / repetitions.powf(0.75)
 }
@@ -97,7 +98,8 @@ struct Draw {
     overhead: Curve,
     /// Standard normal deviates for the discrepancy of imbalance and overhead beyond the points.
     beyond: [f64; 2],
-    /// The change of regime: doublings beyond the points, and the logarithm of the factor on overhead.
+    /// The change of regime: doublings beyond the points, and the logarithm of the factor on
+    /// overhead.
     change: (f64, f64),
     /// By how much minima lie above the undisturbed time, relative.
     excess: f64,
@@ -121,8 +123,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Weighs the points; `None` for fewer than [`MIN_POINTS`]. `noise` is the relative noise of their
-    /// times, if repetitions give it.
+    /// Weighs the points; `None` for fewer than [`MIN_POINTS`]. `noise` is the relative noise of
+    /// their times, if repetitions give it.
     pub fn of(points: &[Measured], noise: Option<f64>) -> Option<Self> {
         if points.len() < MIN_POINTS {
             return None;

@@ -1,8 +1,8 @@
 //! Normal distributions truncated to non-negative coordinates.
 //!
-//! The simulator of Geweke, Hajivassiliou and Keane: the coordinates are drawn one after another, each
-//! from a normal distribution truncated at 0, at the points of a Halton sequence. The product of the
-//! shares kept estimates the probability. The same input gives the same points.
+//! The simulator of Geweke, Hajivassiliou and Keane: the coordinates are drawn one after another,
+//! each from a normal distribution truncated at 0, at the points of a Halton sequence. The product
+//! of the shares kept estimates the probability. The same input gives the same points.
 
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -12,8 +12,8 @@ const POINTS: usize = 64;
 
 const BASES: [usize; 6] = [2, 3, 5, 7, 11, 13];
 
-/// Draws non-negative points of a normal distribution in at most six dimensions. Their weights sum to
-/// the probability that no coordinate is negative.
+/// Draws non-negative points of a normal distribution in at most six dimensions. Their weights sum
+/// to the probability that no coordinate is negative.
 ///
 /// The distribution has this mean and the covariance `factor`·`factor`ᵀ, where `factor` is lower
 /// triangular with a positive diagonal.

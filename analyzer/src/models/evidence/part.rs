@@ -1,9 +1,9 @@
-//! Draws curves with non-negative coefficients that could explain the points of one part of the time
-//! (computation, imbalance or overhead).
+//! Draws curves with non-negative coefficients that could explain the points of one part of the
+//! time (computation, imbalance or overhead).
 //!
-//! Every sum of at most four terms is weighed by its evidence: prior probability × density of the points
-//! × probability that no coefficient is negative. A sum is not the truth: its discrepancy is a random
-//! function of the rank count, and the size of the discrepancy is weighed in the same way.
+//! Every sum of at most four terms is weighed by its evidence: prior probability × density of the
+//! points × probability that no coefficient is negative. A sum is not the truth: its discrepancy is
+//! a random function of the rank count, and the size of the discrepancy is weighed in the same way.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -118,8 +118,8 @@ impl Design {
         let largest = largest.unwrap_or(PartPoint { p: 1.0, work: 1.0, value_s: 0.0, sd_s: 1.0 });
         let mut shapes: Vec<Shape> = Vec::new();
         let all = family.forced.iter().copied().chain(family.offered.iter().map(|(s, _)| *s));
-        // Where the work grows in proportion to p, shared work is constant; the two would be the same
-        // column.
+        // Where the work grows in proportion to p, shared work is constant; the two would be the
+        // same column.
         for shape in all {
             let ratio = |other: Shape, point: &PartPoint| {
                 shape.at(point.p, point.work) * other.at(largest.p, largest.work)

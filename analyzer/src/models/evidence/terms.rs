@@ -1,4 +1,5 @@
-//! The terms that a time may be a sum of, as functions of the rank count, and their prior probabilities.
+//! The terms that a time may be a sum of, as functions of the rank count, and their prior
+//! probabilities.
 
 /// A function of the rank count p and the relative work w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

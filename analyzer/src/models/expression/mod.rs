@@ -1,8 +1,8 @@
 //! Arithmetic over named variables: parses an expression and evaluates it for a row of data.
 //!
-//! An expression may use `+ - * / ^`, parentheses, `sqrt( )`, `log2( )`, numbers and names. `^` binds
-//! most tightly and associates to the right; a leading minus binds less tightly: `-N^2` is −(N²), `2^-1`
-//! is ½. A name consists of letters, digits and `_`; case matters: `p` is not `P`.
+//! An expression may use `+ - * / ^`, parentheses, `sqrt( )`, `log2( )`, numbers and names. `^`
+//! binds most tightly and associates to the right; a leading minus binds less tightly: `-N^2` is
+//! −(N²), `2^-1` is ½. A name consists of letters, digits and `_`; case matters: `p` is not `P`.
 //!
 //! ```
 //! use gammachi_analyzer::models::expression::Expression;

@@ -1,5 +1,5 @@
-//! Predicted times of Cannon's product, equations (3) to (8) of Touyama and Horiguchi, for P = p² ranks
-//! and matrices of order N.
+//! Predicted times of Cannon's product, equations (3) to (8) of Touyama and Horiguchi, for P = p²
+//! ranks and matrices of order N.
 //!
 //! "ot" in the printed equations (6) to (8) is t_M: only then are they continuous where the latency
 //! begins to be hidden.
@@ -66,16 +66,16 @@ pub fn logpq(logpq: &LogPq, w: f64, t_m: f64) -> f64 {
 }
 
 /// LogPQ with overhead, gap and round trip measured at the block's own size, not scaled from one
-/// size: four overheads, plus the time by which the second block arrives after the two sends and the
-/// product.
+/// size: four overheads, plus the time by which the second block arrives after the two sends and
+/// the product.
 pub fn over_all_sizes(class: &PairClass, bytes: u64, t_m: f64) -> f64 {
     let curves = Curves::at(class, bytes);
     let arrival = curves.half_rtt_s - curves.receive_s + curves.gap_s;
     2.0 * (curves.send_s + curves.receive_s) + (arrival - 2.0 * curves.send_s - t_m).max(0.0)
 }
 
-/// Measured costs of a message of some size; beyond the largest measured size, the last linear pieces
-/// are extrapolated.
+/// Measured costs of a message of some size; beyond the largest measured size, the last linear
+/// pieces are extrapolated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curves {
     /// RTT/2.

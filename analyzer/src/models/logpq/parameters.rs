@@ -1,5 +1,5 @@
-//! The parameters of the models for a class of pairs measured in `machine.json`, in seconds and with
-//! their uncertainty.
+//! The parameters of the models for a class of pairs measured in `machine.json`, in seconds and
+//! with their uncertainty.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -144,7 +144,8 @@ pub enum ParameterNote {
     },
     /// A gap is not positive, because the measurement is too noisy.
     NoGap,
-    /// No message as small as a word was measured; a word is assumed to cost as much as the smallest.
+    /// No message as small as a word was measured; a word is assumed to cost as much as the
+    /// smallest.
     NoOneWord {
         /// Size of the smallest message.
         bytes: u64,

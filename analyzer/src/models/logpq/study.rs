@@ -1,7 +1,7 @@
 //! Cannon's product as measured by `kernels cannon --json`, beside its predictions.
 //!
-//! For each order of the matrices: the measured times, the predictions with their errors, and how much
-//! communication each strategy hides.
+//! For each order of the matrices: the measured times, the predictions with their errors, and how
+//! much communication each strategy hides.
 
 use serde::Deserialize;
 

@@ -1,4 +1,5 @@
-//! Reduces a class of pairs to one latency, one bandwidth and one eager limit, as replays need them.
+//! Reduces a class of pairs to one latency, one bandwidth and one eager limit, as replays need
+//! them.
 
 use super::PairClass;
 
@@ -15,7 +16,8 @@ pub struct Level {
     pub latency_is_known: bool,
     /// G, of the largest messages.
     pub s_per_byte: f64,
-    /// Largest message that completes without a receiver; infinite where even the largest tried did.
+    /// Largest message that completes without a receiver; infinite where even the largest tried
+    /// did.
     pub eager_bytes: f64,
 }
 

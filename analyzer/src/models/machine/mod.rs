@@ -1,10 +1,10 @@
 //! The machine that programs run on, as `gammachi calibrate` measured it.
 //!
-//! [`Machine`] is the content of `machine.json`; the network models and the roofline read it. It holds
-//! the documents of the kernels unchanged ([`Network`], [`Ceilings`]): each figure with its uncertainty
-//! ([`Measured`]), and each kernel with the conditions that it ran under. Every key is explained in
-//! `docs/reference/machine-json.md`, the network models in [`super::logpq`] and the roofs in
-//! [`super::roofline`].
+//! [`Machine`] is the content of `machine.json`; the network models and the roofline read it. It
+//! holds the documents of the kernels unchanged ([`Network`], [`Ceilings`]): each figure with its
+//! uncertainty ([`Measured`]), and each kernel with the conditions that it ran under. Every key is
+//! explained in `docs/reference/machine-json.md`, the network models in [`super::logpq`] and the
+//! roofs in [`super::roofline`].
 
 mod ceilings;
 pub mod difference;
@@ -294,8 +294,8 @@ impl Machine {
         differences
     }
 
-    /// Reasons why the figures of this machine may not hold for a run on these hosts under this MPI;
-    /// empty where they do. `mpi` is the library's own version text.
+    /// Reasons why the figures of this machine may not hold for a run on these hosts under this
+    /// MPI; empty where they do. `mpi` is the library's own version text.
     pub fn doubts_for(&self, hosts: &[String], mpi: &str) -> Vec<Doubt> {
         let measured: Vec<String> = self.hosts().iter().map(|host| host.name.clone()).collect();
         let used: Vec<String> =

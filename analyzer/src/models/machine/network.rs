@@ -188,7 +188,8 @@ impl PairClass {
     /// The value of a quantity at any size: interpolated linearly between the medians of the two
     /// neighbouring measured sizes; outside the measured range, the value at its nearest end.
     ///
-    /// No interpolation crosses the eager limit, because the sizes on both sides of it are measured.
+    /// No interpolation crosses the eager limit, because the sizes on both sides of it are
+    /// measured.
     pub fn at(&self, bytes: u64, quantity: impl Fn(&SizeTimes) -> &Measured) -> f64 {
         let above = self.sizes.partition_point(|size| size.bytes < bytes);
         let value = |at: usize| quantity(&self.sizes[at]).median;
@@ -203,8 +204,8 @@ impl PairClass {
         value(above - 1) + share * (value(above) - value(above - 1))
     }
 
-    /// Seconds that one message of any size takes, as half a round trip; beyond the largest measured
-    /// size, the last linear piece is extrapolated.
+    /// Seconds that one message of any size takes, as half a round trip; beyond the largest
+    /// measured size, the last linear piece is extrapolated.
     pub fn message_s(&self, bytes: u64) -> f64 {
         let largest = self.sizes.last().map_or(0, |size| size.bytes);
         match self.fits.half_rtt.last() {

@@ -38,7 +38,8 @@ fn conditions() -> Conditions {
     }
 }
 
-/// A small machine: 1 µs + 1 ns per byte up to 4096 bytes, 3 µs + 0.5 ns per byte above; 40 Gflop/s.
+/// A small machine: 1 µs + 1 ns per byte up to 4096 bytes, 3 µs + 0.5 ns per byte above; 40
+/// Gflop/s.
 pub(crate) fn machine() -> Machine {
     let time = |bytes: u64| match bytes <= 4096 {
         true => 1e-6 + 1e-9 * bytes as f64,

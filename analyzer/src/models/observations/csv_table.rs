@@ -1,8 +1,8 @@
 //! Reads and writes [`Observations`] as CSV.
 //!
-//! The text is UTF-8 with or without a byte order mark; lines end with LF or CRLF. Cells are separated
-//! by commas, and quoted where they contain one. Lines that begin with `#` are comments. The first line
-//! names the columns. Blanks around a cell are ignored.
+//! The text is UTF-8 with or without a byte order mark; lines end with LF or CRLF. Cells are
+//! separated by commas, and quoted where they contain one. Lines that begin with `#` are comments.
+//! The first line names the columns. Blanks around a cell are ignored.
 
 use std::fs;
 use std::io::Write;

@@ -1,12 +1,12 @@
 //! The table of measured runs that models are fitted to.
 //!
 //! An [`Observations`] has one row per run and named columns; it is read from CSV or built from the
-//! figures of recorded runs. Cells stay text until a model asks for their column as numbers. So a text
-//! column that no model uses does no harm, and every error can name the table, the line (or run) and
-//! the column.
+//! figures of recorded runs. Cells stay text until a model asks for their column as numbers. So a
+//! text column that no model uses does no harm, and every error can name the table, the line (or
+//! run) and the column.
 //!
-//! The columns in [`FIGURES`] have a fixed meaning; every other column is a parameter of the run, such
-//! as `N`.
+//! The columns in [`FIGURES`] have a fixed meaning; every other column is a parameter of the run,
+//! such as `N`.
 
 mod csv_table;
 mod error;

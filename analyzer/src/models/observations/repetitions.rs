@@ -47,7 +47,8 @@ impl Spread {
 }
 
 impl Repetitions {
-    /// The row to fit: the one with the smallest value. `values` has one entry per row of the table.
+    /// The row to fit: the one with the smallest value. `values` has one entry per row of the
+    /// table.
     pub fn smallest(&self, values: &[f64]) -> usize {
         let smallest = self.rows.iter().min_by(|a, b| values[**a].total_cmp(&values[**b]));
         *smallest.expect("a configuration has at least one row")
@@ -61,12 +62,12 @@ impl Repetitions {
 
 impl Observations {
     /// Groups the rows by configuration, that is, by equal values in the key columns. Numbers are
-    /// compared by value (`1000` equals `1e3`), everything else as text. Groups are ordered by their
-    /// first row.
+    /// compared by value (`1000` equals `1e3`), everything else as text. Groups are ordered by
+    /// their first row.
     ///
     /// # Errors
-    /// A key column is missing; or two rows agree in the key columns, and either have the same `rep`
-    /// or the table has no column `rep`.
+    /// A key column is missing; or two rows agree in the key columns, and either have the same
+    /// `rep` or the table has no column `rep`.
     pub fn repetitions(&self, keys: &[&str]) -> Result<Vec<Repetitions>, ObservationsError> {
         let groups = self.groups(keys)?;
         let rep = if self.has(REP) { Some(self.texts(REP)?) } else { None };

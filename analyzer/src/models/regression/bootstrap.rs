@@ -1,15 +1,15 @@
 //! Bootstrap replicas, which estimate how wrong a prediction may be.
 //!
-//! This is a parametric bootstrap (Efron and Tibshirani 1993, chapter 6): each replica adds noise to the
-//! fitted times, as large as the residuals suggest, and repeats the whole fit, including the selection
-//! of columns. A replica of the default method uses one candidate, drawn by its weight, in place of
-//! their mean, because the disagreement of the candidates belongs to the interval. Every other replica
-//! starts from a fit of all columns without selection: a column wrongly dropped by selection would never
-//! return in replicas of the selected fit.
+//! This is a parametric bootstrap (Efron and Tibshirani 1993, chapter 6): each replica adds noise
+//! to the fitted times, as large as the residuals suggest, and repeats the whole fit, including the
+//! selection of columns. A replica of the default method uses one candidate, drawn by its weight,
+//! in place of their mean, because the disagreement of the candidates belongs to the interval.
+//! Every other replica starts from a fit of all columns without selection: a column wrongly dropped
+//! by selection would never return in replicas of the selected fit.
 //!
-//! Where there are repetitions and noise only slows a run down, even the minima lie above the truth. So
-//! in every other pair of replicas the times are lowered by as much as the repetitions suggest
-//! ([`Excess`]).
+//! Where there are repetitions and noise only slows a run down, even the minima lie above the
+//! truth. So in every other pair of replicas the times are lowered by as much as the repetitions
+//! suggest ([`Excess`]).
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
@@ -111,8 +111,8 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[below] + part * (sorted[above] - sorted[below])
 }
 
-/// Seed of a replica. Neighbouring seeds must not share replicas, hence the golden-ratio steps, as in
-/// SplitMix64.
+/// Seed of a replica. Neighbouring seeds must not share replicas, hence the golden-ratio steps, as
+/// in SplitMix64.
 fn mixed(seed: u64, replica: usize) -> u64 {
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(replica as u64)
 }

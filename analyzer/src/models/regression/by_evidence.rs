@@ -5,8 +5,8 @@ use super::{Basis, Identifiability, Options, Part, Points, RegressionError, SELE
 use crate::models::evidence::{Evidence, MIN_POINTS, Measured};
 
 impl Part {
-    /// Fits points whose only variable is a rank count. The columns are those of the curve nearest to
-    /// the medians.
+    /// Fits points whose only variable is a rank count. The columns are those of the curve nearest
+    /// to the medians.
     ///
     /// # Errors
     /// Too few points, or a rank count that is not above 0.

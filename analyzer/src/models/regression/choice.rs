@@ -1,5 +1,5 @@
-//! Chooses between methods and between models by how well each extrapolates within the data: each is
-//! fitted to the small configurations and predicts the large ones.
+//! Chooses between methods and between models by how well each extrapolates within the data: each
+//! is fitted to the small configurations and predicts the large ones.
 
 use std::sync::Arc;
 
@@ -126,8 +126,8 @@ pub fn compare(
     Ok(Comparison { what, held, scores })
 }
 
-/// Compares models and returns the index of the chosen one: the first, unless the best model's median
-/// error is less than two thirds of the first's. `None` where nothing can be held back.
+/// Compares models and returns the index of the chosen one: the first, unless the best model's
+/// median error is less than two thirds of the first's. `None` where nothing can be held back.
 pub fn choose(points: &Points, bases: &[Basis], method: Method) -> Option<(usize, Comparison)> {
     let splits = inner_splits(points);
     if splits.is_empty() || bases.is_empty() {

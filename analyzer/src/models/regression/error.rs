@@ -34,8 +34,8 @@ pub enum RegressionError {
     },
     /// Too few points.
     #[error(
-        "{source_name}: {points} different points; {method} needs at least {required}. Measure more \
-         configurations; repetitions of one do not count"
+        "{source_name}: {points} different points; {method} needs at least {required}. Measure \
+         more configurations; repetitions of one do not count"
     )]
     TooFewPoints {
         /// The table.

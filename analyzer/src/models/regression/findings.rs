@@ -89,7 +89,8 @@ impl Findings {
         residuals
     }
 
-    /// The point at which columns are compared: that of the last prediction, else the last fitted one.
+    /// The point at which columns are compared: that of the last prediction, else the last fitted
+    /// one.
     pub fn evaluation_point(&self) -> Points {
         let part = &self.model.parts[0];
         let mut point = part.points.select(&[part.points.len() - 1]);

@@ -1,8 +1,8 @@
-//! The positive lasso: minimises ½‖y − F·a‖² + λ·Σa‖F_j‖ over a ≥ 0 along a path of λ, or at the λ that
-//! cross-validation chooses.
+//! The positive lasso: minimises ½‖y − F·a‖² + λ·Σa‖F_j‖ over a ≥ 0 along a path of λ, or at the λ
+//! that cross-validation chooses.
 //!
-//! See Tibshirani 1996, and the positive lasso of Efron et al. 2004, section 3.4. Each coefficient is
-//! penalised by the length of its column, so that scaling a column changes nothing.
+//! See Tibshirani 1996, and the positive lasso of Efron et al. 2004, section 3.4. Each coefficient
+//! is penalised by the length of its column, so that scaling a column changes nothing.
 
 use nalgebra::{DMatrix, DVector};
 

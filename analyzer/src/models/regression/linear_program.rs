@@ -24,7 +24,8 @@ pub(super) enum SolverError {
 pub(super) struct Optimum {
     /// Scaled coefficients.
     pub a: DVector<f64>,
-    /// The largest change of a scaled coefficient by the tie rule; `None` where no tie rule applies.
+    /// The largest change of a scaled coefficient by the tie rule; `None` where no tie rule
+    /// applies.
     pub moved: Option<f64>,
 }
 

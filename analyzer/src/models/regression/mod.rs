@@ -1,9 +1,10 @@
 //! Regression for prediction (Orii et al.): fits a [`Model`] with the columns of a [`Basis`] to
 //! [`Points`].
 //!
-//! y(x) = Σ a_k f_k(x) with a ≥ 0. Columns are scaled before anything is solved. Residuals are relative
-//! unless the method comes from Orii et al. The fit reports which columns the points cannot tell apart
-//! ([`Identifiability`]), and every prediction carries the interval of its bootstrap replicas.
+//! y(x) = Σ a_k f_k(x) with a ≥ 0. Columns are scaled before anything is solved. Residuals are
+//! relative unless the method comes from Orii et al. The fit reports which columns the points
+//! cannot tell apart ([`Identifiability`]), and every prediction carries the interval of its
+//! bootstrap replicas.
 //!
 //! | module | what it does |
 //! |---|---|

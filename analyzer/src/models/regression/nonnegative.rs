@@ -1,7 +1,8 @@
 //! Non-negative least squares, optionally with a lasso penalty.
 //!
 //! The active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23),
-//! extended by a linear term λ·Σa. Each subproblem is solved by Householder QR of the columns in use.
+//! extended by a linear term λ·Σa. Each subproblem is solved by Householder QR of the columns in
+//! use.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -10,8 +11,8 @@ const ZERO: f64 = 1e-11;
 
 /// Minimises ½‖y − F·a‖² + λ·Σa over a ≥ 0, starting from the columns `start`.
 ///
-/// The result has exact zeros. Where the optimum is not unique, the column with the largest gradient
-/// enters first, and the first of equal ones.
+/// The result has exact zeros. Where the optimum is not unique, the column with the largest
+/// gradient enters first, and the first of equal ones.
 pub(super) fn solve(
     f: &DMatrix<f64>,
     y: &DVector<f64>,

@@ -1,8 +1,9 @@
 //! Scales a fitting problem.
 //!
-//! Columns of a performance model differ by 20 orders of magnitude (N³ beside 1). Every solver tried
-//! gave wrong answers on the raw numbers and right ones after scaling. So each column is divided by its
-//! largest magnitude and the times by theirs, and the coefficients are scaled back at the end.
+//! Columns of a performance model differ by 20 orders of magnitude (N³ beside 1). Every solver
+//! tried gave wrong answers on the raw numbers and right ones after scaling. So each column is
+//! divided by its largest magnitude and the times by theirs, and the coefficients are scaled back
+//! at the end.
 
 use nalgebra::{DMatrix, DVector};
 

@@ -1,11 +1,12 @@
 //! The default method: selects columns and finds their coefficients.
 //!
 //! 1. Huber weights by non-negative least squares on relative residuals, with all columns.
-//! 2. Candidate supports: those of the positive lasso path, then those that result from adding, dropping
-//!    and exchanging single columns of the best.
-//! 3. Every support is fitted and judged by AICc. The coefficients are the mean over the candidates,
-//!    weighted by exp(−ΔAICc/2) (Burnham and Anderson 2002, chapter 4), with the weights softened by
-//!    [`SOFTNESS`]. The model is linear in its coefficients, so the mean is again one model.
+//! 2. Candidate supports: those of the positive lasso path, then those that result from adding,
+//!    dropping and exchanging single columns of the best.
+//! 3. Every support is fitted and judged by AICc. The coefficients are the mean over the
+//!    candidates, weighted by exp(−ΔAICc/2) (Burnham and Anderson 2002, chapter 4), with the
+//!    weights softened by [`SOFTNESS`]. The model is linear in its coefficients, so the mean is
+//!    again one model.
 
 use nalgebra::DVector;
 
@@ -47,8 +48,8 @@ pub(super) struct Robust {
     pub a: DVector<f64>,
     /// Share of the candidates' weight that has each column.
     pub support: Vec<f64>,
-    /// Robust spread of the relative residuals, corrected for the number of coefficients and for the
-    /// small number of points.
+    /// Robust spread of the relative residuals, corrected for the number of coefficients and for
+    /// the small number of points.
     pub spread: f64,
 }
 

@@ -10,8 +10,8 @@ pub(super) const MIN_SLICE_POINTS: usize = 3;
 /// Result of the first step.
 #[derive(Debug, Clone)]
 pub struct TwoStep {
-    /// Surviving columns of each of the two variables: in how many slices each was selected, and out
-    /// of how many.
+    /// Surviving columns of each of the two variables: in how many slices each was selected, and
+    /// out of how many.
     pub survivors: [Vec<(Expression, usize, usize)>; 2],
     /// Products of the survivors, the columns of the second step.
     pub basis: Basis,
@@ -20,9 +20,9 @@ pub struct TwoStep {
 /// Selects the columns in each variable with the other fixed, and multiplies them.
 ///
 /// The candidates of a variable are the columns of `basis` that contain no other variable; if these
-/// are only constants, the one-variable dictionary is used. A candidate survives if at least half of
-/// the slices with enough points select it. The constant always survives, because it represents the
-/// effect of the other variable alone.
+/// are only constants, the one-variable dictionary is used. A candidate survives if at least half
+/// of the slices with enough points select it. The constant always survives, because it represents
+/// the effect of the other variable alone.
 ///
 /// # Errors
 /// The points lack a variable, no slice has at least 3 points, or a fit fails.
@@ -89,8 +89,8 @@ fn survivors(
         .collect())
 }
 
-/// The variables that stay fixed while one varies: all others except those that are functions of it.
-/// Where P·Q is 64 everywhere, Q is a function of P.
+/// The variables that stay fixed while one varies: all others except those that are functions of
+/// it. Where P·Q is 64 everywhere, Q is a function of P.
 fn fixed_with(points: &Points, index: usize, fixed: &str) -> Vec<usize> {
     let follows = |v: usize| {
         let mut values: Vec<(f64, f64)> =

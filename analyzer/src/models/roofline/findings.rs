@@ -53,8 +53,8 @@ impl WhatIf {
         }
     }
 
-    /// The ridge after the change: the intensity that a program must have before the change to reach
-    /// the peak after it.
+    /// The ridge after the change: the intensity that a program must have before the change to
+    /// reach the peak after it.
     pub fn ridge(&self, ridge: f64) -> f64 {
         match self {
             Self::Communication(k) | Self::Bandwidth(k) => ridge / k,

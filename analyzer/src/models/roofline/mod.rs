@@ -2,8 +2,8 @@
 //! region, with its roofs and a verdict on what bounds it.
 //!
 //! The attainable operations per second of a host are min(F, B·I) where everything overlaps, and
-//! 1/(1/F + 1/(B·I)) where nothing does. I is operations over bytes sent and received, and B counts both
-//! directions, as I does. (Yasuda et al. print a division in place of the product B·I.)
+//! 1/(1/F + 1/(B·I)) where nothing does. I is operations over bytes sent and received, and B counts
+//! both directions, as I does. (Yasuda et al. print a division in place of the product B·I.)
 
 pub mod findings;
 pub mod point;

@@ -1,8 +1,8 @@
 //! The roofs over a point, from what `machine.json` measured and what a data sheet says.
 //!
-//! The ceiling of a host or job is a rank's ceiling times the number of ranks: `calibrate` measures a
-//! rank while all others run. Bandwidths count bytes sent and received; inside a host a byte counts at
-//! both its ranks, in the ceiling as in the run.
+//! The ceiling of a host or job is a rank's ceiling times the number of ranks: `calibrate` measures
+//! a rank while all others run. Bandwidths count bytes sent and received; inside a host a byte
+//! counts at both its ranks, in the ceiling as in the run.
 
 use std::collections::BTreeMap;
 
@@ -182,8 +182,8 @@ fn measured_bandwidths(
     Some(Bandwidths { name: name.into(), out: one_way, into: one_way, both: ranks * both })
 }
 
-/// Bytes per second of a pair, both ways, over messages of these sizes: all bytes over the sum of the
-/// times that the messages would take.
+/// Bytes per second of a pair, both ways, over messages of these sizes: all bytes over the sum of
+/// the times that the messages would take.
 fn of_sizes(class: &PairClass, sizes: &BTreeMap<u64, u64>) -> Option<f64> {
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for (size, count) in sizes.iter().filter(|(size, _)| **size > 0) {

@@ -1,8 +1,8 @@
 //! The systems of table 1 of Yasuda et al., as built-in examples.
 //!
-//! The printed ridge points take B as twice the one-way bandwidth. Misprints: 38.2 in the text for the
-//! Nehalem EX cluster is 36.2; 6.4 for the SX-9 belongs to a peak of 1638.4 Gflop/s; 8.1 for the SR16000
-//! between drawers should be 8.5 (460/8 = 57.5 GB/s one way).
+//! The printed ridge points take B as twice the one-way bandwidth. Misprints: 38.2 in the text for
+//! the Nehalem EX cluster is 36.2; 6.4 for the SX-9 belongs to a peak of 1638.4 Gflop/s; 8.1 for
+//! the SR16000 between drawers should be 8.5 (460/8 = 57.5 GB/s one way).
 
 use super::ridge;
 

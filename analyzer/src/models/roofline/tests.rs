@@ -40,7 +40,8 @@ fn roofs_meet_at_the_ridge_and_the_curve_lies_below_them() {
         let (roof, curve) = (with_overlap(f, b, i), without_overlap(f, b, i));
         assert!(curve < roof && curve >= roof / 2.0, "{i}");
     }
-    // Figure 12 of Yasuda et al.: SX-9, a quarter of the communication, intensity 4.59: 1175 Gflop/s.
+    // Figure 12 of Yasuda et al.: SX-9, a quarter of the communication, intensity 4.59: 1175
+    // Gflop/s.
     let after = with_overlap(1676.8e9, 256e9, 4.59);
     assert!((after - 1175e9).abs() < 1e9);
 }

@@ -98,7 +98,8 @@ impl Verdict {
             .zip(point.intensity())
             .map(|(b, i)| (with_overlap(f, b, i), without_overlap(f, b, i)));
         let computing = point.rate_while_computing().map(|rate| rate / f);
-        // Bytes of operands are a lower bound on bytes moved, so this is an upper bound on the rate.
+        // Bytes of operands are a lower bound on bytes moved, so this is an upper bound on the
+        // rate.
         let memory = roofs.memory.zip(point.memory_intensity()).map(|(b, i)| with_overlap(f, b, i));
         let of_memory =
             memory.filter(|roof| *roof < 0.9 * f).zip(computing).map(|(roof, of)| of * f / roof);

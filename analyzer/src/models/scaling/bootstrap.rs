@@ -1,8 +1,8 @@
 //! Bootstrap of a fit: intervals of its coefficients, of p_c and of predicted times.
 //!
-//! This is a parametric bootstrap: measured times are redrawn about the fitted curve and refitted. The
-//! noise level is itself estimated from few degrees of freedom, so each replica draws its own level from
-//! the scaled inverse χ² distribution. That widens the intervals as Student's t would.
+//! This is a parametric bootstrap: measured times are redrawn about the fitted curve and refitted.
+//! The noise level is itself estimated from few degrees of freedom, so each replica draws its own
+//! level from the scaled inverse χ² distribution. That widens the intervals as Student's t would.
 
 use super::curve::Curve;
 use super::least_squares::Quadratic;
@@ -36,8 +36,8 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Combines the scatter about the fit and that of the repetitions, each a standard deviation with
-    /// its degrees of freedom. `None` where both have none.
+    /// Combines the scatter about the fit and that of the repetitions, each a standard deviation
+    /// with its degrees of freedom. `None` where both have none.
     pub(super) fn of(scatter: (f64, usize), repetitions: (f64, usize)) -> Option<Self> {
         let noise = |(relative, freedom), source| Self { relative, freedom, source };
         match (scatter.1, repetitions.1) {

@@ -18,17 +18,17 @@ pub struct Step {
     pub value: f64,
     /// a over that of the first fit.
     pub a_ratio: f64,
-    /// Growth exponents of a, χ'₀ and χ'₁ since the previous fit: d ln term / d ln parameter; `None`
-    /// for the first fit, and where a term is not above 0.
+    /// Growth exponents of a, χ'₀ and χ'₁ since the previous fit: d ln term / d ln parameter;
+    /// `None` for the first fit, and where a term is not above 0.
     pub exponents: [Option<f64>; 3],
-    /// χ'₀ over the median χ'₀ of the other fits; `None` unless there are at least three fits and all
-    /// χ'₀ are above 0.
+    /// χ'₀ over the median χ'₀ of the other fits; `None` unless there are at least three fits and
+    /// all χ'₀ are above 0.
     pub chi0_ratio: Option<f64>,
 }
 
 impl Comparison {
-    /// `None` unless the fits differ in exactly one parameter, it is a positive number, and at least
-    /// two fits have a model.
+    /// `None` unless the fits differ in exactly one parameter, it is a positive number, and at
+    /// least two fits have a model.
     pub(super) fn of(fits: &[Fit]) -> Option<Self> {
         let first = fits.first()?;
         let differs = |at: &usize| {

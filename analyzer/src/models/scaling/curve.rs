@@ -91,8 +91,8 @@ impl Curve {
         (scale > 0.0).then(|| ((self.c[1] + self.c[2]) / scale, self.c[2] / scale))
     }
 
-    /// The rank count at which the efficiency falls to `target`; `None` if it never does, or is below
-    /// it from the start.
+    /// The rank count at which the efficiency falls to `target`; `None` if it never does, or is
+    /// below it from the start.
     pub fn isoefficiency(&self, target: f64, definition: Definition) -> Option<f64> {
         let goal = (1.0 - target) / target;
         let [c0, c1, c2] = self.c;

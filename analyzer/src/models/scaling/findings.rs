@@ -12,8 +12,8 @@ use super::series::Series;
 /// Share of τ from which a finding is reported.
 const NOTABLE_SHARE: f64 = 0.05;
 
-/// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and overhead
-/// that does not fall with p stops it at the diagonal τ = χ.
+/// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and
+/// overhead that does not fall with p stops it at the diagonal τ = χ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// χ of the run at [`Bounds::p`], seconds: τ_min is above it.
@@ -31,7 +31,8 @@ pub(super) fn bounds(series: &Series) -> Option<Bounds> {
     }
     let fastest = (0..series.points.len())
         .min_by(|a, b| series.points[*a].tau_s.total_cmp(&series.points[*b].tau_s))?;
-    // If the largest rank count is not the fastest, the minimum may lie one point below the fastest.
+    // If the largest rank count is not the fastest, the minimum may lie one point below the
+    // fastest.
     let last = series.points.len() - 1;
     let from = if fastest == last { last } else { fastest.saturating_sub(1) };
     let (p, lo_s) =
@@ -54,7 +55,8 @@ pub struct Hidden {
     pub tau_without_s: (f64, u32),
 }
 
-/// Overhead hidden in the computation, if the gap between χ' and χ grows with p to at least 5 % of τ.
+/// Overhead hidden in the computation, if the gap between χ' and χ grows with p to at least 5 % of
+/// τ.
 pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
     let gaps: Vec<(u32, f64, f64, f64)> = fit
         .series
@@ -89,7 +91,8 @@ pub struct Unbalanced {
     pub p: u32,
     /// Smallest and largest χ_i there, seconds.
     pub chi_range_s: (f64, f64),
-    /// Mean χ less smallest χ_i there, seconds: the computation of the busiest rank beyond the mean.
+    /// Mean χ less smallest χ_i there, seconds: the computation of the busiest rank beyond the
+    /// mean.
     pub excess_s: f64,
     /// Whether its share of τ grows from the smallest rank count above 1 to the largest.
     pub grows: bool,

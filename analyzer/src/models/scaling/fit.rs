@@ -1,4 +1,5 @@
-//! Fits one series: coefficients with intervals, rank counts and predictions, or why there are none.
+//! Fits one series: coefficients with intervals, rank counts and predictions, or why there are
+//! none.
 
 use super::bootstrap::{Interval, Noise, Replicas};
 use super::curve::{Curve, Definition};
@@ -10,8 +11,8 @@ use super::warning::Warning;
 use super::{Form, Options, PointChoice, ScalingError, Weights};
 use crate::models::evidence::Evidence;
 
-/// Efficiencies at or below this are too low for practical use (Orii 2009, section 3.1), and those at
-/// or above 1 leave the model no overhead.
+/// Efficiencies at or below this are too low for practical use (Orii 2009, section 3.1), and those
+/// at or above 1 leave the model no overhead.
 const MIN_EFFICIENCY: f64 = 0.1;
 
 /// Why a point was not fitted.
@@ -72,15 +73,16 @@ pub struct Model {
 }
 
 impl Model {
-    /// 90 % intervals of one measured τ at these rank counts, seconds. Rank counts with unknown work
-    /// are left out; without an estimate of the noise the result is empty.
+    /// 90 % intervals of one measured τ at these rank counts, seconds. Rank counts with unknown
+    /// work are left out; without an estimate of the noise the result is empty.
     pub fn band(&self, fit: &Fit, rank_counts: &[f64]) -> Vec<(f64, Interval)> {
         let Some(replicas) = &self.replicas else { return Vec::new() };
         let at = |p: &f64| Some((*p, replicas.prediction(*p, fit.relative_work_at(*p)?)));
         rank_counts.iter().filter_map(at).collect()
     }
 
-    /// τ(p_c), seconds; `None` in weak scaling, where p_c maximises speed but does not minimise time.
+    /// τ(p_c), seconds; `None` in weak scaling, where p_c maximises speed but does not minimise
+    /// time.
     pub fn tau_min_s(&self, series: &Series) -> Option<f64> {
         let p_c = self.curve.p_c().filter(|_| series.work.is_constant())?;
         Some(self.curve.tau_s(p_c, 1.0))

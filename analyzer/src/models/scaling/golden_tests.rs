@@ -197,8 +197,8 @@ fn table_2_2_from_three_points_and_the_anchor() {
         assert!((model.r - r).abs() <= 0.0001, "{p1}: R {}", model.r);
         assert_printed(model.curve.p_c().unwrap(), p_c, "p_c");
     }
-    // The same from τ before rounding to 0.1 s: the curves of Table 2-1 at the points that they pass
-    // through.
+    // The same from τ before rounding to 0.1 s: the curves of Table 2-1 at the points that they
+    // pass through.
     let curves = [
         (20, Curve { s: 4568.0, c: [-0.00514, 0.00496, 0.000187] }),
         (40, Curve { s: 4935.0, c: [-0.00116, 0.000983, 0.000175] }),

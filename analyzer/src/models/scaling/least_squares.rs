@@ -1,7 +1,7 @@
 //! Least squares of y(p) = c0 + c1·p + c2·p², factorised once for given rank counts and weights.
 //!
-//! The rank counts are divided by the largest before the QR factorisation and the coefficients scaled
-//! back, because powers of raw rank counts differ by orders of magnitude.
+//! The rank counts are divided by the largest before the QR factorisation and the coefficients
+//! scaled back, because powers of raw rank counts differ by orders of magnitude.
 
 use nalgebra::{DMatrix, DVector};
 

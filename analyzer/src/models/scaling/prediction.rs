@@ -89,8 +89,8 @@ impl Fit {
         self.predictions = asked.into_iter().map(|p| self.predicted(p)).collect();
     }
 
-    /// Weighs every point that was not held back, whatever its efficiency: sums of non-negative terms
-    /// do not need the range of efficiencies of Orii 2009.
+    /// Weighs every point that was not held back, whatever its efficiency: sums of non-negative
+    /// terms do not need the range of efficiencies of Orii 2009.
     fn weigh(&self, anchor_one: bool) -> Option<Evidence> {
         let mut points: Vec<Measured> = Vec::new();
         if anchor_one && self.series.points.iter().all(|point| point.p > 1) {

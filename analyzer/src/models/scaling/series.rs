@@ -1,5 +1,5 @@
-//! Splits a table into series, one for each combination of parameters: points over the rank count, and
-//! how the work grows with it.
+//! Splits a table into series, one for each combination of parameters: points over the rank count,
+//! and how the work grows with it.
 //!
 //! Repetitions become one point: the run with the smallest τ, with the spread of all.
 

@@ -6,8 +6,8 @@ use super::normal;
 use crate::models::regression::linear_program::{minimax, vertex};
 use crate::models::regression::problem::{Problem, Residual};
 
-/// The minimum over a ≥ 0 of the largest residual, found by trying all sets of active constraints: an
-/// optimum lies at a vertex of {(a, ε): a ≥ 0, |y − F·a| ≤ ε}.
+/// The minimum over a ≥ 0 of the largest residual, found by trying all sets of active constraints:
+/// an optimum lies at a vertex of {(a, ε): a ≥ 0, |y − F·a| ≤ ε}.
 fn enumerated(f: &DMatrix<f64>, y: &DVector<f64>) -> f64 {
     let (rows, columns) = f.shape();
     // Constraint k: normal · (a, ε) ≥ right
