@@ -17,6 +17,6 @@ pub struct Findings {
     pub cannon_class: String,
     /// Recorded runs: each whole run, then its regions.
     pub runs: Vec<RunPrediction>,
-    /// What a reader should know.
+    /// Remarks.
     pub notes: Vec<String>,
 }

@@ -4,7 +4,7 @@ fn table(text: &str) -> Observations {
     Observations::from_csv("t.csv", text.as_bytes()).unwrap()
 }
 
-fn refused(text: &[u8]) -> String {
+fn error_of(text: &[u8]) -> String {
     Observations::from_csv("t.csv", text).unwrap_err().to_string()
 }
 
@@ -54,7 +54,7 @@ fn reports_what_is_wrong_with_a_table() {
         (b"p\ttau_s\n1\t2.5\n", "t.csv, line 1: columns are separated by '\\t'"),
         (b"p,N\n1,\xff\n", "t.csv, line 2: is not UTF-8 text"),
     ] {
-        let error = refused(text);
+        let error = error_of(text);
         assert!(error.starts_with(message), "{error}\nexpected {message}");
     }
     let absent = Observations::read(std::path::Path::new("/nowhere/t.csv")).unwrap_err();

@@ -111,6 +111,6 @@ pub struct Findings {
     pub systems: Vec<System>,
     /// Changes asked for.
     pub what_if: Vec<WhatIf>,
-    /// What a reader should know.
+    /// Remarks.
     pub notes: Vec<String>,
 }

@@ -8,7 +8,7 @@ fn fit(text: &str, options: &Options) -> Fit {
     Scaling::new(&table(text), options).unwrap().fits.remove(0)
 }
 
-fn refused(text: &str, options: &Options) -> String {
+fn error_of(text: &str, options: &Options) -> String {
     Scaling::new(&table(text), options).unwrap_err().to_string()
 }
 
@@ -152,11 +152,11 @@ fn weak_scaling_by_expression_and_by_counted_operations() {
         assert!(fit.warnings.contains(&Warning::WeakScaling));
     }
     let without_flops = text.lines().map(|l| l.rsplit_once(',').unwrap().0.to_owned() + "\n");
-    let error = refused(&without_flops.collect::<String>(), &Options::default());
+    let error = error_of(&without_flops.collect::<String>(), &Options::default());
     assert!(error.ends_with("because N changes with p"), "{error}");
-    let error = refused(&text, &Options { work: work("M"), ..Options::default() });
+    let error = error_of(&text, &Options { work: work("M"), ..Options::default() });
     assert!(error.starts_with("`M`, ") && error.contains("unknown name `M`"), "{error}");
-    let error = refused(&text, &Options { work: work("N-1000"), ..Options::default() });
+    let error = error_of(&text, &Options { work: work("N-1000"), ..Options::default() });
     assert!(error.contains("line 2: the work is 0; it must be"), "{error}");
 }
 
@@ -237,11 +237,11 @@ fn refuses_bad_tables_and_names_the_line() {
         ("p,tau_s,sum_gamma_s\n4,2,1\n4,3,1\n", "t.csv: line 2 and line 3 are both p=4"),
         ("p,tau_s,sum_gamma_s\n4,2,\n", "no run has a sum_gamma_s"),
     ] {
-        let error = refused(text, &options);
+        let error = error_of(text, &options);
         assert!(error.starts_with(message), "{error}\nexpected {message}");
     }
     let p1 = Options { p1: Some(3), ..Options::default() };
-    let error = refused("p,tau_s,sum_gamma_s\n1,2,1\n2,1,1\n", &p1);
+    let error = error_of("p,tau_s,sum_gamma_s\n1,2,1\n2,1,1\n", &p1);
     assert!(error.starts_with("no run has p = 3 and a sum_gamma_s; those"), "{error}");
 }
 

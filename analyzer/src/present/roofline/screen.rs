@@ -136,18 +136,18 @@ fn points(run: &RunFindings) -> Vec<String> {
 }
 
 fn roofs(assessed: &Assessment) -> Vec<String> {
-    let Roofs { compute, communication, own_sizes, partners, memory, place } = &assessed.roofs;
+    let Roofs { compute, communication, own_sizes, partners, memory, locality } = &assessed.roofs;
     let mut rows: Vec<(String, String, Option<f64>)> = Vec::new();
     let f = assessed.roofs.flops_per_s();
     for ceiling in compute {
         rows.push((ceiling.name.clone(), rate(Some(ceiling.rate), "flop/s"), None));
     }
-    let place = match place {
+    let locality = match locality {
         Locality::SameHost => "inside hosts",
         Locality::OtherHost => "between hosts",
     };
     for one in communication {
-        let name = format!("communication {place}, {}", one.name);
+        let name = format!("communication {locality}, {}", one.name);
         rows.push((name, rate(Some(one.both), "B/s"), f.map(|f| f / one.both)));
     }
     if let Some(own) = own_sizes {
