@@ -191,7 +191,7 @@ fn read(path: &Path, findings: &mut Findings) -> Result<Machine, CommandError> {
     Ok(machine)
 }
 
-/// What of a run is assessed under roofs: the selection, or the whole run and each region; with their names.
+/// What of a run is placed under roofs: the selection, or the whole run and each region; with their names.
 pub fn placed_selections(run: &Run, selection: &Selection) -> Vec<(String, Selection)> {
     match selection {
         Selection::Whole => whole_and_regions(run),
@@ -214,8 +214,8 @@ pub fn under_roofs(
 ) -> Result<Findings, CommandError> {
     let mut findings = Findings::default();
     let machine = read(file, &mut findings)?;
-    let assessed = place(run, selections, exchanges, Some(&machine), &DataSheet::default())?;
-    findings.runs.push(assessed);
+    let placed = place(run, selections, exchanges, Some(&machine), &DataSheet::default())?;
+    findings.runs.push(placed);
     Ok(findings)
 }
 

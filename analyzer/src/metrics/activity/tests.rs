@@ -169,7 +169,8 @@ fn totals_are_drawn_evenly_and_by_kind() {
         // The index gives the same for any stretch.
         let index = index::ActivityIndex::new(run, timeline, &std::sync::atomic::AtomicU64::new(0));
         let reader = index::IndexReader { run, timeline, index: &index };
-        for shares in reader.shares(0, 0.0, 1e-3, 10).into_iter().chain(reader.shares(0, 4e-4, 5e-4, 4))
+        for shares in
+            reader.shares(0, 0.0, 1e-3, 10).into_iter().chain(reader.shares(0, 4e-4, 5e-4, 4))
         {
             let share = |kind: Kind| f64::from(shares[kind as usize]);
             assert!((share(Kind::Collective) - 0.3).abs() < 1e-3, "{shares:?}");

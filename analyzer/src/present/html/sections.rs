@@ -145,15 +145,15 @@ pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
 /// A run under the roofs of a machine.
 pub(super) fn roofline(findings: &Findings) -> Value {
     let document = roofline::value(findings);
-    let assessed: Vec<_> = findings.runs.iter().flat_map(|run| &run.assessed).collect();
+    let placed: Vec<_> = findings.runs.iter().flat_map(|run| &run.assessed).collect();
     let documents = document["runs"].as_array().into_iter().flatten();
     let documents = documents.flat_map(|run| run["points"].as_array().into_iter().flatten());
     let both = |moved: &serde_json::Value| {
         moved["sent"].as_f64().zip(moved["received"].as_f64()).map(|(out, into)| out + into)
     };
-    let points = assessed.iter().zip(documents).map(|(assessed, point)| {
+    let points = placed.iter().zip(documents).map(|(placed, point)| {
         context! {
-            label => roofline::label(&assessed.point),
+            label => roofline::label(&placed.point),
             ranks => point["ranks"].as_u64(),
             elapsed_s => point["elapsed_s"].as_f64(),
             flops => point["flops"].as_f64(),
@@ -171,7 +171,7 @@ pub(super) fn roofline(findings: &Findings) -> Value {
     let notes = findings.runs.iter().flat_map(|run| &run.notes).chain(&findings.notes);
     context! {
         points => points.collect::<Vec<Value>>(),
-        sentences => assessed.iter().map(|assessed| roofline::sentence(assessed)).collect::<Vec<_>>(),
+        sentences => placed.iter().map(|placed| roofline::sentence(placed)).collect::<Vec<_>>(),
         figures => figures.collect::<Vec<Value>>(),
         notes => notes.collect::<Vec<_>>(),
         source => findings.source.as_deref().unwrap_or("none"),

@@ -174,7 +174,7 @@ fn the_roofline_is_that_of_its_own_document() {
     let timeline = GlobalTimeline::new(&run);
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let exchanges = Exchanges::of(&Analysis::of(&run, &timeline), &Selection::Whole).unwrap();
-    let assessed = Point::of("whole run <b>", &exchanges).into_iter().map(|point| {
+    let placed = Point::of("whole run <b>", &exchanges).into_iter().map(|point| {
         let size = (point.ranks, point.hosts);
         let roofs =
             Roofs::new(Some(&machine()), &DataSheet::default(), size, point.locality, &point.sizes);
@@ -183,7 +183,7 @@ fn the_roofline_is_that_of_its_own_document() {
     });
     let run_findings = RunFindings {
         name: "run".into(),
-        assessed: assessed.collect(),
+        assessed: placed.collect(),
         work: exchanges.work(),
         notes: vec!["a note".into()],
     };

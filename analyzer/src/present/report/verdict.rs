@@ -161,13 +161,13 @@ fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
     let waits: Vec<(u32, f64, &Competitor)> = found
         .iter()
         .filter_map(|one| match one {
-            Oversubscription::Waited { rank, share, competitor } => {
-                Some((*rank, *share, competitor))
+            Oversubscription::Waited { rank, share, competitor: behind } => {
+                Some((*rank, *share, behind))
             }
             _ => None,
         })
         .collect();
-    let (rank, share, competitor) = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (rank, share, behind) = waits.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let others = match waits.len() {
         1 => String::new(),
         count => format!(" (so did {} more)", count - 1),
@@ -175,7 +175,7 @@ fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
     let share = percent(*share);
     let inside = inside_gamma(report, Some(*rank));
     let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
-    Some(match competitor {
+    Some(match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),
         Competitor::Threads { wanted, cores } => format!(
             "Oversubscribed: the ranks' threads wanted {wanted:.1} cores of {cores} on average, and {waited}."

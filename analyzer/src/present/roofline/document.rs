@@ -186,9 +186,9 @@ fn run<'a>(of: &'a RunFindings, changes: &[WhatIf]) -> RunDocument<'a> {
     };
     RunDocument {
         run: &of.name,
-        points: of.assessed.iter().map(|assessed| point(assessed, changes)).collect(),
+        points: of.assessed.iter().map(|placed| point(placed, changes)).collect(),
         flops_seen: of.work.iter().map(|(name, one)| (name.as_str(), work(one))).collect(),
-        flops_are_a_lower_bound: of.assessed.iter().any(|assessed| !assessed.point.flops_counted),
+        flops_are_a_lower_bound: of.assessed.iter().any(|placed| !placed.point.flops_counted),
         notes: &of.notes,
     }
 }

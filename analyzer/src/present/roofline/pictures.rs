@@ -94,10 +94,10 @@ fn drawn(run: &RunFindings) -> Vec<&Assessment> {
 }
 
 fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
-    let assessed = drawn(run);
-    let roofs = &assessed.first()?.roofs;
+    let placed = drawn(run);
+    let roofs = &placed.first()?.roofs;
     let (f, b) = (roofs.flops_per_s()?, roofs.bytes_per_s()?);
-    let intensities = assessed.iter().filter_map(|one| one.point.intensity());
+    let intensities = placed.iter().filter_map(|one| one.point.intensity());
     let x = range(intensities.chain([f / b]));
     let line = |curve: &dyn Fn(f64) -> f64, through: f64| {
         scaled(grid(x, through).into_iter().map(|i| (i, curve(i))).collect())
@@ -118,7 +118,7 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
         let curve = line(&|i| with_overlap(f, one.both, i), f / one.both);
         panel = panel.with(Series::line(format!("roof, {}", one.name), curve).looking(3));
     }
-    for (index, one) in assessed.iter().enumerate() {
+    for (index, one) in placed.iter().enumerate() {
         let (Some(i), Some(attained)) = (one.point.intensity(), one.point.attained()) else {
             continue;
         };
@@ -130,8 +130,8 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
             let (to, roof, _) = change.apply(one.point.intensity()?, &one.roofs)?;
             Some((to, roof / G))
         };
-        let points = assessed.iter().filter_map(moved).collect();
-        let look = 4 + assessed.len() + index;
+        let points = placed.iter().filter_map(moved).collect();
+        let look = 4 + placed.len() + index;
         panel =
             panel.with(Series::points(format!("bound, {}", change.name()), points).looking(look));
     }
@@ -140,10 +140,10 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
 
 /// The classical roofline; BLAS operands, read once, bound the intensity from above where no counter counted.
 fn memory(run: &RunFindings) -> Option<Panel> {
-    let assessed = drawn(run);
-    let roofs = &assessed.first()?.roofs;
+    let placed = drawn(run);
+    let roofs = &placed.first()?.roofs;
     let (f, b) = (roofs.flops_per_s()?, roofs.memory?);
-    let points: Vec<_> = assessed
+    let points: Vec<_> = placed
         .iter()
         .filter_map(|one| Some((one, one.point.memory_intensity()?, one.point.attained()?)))
         .collect();

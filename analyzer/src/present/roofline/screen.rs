@@ -27,19 +27,19 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         let judged = |one: &&Assessment| {
             !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty()
         };
-        if let Some(assessed) = run.assessed.first().filter(judged) {
+        if let Some(placed) = run.assessed.first().filter(judged) {
             lines.push(bold(&format!(
                 "ROOFS  {} ranks on {} hosts, {}",
-                assessed.point.ranks,
-                assessed.point.hosts,
+                placed.point.ranks,
+                placed.point.hosts,
                 findings.source.as_deref().unwrap_or("without machine.json")
             )));
-            lines.extend(indented(roofs(assessed)));
+            lines.extend(indented(roofs(placed)));
             lines.push(String::new());
         }
         lines.push(bold("VERDICT"));
-        for assessed in &run.assessed {
-            lines.extend(wrapped("  ", &sentence(assessed)));
+        for placed in &run.assessed {
+            lines.extend(wrapped("  ", &sentence(placed)));
         }
         lines.push(String::new());
         if !findings.what_if.is_empty() {
@@ -135,19 +135,19 @@ fn points(run: &RunFindings) -> Vec<String> {
     table.lines()
 }
 
-fn roofs(assessed: &Assessment) -> Vec<String> {
-    let Roofs { compute, communication, own_sizes, partners, memory, locality } = &assessed.roofs;
+fn roofs(placed: &Assessment) -> Vec<String> {
+    let Roofs { compute, communication, own_sizes, partners, memory, locality } = &placed.roofs;
     let mut rows: Vec<(String, String, Option<f64>)> = Vec::new();
-    let f = assessed.roofs.flops_per_s();
+    let f = placed.roofs.flops_per_s();
     for ceiling in compute {
         rows.push((ceiling.name.clone(), rate(Some(ceiling.rate), "flop/s"), None));
     }
-    let locality = match locality {
+    let place = match locality {
         Locality::SameHost => "inside hosts",
         Locality::OtherHost => "between hosts",
     };
     for one in communication {
-        let name = format!("communication {locality}, {}", one.name);
+        let name = format!("communication {place}, {}", one.name);
         rows.push((name, rate(Some(one.both), "B/s"), f.map(|f| f / one.both)));
     }
     if let Some(own) = own_sizes {
@@ -174,8 +174,8 @@ fn roofs(assessed: &Assessment) -> Vec<String> {
 }
 
 /// What bounds a point, and what would help.
-pub(in crate::present) fn sentence(assessed: &Assessment) -> String {
-    let Assessment { point, verdict, .. } = assessed;
+pub(in crate::present) fn sentence(placed: &Assessment) -> String {
+    let Assessment { point, verdict, .. } = placed;
     let of_roof = verdict.of_roof.map_or("unknown".into(), percent);
     let what = match verdict.bottleneck {
         Bottleneck::NothingSeen => {
@@ -234,11 +234,11 @@ pub(in crate::present) fn sentence(assessed: &Assessment) -> String {
 
 fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     let mut rows = Vec::new();
-    for assessed in &run.assessed {
-        let Some(intensity) = assessed.point.intensity() else { continue };
+    for placed in &run.assessed {
+        let Some(intensity) = placed.point.intensity() else { continue };
         for change in changes {
-            if let Some((i, roof, curve)) = change.apply(intensity, &assessed.roofs) {
-                rows.push((assessed, change, intensity, i, roof, curve));
+            if let Some((i, roof, curve)) = change.apply(intensity, &placed.roofs) {
+                rows.push((placed, change, intensity, i, roof, curve));
             }
         }
     }
@@ -246,7 +246,7 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
         return vec!["nothing to change: no point has both an intensity and roofs".into()];
     }
     let mut table = Table::default();
-    table.left("", rows.iter().map(|(assessed, ..)| label(&assessed.point)));
+    table.left("", rows.iter().map(|(placed, ..)| label(&placed.point)));
     table.left("change", rows.iter().map(|(_, change, ..)| change.name()));
     table.right(
         "flop/B",
@@ -256,25 +256,23 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     );
     table.right(
         "roof",
-        rows.iter().map(|(assessed, _, i, _, roof, _)| {
+        rows.iter().map(|(placed, _, i, _, roof, _)| {
             format!(
                 "{} -> {}",
-                rate(assessed.roofs.with_overlap(*i), "flop/s"),
+                rate(placed.roofs.with_overlap(*i), "flop/s"),
                 rate(Some(*roof), "flop/s")
             )
         }),
     );
     table.right(
         "without overlap",
-        rows.iter().map(|(assessed, _, i, _, _, curve)| {
-            let before = rate(assessed.roofs.without_overlap(*i), "flop/s");
+        rows.iter().map(|(placed, _, i, _, _, curve)| {
+            let before = rate(placed.roofs.without_overlap(*i), "flop/s");
             format!("{before} -> {}", rate(Some(*curve), "flop/s"))
         }),
     );
-    table.right(
-        "attained",
-        rows.iter().map(|(assessed, ..)| rate(assessed.point.attained(), "flop/s")),
-    );
+    table
+        .right("attained", rows.iter().map(|(placed, ..)| rate(placed.point.attained(), "flop/s")));
     table.lines()
 }
 
