@@ -33,7 +33,7 @@ pub struct Page<'q> {
     /// Bins per row.
     pub bins: usize,
     /// Requested windows, global seconds.
-    pub asked: &'q [Range<f64>],
+    pub windows: &'q [Range<f64>],
     /// How much it may hold.
     pub budget: Budget,
 }
@@ -74,7 +74,7 @@ impl Answer {
         let (mut passes, binned) = Passes::with_observer(analysis, &selections, &bins);
         let page = page.zip(bins).map(|(page, bins)| {
             let activity = Activity::of(analysis, &bins, binned.into_iter().flatten().collect());
-            let detail = Detail::of_events(analysis, &activity, page.asked, page.budget);
+            let detail = Detail::of_events(analysis, &activity, page.windows, page.budget);
             (activity, detail, page.budget)
         });
 

@@ -10,14 +10,14 @@ use super::selection::{Bound, Selection};
 
 /// What has to be found in the events for a selection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(super) struct Targets {
     /// The name of a region.
     region: Option<String>,
     /// The calls that bound a window: function, and n for its n-th call.
     calls: [Option<(String, u64)>; 2],
 }
 
-impl Wanted {
+impl Targets {
     /// The needs of a selection.
     pub fn of(selection: &Selection) -> Self {
         let call = |bound: &Bound| match bound {
@@ -32,7 +32,7 @@ impl Wanted {
     }
 
     /// Whether the events need not be read.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.region.is_none() && self.calls.iter().all(Option::is_none)
     }
 }
@@ -50,7 +50,7 @@ pub(super) struct Found {
 /// Finds the bounds of selections.
 pub(super) struct Marks<'s> {
     /// What to find, for each selection.
-    pub wanted: &'s [Wanted],
+    pub targets: &'s [Targets],
 }
 
 /// The search on one rank.
@@ -113,11 +113,11 @@ impl<'a> CallObserver<'a> for Marks<'_> {
     type OfRank = RankMarks<'a>;
 
     fn begin_rank(&self, rank: RankView<'a>) -> RankMarks<'a> {
-        let of = |wanted: &Wanted| {
+        let of = |targets: &Targets| {
             let named = rank.trace.facts.regions.iter();
-            let is_it = |name: &String| wanted.region.as_ref() == Some(name);
-            let call = |wanted: &Option<(String, u64)>| {
-                let (name, nth) = wanted.as_ref()?;
+            let matches_name = |name: &String| targets.region.as_ref() == Some(name);
+            let call = |targets: &Option<(String, u64)>| {
+                let (name, nth) = targets.as_ref()?;
                 Some(NthCall {
                     function: rank.trace.file.function_number(name)?,
                     nth: usize::try_from(*nth).unwrap_or(usize::MAX),
@@ -126,14 +126,14 @@ impl<'a> CallObserver<'a> for Marks<'_> {
                 })
             };
             SelectionMarks {
-                regions: named.filter(|(_, name)| is_it(name)).map(|(id, _)| *id).collect(),
+                regions: named.filter(|(_, name)| matches_name(name)).map(|(id, _)| *id).collect(),
                 depth: 0,
                 begin_ticks: 0,
                 occurrences: Vec::new(),
-                calls: [call(&wanted.calls[0]), call(&wanted.calls[1])],
+                calls: [call(&targets.calls[0]), call(&targets.calls[1])],
             }
         };
-        let each: Vec<SelectionMarks> = self.wanted.iter().map(of).collect();
+        let each: Vec<SelectionMarks> = self.targets.iter().map(of).collect();
         let calls = each.iter().flat_map(|of| of.calls.iter().flatten());
         let functions = calls.map(|call| call.function).collect();
         RankMarks { rank, each, functions }

@@ -72,11 +72,11 @@ pub struct Matrix {
 
 impl Matrix {
     /// The pairs with the most bytes; among equal ones, the lowest ranks first.
-    pub fn heaviest(&self, most: usize) -> Vec<((u32, u32), Traffic)> {
+    pub fn heaviest(&self, limit: usize) -> Vec<((u32, u32), Traffic)> {
         let mut pairs: Vec<_> =
             self.pairs.iter().map(|(pair, traffic)| (*pair, *traffic)).collect();
         pairs.sort_by_key(|(_, traffic)| std::cmp::Reverse((traffic.bytes, traffic.count)));
-        pairs.truncate(most);
+        pairs.truncate(limit);
         pairs
     }
 

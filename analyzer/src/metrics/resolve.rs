@@ -8,7 +8,7 @@ use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
 use super::Note;
-use super::marks::{Found, Marks, RankMarks, Wanted};
+use super::marks::{Found, Marks, RankMarks, Targets};
 use super::selection::{Bound, Selection};
 use crate::did_you_mean;
 
@@ -136,15 +136,15 @@ impl Resolved {
     /// some selection names a region or a call.
     pub fn all(analysis: &Analysis, selections: &[Selection]) -> Vec<Result<Self, SelectionError>> {
         let Analysis { run, timeline, .. } = *analysis;
-        let wanted: Vec<Wanted> = selections.iter().map(Wanted::of).collect();
-        let found: Vec<Vec<Found>> = match wanted.iter().all(Wanted::is_nothing) {
+        let targets: Vec<Targets> = selections.iter().map(Targets::of).collect();
+        let found: Vec<Vec<Found>> = match targets.iter().all(Targets::is_empty) {
             true => run
                 .ranks
                 .iter()
-                .map(|_| wanted.iter().map(|_| Found::default()).collect())
+                .map(|_| targets.iter().map(|_| Found::default()).collect())
                 .collect(),
             false => {
-                let of_ranks = analysis.calls(&Marks { wanted: &wanted });
+                let of_ranks = analysis.calls(&Marks { targets: &targets });
                 of_ranks.into_iter().map(RankMarks::finish).collect()
             }
         };

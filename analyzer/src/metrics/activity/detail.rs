@@ -118,11 +118,11 @@ impl Detail {
         run: &Run,
         timeline: &GlobalTimeline,
         activity: &Activity,
-        asked: &[Range<f64>],
+        requested: &[Range<f64>],
         budget: Budget,
     ) -> Self {
         let analysis = Analysis::of(run, timeline);
-        let mut detail = Self::of_events(&analysis, activity, asked, budget);
+        let mut detail = Self::of_events(&analysis, activity, requested, budget);
         if !detail.windows.is_empty() {
             let found = analysis.matches(|| MatchCollector::new(&detail.windows, budget));
             let collected = found.map(|(_, collected)| collected).unwrap_or_default();
@@ -136,10 +136,10 @@ impl Detail {
     pub fn of_events(
         analysis: &Analysis,
         activity: &Activity,
-        asked: &[Range<f64>],
+        requested: &[Range<f64>],
         budget: Budget,
     ) -> Self {
-        let windows = windows(analysis, activity, asked, budget.events);
+        let windows = windows(analysis, activity, requested, budget.events);
         let mut detail = Self { windows, ..Self::default() };
         detail.read_events(analysis, activity, budget.regions);
         detail
@@ -270,7 +270,7 @@ fn touches(windows: &[Range<f64>], from_s: f64, to_s: f64) -> bool {
 fn windows(
     analysis: &Analysis,
     activity: &Activity,
-    asked: &[Range<f64>],
+    requested: &[Range<f64>],
     most_events: usize,
 ) -> Vec<Range<f64>> {
     let length_s = activity.length_s;
@@ -279,8 +279,8 @@ fn windows(
     if activity.calls <= most_events as u64 && all.clone().count() > 0 {
         return vec![0.0..length_s.max(f64::MIN_POSITIVE)];
     }
-    if !asked.is_empty() {
-        return join_windows(asked.to_vec(), length_s);
+    if !requested.is_empty() {
+        return join_windows(requested.to_vec(), length_s);
     }
     let mut focuses: Vec<(f64, f64)> = Vec::new();
     for call in &activity.longest {
@@ -295,8 +295,8 @@ fn windows(
     join_windows(around.collect(), length_s)
 }
 
-/// The largest half width around each moment that contains at most `most` events.
-fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], most: usize) -> Vec<f64> {
+/// The largest half width around each moment that contains at most `limit` events.
+fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], limit: usize) -> Vec<f64> {
     // Class k holds distances below length · 2^(−k/2).
     let class = |distance_s: f64| match distance_s > 0.0 {
         true => {
@@ -321,7 +321,7 @@ fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], most: usize) -> Ve
         let mut inside = 0;
         let fits = (0..RADII).rev().find(|class| {
             inside += counts[*class];
-            inside > most
+            inside > limit
         });
         let smallest = fits.map_or(0, |too_wide| too_wide + 1);
         length_s * 2f64.powf(-(smallest as f64) / 2.0)
@@ -347,7 +347,7 @@ fn join_windows(mut windows: Vec<Range<f64>>, length_s: f64) -> Vec<Range<f64>> 
 /// Collects the earliest messages and collective operations in some windows, within a budget.
 pub struct MatchCollector {
     windows: Vec<Range<f64>>,
-    most: usize,
+    limit: usize,
     messages: Vec<Message>,
     messages_left_out: u64,
     collectives: Vec<CollectiveInstance>,
@@ -381,7 +381,7 @@ impl MatchCollector {
     pub fn new(windows: &[Range<f64>], budget: Budget) -> Self {
         Self {
             windows: windows.to_vec(),
-            most: budget.messages,
+            limit: budget.messages,
             messages: Vec::new(),
             messages_left_out: 0,
             collectives: Vec::new(),
@@ -397,16 +397,16 @@ impl MatchCollector {
     /// Drops what exceeds the budget.
     fn trim(&mut self) {
         self.messages.sort_by(compare_messages);
-        self.messages_left_out += self.messages.len().saturating_sub(self.most) as u64;
-        self.messages.truncate(self.most);
+        self.messages_left_out += self.messages.len().saturating_sub(self.limit) as u64;
+        self.messages.truncate(self.limit);
         for instance in &mut self.collectives {
             instance.members.sort_by(compare_members);
         }
         self.collectives.sort_by(compare_collectives);
         let before = self.collectives.len();
-        let (mut calls, most) = (0, self.most);
+        let (mut calls, limit) = (0, self.limit);
         self.collectives.retain(|instance| {
-            let fits = calls + instance.members.len() <= most;
+            let fits = calls + instance.members.len() <= limit;
             calls += if fits { instance.members.len() } else { 0 };
             fits
         });
@@ -421,7 +421,7 @@ impl MatchSink for MatchCollector {
         let received_s = message.receive.end_s.unwrap_or(message.receive.begin_s);
         if self.touches(sent_s, sent_s) || self.touches(received_s, received_s) {
             self.messages.push(*message);
-            if self.messages.len() > 2 * self.most {
+            if self.messages.len() > 2 * self.limit {
                 self.trim();
             }
         }
@@ -435,7 +435,7 @@ impl MatchSink for MatchCollector {
         if touches {
             self.calls += instance.members.len();
             self.collectives.push(instance.clone());
-            if self.calls > 2 * self.most {
+            if self.calls > 2 * self.limit {
                 self.trim();
             }
         }

@@ -338,11 +338,11 @@ impl RowFacts {
         }
     }
 
-    fn trim_regions(&mut self, most: usize) {
+    fn trim_regions(&mut self, limit: usize) {
         let length = |region: &RegionTicks| region.end_ticks.saturating_sub(region.begin_ticks);
         self.regions.sort_by_key(|region| std::cmp::Reverse(length(region)));
-        self.regions_left_out += self.regions.len().saturating_sub(most) as u64;
-        self.regions.truncate(most);
+        self.regions_left_out += self.regions.len().saturating_sub(limit) as u64;
+        self.regions.truncate(limit);
     }
 }
 
@@ -355,12 +355,12 @@ fn ticks_of_sum(segment: &Segment, of_mpi: &[f64; KINDS]) -> [u64; KINDS] {
         ticks[kind_of(segment, Kind::OtherMpi) as usize] = all;
         return ticks;
     }
-    let most = (0..KINDS).max_by(|a, b| of_mpi[*a].total_cmp(&of_mpi[*b])).unwrap_or(0);
+    let largest = (0..KINDS).max_by(|a, b| of_mpi[*a].total_cmp(&of_mpi[*b])).unwrap_or(0);
     for (ticks, share) in ticks.iter_mut().zip(of_mpi) {
         *ticks = (all as f64 * share) as u64;
     }
     // The rest from rounding goes to the largest kind.
-    ticks[most] += all.saturating_sub(ticks.iter().sum());
+    ticks[largest] += all.saturating_sub(ticks.iter().sum());
     ticks
 }
 
@@ -583,13 +583,13 @@ impl<'a> IndexReader<'a> {
     }
 
     /// The single calls of a row that touch a stretch (global seconds), in order of their begin;
-    /// `None` if there are more than `most`.
+    /// `None` if there are more than `limit`.
     pub fn events(
         &self,
         row: usize,
         from_s: f64,
         to_s: f64,
-        most: usize,
+        limit: usize,
     ) -> Option<Vec<super::detail::DetailEvent>> {
         let facts = &self.index.rows[row];
         let Some(thread) = self.thread(facts) else { return Some(Vec::new()) };
@@ -599,7 +599,7 @@ impl<'a> IndexReader<'a> {
         // If the checkpoints show that there are far too many, do not read them to find out.
         let to = self.index.checkpoint_before(facts, time.clock.ticks_at(to_s));
         if let (Some(a), Some(b)) = (checkpoint, to)
-            && (b - a) as u64 > 2 + most as u64 / GRANULE
+            && (b - a) as u64 > 2 + limit as u64 / GRANULE
         {
             return None;
         }
@@ -623,7 +623,7 @@ impl<'a> IndexReader<'a> {
             if !shown || end_s < from_s {
                 continue;
             }
-            if found.len() == most {
+            if found.len() == limit {
                 return None;
             }
             let inside_s = match event.polls {

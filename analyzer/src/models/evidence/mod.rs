@@ -132,9 +132,9 @@ impl Evidence {
         let lower = noise.map_or(0.0, |noise| noise.min(0.3));
         let noise = noise.map_or(NOISE_OF_ONE_RUN, |noise| noise.max(MIN_NOISE));
         let mean = |point: &Measured| point.computation.map(|c| c.mean_s);
-        let most = |point: &Measured| point.computation.and_then(|c| c.max_s);
+        let maximum = |point: &Measured| point.computation.and_then(|c| c.max_s);
         let means: Option<Vec<f64>> = points.iter().map(mean).collect();
-        let maxima: Option<Vec<f64>> = points.iter().map(most).collect();
+        let maxima: Option<Vec<f64>> = points.iter().map(maximum).collect();
         let of = |value: &dyn Fn(usize) -> f64, sd: &dyn Fn(usize) -> f64| -> Vec<PartPoint> {
             let part = |(i, point): (usize, &Measured)| PartPoint {
                 p: point.p,

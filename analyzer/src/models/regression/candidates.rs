@@ -130,7 +130,7 @@ impl Base {
     /// orthogonal rest.
     fn outside(&self, f: &DMatrix<f64>, j: usize) -> Option<(Vec<f64>, Direction)> {
         let mut rest = f.column(j).into_owned();
-        let whole = rest.norm();
+        let original = rest.norm();
         let mut along = vec![0.0; self.q.len()];
         // Orthogonalising twice is enough (Kahan; Parlett, The Symmetric Eigenvalue Problem,
         // section 6.9).
@@ -142,7 +142,7 @@ impl Base {
             }
         }
         let length = rest.norm();
-        if length <= DEPENDENT * whole {
+        if length <= DEPENDENT * original {
             return None;
         }
         rest /= length;

@@ -93,14 +93,14 @@ fn step(
         return step;
     }
     let part = f.select_columns(free);
-    let kept: Vec<usize> = active
+    let active_rows: Vec<usize> = active
         .iter()
         .filter_map(|bound| match bound {
             Bound::Above(i) | Bound::Below(i) => Some(*i),
             Bound::Column(_) => None,
         })
         .collect();
-    let directions = null_space(&part.select_rows(&kept));
+    let directions = null_space(&part.select_rows(&active_rows));
     if directions.ncols() == 0 {
         return step;
     }

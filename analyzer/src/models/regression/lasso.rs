@@ -38,9 +38,9 @@ pub(super) fn cross_validated(problem: &Problem) -> DVector<f64> {
     let folds = FOLDS.min(y.len());
     let mut errors = vec![0.0; lambdas.len()];
     for fold in 0..folds {
-        let kept: Vec<usize> = (0..y.len()).filter(|i| i % folds != fold).collect();
+        let training: Vec<usize> = (0..y.len()).filter(|i| i % folds != fold).collect();
         let held: Vec<usize> = (0..y.len()).filter(|i| i % folds == fold).collect();
-        let solutions = path(&f.select_rows(&kept), &y.select_rows(&kept), &lambdas);
+        let solutions = path(&f.select_rows(&training), &y.select_rows(&training), &lambdas);
         let (held_f, held_y) = (f.select_rows(&held), y.select_rows(&held));
         for (error, a) in errors.iter_mut().zip(solutions) {
             *error += (&held_y - &held_f * a).norm_squared();

@@ -43,7 +43,7 @@ pub struct Prediction {
 impl Fit {
     /// Largest rank count that predictions are based on.
     pub fn largest_measured(&self) -> u32 {
-        self.kept().map(|point| point.p).max().unwrap_or(1)
+        self.used_points().map(|point| point.p).max().unwrap_or(1)
     }
 
     /// 90 % intervals of times at these rank counts, seconds; empty where nothing predicts them.
@@ -72,21 +72,21 @@ impl Fit {
     }
 
     /// Points that were not held back.
-    fn kept(&self) -> impl Iterator<Item = &Point> {
+    fn used_points(&self) -> impl Iterator<Item = &Point> {
         let held = |p: u32| self.left_out.contains(&(p, LeftOut::NotChosen));
         self.series.points.iter().filter(move |point| !held(point.p))
     }
 
     pub(super) fn predict(&mut self, options: &Options) {
         let held_back = self.left_out.iter().filter(|(_, why)| *why == LeftOut::NotChosen);
-        let mut asked: Vec<u32> =
+        let mut requested: Vec<u32> =
             held_back.map(|(p, _)| *p).chain(options.predict.iter().copied()).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        if self.form == Form::Evidence && !asked.is_empty() {
+        requested.sort_unstable();
+        requested.dedup();
+        if self.form == Form::Evidence && !requested.is_empty() {
             self.evidence = self.weigh(options.anchor_one);
         }
-        self.predictions = asked.into_iter().map(|p| self.predicted(p)).collect();
+        self.predictions = requested.into_iter().map(|p| self.predicted(p)).collect();
     }
 
     /// Weighs every point that was not held back, whatever its efficiency: sums of non-negative
@@ -105,13 +105,13 @@ impl Fit {
             tau_s: point.tau_s,
             computation: point.sum_gamma_s.map(|sum| Computation {
                 mean_s: sum / f64::from(point.p),
-                max_s: point.chi_range_s.map(|(least, _)| point.tau_s - least),
+                max_s: point.chi_range_s.map(|(smallest, _)| point.tau_s - smallest),
             }),
         };
-        points.extend(self.kept().map(measured));
+        points.extend(self.used_points().map(measured));
         let (relative, freedom) = self.repetition_noise();
-        let runs: usize = self.kept().map(|point| point.spread.number).sum();
-        let repetitions = runs as f64 / self.kept().count().max(1) as f64;
+        let runs: usize = self.used_points().map(|point| point.spread.number).sum();
+        let repetitions = runs as f64 / self.used_points().count().max(1) as f64;
         Evidence::of(&points, (freedom > 0).then(|| noise_of_minimum(relative, repetitions)))
     }
 

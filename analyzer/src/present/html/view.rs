@@ -328,7 +328,7 @@ impl<'a> View<'a> {
         let found = self.parts.get_or_init(|| {
             let (run, timeline) = (self.look.run, self.look.timeline);
             let analysis = Analysis::of(run, timeline);
-            let page = Page { bins: bins_for(self.rows()), asked: &[], budget: NO_DETAIL };
+            let page = Page { bins: bins_for(self.rows()), windows: &[], budget: NO_DETAIL };
             let selection = &Selection::Whole;
             let question = Question { selection, messages: true, exchanges: &[], page: Some(page) };
             let Answer { metrics, page, .. } = Answer::new(&analysis, &question).ok()?;
