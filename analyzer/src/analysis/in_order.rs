@@ -1,4 +1,4 @@
-//! The events of several ranks, ordered by their begin on the global timeline.
+//! The events of several ranks, ordered by their start on the global timeline.
 
 use trace_format::reader::Event;
 
@@ -6,7 +6,7 @@ use super::Analysis;
 use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 
 /// Iterates over events: position of the rank in the run, number of the thread, and the event. The
-/// events of one rank come in order of their begin on its own counter. If events of several ranks
+/// events of one rank come in order of their start on its own counter. If events of several ranks
 /// begin in the same nanosecond, that of the lowest rank comes first.
 pub struct InOrder<'a, F> {
     streams: EventStreams<'a, F>,

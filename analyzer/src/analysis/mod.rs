@@ -118,7 +118,7 @@ pub trait CallObserver<'a>: Sync {
     fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank;
 }
 
-/// Observes the calls of one rank, thread by thread, and within a thread in order of their begin.
+/// Observes the calls of one rank, thread by thread, and within a thread in order of their start.
 pub trait RankObserver<'a> {
     /// Begins a thread.
     fn begin_thread(&mut self, thread: ThreadView<'a>);

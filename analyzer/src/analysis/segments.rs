@@ -101,7 +101,7 @@ fn activity_of(name: &str) -> Activity {
 /// A piece of a thread's stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Counter at its begin.
+    /// Counter at its start.
     pub begin_ticks: u64,
     /// Counter at its end.
     pub end_ticks: u64,
@@ -127,7 +127,7 @@ pub struct Segmenter {
     end_ticks: u64,
     open_regions: u64,
     /// Time inside polls that has not become segments yet. For a run of polls only the total time
-    /// in MPI is known; it is placed at the begin of the run.
+    /// in MPI is known; it is placed at the start of the run.
     polls_ticks: u64,
 }
 

@@ -45,7 +45,7 @@ pub enum SpanKind {
     },
     /// The recorder's own time.
     Tool,
-    /// Begin of a region; without length.
+    /// Start of a region; without length.
     RegionBegin(u32),
     /// End of a region; without length.
     RegionEnd(u32),
@@ -57,7 +57,7 @@ pub enum SpanKind {
         in_region: bool,
         /// Number of regions open after it.
         open_regions: u64,
-        /// Begin and end of the stretch in which it lies somewhere.
+        /// Start and end of the stretch in which it lies somewhere.
         over: (u64, u64),
     },
 }
@@ -67,7 +67,7 @@ pub enum SpanKind {
 pub struct Span {
     /// Kind of the span.
     pub kind: SpanKind,
-    /// Counter at the begin.
+    /// Counter at the start.
     pub begin_ticks: u64,
     /// Counter at the end. For a thread's last call, if it has not returned, the rank's end.
     pub end_ticks: u64,
@@ -85,11 +85,11 @@ pub struct Span {
     pub site: Option<(u64, bool)>,
 }
 
-/// Iterates over a thread's spans in order of their begin.
+/// Iterates over a thread's spans in order of their start.
 ///
 /// A call that has not returned lasts to the rank's end if it is its thread's last call. Otherwise
 /// it has no length; nor has an abandoned call, whose end is unknown. A call that ends after the
-/// begin of the next call is cut there: calls of one thread never overlap, so one of the times is
+/// start of the next call is cut there: calls of one thread never overlap, so one of the times is
 /// wrong. (Recorder time and markers may lie inside a call: the recorder finishes inside
 /// MPI_Finalize.)
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// Spans for totals: one for each activity with its known length, laid end to end from the begin.
+/// Spans for totals: one for each activity with its known length, laid end to end from the start.
 /// Where in the stretch each activity really lies is unknown.
 fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
     let mut at_ticks = totals.begin_ticks;
@@ -205,7 +205,7 @@ impl PlainCall {
         self.0.function()
     }
 
-    /// Counter at the begin.
+    /// Counter at the start.
     #[inline]
     pub fn begin_ticks(&self) -> u64 {
         self.0.begin()
@@ -358,7 +358,7 @@ impl<'a> Spans<'a> {
 /// Resolves the ends of a thread's calls that did not return.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// Begin of the thread's last call, if it has not returned.
+    /// Start of the thread's last call, if it has not returned.
     last_open_ticks: Option<u64>,
     rank_end_ticks: u64,
 }

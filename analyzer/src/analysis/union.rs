@@ -1,8 +1,8 @@
-//! How much of a selection's stretches intervals cover, for intervals in order of their begin.
+//! How much of a selection's stretches intervals cover, for intervals in order of their start.
 
 /// Intersects intervals with a selection's stretches.
 ///
-/// Both are in order of their begin, and the stretches do not overlap.
+/// Both are in order of their start, and the stretches do not overlap.
 #[derive(Debug, Clone)]
 pub struct Clipper<'a> {
     stretches: &'a [(u64, u64)],
@@ -14,7 +14,7 @@ impl<'a> Clipper<'a> {
         Self { stretches }
     }
 
-    /// Drops the stretches that end before this begin, because no later interval can overlap them.
+    /// Drops the stretches that end before this start, because no later interval can overlap them.
     #[inline]
     fn move_to(&mut self, begin_ticks: u64) {
         while let [(_, end), rest @ ..] = self.stretches
@@ -57,7 +57,7 @@ impl<'a> Clipper<'a> {
     }
 }
 
-/// Sums the union of intervals, clipped to a selection; intervals come in order of their begin.
+/// Sums the union of intervals, clipped to a selection; intervals come in order of their start.
 #[derive(Debug)]
 pub struct Union<'a> {
     clipper: Clipper<'a>,
@@ -93,7 +93,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// Merges sorted sequences of intervals by begin. A linear scan finds the next one, because there
+/// Merges sorted sequences of intervals by start. A linear scan finds the next one, because there
 /// are few sequences.
 pub fn merged<I: Iterator<Item = (u64, u64)>>(
     sequences: Vec<I>,

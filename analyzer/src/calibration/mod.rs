@@ -90,7 +90,7 @@ pub struct RoundTrips {
     pub p99_ns: f64,
     /// Longest, nanoseconds.
     pub max_ns: f64,
-    /// Begin, end (nanoseconds) and count of each bin; the last bin also counts everything longer.
+    /// Start, end (nanoseconds) and count of each bin; the last bin also counts everything longer.
     pub bins: Vec<(f64, f64, u64)>,
 }
 

@@ -26,7 +26,7 @@ fn counter(number: u32, name: &str) -> Counter {
 }
 
 /// One of two ranks, running from 0 to 100 ms. Its counters 0 (`flops`) and 1 (`other`) read 50 and
-/// 7 at its begin, and 1,050 and 8 at its end.
+/// 7 at its start, and 1,050 and 8 at its end.
 fn rank(number: u32) -> SyntheticRank {
     let mut rank = SyntheticRank::complete(number, 2, B, B + 100 * MS);
     let reading =
@@ -41,7 +41,7 @@ fn rank(number: u32) -> SyntheticRank {
     rank
 }
 
-/// Marks like the recorder: both readings come before the begin of a region at `at`, or after its
+/// Marks like the recorder: both readings come before the start of a region at `at`, or after its
 /// end.
 fn mark(
     rank: &mut SyntheticRank,
@@ -142,7 +142,7 @@ fn a_killed_rank_counts_to_its_last_reading_and_has_no_sum() {
     });
     let (metrics, _) = of(&[marked(0), killed], &Selection::Whole);
     let count = metrics.counters[0].ranks[1].count.as_ref().unwrap();
-    // 530 at 70 ms, less 50 at the begin.
+    // 530 at 70 ms, less 50 at the start.
     assert_eq!(count.value, 480.0);
     assert!((count.until_s.unwrap() - 0.0700001).abs() < 1e-6, "{count:?}");
     assert_eq!(metrics.counters[0].total(), None);
@@ -155,7 +155,7 @@ fn counts_are_unknown_without_readings() {
     let (metrics, _) = of(&ranks, &Selection::parse_window("0.015,0.05").unwrap());
     let why = metrics.counters[0].ranks[0].count.as_ref().unwrap_err();
     assert_eq!(*why, NoCount::NotReadAtBegin);
-    // A window from the begin of the rank still lacks a reading at its end.
+    // A window from the start of the rank still lacks a reading at its end.
     let (metrics, _) = of(&ranks, &Selection::parse_window("0,0.05").unwrap());
     let why = metrics.counters[0].ranks[0].count.as_ref().unwrap_err();
     assert_eq!(*why, NoCount::NotReadAtEnd);

@@ -1,4 +1,4 @@
-//! Counters of processor and kernel in a selection, from the readings at the rank's begin and end
+//! Counters of processor and kernel in a selection, from the readings at the rank's start and end
 //! and at region markers.
 //!
 //! A counter belongs to the process: it counts what all threads did between two readings. For a
@@ -227,7 +227,7 @@ impl Bounds {
     }
 }
 
-/// The readings at a rank's begin and end.
+/// The readings at a rank's start and end.
 fn at_ends(trace: &RankTrace, time: &RankTime, selection: &RankSelection) -> Vec<Bounds> {
     let counters = &trace.facts.counters;
     let stretches = &selection.stretches;

@@ -5,7 +5,7 @@
 //! a core for c seconds and outside MPI for u seconds computed for at most min(c, u). CPU time of
 //! the process beyond its known threads counts in full. The sum is thus an upper bound. γ less this
 //! sum and less the time spent waiting for a core is time asleep, as a lower bound. The kernel's
-//! times are read at begin and end, so this works for the whole run only.
+//! times are read only twice, at start and end, so this works for the whole run only.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::trace::RankTrace;
 /// A rank's CPU time compared with its computation time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuTime {
-    /// CPU time of all threads between the readings at begin and end.
+    /// CPU time of all threads between the readings at start and end.
     pub on_cpu_s: f64,
     /// Upper bound of the part of γ_i on a core.
     pub compute_on_cpu_s: f64,

@@ -483,7 +483,7 @@ impl MatchSink for Tally<'_> {
         let Access { origin, target, put_bytes, got_bytes, .. } = *access;
         let ends = self.run.position_of(origin).zip(self.run.position_of(target));
         let Some((from, to)) = ends.filter(|(from, to)| from != to) else { return };
-        // The target makes no call, so the begin of the origin's call decides for both sides.
+        // The target makes no call, so the start of the origin's call decides for both sides.
         for index in self.selected.at(from, access.call.begin_ticks) {
             let sums = &mut self.each[*index].one_sided;
             for (ranks, bytes) in

@@ -3,7 +3,7 @@
 //!
 //! `blocking` marks its messages by tag: 1000 + n in case A (receive late) and 2000 + n in case B
 //! (send late), where n is the index of the size. Tag 3000 marks a loop with nothing between its
-//! calls, in which the time from the end of one call to the begin of the next is the recorder's
+//! calls, in which the time from the end of one call to the start of the next is the recorder's
 //! own. `collectives` creates a communicator for case C (all at the same time), then one for case D
 //! (rank 0 late), and makes other calls only on MPI_COMM_WORLD.
 
@@ -34,7 +34,7 @@ pub struct LatePartner {
     pub bound_s: Option<f64>,
 }
 
-/// Seconds from the end of one call to the begin of the next in a loop that does nothing else,
+/// Seconds from the end of one call to the start of the next in a loop that does nothing else,
 /// which is the recorder's time outside its two time stamps. Lists are ascending.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OwnCost {
@@ -57,7 +57,7 @@ pub struct MessageRow {
     pub receive_s: Vec<f64>,
     /// End of MPI_Recv minus end of MPI_Send.
     pub difference_s: Vec<f64>,
-    /// Begin of MPI_Send to end of MPI_Recv: in case B, where the receive is posted first, the cost
+    /// Start of MPI_Send to end of MPI_Recv: in case B, where the receive is posted first, the cost
     /// of the communication itself.
     pub overhead_s: Vec<f64>,
 }
@@ -122,7 +122,7 @@ impl LatePartner {
 #[derive(Debug, Default)]
 struct Calls {
     messages: BTreeMap<(char, i32), Vec<Message>>,
-    /// Begin and end of the sends and of the receives of the loop, seconds.
+    /// Start and end of the sends and of the receives of the loop, seconds.
     sends: Vec<(f64, f64)>,
     receives: Vec<(f64, f64)>,
     /// All collective operations; the earliest is on MPI_COMM_WORLD.
@@ -226,7 +226,7 @@ impl Calls {
     }
 }
 
-/// Times from the end of each call to the begin of the next, ascending.
+/// Times from the end of each call to the start of the next, ascending.
 fn gaps_between(calls: &mut [(f64, f64)]) -> Vec<f64> {
     calls.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut gaps: Vec<f64> = calls.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();

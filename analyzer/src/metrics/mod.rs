@@ -2,7 +2,7 @@
 //! [`Selection`].
 //!
 //! With τ_i the time that rank i spends in the selection, and τ the latest end less the earliest
-//! begin over the ranks:
+//! start over the ranks:
 //!
 //! - computing (γ_i) depends on the mode, see [`ComputeMode`]; with several threads it is the union
 //!   of their useful intervals;
@@ -78,7 +78,7 @@ pub enum RankState {
     Unfinished {
         /// The last call that began.
         last_call: Option<String>,
-        /// The call that has not returned, and its begin in global seconds.
+        /// The call that has not returned, and its start in global seconds.
         inside: Option<(String, f64)>,
     },
 }
@@ -94,7 +94,7 @@ pub struct ThreadMetrics {
     pub mpi_s: f64,
     /// Seconds in the recorder.
     pub tool_s: f64,
-    /// Useful seconds. The first thread is assumed to exist from the rank's begin to its end, any
+    /// Useful seconds. The first thread is assumed to exist from the rank's start to its end, any
     /// other from its first to its last event. γ_i is the union over the threads, not their sum.
     pub compute_s: f64,
 }
@@ -126,7 +126,7 @@ pub struct RankMetrics {
     pub tool_s: f64,
     /// Neither in MPI nor in the recorder nor computing; of the same thread.
     pub other_s: f64,
-    /// Before its begin and after its end, relative to the earliest begin and latest end.
+    /// Before its start and after its end, relative to the earliest start and latest end.
     pub outside_s: f64,
     /// Ready to run but waiting for a core, over the whole run only.
     pub off_cpu_s: Option<f64>,
@@ -400,7 +400,7 @@ fn rank_metrics(
     let mut useful_s: BTreeMap<u32, f64> = useful_s.collect();
     // A first thread without events is always outside MPI.
     useful_s.entry(0).or_insert_with(|| seconds(pass.compute_ticks));
-    // The system's readings are taken at the begin and end of the process's time in MPI. If
+    // The system's readings are taken at the start and end of the process's time in MPI. If
     // recording stopped earlier, they cover more than the rank's stretch.
     let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
     let readings_apply = resolved.whole && !cut;

@@ -58,7 +58,7 @@ pub enum Note {
         of: u64,
         /// Which events were to be kept.
         policy: KeepingPolicy,
-        /// Begin and end of the stretch that the totals cover, global seconds.
+        /// Start and end of the stretch that the totals cover, global seconds.
         stretch_s: (f64, f64),
     },
     /// While only totals were kept, the overlap of a rank's threads is unknown; holds the first

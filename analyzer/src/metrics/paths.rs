@@ -52,7 +52,7 @@ pub(super) struct Paths<'s> {
 /// The call paths of one rank.
 pub(super) struct RankPaths<'s> {
     selection: &'s RankSelection,
-    /// Function, begin and length of the thread's last call.
+    /// Function, start and length of the thread's last call.
     last: (u16, u64, u64),
     /// By function and path number.
     sums: HashMap<(u16, u32), Sums>,

@@ -44,7 +44,7 @@ pub enum SelectionError {
     OnlyTotals {
         /// The first such rank.
         rank: u32,
-        /// Begin of that time, global seconds.
+        /// Start of that time, global seconds.
         from_s: f64,
         /// Its end.
         to_s: f64,
@@ -94,7 +94,7 @@ pub(super) struct RankSelection {
     pub takes_part: bool,
     /// Whether every recorded call counts, even outside the stretches.
     pub every_call: bool,
-    /// Begin and end of each stretch on the rank's counter, ascending, disjoint.
+    /// Start and end of each stretch on the rank's counter, ascending, disjoint.
     pub stretches: Vec<(u64, u64)>,
     /// Seconds of τ outside the stretches.
     pub outside_s: f64,
@@ -198,8 +198,8 @@ impl Resolved {
 
     /// Computes τ and every rank's time outside its stretches.
     ///
-    /// If all ranks have equally many stretches, τ = Σ_k (latest end of the k-th − earliest begin
-    /// of the k-th); otherwise it is the latest end − the earliest begin of all.
+    /// If all ranks have equally many stretches, τ = Σ_k (latest end of the k-th − earliest start
+    /// of the k-th); otherwise it is the latest end − the earliest start of all.
     fn measure(&mut self, timeline: &GlobalTimeline, parts: Vec<Stretches>) {
         let pairs =
             || timeline.ranks.iter().zip(&parts).filter_map(|(r, p)| Some((r, p.as_ref()?)));

@@ -3,7 +3,7 @@
 /// One end of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
-    /// Seconds since the earliest rank begin.
+    /// Seconds since the first rank started.
     Seconds(f64),
     /// The n-th call of a function on each rank, counted from 1.
     Occurrence {
@@ -20,7 +20,7 @@ pub enum Selection {
     /// Each rank from MPI_Init's return to MPI_Finalize's entry.
     Whole,
     /// From one bound to another. With a call as the first bound, the window begins at the call's
-    /// end; with a call as the second, it ends at the call's begin.
+    /// end; with a call as the second, it ends at the call's start.
     Window {
         /// Where it begins.
         from: Bound,
@@ -43,7 +43,7 @@ pub enum WindowError {
     /// The text contains `#` but is not a call.
     #[error("{0:?} is not a call such as MPI_Barrier#3")]
     NoCall(String),
-    /// Its end is not after its begin.
+    /// Its end is not after its start.
     #[error("it ends before it begins")]
     EndsFirst,
 }

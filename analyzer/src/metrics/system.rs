@@ -59,7 +59,7 @@ pub enum Oversubscription {
         cores: usize,
     },
     /// A rank that waited for a core for more than 2 % of the time between the readings at its
-    /// begin and end.
+    /// start and end.
     Waited {
         /// The rank.
         rank: u32,
@@ -188,7 +188,7 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
 }
 
 /// Share of the time between its readings that a rank's first thread waited for a core. The
-/// readings are taken at the rank's begin and end, even if recording stopped in between.
+/// readings are taken at the rank's start and end, even if recording stopped in between.
 fn waiting_share(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     let (start, end) = readings(trace, |usage| usage.thread == 0)?;
     let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
@@ -209,7 +209,7 @@ fn wanted_cores(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     (between_s > 0.0).then(|| wanted_ns as f64 * 1e-9 / between_s)
 }
 
-/// The readings of a thread at begin and end.
+/// The readings of a thread at start and end.
 fn readings(
     trace: &RankTrace,
     of: impl Fn(&ThreadUsage) -> bool,

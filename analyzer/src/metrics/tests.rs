@@ -1,4 +1,4 @@
-//! Known traces, with 1 GHz counters and times in milliseconds since the rank's begin at `B`.
+//! Known traces, with 1 GHz counters and times in milliseconds since the rank's start at `B`.
 
 use super::*;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -21,7 +21,7 @@ fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
     rank
 }
 
-/// Rank 0: 0 to 100 ms, 30 ms Send, 2 ms tool, 10 ms Recv. Rank 1: 10 to 90 ms, 20 ms Recv.
+/// Rank 0: 0 to 100 ms, 30 ms Send, 2 ms recorder, 10 ms Recv. Rank 1: 10 to 90 ms, 20 ms Recv.
 fn two_ranks() -> [SyntheticRank; 2] {
     let mut first = rank(0, 0, 100);
     first.call(0, "MPI_Send", B + 10 * MS, B + 40 * MS);
@@ -461,7 +461,7 @@ fn distinguishes_what_occupied_the_cores() {
 #[test]
 fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
     let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
-    // The first thread calls nothing between begin and end. Another is in MPI_Barrier from 5 to
+    // The first thread calls nothing between start and end. Another is in MPI_Barrier from 5 to
     // 95 ms, on a core all the time, and then ends.
     rank.call(1, "MPI_Barrier", B + 5 * MS, B + 95 * MS);
     rank.used(0, Phase::Init, 30 * MS, 0, 0).used(0, Phase::Finalize, 32 * MS, MS, 0);
@@ -486,7 +486,7 @@ fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
 fn waiting_for_cores_relates_to_the_time_between_readings() {
     let [mut first, second] = two_ranks();
     first.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 0, 50 * MS, 5);
-    // Recording stopped after 5 ms, but the readings are from begin and end.
+    // Recording stopped after 5 ms, but the readings are from start and end.
     let reason = "no space left on device".to_owned();
     first.definitions.push(Definition::Stopped { ticks: B + 5 * MS, reason });
     first.threads[0].truncate(1);

@@ -47,7 +47,7 @@ pub struct TotalsMetrics {
     pub calls: u64,
     /// Calls kept individually.
     pub kept_calls: u64,
-    /// Earliest begin and latest end of the stretches that totals cover, global seconds.
+    /// Earliest start and latest end of the stretches that totals cover, global seconds.
     pub stretch_s: (f64, f64),
     /// Most time first.
     pub rows: Vec<TotalsRow>,

@@ -22,12 +22,12 @@ use super::{Activity, Kind};
 pub struct DetailEvent {
     /// Index of the row in [`Activity::rows`].
     pub row: usize,
-    /// Global seconds at the begin.
+    /// Global seconds at the start.
     pub begin_s: f64,
     /// Global seconds at the end. A call that did not return ends with the rank if it was the last
-    /// call, otherwise at its begin.
+    /// call, otherwise at its start.
     pub end_s: f64,
-    /// Seconds from the begin that belong to its kind: its length, or the time inside polls for a
+    /// Seconds from the start that belong to its kind: its length, or the time inside polls for a
     /// run of polls.
     pub inside_s: f64,
     /// The event.
@@ -41,16 +41,16 @@ pub struct RegionSpan {
     pub row: usize,
     /// Name of the region.
     pub name: String,
-    /// Begin and end, global seconds.
+    /// Start and end, global seconds.
     pub seconds: Range<f64>,
 }
 
 /// Everything inside some windows of the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail {
-    /// Begin and end, global seconds; ascending and disjoint.
+    /// Start and end, global seconds; ascending and disjoint.
     pub windows: Vec<Range<f64>>,
-    /// Events that touch a window, by row, then begin.
+    /// Events that touch a window, by row, then start.
     pub events: Vec<DetailEvent>,
     /// Messages whose send or receive ends in a window.
     pub messages: Vec<Message>,
@@ -215,9 +215,9 @@ struct RowDetail {
     /// Its index; `None` if the thread has no row.
     row: Option<usize>,
     events: Vec<DetailEvent>,
-    /// Id, begin and end of each region.
+    /// Id, start and end of each region.
     regions: Vec<((u32, f64), f64)>,
-    /// Id and begin of open regions.
+    /// Id and start of open regions.
     open: Vec<(u32, f64)>,
 }
 

@@ -29,7 +29,7 @@ const REGIONS: usize = 200;
 /// Size of a stored [`Checkpoint`].
 const CHECKPOINT_BYTES: usize = 8 * (3 + KINDS);
 
-/// The state at the begin of an event.
+/// The state at the start of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Checkpoint {
     /// Moment up to which time has been assigned to kinds.
@@ -38,7 +38,7 @@ struct Checkpoint {
     polls: u64,
     /// Position of the event.
     position: Position,
-    /// Ticks by kind from the row's begin to `at_ticks`.
+    /// Ticks by kind from the row's start to `at_ticks`.
     ticks: [u64; KINDS],
 }
 
@@ -75,7 +75,7 @@ impl Checkpoint {
 pub struct RegionTicks {
     /// Id of its name in the rank's file.
     pub id: u32,
-    /// Counter at the begin.
+    /// Counter at the start.
     pub begin_ticks: u64,
     /// Counter at the end.
     pub end_ticks: u64,
@@ -86,7 +86,7 @@ pub struct RegionTicks {
 pub struct CallTicks {
     /// Number of its function.
     pub function: u16,
-    /// Counter at the begin.
+    /// Counter at the start.
     pub begin_ticks: u64,
     /// Its length.
     pub ticks: u64,
@@ -99,7 +99,7 @@ pub struct RowFacts {
     pub position: usize,
     /// Thread number in the file.
     pub thread: u32,
-    /// Counter at the begin of the recorded stretch.
+    /// Counter at the start of the recorded stretch.
     pub begin_ticks: u64,
     /// Counter at the end of the recorded stretch.
     pub end_ticks: u64,
@@ -300,7 +300,7 @@ impl RowFacts {
             if let Some(position) = spans.position().filter(|_| at_granule) {
                 let (at_ticks, polls) = segmenter.state();
                 let polls = polls & ((1 << POLLS_BITS) - 1) | (poll_kind as u64) << POLLS_BITS;
-                // Checkpoints before the begin of the row would all be equal.
+                // Checkpoints before the start of the row would all be equal.
                 if placed.replace(at_ticks) != Some(at_ticks) {
                     places.push(Checkpoint { at_ticks, polls, position, ticks });
                 }
@@ -398,7 +398,7 @@ impl Sum {
 }
 
 impl Walker<'_> {
-    /// Ticks by kind from the row's begin to a moment, which is not before the last one.
+    /// Ticks by kind from the row's start to a moment, which is not before the last one.
     fn up_to(&mut self, moment: u64) -> [u64; KINDS] {
         self.count_segments(moment);
         let mut ticks = self.ticks;
@@ -582,7 +582,7 @@ impl<'a> IndexReader<'a> {
         }
     }
 
-    /// The single calls of a row that touch a stretch (global seconds), in order of their begin;
+    /// The single calls of a row that touch a stretch (global seconds), in order of their start;
     /// `None` if there are more than `limit`.
     pub fn events(
         &self,

@@ -28,7 +28,7 @@ pub struct Row {
     pub rank: u32,
     /// Thread number in the file; 0 called MPI first.
     pub thread: u32,
-    /// Begin of the recorded stretch, global seconds.
+    /// Start of the recorded stretch, global seconds.
     pub begin_s: f64,
     /// End of the recorded stretch, global seconds.
     pub end_s: f64,
@@ -47,7 +47,7 @@ pub struct LongCall {
     pub kind: Kind,
     /// Function number in the rank's file.
     pub function: u16,
-    /// Global seconds at its begin.
+    /// Global seconds at its start.
     pub begin_s: f64,
     /// Its length.
     pub duration_s: f64,
@@ -360,7 +360,7 @@ impl Row {
         }
     }
 
-    /// Spreads seconds of a kind evenly over a stretch, given by its begin and length in ticks.
+    /// Spreads seconds of a kind evenly over a stretch, given by its start and length in ticks.
     fn fill(&mut self, kind: Kind, sum_s: f64, over: (u64, u64), time: &RankTime, scale: f64) {
         let kind = kind as usize;
         self.totals_s[kind] += sum_s;

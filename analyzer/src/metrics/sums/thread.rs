@@ -81,7 +81,7 @@ pub(in crate::metrics) struct RankSums<'a, 's> {
 /// The sums of one selection on a rank.
 struct SelectionSums<'s> {
     selection: &'s RankSelection,
-    // One clipper for each ascending sequence of queries: begins of calls, calls, segments,
+    // One clipper for each ascending sequence of queries: starts of calls, calls, segments,
     // moments.
     starts: Clipper<'s>,
     lengths: Clipper<'s>,

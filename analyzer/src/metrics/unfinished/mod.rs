@@ -253,7 +253,7 @@ impl Unfinished {
     }
 }
 
-/// Counter of a rank's last time stamp; its begin if it has none.
+/// Counter of a rank's last time stamp; its start if it has none.
 fn last_stamp(at: &RankContext) -> u64 {
     let last = at.reading.trace.threads.iter().filter_map(|thread| thread.last_ticks).max();
     last.map_or(at.time.begin_ticks, |last| last.max(at.time.begin_ticks))

@@ -13,7 +13,7 @@ use super::{MAX_RANKS, OpenCollective, Ranks, members};
 #[derive(Debug, Default)]
 pub(in crate::metrics) struct OpenOperations {
     pub(super) collectives: Vec<OpenCollective>,
-    /// Index of the collective operation, by world rank and counter at the call's begin.
+    /// Index of the collective operation, by world rank and counter at the call's start.
     pub(super) calls: HashMap<(u32, u64), usize>,
     /// Active operations by world rank.
     pub(super) active: HashMap<u32, Vec<ActiveOperation>>,

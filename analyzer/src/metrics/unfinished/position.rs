@@ -90,7 +90,7 @@ pub struct Arguments {
 pub struct CallRecord {
     /// Name of the function.
     pub function: String,
-    /// Global seconds at its begin.
+    /// Global seconds at its start.
     pub begin_s: f64,
     /// Global seconds at its end, or at the end of the last poll of a run; `None` if it has not
     /// returned.

@@ -2,11 +2,22 @@
 //! beside the time measured.
 //!
 //! The messages come from [`Exchanges`], and [`Parameters`] from the locality of the partner. A
-//! rank's processor is busy with each message that it sends or receives: max(o*, g*) in LogP with
-//! one message, w·max(o₀, g₀) with one message per word, o·w + n in LogPQ, and o_s(s) or o_r(s) on
-//! the measured curves. Each received message also has a latency that computation can hide: L*, L₀
-//! − (w−1)·max(o₀, g₀), L + (w−1)·g − w·o − n (the terms of equations 6 to 8 for one message), and
-//! RTT/2 − o_s − o_r; none is below 0. No model covers waiting for a late partner.
+//! rank's processor is busy with each message that it sends or receives:
+//!
+//! - max(o*, g*) in LogP with one message,
+//! - w·max(o₀, g₀) in LogP with one message per word,
+//! - o·w + n in LogPQ,
+//! - o_s(s) or o_r(s) on the measured curves.
+//!
+//! Each received message also has a latency that computation can hide, at least 0 (the terms of
+//! equations 6 to 8 for one message):
+//!
+//! - L*,
+//! - L₀ − (w−1)·max(o₀, g₀),
+//! - L + (w−1)·g − w·o − n,
+//! - RTT/2 − o_s − o_r.
+//!
+//! No model covers waiting for a late partner.
 
 use super::Parameters;
 use super::cannon::{Curves, Model};

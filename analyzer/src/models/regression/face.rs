@@ -1,9 +1,9 @@
 //! The tie rule of the minimax program: among all optimal coefficients, choose those with the least
 //! squares, and among these the shortest vector of scaled coefficients.
 //!
-//! Starting from an optimal vertex, this solves a convex quadratic program on the optimal face {a ≥
-//! 0, |y − F·a| ≤ ε} by a primal active-set method (Nocedal and Wright, Numerical Optimization,
-//! algorithm 16.3) with null-space steps.
+//! From an optimal vertex, this solves a convex quadratic program on the optimal face
+//! {a ≥ 0, |y − F·a| ≤ ε} by a primal active-set method (Nocedal and Wright, Numerical
+//! Optimization, algorithm 16.3) with null-space steps.
 
 use nalgebra::{DMatrix, DVector};
 
