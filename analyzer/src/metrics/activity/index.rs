@@ -507,7 +507,7 @@ impl<'a> IndexReader<'a> {
                 Some(checkpoint)
                     if self.is_short(facts, checkpoint, clock.duration_s(1), bin_s) =>
                 {
-                    self.between(facts, checkpoint, moment)
+                    self.between(checkpoint, moment)
                 }
                 _ => {
                     let key = checkpoint.unwrap_or(usize::MAX);
@@ -541,7 +541,7 @@ impl<'a> IndexReader<'a> {
     }
 
     /// Ticks by kind up to a moment between a checkpoint and the next one, interpolated.
-    fn between(&self, _row: &RowFacts, checkpoint: usize, moment: u64) -> [u64; KINDS] {
+    fn between(&self, checkpoint: usize, moment: u64) -> [u64; KINDS] {
         let (a, b) = (self.index.checkpoint(checkpoint), self.index.checkpoint(checkpoint + 1));
         let length = b.at_ticks.saturating_sub(a.at_ticks).max(1) as f64;
         let part = (moment.saturating_sub(a.at_ticks) as f64 / length).clamp(0.0, 1.0);
