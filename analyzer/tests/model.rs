@@ -321,7 +321,7 @@ fn bad_input_is_named_with_its_remedy() {
             "unknown name `q`; known are p, N; add it",
         ),
         ("t.csv", &["--vars", "p,N", "--basis", "N^3 p"], 2, "an operator is missing here"),
-        ("t.csv", &["--vars", "p,N", "--basis", "N, 1, N"], 2, "`N` stands there twice"),
+        ("t.csv", &["--vars", "p,N", "--basis", "N, 1, N"], 2, "`N` appears twice"),
         ("t.csv", &["--vars", "p,M", "--basis", "M"], 1, "has no column M; its columns are"),
         ("t.csv", &["--vars", "p,N"], 2, "--basis or --dictionary is wanted"),
         (

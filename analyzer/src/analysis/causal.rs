@@ -1,11 +1,11 @@
-//! The timeline on which no message arrives before it is sent.
+//! A corrected timeline on which no message arrives before it is sent.
 
 use super::Analysis;
 use crate::timeline::matching::{self, MatchSink, Message, Unmatched};
 use crate::timeline::{GlobalTimeline, Link};
 use crate::trace::Run;
 
-/// Gathers the messages whose receive's end is known.
+/// Collects the messages whose receive has a known end.
 struct Links<'a> {
     run: &'a Run,
     links: Vec<Link>,
@@ -31,8 +31,9 @@ impl MatchSink for Links<'_> {
 }
 
 impl Analysis<'_> {
-    /// A copy of the timeline in which no message arrives before it is sent; [`GlobalTimeline::causal`] says
-    /// what was changed. A run recorded at level 0 has no messages: the copy is the same.
+    /// A copy of the timeline on which no message arrives before it is sent;
+    /// [`GlobalTimeline::causal`] tells what was changed. A run recorded at level 0 has no
+    /// messages, so its copy is unchanged.
     #[must_use]
     pub fn causal_timeline(&self) -> GlobalTimeline {
         let mut links = Links { run: self.run, links: Vec::new() };
@@ -51,8 +52,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Rank 0 sends at 100, 200 … ms, rank 1 receives 1 ms later by the truth; its clock is
-    /// `ahead` ns behind it, which its exchanges do not show.
+    /// Rank 0 sends at 100, 200 … ms, and rank 1 in truth receives 1 ms later. Its clock is
+    /// `behind` ns behind, which its clock exchanges do not show.
     fn run(behind: u64, receives: usize) -> RunDirectory {
         let mut sender = SyntheticRank::level_1(0, 2, 2000 * MS);
         let mut receiver = SyntheticRank::level_1(1, 2, 2000 * MS);
@@ -61,7 +62,7 @@ mod tests {
             sender.says("MPI_Send", at, at + MS / 2, on_world(1, 5, 8));
             let end = at + MS - behind;
             receiver.says("MPI_Recv", end - MS / 2, end, on_world(0, 5, 8));
-            // Its own answer, long before anything else.
+            // Its answer, well before the next message.
             receiver.says("MPI_Send", end + 50 * MS, end + 51 * MS, on_world(0, 6, 8));
             sender.says("MPI_Recv", at + 60 * MS, at + 70 * MS, on_world(1, 6, 8));
         }
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeline_without_early_messages_stays_as_it_is() {
+    fn a_timeline_without_early_messages_is_unchanged() {
         let directory = run(0, 3);
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn receives_are_moved_behind_their_sends_and_nothing_backwards() {
+    fn receives_move_after_their_sends_and_nothing_moves_backwards() {
         let directory = run(3 * MS, 4);
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
@@ -89,7 +90,8 @@ mod tests {
         let causal = corrected.causal.unwrap();
         assert_eq!((causal.early_before, causal.early_after), (4, 0));
         assert_eq!(causal.changed_ranks, 1);
-        // The first is moved by 2 ms, and 1 % of the time since wears off before the next.
+        // The first moves by 2 ms; until the next, the correction shrinks by 1 % of the elapsed
+        // time.
         assert!((causal.largest_jump_ns - 2e6).abs() < 10.0, "{causal:?}");
         assert_eq!(corrected.ranks[0], timeline.ranks[0], "the sender's times are right");
         let (before, after) = (&timeline.ranks[1].clock, &corrected.ranks[1].clock);
@@ -100,7 +102,7 @@ mod tests {
             assert!(after.seconds(ticks) > last, "time never runs backwards");
             last = after.seconds(ticks);
         }
-        // Long before the first jump and long behind the last one nothing is changed.
+        // Long before the first jump and long after the last one, nothing is changed.
         for ticks in [MS, 1500 * MS] {
             assert!((after.seconds(ticks) - before.seconds(ticks)).abs() < 1e-4, "{ticks}");
         }

@@ -1,13 +1,13 @@
-//! The events of several ranks in order of their begin on the global timeline.
+//! The events of several ranks, ordered by their start on the global timeline.
 
 use trace_format::reader::Event;
 
 use super::Analysis;
 use crate::timeline::event_streams::{EventStreams, Moment, Part, Step};
 
-/// Iterates over events: position of the rank in the run, number of the thread, the event. The events of one
-/// rank come in order of their begin on its own counter. Where events of several ranks begin in the same
-/// nanosecond, that of the lowest rank comes first.
+/// Iterates over events: position of the rank in the run, number of the thread, and the event. The
+/// events of one rank come in order of their start on its own counter. If events of several ranks
+/// begin in the same nanosecond, that of the lowest rank comes first.
 pub struct InOrder<'a, F> {
     streams: EventStreams<'a, F>,
 }
@@ -25,8 +25,8 @@ impl<F: Fn(usize, &Event) -> bool> Iterator for InOrder<'_, F> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Reads the events of the ranks at some positions, ascending, in order of time: those for which `wanted`
-    /// says yes, given the rank's position. By one thread, with memory for the next event of each.
+    /// Reads the events of the ranks at these positions (ascending) in order of time, filtered by
+    /// `wanted`, which gets the rank's position. Runs in one thread and holds one event per stream.
     pub fn in_order<F: Fn(usize, &Event) -> bool>(
         &self,
         positions: impl IntoIterator<Item = usize>,

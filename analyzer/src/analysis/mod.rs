@@ -1,21 +1,22 @@
-//! Reads the events of a run once for all observers: every call of every rank, then every message and
-//! collective operation.
+//! Reads the events of a run once for all observers: every call of every rank, then every message
+//! and collective operation.
 //!
-//! | file | its idea |
+//! | file | what it does |
 //! |---|---|
-//! | `in_order` | the events of several ranks in order of time |
-//! | `causal` | a timeline without messages that arrive before they are sent |
-//! | `spans` | a thread's events with settled ends |
-//! | `segments` | a thread's time without holes |
-//! | `union` | how much of a selection intervals cover |
+//! | `in_order` | orders the events of several ranks by time |
+//! | `causal` | corrects a timeline on which messages arrive before they are sent |
+//! | `spans` | resolves the ends of a thread's events |
+//! | `segments` | divides a thread's time without gaps |
+//! | `union` | sums how much of a selection intervals cover |
 //!
-//! There are two kinds of observers. A [`CallObserver`] sees the calls of each rank by itself: ranks in any
-//! order, the threads of a rank one after the other. It gets back what it kept by rank, so that ranks can be
-//! divided over threads. A [`MatchSink`] sees what matching finds. Tuples and options of observers are
-//! observers.
+//! There are two kinds of observers. A [`CallObserver`] sees the calls of each rank separately:
+//! ranks in any order, and the threads of a rank one after another. It produces one result per
+//! rank, so that ranks can be divided among threads. A [`MatchSink`] sees what matching finds.
+//! Tuples and options of observers are observers.
 //!
-//! Opening a run reads the events before this (`trace::extent`), for extents and lifetimes. Whoever wants a part
-//! of a thread ([`ThreadView::spans`]) or all ranks by time ([`Analysis::in_order`]) begins here, too.
+//! Opening a run has already read the events once (`trace::extent`), for extents and lifetimes.
+//! Code that needs a part of a thread ([`ThreadView::spans`]) or all ranks ordered by time
+//! ([`Analysis::in_order`]) also starts here.
 
 mod causal;
 mod in_order;
@@ -36,7 +37,7 @@ use crate::timeline::matching::{
 use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run, ThreadExtent};
 
-use spans::{PlainCall, Span, Spans, TakeSpans};
+use spans::{PlainCall, Span, SpanObserver, Spans};
 
 /// A run whose events observers read.
 #[derive(Debug)]
@@ -48,27 +49,27 @@ pub struct Analysis<'a> {
     communicators: OnceLock<CommunicatorTable>,
 }
 
-/// The rank whose events are read.
+/// A rank whose events are read.
 #[derive(Debug, Clone, Copy)]
 pub struct RankView<'a> {
     /// Its position in the run.
     pub position: usize,
-    /// Its file and what is known of it.
+    /// Its file and the facts about it.
     pub trace: &'a RankTrace,
     /// Its stretch and clock.
     pub time: &'a RankTime,
 }
 
-/// The thread whose events are read.
+/// A thread whose events are read.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadView<'a> {
     /// Its rank.
     pub rank: RankView<'a>,
     /// Its chunks and totals.
     pub thread: &'a Thread,
-    /// What the first pass found.
+    /// Its extent, found when the run was opened.
     pub extent: &'a ThreadExtent,
-    /// Where it is known, on the rank's counter; `None` where that has no length.
+    /// Its recorded stretch on the rank's counter; `None` if that has no length.
     pub stretch: Option<(u64, u64)>,
 }
 
@@ -82,50 +83,50 @@ impl<'a> RankView<'a> {
         })
     }
 
-    /// The thread of that number.
+    /// The thread with this number.
     pub fn thread(self, number: u32) -> Option<ThreadView<'a>> {
         self.threads().find(|view| view.thread.number == number)
     }
 }
 
 impl<'a> ThreadView<'a> {
-    /// Its events with settled ends, from the first on, or from a position that [`Spans::position`] gave.
+    /// Its events as spans, from the first or from a position given by [`Spans::position`].
     pub fn spans(&self, from: Option<Position>) -> Spans<'a> {
         Spans::new(self, from)
     }
 
-    /// Its kept events, each as one whole value, from the first on or from such a position.
+    /// Its kept events in full, from the first or from such a position.
     pub fn events(&self, from: Option<Position>) -> impl Iterator<Item = Event> + use<'a> {
         let (file, thread) = (&self.rank.trace.file, self.thread);
-        let (before, behind) = match from {
+        let (before, after) = match from {
             None => (file.events(thread), None),
             Some(position) => {
                 let (events, before_totals) = file.events_from(thread, position);
                 (events, before_totals.then(|| file.events_behind_totals(thread)))
             }
         };
-        before.chain(behind.into_iter().flatten())
+        before.chain(after.into_iter().flatten())
     }
 }
 
-/// Sees the calls of all ranks.
+/// Observes the calls of all ranks.
 pub trait CallObserver<'a>: Sync {
-    /// What sees those of one rank, and keeps what is wanted of it.
+    /// Observes the calls of one rank, and is its result.
     type OfRank: RankObserver<'a> + Send;
 
-    /// Begins with a rank.
+    /// Begins a rank.
     fn begin_rank(&self, rank: RankView<'a>) -> Self::OfRank;
 }
 
-/// Sees the calls of one rank, thread by thread, those of a thread in order of their begin.
+/// Observes the calls of one rank, thread by thread, and within a thread in order of their start.
 pub trait RankObserver<'a> {
-    /// Begins with a thread.
+    /// Begins a thread.
     fn begin_thread(&mut self, thread: ThreadView<'a>);
 
     /// Any event but a plain call.
     fn span(&mut self, span: &Span);
 
-    /// A call that succeeded and ended before the thread's next began: most are so.
+    /// A call that succeeded and ended before the thread's next call began, as most calls do.
     #[inline]
     fn plain(&mut self, call: &PlainCall) {
         self.span(&call.span());
@@ -135,7 +136,7 @@ pub trait RankObserver<'a> {
     fn end_thread(&mut self);
 }
 
-/// Nobody.
+/// The observer that ignores everything.
 impl<'a> CallObserver<'a> for () {
     type OfRank = ();
 
@@ -158,7 +159,7 @@ impl<'a, A: CallObserver<'a>> CallObserver<'a> for &A {
     }
 }
 
-/// Two observers are one.
+/// Two observers as one.
 impl<'a, A: CallObserver<'a>, B: CallObserver<'a>> CallObserver<'a> for (A, B) {
     type OfRank = (A::OfRank, B::OfRank);
 
@@ -191,7 +192,7 @@ impl<'a, A: RankObserver<'a>, B: RankObserver<'a>> RankObserver<'a> for (A, B) {
     }
 }
 
-/// An observer that only some ask for.
+/// An optional observer.
 impl<'a, A: CallObserver<'a>> CallObserver<'a> for Option<A> {
     type OfRank = Option<A::OfRank>;
 
@@ -228,7 +229,7 @@ impl<'a, A: RankObserver<'a>> RankObserver<'a> for Option<A> {
     }
 }
 
-/// Two observers of matches side by side.
+/// Two observers of matches as one.
 impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
     fn message(&mut self, message: &Message) {
         self.0.message(message);
@@ -275,7 +276,7 @@ impl<A: MatchSink, B: MatchSink> MatchSink for (A, B) {
     }
 }
 
-/// An observer of matches that only some ask for.
+/// An optional observer of matches.
 impl<A: MatchSink> MatchSink for Option<A> {
     fn message(&mut self, message: &Message) {
         if let Some(sink) = self {
@@ -330,10 +331,10 @@ impl<A: MatchSink> MatchSink for Option<A> {
     }
 }
 
-/// Hands an observer the spans of a thread.
-struct Handing<'o, O>(&'o mut O);
+/// Forwards the spans of a thread to an observer.
+struct ForwardSpans<'o, O>(&'o mut O);
 
-impl<'a, O: RankObserver<'a>> TakeSpans for Handing<'_, O> {
+impl<'a, O: RankObserver<'a>> SpanObserver for ForwardSpans<'_, O> {
     #[inline]
     fn span(&mut self, span: Span) -> bool {
         self.0.span(&span);
@@ -348,7 +349,7 @@ impl<'a, O: RankObserver<'a>> TakeSpans for Handing<'_, O> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Of a run on its timeline.
+    /// The analysis of a run on its timeline.
     pub fn of(run: &'a Run, timeline: &'a GlobalTimeline) -> Self {
         Self { run, timeline, communicators: OnceLock::new() }
     }
@@ -364,14 +365,14 @@ impl<'a> Analysis<'a> {
         RankView { position, trace, time }
     }
 
-    /// Reads the calls of all ranks once. Returns what the observer kept of each, in the order of the ranks.
+    /// Reads the calls of all ranks once. Returns the observer's result for each rank, in order.
     pub fn calls<O: CallObserver<'a>>(&self, observer: &O) -> Vec<O::OfRank> {
         let of_rank = |position: usize| {
             let rank = self.rank(position);
             let mut observer = observer.begin_rank(rank);
             for thread in rank.threads() {
                 observer.begin_thread(thread);
-                thread.spans(None).hand_on(&mut Handing(&mut observer));
+                thread.spans(None).for_each_span(&mut ForwardSpans(&mut observer));
                 observer.end_thread();
             }
             observer
@@ -379,9 +380,10 @@ impl<'a> Analysis<'a> {
         (0..self.run.ranks.len()).into_par_iter().map(of_rank).collect()
     }
 
-    /// Reads the events of all ranks once, each as one whole value: more than a [`CallObserver`] is told, at
-    /// several times the price. `begin` makes what is kept of a rank, `None` where it is not to be read;
-    /// `event` adds an event of the thread at a position. Returns what was kept, in the order of the ranks.
+    /// Reads the events of all ranks once and in full: more than a [`CallObserver`] gets, at
+    /// several times the cost. `begin` creates the result for a rank, or `None` to skip the rank;
+    /// `event` adds an event of the thread at a position. Returns the results in the order of the
+    /// ranks.
     pub fn events<T: Send>(
         &self,
         begin: impl Fn(RankView<'a>) -> Option<T> + Sync,
@@ -389,23 +391,24 @@ impl<'a> Analysis<'a> {
     ) -> Vec<T> {
         let of_rank = |position: usize| {
             let rank = self.rank(position);
-            let mut kept = begin(rank)?;
-            for (at, thread) in rank.threads().enumerate() {
-                thread.events(None).for_each(|e| event(&mut kept, at, &e));
+            let mut result = begin(rank)?;
+            for (position, thread) in rank.threads().enumerate() {
+                thread.events(None).for_each(|e| event(&mut result, position, &e));
             }
-            Some(kept)
+            Some(result)
         };
         (0..self.run.ranks.len()).into_par_iter().filter_map(of_rank).collect()
     }
 
-    /// As [`Analysis::matches`], by one thread, for an observer to whom the order matters: messages come as
-    /// they are certain, roughly by completion, always the same for the same files.
+    /// Like [`Analysis::matches`], but in one thread, for an observer that depends on the order:
+    /// messages come as soon as they are certain, roughly by completion, and always in the same
+    /// order for the same files.
     pub fn matches_in_order(&self, sink: &mut dyn MatchSink) -> MatchingSummary {
         matching::match_run(self.run, self.timeline, self.communicators(), sink)
     }
 
-    /// Matches all messages and collective operations once. Returns one observer for each share of the run,
-    /// for the caller to merge, or `None` when no rank recorded what its calls say.
+    /// Matches all messages and collective operations once. Returns one observer for each share of
+    /// the run, which the caller merges; `None` if no rank recorded the arguments of calls.
     pub fn matches<S: MatchSink + Send>(
         &self,
         new_sink: impl Fn() -> S + Sync,

@@ -1,5 +1,4 @@
-//! A thread's stretch without holes: spans come in, segments that follow each other from the
-//! stretch's begin to its end go out.
+//! Divides a thread's stretch into segments without gaps, each with one activity.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,16 +13,16 @@ use super::spans::{Activity, Span, SpanKind, Spans};
 /// What counts as computation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComputeMode {
-    /// Time outside MPI calls and tool time.
+    /// Time outside MPI calls and the recorder.
     Outside,
     /// Time in interposed compute functions.
     Blas,
-    /// Time in the program's regions, outside MPI calls and tool time.
+    /// Time in the program's regions, outside MPI calls and the recorder.
     Regions,
 }
 
 impl ComputeMode {
-    /// The name that the file header and the JSON report use.
+    /// Its name in the file header and the JSON report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Outside => "outside",
@@ -32,9 +31,9 @@ impl ComputeMode {
         }
     }
 
-    /// The mode of that name.
+    /// The mode with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        // `regions=NAME,…`: which regions is the segmenter's affair.
+        // The segmenter handles the names in `regions=NAME,…`.
         let name = if name.starts_with("regions=") { "regions" } else { name };
         [Self::Outside, Self::Blas, Self::Regions].into_iter().find(|mode| mode.name() == name)
     }
@@ -57,15 +56,15 @@ pub struct Functions(Arc<Table>);
 
 #[derive(Debug)]
 struct Table {
-    /// Of each function whether it computes, and what the time inside it is: small functions' time is the
-    /// program's own.
+    /// For each function: whether it is an interposed compute function, and the activity of time
+    /// inside it. Time in light functions counts as the program's own.
     functions: Vec<(bool, Activity)>,
-    /// Regions that are computation; `None` for all.
+    /// Regions that count as computation; `None` for all.
     regions: Option<BTreeSet<u32>>,
 }
 
 impl Functions {
-    /// Of a rank's table of names and what it was recorded with.
+    /// From a rank's function names and compute mode.
     pub fn new(trace: &RankTrace) -> Self {
         let chosen = trace.file.header.compute.strip_prefix("regions=");
         let regions = chosen.map(|chosen| {
@@ -78,14 +77,14 @@ impl Functions {
         Self(Arc::new(Table { functions: names.map(entry).collect(), regions }))
     }
 
-    /// Whether a function is an interposed compute function, and what the time inside it is.
+    /// Whether a function is an interposed compute function, and the activity of time inside it.
     #[inline]
     pub fn entry(&self, function: u16) -> (bool, Activity) {
         let index = usize::from(function.saturating_sub(FIRST_FUNCTION));
         self.0.functions.get(index).copied().unwrap_or((false, Activity::Mpi))
     }
 
-    /// Whether a region is computation with `--compute regions`.
+    /// Whether a region counts as computation with `--compute regions`.
     fn counts(&self, region: u32) -> bool {
         self.0.regions.as_ref().is_none_or(|regions| regions.contains(&region))
     }
@@ -102,11 +101,11 @@ fn activity_of(name: &str) -> Activity {
 /// A piece of a thread's stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Counter at its begin.
+    /// Counter at its start.
     pub begin_ticks: u64,
     /// Counter at its end.
     pub end_ticks: u64,
-    /// What the thread does in it.
+    /// What the thread does during it.
     pub activity: Activity,
     /// Whether a region of the program is open.
     pub in_region: bool,
@@ -120,31 +119,31 @@ impl Segment {
     }
 }
 
-/// Cuts a stretch into segments, span by span.
+/// Divides a stretch into segments, span by span.
 #[derive(Debug)]
 pub struct Segmenter {
     functions: Functions,
     at_ticks: u64,
     end_ticks: u64,
     open_regions: u64,
-    /// Time inside polls that has not become segments yet. How long a run of polls spent in MPI is
-    /// known, where is not: it is laid at the run's begin.
+    /// Time inside polls that has not become segments yet. For a run of polls only the total time
+    /// in MPI is known; it is placed at the start of the run.
     polls_ticks: u64,
 }
 
 impl Segmenter {
-    /// Of the stretch from `begin_ticks` to `end_ticks`.
+    /// Divides the stretch from `begin_ticks` to `end_ticks`.
     pub fn new(begin_ticks: u64, end_ticks: u64, functions: &Functions) -> Self {
         let functions = functions.clone();
         Self { functions, at_ticks: begin_ticks, end_ticks, open_regions: 0, polls_ticks: 0 }
     }
 
-    /// What has not become segments yet: from when on, and the ticks inside polls.
+    /// The moment up to which there are segments, and the ticks inside polls still to come.
     pub fn state(&self) -> (u64, u64) {
         (self.at_ticks, self.polls_ticks)
     }
 
-    /// As one that has come to a state; open regions are not known.
+    /// Resumes from a [`Segmenter::state`]; open regions are unknown.
     pub fn resume(
         (at_ticks, polls_ticks): (u64, u64),
         end_ticks: u64,
@@ -153,10 +152,11 @@ impl Segmenter {
         Self { polls_ticks, ..Self::new(at_ticks, end_ticks, functions) }
     }
 
-    /// Goes on to the end of a call that nothing else is told of before it begins; gives the program's own
-    /// ticks before the call, and whether a region is open. `None` where that is not so simple.
+    /// Advances to the end of a call without emitting segments, if only the program's own code
+    /// comes before the call. Returns the ticks of that code, and whether a region is open. `None`
+    /// if it is not that simple.
     #[inline]
-    pub fn go_over(&mut self, begin_ticks: u64, end_ticks: u64) -> Option<(u64, bool)> {
+    pub fn skip_call(&mut self, begin_ticks: u64, end_ticks: u64) -> Option<(u64, bool)> {
         let simple = self.polls_ticks == 0
             && self.at_ticks <= begin_ticks
             && begin_ticks <= end_ticks
@@ -177,38 +177,38 @@ impl Segmenter {
         })
     }
 
-    /// Polls that are still owed, then the program's own code, up to a moment.
+    /// Emits pending time inside polls, then the program's own code, up to a moment.
     #[inline]
-    fn own_until(&mut self, to_ticks: u64, take: &mut impl FnMut(Segment)) {
+    fn own_until(&mut self, to_ticks: u64, emit: &mut impl FnMut(Segment)) {
         if self.polls_ticks > 0 {
             let polls = to_ticks.min(self.at_ticks.saturating_add(self.polls_ticks));
             if let Some(polls) = self.advance(polls, Activity::Mpi) {
                 self.polls_ticks -= polls.end_ticks - polls.begin_ticks;
-                take(polls);
+                emit(polls);
             }
         }
         if let Some(own) = self.advance(to_ticks, Activity::Own) {
-            take(own);
+            emit(own);
         }
     }
 
-    /// Hands on the segments that a span completes, at most three in order: what lies before it, and
+    /// Emits the segments that a span completes, at most three in order: what lies before it, and
     /// the span itself.
     #[inline]
-    pub fn push(&mut self, span: &Span, mut take: impl FnMut(Segment)) {
-        self.own_until(span.begin_ticks, &mut take);
+    pub fn push(&mut self, span: &Span, mut emit: impl FnMut(Segment)) {
+        self.own_until(span.begin_ticks, &mut emit);
         let activity = match span.kind {
             SpanKind::Tool => Activity::Tool,
             SpanKind::Call(function) => self.functions.entry(function).1,
             SpanKind::Polls { inside_ticks, .. } => {
-                // Runs may grow side by side.
+                // Several runs of polls may be in progress at once.
                 self.polls_ticks = self.polls_ticks.saturating_add(inside_ticks);
                 return;
             }
             SpanKind::Summed { activity, in_region, open_regions, .. } => {
                 self.open_regions = u64::from(in_region);
                 if let Some(summed) = self.advance(span.end_ticks, activity) {
-                    take(summed);
+                    emit(summed);
                 }
                 self.open_regions = open_regions;
                 return;
@@ -226,13 +226,13 @@ impl Segmenter {
             }
         };
         if let Some(itself) = self.advance(span.end_ticks, activity) {
-            take(itself);
+            emit(itself);
         }
     }
 
-    /// Hands on what is left of the stretch behind the last span, at most two segments.
-    pub fn finish(&mut self, mut take: impl FnMut(Segment)) {
-        self.own_until(self.end_ticks, &mut take);
+    /// Emits the rest of the stretch after the last span, at most two segments.
+    pub fn finish(&mut self, mut emit: impl FnMut(Segment)) {
+        self.own_until(self.end_ticks, &mut emit);
     }
 }
 
@@ -245,7 +245,7 @@ pub struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Of a thread; of one without events when there are no spans.
+    /// The segments of a thread; without spans, of a thread that has no events.
     pub fn new(spans: Option<Spans<'a>>, segmenter: Segmenter) -> Self {
         Self { spans, segmenter, completed: VecDeque::new() }
     }
@@ -265,7 +265,7 @@ impl Iterator for Segments<'_> {
                 None => {
                     self.spans = None;
                     self.segmenter.finish(|segment| completed.push_back(segment));
-                    // Nothing is left of the stretch the second time.
+                    // A second call finds nothing left of the stretch.
                     return self.completed.pop_front();
                 }
             }

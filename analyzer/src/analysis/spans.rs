@@ -1,4 +1,5 @@
-//! A thread's events with their ends settled: events come in, spans that do not overlap go out.
+//! Turns a thread's events into spans: the end of every event is resolved, and calls do not
+//! overlap.
 
 use std::array::IntoIter;
 use std::iter::Flatten;
@@ -22,7 +23,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// How many there are.
+    /// Number of activities.
     pub const COUNT: usize = 4;
     /// All, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [Self::Mpi, Self::Tool, Self::Compute, Self::Own];
@@ -33,78 +34,79 @@ impl Activity {
 pub enum SpanKind {
     /// A call of MPI or of an interposed function, by its number.
     Call(u16),
-    /// A run of polls that found nothing, the program's own code between them.
+    /// A run of polls that found nothing, with the program's own code between them.
     Polls {
         /// Function number.
         function: u16,
-        /// How many.
+        /// Number of polls.
         count: u64,
         /// Time inside them.
         inside_ticks: u64,
     },
     /// The recorder's own time.
     Tool,
-    /// A region begins; zero length.
+    /// Start of a region; without length.
     RegionBegin(u32),
-    /// A region ends; zero length.
+    /// End of a region; without length.
     RegionEnd(u32),
-    /// Time of which only the sum is known, of events that are not kept one by one.
+    /// Time of which only the sum is known, because the events were kept only as totals.
     Summed {
         /// What the thread did.
         activity: Activity,
         /// Whether a region was open.
         in_region: bool,
-        /// Regions that are open behind it.
+        /// Number of regions open after it.
         open_regions: u64,
-        /// Begin and end of the time in which it lies somewhere.
+        /// Start and end of the stretch in which it lies somewhere.
         over: (u64, u64),
     },
 }
 
-/// An event with a settled end.
+/// An event with a resolved end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// What it is.
+    /// Kind of the span.
     pub kind: SpanKind,
-    /// Counter at the begin.
+    /// Counter at the start.
     pub begin_ticks: u64,
-    /// Of a call that had not returned: the rank's end when it is the thread's last call.
+    /// Counter at the end. For a thread's last call, if it has not returned, the rank's end.
     pub end_ticks: u64,
     /// Whether the call returned.
     pub returned: bool,
-    /// Bytes that an MPI call sent or moved (detail level 1 on).
+    /// Bytes that an MPI call sent or moved (from detail level 1 on).
     pub bytes: u64,
-    /// Bytes that a call which sends and fetches received beside: of remote memory access.
+    /// Bytes that a one-sided call which sends and fetches received in addition.
     pub received: u64,
     /// Operations (`f64`) and bytes of an interposed compute function; else fields of the slot.
     pub payload: [u64; 2],
-    /// Class of the error that an MPI call returned; 0 none.
+    /// Class of the error that an MPI call returned; 0 for none.
     pub error: u32,
-    /// Address that the call returns to, and whether that was found behind a language binding.
+    /// Return address of the call, and whether the call went through a language binding.
     pub site: Option<(u64, bool)>,
 }
 
-/// Iterates over a thread's spans in order of their begin.
+/// Iterates over a thread's spans in order of their start.
 ///
-/// A call that had not returned lasts to the rank's end when it is its thread's last, and has no
-/// length otherwise; so has an abandoned one, whose end is not known. An event that ends behind the
-/// next call's begin ends there: calls of one thread never overlap, so one of its times is wrong.
-/// (Tool time and markers may lie inside a call: the recorder's end lies inside MPI_Finalize.)
+/// A call that has not returned lasts to the rank's end if it is its thread's last call. Otherwise
+/// it has no length; nor has an abandoned call, whose end is unknown. A call that ends after the
+/// start of the next call is cut there: calls of one thread never overlap, so one of the times is
+/// wrong. (Recorder time and markers may lie inside a call: the recorder finishes inside
+/// MPI_Finalize.)
 #[derive(Debug)]
 pub struct Spans<'a> {
     events: Events<'a>,
-    /// The event that comes next, once its predecessor was read.
+    /// The next event, once its predecessor has been read.
     ahead: Option<BriefEvent>,
-    /// Whether `ahead` is the next event, or none is left; else it is to be read.
+    /// Whether `ahead` is up to date; otherwise the next event has yet to be read.
     looked_ahead: bool,
-    /// Totals that come next, and the events behind them.
+    /// The totals that come next, and the events after them.
     totals: Option<(&'a SnapshotHeader, Events<'a>)>,
     summed: Flatten<IntoIter<Option<Span>, 6>>,
     ends: Ends,
 }
 
 impl<'a> Spans<'a> {
-    /// Of a thread, from its first event on or from a position that [`Spans::position`] gave.
+    /// The spans of a thread, from its first event or from a position given by [`Spans::position`].
     pub(super) fn new(of: &ThreadView<'a>, from: Option<Position>) -> Self {
         let (file, thread) = (&of.rank.trace.file, of.thread);
         let (events, totals_follow) = match from {
@@ -126,7 +128,7 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// Where the event of the next span lies; `None` among totals.
+    /// Position of the next span's event; `None` among totals.
     pub fn position(&self) -> Option<Position> {
         match self.ahead {
             Some(event) => Some(self.events.position_of(event.offset)),
@@ -135,8 +137,8 @@ impl<'a> Spans<'a> {
     }
 }
 
-/// What totals stand for: pieces whose lengths are known, laid end to end from their begin on. Where in
-/// this time each activity lies is not known.
+/// Spans for totals: one for each activity with its known length, laid end to end from the start.
+/// Where in the stretch each activity really lies is unknown.
 fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
     let mut at_ticks = totals.begin_ticks;
     let mut piece = |activity, in_region, ticks: u64| {
@@ -172,26 +174,27 @@ fn summed(totals: &SnapshotHeader) -> Flatten<IntoIter<Option<Span>, 6>> {
     .flatten()
 }
 
-/// Takes spans.
-pub trait TakeSpans {
-    /// Takes a span, and says whether it wants more.
+/// Receives the spans of a thread.
+pub trait SpanObserver {
+    /// Receives a span; returns false to stop.
     fn span(&mut self, span: Span) -> bool;
 
-    /// As [`TakeSpans::span`], for a plain call.
+    /// Like [`SpanObserver::span`], for a plain call.
     #[inline]
     fn plain(&mut self, call: &PlainCall) -> bool {
         self.span(call.span())
     }
 }
 
-impl<F: FnMut(Span) -> bool> TakeSpans for F {
+impl<F: FnMut(Span) -> bool> SpanObserver for F {
     #[inline]
     fn span(&mut self, span: Span) -> bool {
         self(span)
     }
 }
 
-/// A call that succeeded and ended before its thread's next began, by its own slot alone.
+/// A call that succeeded and ended before the next call of its thread began, so that its own slot
+/// says everything.
 #[derive(Debug)]
 pub struct PlainCall(Head);
 
@@ -202,7 +205,7 @@ impl PlainCall {
         self.0.function()
     }
 
-    /// Counter at the begin.
+    /// Counter at the start.
     #[inline]
     pub fn begin_ticks(&self) -> u64 {
         self.0.begin()
@@ -232,13 +235,13 @@ impl PlainCall {
         self.0.peer()
     }
 
-    /// As [`Span::site`].
+    /// See [`Span::site`].
     #[inline]
     pub fn site(&self) -> Option<(u64, bool)> {
         self.0.site()
     }
 
-    /// As a span.
+    /// The call as a span.
     #[inline]
     pub fn span(&self) -> Span {
         let event = BriefEvent::plain(&self.0, 0);
@@ -263,67 +266,67 @@ impl Span {
     }
 }
 
-/// Settles events' ends on their way to a taker.
-struct Settling<'t, T> {
-    /// The last event, unless it has been handed on.
+/// Resolves the ends of events on their way to an observer.
+struct EndResolver<'t, T> {
+    /// The previous event, unless it has been passed on.
     before: &'t mut Option<BriefEvent>,
     ends: Ends,
-    take: &'t mut T,
-    goes_on: bool,
+    observer: &'t mut T,
+    continues: bool,
 }
 
-impl<T: TakeSpans> EventObserver for Settling<'_, T> {
+impl<T: SpanObserver> EventObserver for EndResolver<'_, T> {
     #[inline]
     fn plain(&mut self, call: &Head, offset: usize) -> bool {
         if self.before.is_some() && !self.event(&BriefEvent::plain(call, offset)) {
             return false;
         }
         *self.before = None;
-        self.goes_on = self.take.plain(&PlainCall(*call));
-        self.goes_on
+        self.continues = self.observer.plain(&PlainCall(*call));
+        self.continues
     }
 
     fn event(&mut self, event: &BriefEvent) -> bool {
         if let Some(before) = self.before.replace(*event) {
-            self.goes_on = self.take.span(self.ends.settle(&before, Some(event)));
+            self.continues = self.observer.span(self.ends.resolve(&before, Some(event)));
         }
-        self.goes_on
+        self.continues
     }
 }
 
 impl<'a> Spans<'a> {
-    /// Hands on what is left, until `take` has enough: what the iterator gives, faster.
-    pub fn hand_on(&mut self, take: &mut impl TakeSpans) {
+    /// Passes the remaining spans to an observer until it stops; a faster way to iterate.
+    pub fn for_each_span(&mut self, observer: &mut impl SpanObserver) {
         loop {
-            if !self.summed.by_ref().all(|span| take.span(span)) {
+            if !self.summed.by_ref().all(|span| observer.span(span)) {
                 return;
             }
             let before = &mut self.ahead;
-            let mut settling = Settling { before, ends: self.ends, take, goes_on: true };
-            self.events.for_each_event(&mut settling);
-            let goes_on = settling.goes_on;
-            self.looked_ahead = goes_on || self.ahead.is_some();
-            if !goes_on {
+            let mut resolver = EndResolver { before, ends: self.ends, observer, continues: true };
+            self.events.for_each_event(&mut resolver);
+            let continues = resolver.continues;
+            self.looked_ahead = continues || self.ahead.is_some();
+            if !continues {
                 return;
             }
             if let Some(last) = self.ahead.take()
-                && !take.span(self.ends.settle(&last, None))
+                && !observer.span(self.ends.resolve(&last, None))
             {
                 return;
             }
-            let Some((totals, behind)) = self.totals.take() else { return };
-            self.go_behind(totals, behind);
+            let Some((totals, after)) = self.totals.take() else { return };
+            self.continue_after_totals(totals, after);
         }
     }
 
-    /// Goes on with totals, then with the events behind them.
-    fn go_behind(&mut self, totals: &SnapshotHeader, behind: Events<'a>) {
+    /// Continues with totals, then with the events after them.
+    fn continue_after_totals(&mut self, totals: &SnapshotHeader, after: Events<'a>) {
         self.summed = summed(totals);
-        self.events = behind;
+        self.events = after;
         self.looked_ahead = false;
     }
 
-    /// The next event, or totals between events turned to spans.
+    /// The next event, or a span for totals between events.
     #[inline]
     fn next_event(&mut self) -> Option<Result<BriefEvent, Span>> {
         if let Some(event) = self.ahead {
@@ -346,24 +349,24 @@ impl<'a> Spans<'a> {
                     return Some(Ok(event));
                 }
             }
-            let (totals, behind) = self.totals.take()?;
-            self.go_behind(totals, behind);
+            let (totals, after) = self.totals.take()?;
+            self.continue_after_totals(totals, after);
         }
     }
 }
 
-/// What settles the ends of a thread's calls that did not return.
+/// Resolves the ends of a thread's calls that did not return.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// Begin of the thread's last call when it had not returned.
+    /// Start of the thread's last call, if it has not returned.
     last_open_ticks: Option<u64>,
     rank_end_ticks: u64,
 }
 
 impl Ends {
-    /// An event with its end settled; `next` is the thread's next one.
+    /// The span of an event; `next` is the thread's next event.
     #[inline]
-    fn settle(&self, event: &BriefEvent, next: Option<&BriefEvent>) -> Span {
+    fn resolve(&self, event: &BriefEvent, next: Option<&BriefEvent>) -> Span {
         let begin_ticks = event.head.begin();
         let returned = event.head.returned();
         let end_ticks = if returned {
@@ -412,14 +415,14 @@ impl Iterator for Spans<'_> {
     #[inline]
     fn next(&mut self) -> Option<Span> {
         match self.next_event()? {
-            Ok(event) => Some(self.ends.settle(&event, self.ahead.as_ref())),
+            Ok(event) => Some(self.ends.resolve(&event, self.ahead.as_ref())),
             Err(span) => Some(span),
         }
     }
 
     fn fold<B, F: FnMut(B, Span) -> B>(mut self, init: B, mut fold: F) -> B {
         let mut so_far = Some(init);
-        self.hand_on(&mut |span| {
+        self.for_each_span(&mut |span| {
             so_far = so_far.take().map(|so_far| fold(so_far, span));
             true
         });

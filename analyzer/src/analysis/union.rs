@@ -1,21 +1,20 @@
-//! How much of a selection intervals cover: intervals in order of their begin come in, ticks go
-//! out.
+//! How much of a selection's stretches intervals cover, for intervals in order of their start.
 
-/// Sums what intervals have in common with a selection's stretches.
+/// Intersects intervals with a selection's stretches.
 ///
-/// Both come in order of their begin; the stretches do not overlap.
+/// Both are in order of their start, and the stretches do not overlap.
 #[derive(Debug, Clone)]
 pub struct Clipper<'a> {
     stretches: &'a [(u64, u64)],
 }
 
 impl<'a> Clipper<'a> {
-    /// Of stretches in order that do not overlap.
+    /// Clips to stretches that are in order and do not overlap.
     pub fn new(stretches: &'a [(u64, u64)]) -> Self {
         Self { stretches }
     }
 
-    /// Drops the stretches that end before a begin: no later interval meets them.
+    /// Drops the stretches that end before this start, because no later interval can overlap them.
     #[inline]
     fn move_to(&mut self, begin_ticks: u64) {
         while let [(_, end), rest @ ..] = self.stretches
@@ -39,7 +38,7 @@ impl<'a> Clipper<'a> {
         met.map(|&(begin, end)| end.min(end_ticks).saturating_sub(begin.max(begin_ticks))).sum()
     }
 
-    /// Whether a moment lies in a stretch, and up to when that stays so.
+    /// Whether a moment lies in a stretch, and the moment at which that changes.
     #[inline]
     pub fn around(&mut self, ticks: u64) -> (bool, u64) {
         self.move_to(ticks);
@@ -50,7 +49,7 @@ impl<'a> Clipper<'a> {
         }
     }
 
-    /// Whether a moment lies in a stretch; its end does not.
+    /// Whether a moment lies in a stretch; the end of a stretch does not belong to it.
     #[inline]
     pub fn contains(&mut self, ticks: u64) -> bool {
         self.move_to(ticks);
@@ -58,7 +57,7 @@ impl<'a> Clipper<'a> {
     }
 }
 
-/// Sums the union of intervals, clipped to a selection, as they come in order of their begin.
+/// Sums the union of intervals, clipped to a selection; intervals come in order of their start.
 #[derive(Debug)]
 pub struct Union<'a> {
     clipper: Clipper<'a>,
@@ -67,12 +66,12 @@ pub struct Union<'a> {
 }
 
 impl<'a> Union<'a> {
-    /// Clipped to stretches in order that do not overlap.
+    /// Clips to stretches that are in order and do not overlap.
     pub fn new(stretches: &'a [(u64, u64)]) -> Self {
         Self { clipper: Clipper::new(stretches), current: None, ticks: 0 }
     }
 
-    /// Adds an interval that begins no earlier than the ones before.
+    /// Adds an interval that begins no earlier than the previous ones.
     #[inline]
     pub fn add(&mut self, begin_ticks: u64, end_ticks: u64) {
         match &mut self.current {
@@ -94,7 +93,8 @@ impl<'a> Union<'a> {
     }
 }
 
-/// Merges sorted sequences of intervals into one, by begin. Few sequences: a scan finds the next.
+/// Merges sorted sequences of intervals by start. A linear scan finds the next one, because there
+/// are few sequences.
 pub fn merged<I: Iterator<Item = (u64, u64)>>(
     sequences: Vec<I>,
 ) -> impl Iterator<Item = (u64, u64)> {

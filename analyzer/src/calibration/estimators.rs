@@ -1,17 +1,17 @@
-//! Estimators of a clock offset, side by side: exchanges come in, parent less child in ticks goes out.
+//! Estimators of a clock offset (parent less child, in ticks), for comparison.
 
 use trace_format::clock_estimate::{TwoWay, estimate};
 
-/// A way to get an offset from exchanges.
+/// A way to estimate an offset from exchanges.
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator {
-    /// What tables call it.
+    /// Name for display.
     pub name: &'static str,
-    /// Parent less child, ticks; `None` where it has too few exchanges.
+    /// Parent less child, ticks; `None` for too few exchanges.
     pub estimate: fn(&[TwoWay]) -> Option<f64>,
 }
 
-/// All that are compared. Those of a fixed number of exchanges take the first ones of the trial.
+/// All estimators compared. Those with a fixed number of exchanges use the first ones of a trial.
 pub const ESTIMATORS: [Estimator; 7] = [
     Estimator { name: "mean of 9 of 10", estimate: |all| mean(all.get(1..10)?) },
     Estimator { name: "minimum of 10", estimate: |all| minimum(all.get(..10)?) },
@@ -22,7 +22,8 @@ pub const ESTIMATORS: [Estimator; 7] = [
     Estimator { name: "mean of lowest tenth", estimate: lowest_tenth },
 ];
 
-/// Midpoint offset; wrapping, as counters of two hosts may lie far apart.
+/// Offset at the midpoint of an exchange. Differences wrap, because counters of two hosts may be
+/// far apart.
 fn offset(sample: &TwoWay) -> f64 {
     let middle = sample.received.wrapping_sub(sample.sent) as f64 / 2.0;
     sample.answered.wrapping_sub(sample.sent) as i64 as f64 - middle
@@ -42,7 +43,7 @@ fn median(samples: &[TwoWay]) -> Option<f64> {
     offsets.get(offsets.len() / 2).copied()
 }
 
-/// Middle of the offsets that all exchanges allow.
+/// Middle of the interval of offsets that all exchanges allow.
 fn intersection(samples: &[TwoWay]) -> Option<f64> {
     let difference = |a: u64, b: u64| a.wrapping_sub(b) as i64;
     let low = samples.iter().map(|s| difference(s.answered, s.received)).max()?;
@@ -50,7 +51,7 @@ fn intersection(samples: &[TwoWay]) -> Option<f64> {
     Some((low as f64 + high as f64) / 2.0)
 }
 
-/// The recorder's.
+/// The recorder's own estimator.
 fn lowest_tenth(samples: &[TwoWay]) -> Option<f64> {
     let found = estimate(samples)?;
     Some(found.parent_ticks.wrapping_sub(found.child_ticks) as i64 as f64)

@@ -1,8 +1,9 @@
-//! A clock calibration run: what `kernels clock` printed comes in ([`Stamps`]), [`Calibration`] goes
-//! out: offsets by pair and trial in both directions, against the truth where it is known; round trips;
-//! drift; and estimators side by side.
+//! Evaluates a clock calibration run of `kernels clock` ([`Stamps`]): clock offsets by pair and
+//! trial in both directions, compared with the truth where it is known; round trips; drift; and a
+//! comparison of estimators.
 //!
-//! Beside the stages of a recorded run: no trace is read here, and `present` shows the result.
+//! This stands beside the stages of a recorded run: it reads no trace, and `present` shows the
+//! result.
 
 mod estimators;
 mod stamps;
@@ -10,16 +11,16 @@ mod stamps;
 use serde::{Deserialize, Serialize};
 
 pub use estimators::{ESTIMATORS, Estimator};
-pub use stamps::{Exchange, PairStamps, RankPlace, Stamps, StampsError};
+pub use stamps::{Exchange, PairStamps, RankHost, Stamps, StampsError};
 
 use trace_format::clock_estimate::{TwoWay, estimate};
 
-/// The format's name in a kept result.
+/// Name of the format in a stored result.
 pub const FORMAT: &str = "gammachi clock calibration";
 /// Bins of a round-trip histogram.
 const BINS: usize = 24;
 
-/// What a calibration run found.
+/// Result of a calibration run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`FORMAT`].
@@ -28,68 +29,68 @@ pub struct Calibration {
     pub mpi: String,
     /// Counter that was read.
     pub counter: String,
-    /// Exchanges a trial.
+    /// Exchanges per trial.
     pub rounds: u64,
-    /// Seconds between the two measurements; 0 for one.
+    /// Seconds between the two measurements; 0 if there was only one.
     pub drift_s: f64,
     /// Host of every rank.
     pub hosts: Vec<String>,
     /// Pairs of the tree.
     pub pairs: Vec<PairCalibration>,
-    /// Estimators on the same stamps; empty where no pair has a known truth.
+    /// Errors of several estimators on the same stamps; empty if no pair has a known truth.
     pub estimators: Vec<EstimatorErrors>,
 }
 
 /// One pair of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairCalibration {
-    /// Who is measured.
+    /// The rank whose clock is measured.
     pub child: usize,
-    /// Against whom.
+    /// The rank that it is compared with.
     pub parent: usize,
-    /// Offset of the parent's counter against the child's by the trial of reference, nanoseconds of the
-    /// child's counter: the median of the trials but the first.
+    /// Reference offset of the parent's counter relative to the child's, nanoseconds of the child's
+    /// counter: the median of all trials but the first.
     pub reference_ns: f64,
-    /// Whether both ranks read one counter, so that the true offset is 0.
+    /// Whether both ranks read the same counter, so that the true offset is 0.
     pub truth_known: bool,
     /// Trials of the first measurement.
     pub trials: Vec<TrialCalibration>,
-    /// Rate of the parent's counter against the child's, parts per million; `None` with one
+    /// Drift of the parent's counter relative to the child's, parts per million; `None` with one
     /// measurement.
     pub drift_ppm: Option<f64>,
-    /// What that is known to, parts per million.
+    /// Error bound of the drift, parts per million.
     pub drift_bound_ppm: Option<f64>,
     /// Round trips of all exchanges, forward and reverse.
     pub round_trips: RoundTrips,
 }
 
-/// One trial; offsets relative to the pair's reference, nanoseconds.
+/// One trial. Offsets are relative to the pair's reference, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrialCalibration {
-    /// The child asks.
+    /// Estimate from exchanges that the child starts.
     pub forward_ns: f64,
-    /// The parent asks.
+    /// Estimate from exchanges that the parent starts.
     pub reverse_ns: f64,
-    /// Bound of the forward estimate.
+    /// Error bound of the forward estimate.
     pub bound_ns: f64,
-    /// Distance of the forward estimate from the truth, where it is known.
+    /// Error of the forward estimate, where the truth is known.
     pub error_ns: Option<f64>,
 }
 
 /// A histogram of round trips.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// Exchanges.
+    /// Number of exchanges.
     pub count: usize,
-    /// Lowest, nanoseconds.
+    /// Shortest, nanoseconds.
     pub min_ns: f64,
     /// Median, nanoseconds.
     pub median_ns: f64,
     /// 99th percentile, nanoseconds.
     pub p99_ns: f64,
-    /// Highest, nanoseconds.
+    /// Longest, nanoseconds.
     pub max_ns: f64,
-    /// From, to (nanoseconds) and count; the last bin holds all that is longer.
+    /// Start, end (nanoseconds) and count of each bin; the last bin also counts everything longer.
     pub bins: Vec<(f64, f64, u64)>,
 }
 
@@ -98,7 +99,7 @@ pub struct RoundTrips {
 pub struct EstimatorErrors {
     /// Its name.
     pub name: String,
-    /// Estimates.
+    /// Number of estimates.
     pub count: usize,
     /// Median.
     pub p50_ns: f64,
@@ -126,13 +127,14 @@ impl Calibration {
     }
 }
 
-/// Value at a quantile of ascending values.
+/// A quantile of ascending values.
 fn quantile(sorted: &[f64], quantile: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get((last as f64 * quantile).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// Parent's counter less the child's, whole ticks, and the bound: of exchanges that the child asked.
+/// From exchanges that the child started: the parent's counter less the child's in whole ticks, the
+/// error bound, and the child's counter.
 fn forward(exchanges: &[Exchange]) -> Option<(i64, u64, u64)> {
     let samples: Vec<TwoWay> = exchanges.iter().map(Exchange::two_way).collect();
     let found = estimate(&samples)?;
@@ -148,14 +150,14 @@ fn pair_calibration(stamps: &Stamps, pair: &PairStamps) -> PairCalibration {
         let both = of(&pair.forward).into_iter().zip(of(&pair.reverse));
         both.filter_map(|(ahead, back)| {
             let (theta, bound, at) = forward(&ahead)?;
-            // Asked by the parent: child less parent.
+            // The parent started these, so the sign is reversed.
             let (back_theta, _, _) = forward(&back)?;
             Some((theta, back_theta.wrapping_neg(), bound, at))
         })
         .collect()
     };
     let first = trials(0);
-    // Where all counters are alike the offsets are small; else only differences are.
+    // Unless all counters began together, offsets are large; only their differences are small.
     let base = first.first().map_or(0, |trial| trial.0);
     let relative_ns = |theta: i64| theta.wrapping_sub(base) as f64 * ns_per_tick;
     let mut counted: Vec<f64> = first.iter().skip(1).map(|trial| relative_ns(trial.0)).collect();
@@ -186,7 +188,8 @@ fn pair_calibration(stamps: &Stamps, pair: &PairStamps) -> PairCalibration {
     }
 }
 
-/// Slope between the trials of lowest bound of both measurements, and its bound.
+/// Slope between the trials with the smallest error bounds of the two measurements, and the bound
+/// of that slope.
 fn drift_ppm(first: &[(i64, i64, u64, u64)], later: &[(i64, i64, u64, u64)]) -> Option<(f64, f64)> {
     let best = |trials: &[(i64, i64, u64, u64)]| trials.iter().min_by_key(|trial| trial.2).copied();
     let (a, b) = (best(first)?, best(later)?);
@@ -221,7 +224,7 @@ fn round_trips(stamps: &Stamps, pair: &PairStamps) -> RoundTrips {
     }
 }
 
-/// Every estimator on the trials of every pair whose truth is known, both directions.
+/// Errors of every estimator on the trials of every pair whose truth is known, in both directions.
 fn estimator_errors(stamps: &Stamps) -> Vec<EstimatorErrors> {
     let known: Vec<&PairStamps> =
         stamps.pairs.iter().filter(|pair| stamps.truth_is_zero(pair)).collect();

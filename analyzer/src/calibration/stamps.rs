@@ -1,4 +1,4 @@
-//! What `kernels clock` prints: one line of JSON comes in, [`Stamps`] goes out.
+//! Reads the time stamps that `kernels clock` prints as one line of JSON.
 
 use serde::Deserialize;
 use trace_format::clock_estimate::TwoWay;
@@ -10,29 +10,29 @@ pub struct Stamps {
     pub mpi: String,
     /// Counter that was read.
     pub counter: String,
-    /// Exchanges a trial.
+    /// Exchanges per trial.
     pub rounds: u64,
-    /// Seconds between the two measurements; 0 for one.
+    /// Seconds between the two measurements; 0 if there was only one.
     pub drift_s: f64,
     /// Where each rank ran.
-    pub ranks: Vec<RankPlace>,
+    pub ranks: Vec<RankHost>,
     /// Pairs of the tree.
     pub pairs: Vec<PairStamps>,
 }
 
-/// Why what a launcher printed holds no stamps that can be used.
+/// Why the output of a launcher contains no usable stamps.
 #[derive(Debug, thiserror::Error)]
 pub enum StampsError {
-    /// There is no line of the kernel.
+    /// The kernel's line is missing.
     #[error("the program printed no stamps; is it kernels of this version?")]
     Missing,
     /// The line is not JSON, or keys are missing.
     #[error("its stamps cannot be read: {0}")]
     Json(#[from] serde_json::Error),
-    /// A pair names a rank that is not there.
+    /// A pair names a rank that does not exist.
     #[error("its stamps name ranks that do not exist")]
     UnknownRank,
-    /// A rank's counter has a frequency that cannot be.
+    /// A rank's counter has an impossible frequency.
     #[error("rank {rank} has an impossible counter frequency")]
     Frequency {
         /// The rank.
@@ -40,12 +40,12 @@ pub enum StampsError {
     },
 }
 
-/// Where a rank ran.
+/// The host of a rank.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct RankPlace {
+pub struct RankHost {
     /// Host name.
     pub host: String,
-    /// The running kernel's boot id.
+    /// Boot id of the running operating system.
     pub boot_id: String,
     /// Length of a tick of its counter.
     pub ns_per_tick: f64,
@@ -54,29 +54,30 @@ pub struct RankPlace {
 /// Stamps of a pair, by measurement, trial and exchange.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PairStamps {
-    /// Who is measured.
+    /// The rank whose clock is measured.
     pub child: usize,
-    /// Against whom.
+    /// The rank that it is compared with.
     pub parent: usize,
-    /// The child asks.
+    /// Exchanges that the child starts.
     pub forward: Vec<Vec<Vec<Exchange>>>,
-    /// The parent asks.
+    /// Exchanges that the parent starts.
     pub reverse: Vec<Vec<Vec<Exchange>>>,
 }
 
-/// Asker's counter at sending, answerer's, asker's at receiving.
+/// Three counters: the starter's when it sends, the other rank's when it answers, and the starter's
+/// when it receives the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Exchange(pub u64, pub u64, pub u64);
 
 impl Exchange {
-    /// As the estimator takes it, the asker as child.
+    /// The exchange as the estimator's input, with the starter as child.
     pub fn two_way(&self) -> TwoWay {
         TwoWay { sent: self.0, answered: self.1, received: self.2 }
     }
 }
 
 impl Stamps {
-    /// Finds the kernel's line in what a launcher printed, and checks it.
+    /// Finds the kernel's line in the output of a launcher, and checks it.
     ///
     /// # Errors
     /// See [`StampsError`].
@@ -90,20 +91,20 @@ impl Stamps {
         if stamps.pairs.iter().any(|pair| pair.child >= count || pair.parent >= count) {
             return Err(StampsError::UnknownRank);
         }
-        let bad = |rank: &RankPlace| !(rank.ns_per_tick > 1e-3 && rank.ns_per_tick < 1e6);
+        let bad = |rank: &RankHost| !(rank.ns_per_tick > 1e-3 && rank.ns_per_tick < 1e6);
         if let Some(rank) = stamps.ranks.iter().position(bad) {
             return Err(StampsError::Frequency { rank });
         }
         Ok(stamps)
     }
 
-    /// Nanoseconds a tick of a rank's counter.
+    /// Nanoseconds per tick of a rank's counter.
     pub fn ns_per_tick(&self, rank: usize) -> f64 {
         self.ranks[rank].ns_per_tick
     }
 
-    /// Whether both ranks run on one kernel and so read one counter: the true offset is 0. Host names
-    /// may differ (containers, network namespaces).
+    /// Whether both ranks run under the same operating system and so read the same counter, which
+    /// makes the true offset 0. Their host names may differ (containers, network namespaces).
     pub fn truth_is_zero(&self, pair: &PairStamps) -> bool {
         let (child, parent) = (&self.ranks[pair.child], &self.ranks[pair.parent]);
         !child.boot_id.is_empty() && child.boot_id == parent.boot_id

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Exchanges of a pair whose parent is `offset` ticks ahead, one way of the asker `out`, back `back`.
+/// Exchanges of a pair whose parent is `offset` ticks ahead; the request takes `out` ticks and the
+/// answer `back`.
 fn trial(offset: i64, (out, back): (u64, u64), from: u64, count: u64) -> Vec<Exchange> {
     let exchange = |index: u64| {
         let sent = from + index * 10_000;
@@ -10,14 +11,13 @@ fn trial(offset: i64, (out, back): (u64, u64), from: u64, count: u64) -> Vec<Exc
 }
 
 fn stamps(offset: i64, ways: (u64, u64), boot_ids: [&str; 2]) -> Stamps {
-    let place = |boot_id: &str| RankPlace {
+    let host = |boot_id: &str| RankHost {
         host: format!("host-{boot_id}"),
         boot_id: boot_id.into(),
         ns_per_tick: 0.5,
     };
     let far = 5_000_000_000u64;
-    // The parent asks over the same two paths, the other way round, 1 ms later by a clock that is
-    // `offset` ahead.
+    // The parent uses the same two paths in reverse, with a clock that is `offset` ahead.
     let back = (ways.1, ways.0);
     let forward = (0..4).map(|n| trial(offset, ways, far + n * 4_000_000, 100)).collect();
     let reverse = (0..4)
@@ -28,7 +28,7 @@ fn stamps(offset: i64, ways: (u64, u64), boot_ids: [&str; 2]) -> Stamps {
         counter: "tsc".into(),
         rounds: 100,
         drift_s: 0.0,
-        ranks: boot_ids.iter().map(|id| place(id)).collect(),
+        ranks: boot_ids.iter().map(|id| host(id)).collect(),
         pairs: vec![PairStamps {
             child: 1,
             parent: 0,
@@ -39,15 +39,15 @@ fn stamps(offset: i64, ways: (u64, u64), boot_ids: [&str; 2]) -> Stamps {
 }
 
 #[test]
-fn errors_are_told_where_the_truth_is_known() {
-    // 100 µs out, 20 µs back: 40 µs off, inside a bound of 60 µs.
+fn reports_errors_where_the_truth_is_known() {
+    // 100 µs out and 20 µs back: an error of 40 µs, within a bound of 60 µs.
     let found = Calibration::new(&stamps(0, (200_000, 40_000), ["a", "a"]));
     let pair = &found.pairs[0];
     assert!(pair.truth_known);
     let trial = pair.trials[1];
     assert_eq!(trial.error_ns, Some(40_000.0));
     assert!((60_000.0..60_010.0).contains(&trial.bound_ns), "{trial:?}");
-    // The same paths the other way round give the same wrong offset: asking back does not help.
+    // The same paths in reverse give the same wrong offset, so reversing does not help.
     assert_eq!((trial.forward_ns, trial.reverse_ns), (0.0, 0.0));
     assert_eq!(found.estimators.len(), ESTIMATORS.len() - 1, "none has 1000 exchanges");
     for estimator in &found.estimators {
@@ -56,7 +56,7 @@ fn errors_are_told_where_the_truth_is_known() {
 }
 
 #[test]
-fn an_unknown_truth_is_not_guessed() {
+fn does_not_guess_an_unknown_truth() {
     let offset = -7_000_000_123;
     let found = Calibration::new(&stamps(offset, (600, 600), ["a", "b"]));
     let pair = &found.pairs[0];
@@ -78,7 +78,7 @@ fn drift_is_the_slope_between_two_measurements() {
 }
 
 #[test]
-fn round_trips_are_counted_once_each() {
+fn counts_every_round_trip_once() {
     let found = Calibration::new(&stamps(0, (600, 600), ["a", "a"]));
     let trips = &found.pairs[0].round_trips;
     assert_eq!(trips.count, 800);
@@ -87,7 +87,7 @@ fn round_trips_are_counted_once_each() {
 }
 
 #[test]
-fn stamps_are_found_among_other_output_and_checked() {
+fn finds_stamps_among_other_output_and_checks_them() {
     let line = r#"{"kernel":"clock","mpi":"m","counter":"tsc","rounds":1,"trials":1,"drift_s":0.0,
         "ranks":[{"host":"a","boot_id":"x","ns_per_tick":0.5}],"pairs":[]}"#
         .replace('\n', "");

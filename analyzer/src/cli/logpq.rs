@@ -13,7 +13,7 @@ use super::selection_arguments::selection_sentence;
 use crate::analysis::Analysis;
 use crate::cli::terminal::has_colours;
 use crate::metrics::Selection;
-use crate::metrics::exchanges::{Exchanges, Place};
+use crate::metrics::exchanges::{Exchanges, Locality};
 use crate::models::Machine;
 use crate::models::logpq::cannon::BlockProduct;
 use crate::models::logpq::messages::RunPrediction;
@@ -390,7 +390,7 @@ fn predict_run(
             ));
         }
         hosts.clone_from(&exchanges.hosts);
-        let of = |place: Place| {
+        let of = |place: Locality| {
             findings.parameters.iter().find(|one| one.class == place.class_name()).cloned()
         };
         findings.runs.push(RunPrediction::new(name, &exchanges, of));

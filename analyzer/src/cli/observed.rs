@@ -10,7 +10,7 @@ use super::selection_arguments::selection_sentence;
 use crate::ledger::Subject;
 use crate::metrics::{Metrics, Selection, SelectionError};
 use crate::models::Observations;
-use crate::models::observations::{NotARow, RunFigures};
+use crate::models::observations::{RunFigures, UnusableRun};
 use crate::timeline::GlobalTimeline;
 use crate::trace::study_json::{StudyJson, StudyRunState};
 use crate::trace::{Run, TraceError};
@@ -155,7 +155,7 @@ fn runs_of_study(
 enum NoFigures {
     Run(TraceError),
     Selection(SelectionError),
-    NotARow(NotARow),
+    UnusableRun(UnusableRun),
 }
 
 impl NoFigures {
@@ -164,13 +164,13 @@ impl NoFigures {
         let what = match self {
             Self::Run(error) => return error.to_string(),
             Self::Selection(error) => selection_sentence(error),
-            Self::NotARow(why @ NotARow::FigureName(_)) => {
+            Self::UnusableRun(why @ UnusableRun::FigureName(_)) => {
                 format!("{why}; give it another with --param")
             }
-            Self::NotARow(why @ NotARow::NoComputation(compute)) => {
+            Self::UnusableRun(why @ UnusableRun::NoComputation(compute)) => {
                 format!("{why} (--compute {}): record with --compute outside", compute.name())
             }
-            Self::NotARow(why) => why.to_string(),
+            Self::UnusableRun(why) => why.to_string(),
         };
         format!("{}: {what}", source.directory.display())
     }
@@ -196,7 +196,7 @@ fn figures(source: &Source) -> Result<ObservedRun, NoFigures> {
     let selection = source.region.clone().map_or(Selection::Whole, Selection::Region);
     let metrics = Metrics::new(&run, &timeline, &selection).map_err(NoFigures::Selection)?;
     let mut figures =
-        RunFigures::new(source.name.clone(), &run, &metrics).map_err(NoFigures::NotARow)?;
+        RunFigures::new(source.name.clone(), &run, &metrics).map_err(NoFigures::UnusableRun)?;
     run.check_readable().map_err(NoFigures::Run)?;
     figures.rep = source.planned.map(|(_, rep)| rep);
     let subject = Subject { region: source.region.clone(), ..Subject::of(&run) };

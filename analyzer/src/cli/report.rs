@@ -192,7 +192,7 @@ fn page(
         selection,
         messages: !arguments.no_messages,
         exchanges: &exchanges,
-        page: Some(Page { bins: bins_for(rows), asked: &asked, budget: PAGE_BUDGET }),
+        page: Some(Page { bins: bins_for(rows), windows: &asked, budget: PAGE_BUDGET }),
     };
     let analysis = Analysis::of(run, timeline);
     let answer = Answer::new(&analysis, &question);

@@ -17,7 +17,7 @@ use crate::metrics::exchanges::Exchanges;
 use crate::metrics::{ComputeMode, Metrics, Selection, SelectionError};
 use crate::models::Machine;
 use crate::models::machine::MACHINE_JSON;
-use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::roofs::DataSheet;
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::{SYSTEMS, System};
@@ -254,7 +254,7 @@ fn place(
 ) -> Result<RunFindings, CommandError> {
     let mut findings = RunFindings {
         name: run.directory.display().to_string(),
-        placed: Vec::new(),
+        assessed: Vec::new(),
         work: Default::default(),
         notes: Vec::new(),
     };
@@ -280,9 +280,9 @@ fn place(
         }
         for point in Point::of(name, &exchanges) {
             let size = (point.ranks, point.hosts);
-            let roofs = Roofs::new(machine, sheet, size, point.place, &point.sizes);
+            let roofs = Roofs::new(machine, sheet, size, point.locality, &point.sizes);
             let verdict = Verdict::new(&point, &roofs);
-            findings.placed.push(Placed { point, roofs, verdict });
+            findings.assessed.push(Assessment { point, roofs, verdict });
         }
     }
     Ok(findings)

@@ -1,4 +1,4 @@
-//! Calls by function: every rank's sums come in, one row a function goes out.
+//! Calls by function, over all ranks.
 
 use std::collections::BTreeMap;
 
@@ -14,33 +14,33 @@ use super::sums::RankPass;
 pub struct CallMetrics {
     /// Name of the function.
     pub function: String,
-    /// What it is for.
+    /// Its class.
     pub class: Class,
-    /// Calls that began in the selection, of all threads. For the whole run every recorded call,
-    /// MPI_Init and MPI_Finalize included.
+    /// Calls that began in the selection, of all threads. For the whole run every recorded call
+    /// counts, including MPI_Init and MPI_Finalize.
     pub count: u64,
     /// Seconds in them, clipped to the selection. For the whole run they are not clipped, so that
-    /// MPI_Init and MPI_Finalize, which lie outside τ, have their time.
+    /// MPI_Init and MPI_Finalize, which lie outside τ, show their time.
     pub time_s: f64,
-    /// Seconds of the longest.
+    /// Seconds of the longest call.
     pub max_s: f64,
-    /// Rank of the longest.
+    /// Rank of the longest call.
     pub max_rank: u32,
-    /// Bytes that the calls sent, received (of blocking receives), or moved (remote memory, files,
-    /// packing); of collective operations the bytes sent; of an interposed compute function those of
-    /// its arguments. `None` where a call moves nothing itself (it posts, starts, waits, probes) and
-    /// at detail level 0.
+    /// Bytes that the calls sent, received (blocking receives), or moved (remote memory, files,
+    /// packing). Collective operations count the bytes sent, interposed compute functions those of
+    /// their arguments. `None` if the call itself moves nothing (it posts, starts, waits, probes)
+    /// and at detail level 0.
     pub bytes: Option<u64>,
 }
 
 impl CallMetrics {
-    /// Mean seconds a call.
+    /// Mean seconds per call.
     pub fn mean_s(&self) -> f64 {
         self.time_s / self.count as f64
     }
 }
 
-/// One row a function, most time first.
+/// One row per function, most time first.
 pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -> Vec<CallMetrics> {
     let mut rows: BTreeMap<&str, CallMetrics> = BTreeMap::new();
     for ((trace, time), pass) in run.ranks.iter().zip(&timeline.ranks).zip(passes) {
@@ -73,7 +73,7 @@ pub(super) fn merge(run: &Run, timeline: &GlobalTimeline, passes: &[RankPass]) -
     rows
 }
 
-/// The MPI functions in which a rank spends most of the selection, at most three.
+/// The MPI functions in which a rank spends the most time in the selection, at most three.
 pub(super) fn top_of_rank(
     trace: &RankTrace,
     time: &RankTime,

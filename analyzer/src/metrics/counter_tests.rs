@@ -1,4 +1,4 @@
-//! Counters in known traces: a counter that stands at known values at known moments.
+//! Counters in known traces, with known values at known moments.
 
 use trace_format::counters::{CounterEvent, SCALED, UNREADABLE};
 use trace_format::header::{Counter, CounterReading, Definition, Phase};
@@ -25,8 +25,8 @@ fn counter(number: u32, name: &str) -> Counter {
     }
 }
 
-/// A rank of two from 0 to 100 ms whose counters 0 (`flops`) and 1 (`other`) stand at 50 and 7 at its begin,
-/// at 1,050 and 8 at its end.
+/// One of two ranks, running from 0 to 100 ms. Its counters 0 (`flops`) and 1 (`other`) read 50 and
+/// 7 at its start, and 1,050 and 8 at its end.
 fn rank(number: u32) -> SyntheticRank {
     let mut rank = SyntheticRank::complete(number, 2, B, B + 100 * MS);
     let reading =
@@ -41,7 +41,8 @@ fn rank(number: u32) -> SyntheticRank {
     rank
 }
 
-/// As the recorder: both readings before the begin of a region at `at`, or behind its end.
+/// Marks like the recorder: both readings come before the start of a region at `at`, or after its
+/// end.
 fn mark(
     rank: &mut SyntheticRank,
     thread: usize,
@@ -62,7 +63,8 @@ fn mark(
     }
 }
 
-/// Two occurrences of solve, 200 and 30, the first with another and with inner inside; 5 in inner.
+/// Two occurrences of solve with 200 and 30 operations. The first contains another occurrence and
+/// region inner, with 5 operations.
 fn marked(number: u32) -> SyntheticRank {
     let mut rank = rank(number);
     for (region, begins, at, flops) in [
@@ -101,7 +103,7 @@ fn values(metrics: &Metrics, counter: usize) -> Vec<f64> {
 }
 
 #[test]
-fn outermost_occurrences_are_summed() {
+fn sums_outermost_occurrences() {
     let ranks = [marked(0), marked(1)];
     for (selection, each) in
         [(region("solve"), 230.0), (region("inner"), 5.0), (Selection::Whole, 1000.0)]
@@ -113,14 +115,14 @@ fn outermost_occurrences_are_summed() {
     }
     let (metrics, _) = of(&ranks, &Selection::Whole);
     assert_eq!((values(&metrics, 1), metrics.counters[1].name.as_str()), (vec![1.0, 1.0], "other"));
-    // The reading is the recorder's time, not the region's.
+    // Reading counters is time of the recorder, not of the region.
     let (metrics, _) = of(&ranks, &region("inner"));
     assert!((metrics.elapsed_s - 2e-3).abs() < 1e-12);
     assert_eq!(metrics.ranks[0].tool_s, 0.0);
 }
 
 #[test]
-fn occurrences_of_threads_that_overlap_count_once() {
+fn overlapping_occurrences_of_threads_count_once() {
     let mut first = rank(0);
     mark(&mut first, 0, (0, true), 10, 100);
     mark(&mut first, 0, (0, false), 30, 400);
@@ -132,7 +134,7 @@ fn occurrences_of_threads_that_overlap_count_once() {
 }
 
 #[test]
-fn of_a_killed_rank_the_last_reading_counts_and_there_is_no_sum() {
+fn a_killed_rank_counts_to_its_last_reading_and_has_no_sum() {
     let mut killed = marked(1);
     killed.killed();
     killed.definitions.retain(|definition| {
@@ -140,7 +142,7 @@ fn of_a_killed_rank_the_last_reading_counts_and_there_is_no_sum() {
     });
     let (metrics, _) = of(&[marked(0), killed], &Selection::Whole);
     let count = metrics.counters[0].ranks[1].count.as_ref().unwrap();
-    // 530 at 70 ms, less 50 at the begin.
+    // 530 at 70 ms, less 50 at the start.
     assert_eq!(count.value, 480.0);
     assert!((count.until_s.unwrap() - 0.0700001).abs() < 1e-6, "{count:?}");
     assert_eq!(metrics.counters[0].total(), None);
@@ -148,12 +150,12 @@ fn of_a_killed_rank_the_last_reading_counts_and_there_is_no_sum() {
 }
 
 #[test]
-fn where_nothing_was_read_nothing_is_said() {
+fn counts_are_unknown_without_readings() {
     let ranks = [marked(0), marked(1)];
     let (metrics, _) = of(&ranks, &Selection::parse_window("0.015,0.05").unwrap());
     let why = metrics.counters[0].ranks[0].count.as_ref().unwrap_err();
     assert_eq!(*why, NoCount::NotReadAtBegin);
-    // A window from the begin of the rank on still has no reading where it ends.
+    // A window from the start of the rank still lacks a reading at its end.
     let (metrics, _) = of(&ranks, &Selection::parse_window("0,0.05").unwrap());
     let why = metrics.counters[0].ranks[0].count.as_ref().unwrap_err();
     assert_eq!(*why, NoCount::NotReadAtEnd);
@@ -170,32 +172,32 @@ fn where_nothing_was_read_nothing_is_said() {
 }
 
 #[test]
-fn points_have_counted_operations_only_where_all_ranks_were_read() {
+fn points_use_counted_operations_only_if_all_ranks_were_read() {
     let ranks = [marked(0), marked(1)];
     let point = |ranks: &[SyntheticRank], selection: &Selection| {
         Point::of("p", &of(ranks, selection).1).remove(0)
     };
     let whole = point(&ranks, &Selection::Whole);
     assert_eq!((whole.flops, whole.flops_counted), (Some(2000.0), true));
-    // Beside them, not added.
+    // Seen operations are kept separately, not added.
     assert_eq!((whole.seen_flops, whole.operand_bytes), (Some(24.0), Some(192.0)));
     assert_eq!(point(&ranks, &region("solve")).seen_flops, None);
-    let mut refused = marked(1);
-    for definition in &mut refused.definitions {
+    let mut unavailable = marked(1);
+    for definition in &mut unavailable.definitions {
         if let Definition::Counter(counter) = definition {
             counter.unavailable = "this machine has no such event".into();
         }
     }
-    refused.header.host = "n1".into();
-    refused.header.boot_id = "boot-n1".into();
-    let mixed = [marked(0), refused];
+    unavailable.header.host = "n1".into();
+    unavailable.header.boot_id = "boot-n1".into();
+    let mixed = [marked(0), unavailable];
     let whole = point(&mixed, &Selection::Whole);
     assert_eq!((whole.flops, whole.flops_counted), (Some(24.0), false));
-    // On its own the host that was read has its count.
+    // By itself, the host that was read has its count.
     let hosts = Point::of("p", &of(&mixed, &Selection::Whole).1);
     let each: Vec<_> = hosts.iter().map(|point| (point.flops, point.flops_counted)).collect();
     assert_eq!(each, [(Some(24.0), false), (Some(1000.0), true), (Some(12.0), false)]);
     let (metrics, _) = of(&mixed, &Selection::Whole);
-    let said = crate::present::counter_sentences(&metrics.counters[0]);
-    assert_eq!(said, ["flops: not available on n1 (rank 1): this machine has no such event"]);
+    let sentences = crate::present::counter_sentences(&metrics.counters[0]);
+    assert_eq!(sentences, ["flops: not available on n1 (rank 1): this machine has no such event"]);
 }

@@ -1,8 +1,8 @@
-//! Counters of processor and kernel in a selection: readings at the rank's begin and end and at region
-//! markers come in, what was counted between them goes out.
+//! Counters of processor and kernel in a selection, from the readings at the rank's start and end
+//! and at region markers.
 //!
-//! A counter is the process's: what all its threads did between two readings. Of a region that is what
-//! was counted from the begin to the end of each outermost occurrence.
+//! A counter belongs to the process: it counts what all threads did between two readings. For a
+//! region that is the sum over its outermost occurrences.
 
 use trace_format::counters::{SCALED, UNREADABLE, description};
 use trace_format::header::{Counter, Phase};
@@ -20,7 +20,8 @@ use super::resolve::{RankSelection, Resolved};
 pub struct CounterMetrics {
     /// Its name.
     pub name: String,
-    /// What it adds up, such as `raw 0x1f03`; of the first rank that knows; empty where none does.
+    /// The events that it adds up, such as `raw 0x1f03`, from a rank that knows them; empty if none
+    /// does.
     pub events: String,
     /// Whether that is the built-in choice for the processor.
     pub built_in: bool,
@@ -35,41 +36,41 @@ pub struct RankCount {
     pub rank: u32,
     /// Its host.
     pub host: String,
-    /// What was counted, or why it is not known.
+    /// The count, or why it is unknown.
     pub count: Result<Count, NoCount>,
-    /// Threads that were there at MPI_Init and are not counted.
+    /// Number of threads that existed at MPI_Init but are not counted.
     pub missed_threads: u32,
 }
 
-/// Why it is not known what a counter counted.
+/// Why a count is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCount {
     /// The rank was recorded without the counter.
     NotRecorded,
-    /// It could not be had on the rank, for the reason that the recorder gave.
+    /// The counter was not available on the rank, for the reason given by the recorder.
     Unavailable(String),
     /// It was not read where the selection begins.
     NotReadAtBegin,
     /// It was not read where the selection ends.
     NotReadAtEnd,
-    /// A reading failed, or the hardware never was the counter's.
+    /// A reading failed, or the counter never got the hardware.
     Unreadable,
 }
 
-/// What was counted.
+/// A count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Count {
-    /// Between the readings, all threads together.
+    /// Difference of the readings, all threads together.
     pub value: f64,
-    /// Whether the hardware was shared for a time, and the count is scaled to all of it.
+    /// Whether the hardware was shared for a time and the count is scaled up to the whole time.
     pub scaled: bool,
-    /// Of a rank that did not come to its end: when it was read last, global seconds. What it did afterwards
-    /// is not in the value.
+    /// For a rank that did not finish: time of its last reading, global seconds. The value does not
+    /// include anything after that.
     pub until_s: Option<f64>,
 }
 
 impl CounterMetrics {
-    /// The counters that any rank was asked for, in their order; of each rank what it counted.
+    /// The counters requested on any rank, in order, with the count of each rank.
     pub(super) fn of_run(run: &Run, ranks: &[Option<Counts>]) -> Vec<Self> {
         let mut names: Vec<&str> = Vec::new();
         for counter in run.ranks.iter().flat_map(|rank| &rank.facts.counters) {
@@ -104,7 +105,7 @@ impl CounterMetrics {
         names.iter().map(of).collect()
     }
 
-    /// Sum over some ranks; `None` unless each of them was read to its end.
+    /// Sum over the ranks that `wanted` selects; `None` unless each was read to its end.
     pub fn sum(&self, wanted: impl Fn(u32) -> bool) -> Option<f64> {
         let mut ranks = self.ranks.iter().filter(|one| wanted(one.rank)).peekable();
         ranks.peek()?;
@@ -130,29 +131,29 @@ struct Reading {
     state: u32,
 }
 
-/// Readings of one counter at the bounds of the stretches, and the last of all.
+/// Readings of one counter at the bounds of the stretches, and its last reading.
 struct Bounds {
     begins: Vec<Option<Reading>>,
     ends: Vec<Option<Reading>>,
     last: Option<(u64, Reading)>,
 }
 
-/// Each counter of a rank, in the order of its definitions; `None` where the rank takes no part.
+/// The counts of a rank, in the order of its counter definitions.
 pub(super) type Counts = Vec<Result<Count, NoCount>>;
 
-/// Sees the counter readings of all ranks, for each of several selections.
+/// Observes the counter readings of all ranks, for several selections.
 pub(super) struct Readings<'s> {
     /// The selections.
     pub selections: Vec<&'s Resolved>,
 }
 
-/// Those of one rank.
+/// The counter readings of one rank.
 pub(super) struct RankReadings<'a, 's> {
     rank: RankView<'a>,
-    each: Vec<OfSelection<'s>>,
+    each: Vec<SelectionReadings<'s>>,
 }
 
-struct OfSelection<'s> {
+struct SelectionReadings<'s> {
     selection: &'s RankSelection,
     /// By counter, in the order of the definitions.
     bounds: Vec<Bounds>,
@@ -164,7 +165,7 @@ impl<'a, 's> CallObserver<'a> for Readings<'s> {
     fn begin_rank(&self, rank: RankView<'a>) -> RankReadings<'a, 's> {
         let of = |resolved: &&'s Resolved| {
             let selection = &resolved.ranks[rank.position];
-            OfSelection { selection, bounds: at_ends(rank.trace, rank.time, selection) }
+            SelectionReadings { selection, bounds: at_ends(rank.trace, rank.time, selection) }
         };
         RankReadings { rank, each: self.selections.iter().map(of).collect() }
     }
@@ -180,7 +181,7 @@ impl<'a> RankObserver<'a> for RankReadings<'a, '_> {
         let number = |counter: &Counter| counter.number == found.number;
         let Some(at) = facts.counters.iter().position(number) else { return };
         let reading = Reading { value: found.value, state: found.state };
-        // The whole of a rank that came to its end needs no event.
+        // For the whole of a rank that finished, no readings of events are needed.
         for of in self.each.iter_mut().filter(|of| !(of.selection.every_call && ended)) {
             of.bounds[at].take(span, reading, of.selection);
         }
@@ -193,10 +194,10 @@ impl<'a> RankObserver<'a> for RankReadings<'a, '_> {
 }
 
 impl RankReadings<'_, '_> {
-    /// What was counted in each selection.
+    /// The counts in each selection; `None` if the rank does not take part.
     pub fn finish(self) -> Vec<Option<Counts>> {
         let RankView { trace, time, .. } = self.rank;
-        let of = |of: OfSelection| {
+        let of = |of: SelectionReadings| {
             let each = trace.facts.counters.iter().zip(&of.bounds);
             let stretches = &of.selection.stretches;
             of.selection
@@ -210,7 +211,7 @@ impl RankReadings<'_, '_> {
 impl Bounds {
     fn take(&mut self, span: &Span, reading: Reading, selection: &RankSelection) {
         let stretches = &selection.stretches;
-        // A marker's readings end where the region begins, or begin where it ends.
+        // The readings of a marker end where the region begins, or begin where it ends.
         if !selection.every_call {
             if let Ok(stretch) = stretches.binary_search_by_key(&span.end_ticks, |one| one.0) {
                 self.begins[stretch] = Some(reading);
@@ -226,7 +227,7 @@ impl Bounds {
     }
 }
 
-/// The readings at a rank's begin and end.
+/// The readings at a rank's start and end.
 fn at_ends(trace: &RankTrace, time: &RankTime, selection: &RankSelection) -> Vec<Bounds> {
     let counters = &trace.facts.counters;
     let stretches = &selection.stretches;
@@ -277,7 +278,7 @@ fn count(
         let from = from.ok_or(NoCount::NotReadAtBegin)?;
         let to = match (to, bounds.last) {
             (Some(to), _) => *to,
-            // The rank did not come to its end.
+            // The rank did not finish.
             (None, Some((ticks, last))) if *end == time.end_ticks && ticks >= *begin => {
                 until_s = Some(time.clock.seconds(ticks));
                 last

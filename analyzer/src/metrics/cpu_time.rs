@@ -1,10 +1,11 @@
-//! Tells how much of a rank's computation time its threads were on a core, and how much they slept.
+//! How much of a rank's computation time its threads were on a core, and how much they slept.
 //!
-//! Time outside MPI counts as computation (γ). A thread that sleeps there, in pthread_join or on a lock,
-//! computes nothing, and no call says so. The kernel's time on a core does: of a thread that was on one for
-//! c seconds and outside MPI for u, at most min(c, u) were computing. What the process used beyond the
-//! threads that are known counts in full. So the sum is an upper bound, and γ less it, and less the time
-//! of waiting for a core, is time asleep, at least. Readings are of begin and end: whole run only.
+//! Time outside MPI counts as computing (γ). A thread that sleeps there, in pthread_join or on a
+//! lock, computes nothing, but no call shows that. The kernel's CPU times do: a thread that was on
+//! a core for c seconds and outside MPI for u seconds computed for at most min(c, u). CPU time of
+//! the process beyond its known threads counts in full. The sum is thus an upper bound. γ less this
+//! sum and less the time spent waiting for a core is time asleep, as a lower bound. The kernel's
+//! times are read only twice, at start and end, so this works for the whole run only.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +13,20 @@ use trace_format::header::{Phase, ProcessUsage, ThreadUsage};
 
 use crate::trace::RankTrace;
 
-/// A rank's CPU time against its computation time, seconds.
+/// A rank's CPU time compared with its computation time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuTime {
-    /// All threads on a core, between the readings at begin and end.
+    /// CPU time of all threads between the readings at start and end.
     pub on_cpu_s: f64,
-    /// Of γ_i, at most so much on a core.
+    /// Upper bound of the part of γ_i on a core.
     pub compute_on_cpu_s: f64,
-    /// Of γ_i, at least so much neither on a core nor waiting for one.
+    /// Lower bound of the part of γ_i neither on a core nor waiting for one.
     pub asleep_s: f64,
 }
 
 impl CpuTime {
-    /// Of a rank with that γ_i, and the useful seconds of its threads by their numbers; `None` where the
-    /// readings are not there.
+    /// Derives it from γ_i of the rank and the useful seconds of its threads by number; `None` if
+    /// readings are missing.
     pub(super) fn new(
         trace: &RankTrace,
         compute_s: f64,
@@ -41,7 +42,7 @@ impl CpuTime {
             let mut usages = facts.usages.iter().filter(|other| other.phase == Phase::Init);
             usages.find(|other| other.thread_os_id == usage.thread_os_id)
         };
-        // What a thread used that had ended before is in the process's readings alone.
+        // The CPU time of threads that ended earlier is only in the readings of the process.
         let alive = facts
             .usages
             .iter()

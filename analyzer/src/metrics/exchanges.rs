@@ -1,11 +1,10 @@
-//! What each rank worked and exchanged in a selection: a run, its timeline and a selection come in,
-//! [`Exchanges`] goes out, for the network models and the roofline.
+//! What each rank computed and exchanged in a selection, for the network models and the roofline.
 //!
-//! A message counts on its sender where its send begins in the selection, and on its receiver where
-//! its receive was posted in it. A collective call counts the bytes that it puts in and gets out
-//! (which way they take is the library's secret); between hosts goes the share of the communicator's
-//! other members that are on other hosts. An access to remote memory counts on both sides where the call
-//! begins in the selection. Files are not counted as exchanged.
+//! A message counts at its sender if its send begins in the selection, and at its receiver if its
+//! receive was posted in it. A collective call counts the bytes that it puts in and gets out; the
+//! route that they take inside the library is unknown. The share of the communicator's other
+//! members on other hosts counts as moved between hosts. An access to remote memory counts at both
+//! sides if the call begins in the selection. File I/O does not count as exchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,21 +19,21 @@ use crate::trace::Run;
 
 use super::passes::Passes;
 use super::resolve::{Resolved, SelectionError};
-use super::selected::Selected;
+use super::selection_index::SelectionIndex;
 use super::sums::RankPass;
 use super::{CounterMetrics, Metrics, Selection};
 
-/// Where the partner of an exchange is.
+/// Where the partner of an exchange is, relative to the rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum Locality {
     /// On the rank's own host.
     SameHost,
-    /// On another one.
+    /// On another host.
     OtherHost,
 }
 
-impl Place {
-    /// The name that `machine.json` gives pairs of this kind.
+impl Locality {
+    /// The name of this class of pairs in `machine.json`.
     pub fn class_name(self) -> &'static str {
         match self {
             Self::SameHost => "same-host",
@@ -43,13 +42,13 @@ impl Place {
     }
 }
 
-/// Messages by place of the partner and size in bytes: how many.
-pub type Sizes = BTreeMap<(Place, u64), u64>;
+/// Number of messages, by locality of the partner and size in bytes.
+pub type Sizes = BTreeMap<(Locality, u64), u64>;
 
 /// Work of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Work {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
     /// Floating-point operations.
     pub flops: f64,
@@ -68,7 +67,7 @@ impl Work {
     }
 }
 
-/// Bytes that left and reached a rank or host.
+/// Bytes that a rank or host sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Moved {
     /// Sent.
@@ -78,7 +77,7 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// Both ways.
+    /// Bytes in both directions.
     pub fn both(&self) -> f64 {
         self.sent + self.received
     }
@@ -89,7 +88,7 @@ impl Moved {
     }
 }
 
-/// One rank's part. Seconds unless said otherwise.
+/// One rank's figures. Seconds unless said otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankExchanges {
     /// Rank in MPI_COMM_WORLD.
@@ -98,55 +97,56 @@ pub struct RankExchanges {
     pub host: usize,
     /// Whether it takes part in the selection.
     pub takes_part: bool,
-    /// γ_i.
+    /// Computing (γ_i).
     pub compute_s: f64,
-    /// In sends, receives, probes and completions: point-to-point communication, waits for late
-    /// partners included.
+    /// In sends, receives, probes and completions: point-to-point communication, including waits
+    /// for late partners.
     pub point_to_point_s: f64,
     /// In collective calls.
     pub collective_s: f64,
-    /// In other MPI calls (MPI_Init and MPI_Finalize are in none of these).
+    /// In other MPI calls. None of the three includes MPI_Init and MPI_Finalize.
     pub other_mpi_s: f64,
-    /// By function.
+    /// Work by function.
     pub work: BTreeMap<String, Work>,
     /// Messages that it sent.
     pub sent: Sizes,
     /// Messages that it received.
     pub received: Sizes,
-    /// Ranks that it exchanged messages with, by place.
-    pub partners: BTreeSet<(Place, u32)>,
-    /// What moved between its memory and that of other ranks by one-sided accesses, by place.
-    pub one_sided: BTreeMap<Place, Moved>,
-    /// What its collective calls put in and got out, by place.
-    pub collective: BTreeMap<Place, Moved>,
-    /// Collective calls.
+    /// Ranks that it exchanged messages with, by locality.
+    pub partners: BTreeSet<(Locality, u32)>,
+    /// Bytes moved by one-sided accesses between its memory and that of other ranks, by locality.
+    pub one_sided: BTreeMap<Locality, Moved>,
+    /// Bytes that its collective calls put in and got out, by locality.
+    pub collective: BTreeMap<Locality, Moved>,
+    /// Number of collective calls.
     pub collective_calls: u64,
 }
 
 impl RankExchanges {
-    /// All its operations; `None` when no call with known work was seen.
+    /// All its operations; `None` if no call with known work was seen.
     pub fn flops(&self) -> Option<f64> {
         (!self.work.is_empty()).then(|| self.work.values().map(|work| work.flops).sum())
     }
 
-    /// What it moved to and from ranks of that place: messages, one-sided accesses, collective calls.
-    pub fn moved(&self, place: Place) -> Moved {
+    /// Bytes moved to and from ranks of this locality by messages, one-sided accesses and
+    /// collective calls.
+    pub fn moved(&self, locality: Locality) -> Moved {
         let sum = |sizes: &Sizes| -> f64 {
-            let of_place = sizes.iter().filter(|((at, _), _)| *at == place);
-            of_place.map(|((_, bytes), count)| *bytes as f64 * *count as f64).sum()
+            let of_locality = sizes.iter().filter(|((at, _), _)| *at == locality);
+            of_locality.map(|((_, bytes), count)| *bytes as f64 * *count as f64).sum()
         };
         let mut moved = Moved { sent: sum(&self.sent), received: sum(&self.received) };
-        for more in [self.one_sided.get(&place), self.collective.get(&place)] {
+        for more in [self.one_sided.get(&locality), self.collective.get(&locality)] {
             more.into_iter().for_each(|more| moved.add(more));
         }
         moved
     }
 }
 
-/// What the ranks of a selection worked and exchanged.
+/// What the ranks computed and exchanged in a selection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchanges {
-    /// What was selected.
+    /// The selection.
     pub selection: Selection,
     /// τ of the selection.
     pub elapsed_s: f64,
@@ -154,19 +154,20 @@ pub struct Exchanges {
     pub hosts: Vec<String>,
     /// All ranks with a file.
     pub ranks: Vec<RankExchanges>,
-    /// Whether messages are known at all (detail level 1 or 2 of a known MPI library).
+    /// Whether messages are known (detail level 1 or 2 of a known MPI library).
     pub has_messages: bool,
-    /// Calls on files, whose bytes are not counted.
+    /// Calls on files, whose bytes do not count.
     pub not_counted: BTreeMap<String, u64>,
-    /// Sends and receives without a partner; they are not counted.
+    /// Sends and receives without a partner, which do not count.
     pub unmatched: u64,
-    /// Counters of processor and kernel that were asked for; none of it is in [`RankExchanges::work`].
+    /// Requested counters of processor and kernel; [`RankExchanges::work`] does not include them.
     pub counters: Vec<CounterMetrics>,
 }
 
 impl Exchanges {
-    /// Of several selections; the events are gone through once for the sums of all, and once for their
-    /// messages. Errors stand at the places of the selections that name what the run does not have.
+    /// Computes the exchanges of several selections, reading the events once for all sums and once
+    /// for all messages. A selection that names something the run does not have gives an error at
+    /// its index.
     pub fn of_all(
         analysis: &Analysis,
         selections: &[Selection],
@@ -174,14 +175,14 @@ impl Exchanges {
         let resolved = Resolved::all(analysis, selections);
         let good: Vec<&Resolved> = resolved.iter().flatten().collect();
         let passes = Passes::new(analysis, &good);
-        let selected = Selected::new(analysis.run.ranks.len(), &good);
+        let selected = SelectionIndex::new(analysis.run.ranks.len(), &good);
         let matched = analysis.matches(|| Tally::new(analysis.run, &selected, good.len()));
         let matched = matched.and_then(|(_, tallies)| tallies.into_iter().reduce(Tally::merged));
         Self::several(analysis, (selections, &resolved), (&passes, 0), matched.as_ref())
     }
 
-    /// Of several selections, from the pass in which those that could be resolved stand in their order from
-    /// position `first` on, and from what matching found of these.
+    /// Computes the exchanges of several selections from a pass and a tally. The pass holds the
+    /// selections that could be resolved, in order, from index `first` on; the tally from 0 on.
     pub(super) fn several(
         analysis: &Analysis,
         (selections, resolved): (&[Selection], &[Result<Resolved, SelectionError>]),
@@ -199,21 +200,21 @@ impl Exchanges {
         each.collect()
     }
 
-    /// Of a selection alone.
+    /// Computes the exchanges of one selection.
     ///
     /// # Errors
-    /// When the selection names what the run does not have.
+    /// The selection names something that the run does not have.
     pub fn of(analysis: &Analysis, selection: &Selection) -> Result<Self, SelectionError> {
         let mut all = Self::of_all(analysis, std::slice::from_ref(selection));
         all.pop().unwrap_or_else(|| unreachable!("one selection was given"))
     }
 
-    /// Of a selection that is resolved, from what was summed and matched of it and others: its places there.
+    /// The exchanges of a resolved selection, given its index in the pass and in the tally.
     fn new(
         analysis: &Analysis,
         (selection, resolved): (&Selection, &Resolved),
         (passes, pass): (&Passes, usize),
-        (place, tally): (usize, Option<&Tally>),
+        (position, tally): (usize, Option<&Tally>),
     ) -> Self {
         let Analysis { run, timeline, .. } = *analysis;
         let mut hosts: Vec<String> = Vec::new();
@@ -240,7 +241,7 @@ impl Exchanges {
             counters: passes.counters(run, pass),
         };
         if let Some(tally) = tally {
-            tally.fill(&mut this, place, analysis);
+            tally.fill(&mut this, position, analysis);
         }
         this
     }
@@ -321,35 +322,35 @@ fn rank_sums(
     rank
 }
 
-/// What one selection's ranks exchanged; positions are those in the run, bytes those of one message.
+/// What the ranks of one selection exchanged. Ranks are given by position in the run.
 #[derive(Debug, Default)]
-struct OfSelection {
-    /// Messages by sender, receiver and bytes, where the send begins in the selection.
+struct SelectionExchanges {
+    /// Messages by sender, receiver and size, whose send begins in the selection.
     sent: FxHashMap<(u32, u32, u64), u64>,
-    /// Likewise, where the receive was posted in it.
+    /// Likewise, those whose receive was posted in it.
     received: FxHashMap<(u32, u32, u64), u64>,
-    /// Bytes that a rank's collective calls on a communicator put in and got out.
+    /// Bytes that collective calls put in and got out, by rank and communicator.
     collective: FxHashMap<(u32, u32), (u64, u64)>,
-    /// Bytes that accesses to remote memory moved, from whom to whom.
+    /// Bytes that accesses to remote memory moved, by source and destination.
     one_sided: FxHashMap<(u32, u32), u64>,
     unmatched: u64,
 }
 
-/// Messages and collective calls of selections in the making.
+/// Sums the messages and collective calls of several selections.
 pub(super) struct Tally<'a> {
     run: &'a Run,
-    selected: &'a Selected,
-    each: Vec<OfSelection>,
+    selected: &'a SelectionIndex,
+    each: Vec<SelectionExchanges>,
 }
 
 impl<'a> Tally<'a> {
-    /// Of so many selections.
-    pub fn new(run: &'a Run, selected: &'a Selected, selections: usize) -> Self {
-        let each = (0..selections).map(|_| OfSelection::default()).collect();
+    /// An empty tally of this many selections.
+    pub fn new(run: &'a Run, selected: &'a SelectionIndex, selections: usize) -> Self {
+        let each = (0..selections).map(|_| SelectionExchanges::default()).collect();
         Self { run, selected, each }
     }
 
-    /// This one, and what another one saw of the same run.
+    /// Merges two tallies of the same run.
     pub fn merged(mut self, other: Self) -> Self {
         for (ours, theirs) in self.each.iter_mut().zip(other.each) {
             for (message, count) in theirs.sent {
@@ -371,39 +372,39 @@ impl<'a> Tally<'a> {
         self
     }
 
-    /// What the ranks of a selection exchanged.
+    /// Enters what the ranks of a selection exchanged.
     fn fill(&self, exchanges: &mut Exchanges, selection: usize, analysis: &Analysis) {
         let of = &self.each[selection];
         let host = |ranks: &[RankExchanges], at: u32| ranks.get(at as usize).map(|rank| rank.host);
-        let place = |ranks: &[RankExchanges], a: u32, b: u32| match host(ranks, a) == host(ranks, b)
-        {
-            true => Place::SameHost,
-            false => Place::OtherHost,
-        };
+        let locality =
+            |ranks: &[RankExchanges], a: u32, b: u32| match host(ranks, a) == host(ranks, b) {
+                true => Locality::SameHost,
+                false => Locality::OtherHost,
+            };
         let ranks = &mut exchanges.ranks;
         for (&(from, to, bytes), count) in &of.sent {
-            let (place, partner) = (place(ranks, from, to), ranks[to as usize].rank);
+            let (locality, partner) = (locality(ranks, from, to), ranks[to as usize].rank);
             let rank = &mut ranks[from as usize];
-            *rank.sent.entry((place, bytes)).or_default() += count;
-            rank.partners.insert((place, partner));
+            *rank.sent.entry((locality, bytes)).or_default() += count;
+            rank.partners.insert((locality, partner));
         }
         for (&(from, to, bytes), count) in &of.received {
-            let (place, partner) = (place(ranks, from, to), ranks[from as usize].rank);
+            let (locality, partner) = (locality(ranks, from, to), ranks[from as usize].rank);
             let rank = &mut ranks[to as usize];
-            *rank.received.entry((place, bytes)).or_default() += count;
-            rank.partners.insert((place, partner));
+            *rank.received.entry((locality, bytes)).or_default() += count;
+            rank.partners.insert((locality, partner));
         }
         for (&(from, to), bytes) in &of.one_sided {
-            let place = place(ranks, from, to);
+            let locality = locality(ranks, from, to);
             let ends = [(from, to, *bytes as f64, 0.0), (to, from, 0.0, *bytes as f64)];
             for (at, other, sent, received) in ends {
                 let partner = ranks[other as usize].rank;
                 let rank = &mut ranks[at as usize];
-                rank.one_sided.entry(place).or_default().add(&Moved { sent, received });
-                rank.partners.insert((place, partner));
+                rank.one_sided.entry(locality).or_default().add(&Moved { sent, received });
+                rank.partners.insert((locality, partner));
             }
         }
-        // In order: sums of floating-point numbers depend on it.
+        // Sorted, because floating-point sums depend on the order.
         let members: BTreeMap<_, _> = of.collective.iter().collect();
         let mut shares = BTreeMap::new();
         for (&(at, communicator), &(sent, received)) in members {
@@ -412,10 +413,12 @@ impl<'a> Tally<'a> {
                 .entry((communicator, host))
                 .or_insert_with(|| share_elsewhere(analysis, ranks, communicator, host));
             let (sent, received) = (sent as f64, received as f64);
-            for (place, share) in [(Place::SameHost, 1.0 - share), (Place::OtherHost, share)] {
+            for (locality, share) in
+                [(Locality::SameHost, 1.0 - share), (Locality::OtherHost, share)]
+            {
                 if share > 0.0 && sent + received > 0.0 {
                     let moved = Moved { sent: sent * share, received: received * share };
-                    ranks[at as usize].collective.entry(place).or_default().add(&moved);
+                    ranks[at as usize].collective.entry(locality).or_default().add(&moved);
                 }
             }
         }
@@ -423,7 +426,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// Share of a communicator's other members that are on other hosts than one of them.
+/// For a member on `host`: the share of the communicator's other members that are on other hosts.
 fn share_elsewhere(
     analysis: &Analysis,
     ranks: &[RankExchanges],
@@ -442,7 +445,7 @@ fn share_elsewhere(
             }
         }
     }
-    // The rank itself is no partner.
+    // The rank is not its own partner.
     let others = here - 1.0 + elsewhere;
     if others > 0.0 { elsewhere / others } else { 0.0 }
 }
@@ -480,7 +483,7 @@ impl MatchSink for Tally<'_> {
         let Access { origin, target, put_bytes, got_bytes, .. } = *access;
         let ends = self.run.position_of(origin).zip(self.run.position_of(target));
         let Some((from, to)) = ends.filter(|(from, to)| from != to) else { return };
-        // The target makes no call: what moves counts on both sides where the origin's call begins.
+        // The target makes no call, so the start of the origin's call decides for both sides.
         for index in self.selected.at(from, access.call.begin_ticks) {
             let sums = &mut self.each[*index].one_sided;
             for (ranks, bytes) in

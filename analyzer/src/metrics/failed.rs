@@ -19,7 +19,7 @@ pub struct FailedCalls {
     pub count: u64,
 }
 
-/// Most frequent first, then by name.
+/// Merges the ranks' counts; most frequent first, then by name.
 pub(super) fn merge(run: &Run, passes: &[RankPass]) -> Vec<FailedCalls> {
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
     for (trace, pass) in run.ranks.iter().zip(passes) {

@@ -1,10 +1,11 @@
-//! The recorder paper's tables (SCIENCE B): a run of `kernels blocking` or `kernels collectives`, its
-//! timeline and its communicators come in; how long calls take when one side is late goes out.
+//! How long calls take when one side is late: the tables of Masuguchi et al., from a run of
+//! `kernels blocking` or `kernels collectives`.
 //!
-//! `blocking` marks its messages by tags: 1000 + n in case A (receive late), 2000 + n in case B (send
-//! late), n the number of the size; and by tag 3000 in a loop with nothing between its calls, where the
-//! time from the end of one call to the begin of the next is the recorder's own. `collectives` makes a communicator for case C (all at the same
-//! time), then one for case D (rank 0 late), and calls on nothing else but MPI_COMM_WORLD.
+//! `blocking` marks its messages by tag: 1000 + n in case A (receive late) and 2000 + n in case B
+//! (send late), where n is the index of the size. Tag 3000 marks a loop with nothing between its
+//! calls, in which the time from the end of one call to the start of the next is the recorder's
+//! own. `collectives` creates a communicator for case C (all at the same time), then one for case D
+//! (rank 0 late), and makes other calls only on MPI_COMM_WORLD.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::timeline::matching::{
 };
 use crate::trace::Run;
 
-/// Cases of messages by their tags.
+/// Cases of messages by tag.
 const CASE_TAGS: [(char, std::ops::Range<i32>); 2] = [('A', 1000..2000), ('B', 2000..3000)];
 /// Tag of the loop with nothing between its calls.
 const LOOP_TAG: i32 = 3000;
@@ -27,14 +28,14 @@ pub struct LatePartner {
     pub messages: Vec<MessageRow>,
     /// Cases C and D, in the order of the calls.
     pub collectives: Vec<CollectiveRow>,
-    /// What the recorder itself took; `None` where the run has no loop of calls.
+    /// Time of the recorder itself; `None` if the run has no loop of calls.
     pub own_cost: Option<OwnCost>,
     /// Error bound of times between ranks, seconds; `None` where clocks are not aligned.
     pub bound_s: Option<f64>,
 }
 
-/// Seconds from the end of one call to the begin of the next in a loop that does nothing else, each
-/// list ascending: what the recorder does outside its two stamps.
+/// Seconds from the end of one call to the start of the next in a loop that does nothing else,
+/// which is the recorder's time outside its two time stamps. Lists are ascending.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OwnCost {
     /// Between two calls of MPI_Send.
@@ -56,8 +57,8 @@ pub struct MessageRow {
     pub receive_s: Vec<f64>,
     /// End of MPI_Recv minus end of MPI_Send.
     pub difference_s: Vec<f64>,
-    /// Begin of MPI_Send to end of MPI_Recv: in case B, with the receive posted before, what the
-    /// communication itself costs.
+    /// Start of MPI_Send to end of MPI_Recv: in case B, where the receive is posted first, the cost
+    /// of the communication itself.
     pub overhead_s: Vec<f64>,
 }
 
@@ -68,11 +69,11 @@ pub struct CollectiveRow {
     pub case: char,
     /// Function.
     pub function: String,
-    /// Most bytes that a rank sent or received.
+    /// Largest number of bytes that a rank sent or received.
     pub bytes: u64,
-    /// Which of the equal calls of the case, from 1.
+    /// Number of the call among equal calls of the case, from 1.
     pub number: u32,
-    /// The longest call, seconds, and its rank.
+    /// The longest call, seconds.
     pub longest_s: f64,
     /// Its rank.
     pub longest_rank: u32,
@@ -83,9 +84,9 @@ pub struct CollectiveRow {
 /// Why a run has no such tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTables {
-    /// It is no run of these kernels.
+    /// It is not a run of these kernels.
     OtherProgram,
-    /// It was recorded without attributes: nothing is said of messages.
+    /// It was recorded without attributes, so messages are unknown.
     NoMessages,
     /// No call of the experiments was recorded.
     NoCalls,
@@ -117,14 +118,14 @@ impl LatePartner {
     }
 }
 
-/// What matching found that belongs to an experiment.
+/// The calls of the experiments.
 #[derive(Debug, Default)]
 struct Calls {
     messages: BTreeMap<(char, i32), Vec<Message>>,
-    /// Begin and end of the sends and of the receives of the loop, seconds.
+    /// Start and end of the sends and of the receives of the loop, seconds.
     sends: Vec<(f64, f64)>,
     receives: Vec<(f64, f64)>,
-    /// Instances by communicator; MPI_COMM_WORLD is position 0 or lies below all others in time.
+    /// All collective operations; the earliest is on MPI_COMM_WORLD.
     instances: Vec<CollectiveInstance>,
 }
 
@@ -177,7 +178,7 @@ impl Calls {
             }
         }
         tables.collectives = self.collective_rows();
-        let (send_s, receive_s) = (between(&mut self.sends), between(&mut self.receives));
+        let (send_s, receive_s) = (gaps_between(&mut self.sends), gaps_between(&mut self.receives));
         tables.own_cost = (!send_s.is_empty()).then_some(OwnCost { send_s, receive_s });
         tables
     }
@@ -187,8 +188,8 @@ impl Calls {
             instance.members.iter().map(|member| member.begin_s).fold(f64::INFINITY, f64::min)
         };
         self.instances.sort_by(|a, b| begin(a).total_cmp(&begin(b)));
-        // Calls on a communicator that was duplicated are made between those on MPI_COMM_WORLD,
-        // which has the first ones of all.
+        // The first calls of all are on MPI_COMM_WORLD; those on duplicated communicators come
+        // later.
         let Some(world) = self.instances.first().map(|instance| instance.communicator) else {
             return Vec::new();
         };
@@ -225,8 +226,8 @@ impl Calls {
     }
 }
 
-/// From the end of each call to the begin of the next, ascending.
-fn between(calls: &mut [(f64, f64)]) -> Vec<f64> {
+/// Times from the end of each call to the start of the next, ascending.
+fn gaps_between(calls: &mut [(f64, f64)]) -> Vec<f64> {
     calls.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut gaps: Vec<f64> = calls.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
     gaps.sort_by(f64::total_cmp);
@@ -238,9 +239,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_calls_is_from_an_end_to_the_next_begin_whatever_the_order_of_matching() {
+    fn gaps_do_not_depend_on_the_order_of_matching() {
         let mut calls = [(5.0, 6.0), (0.0, 1.0), (1.5, 4.75)];
-        assert_eq!(between(&mut calls), [0.25, 0.5]);
-        assert!(between(&mut []).is_empty());
+        assert_eq!(gaps_between(&mut calls), [0.25, 0.5]);
+        assert!(gaps_between(&mut []).is_empty());
     }
 }

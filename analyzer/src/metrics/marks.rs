@@ -1,5 +1,5 @@
-//! Finds where selections begin and end on each rank, with one pass for all: occurrences of regions, and the
-//! calls that bound windows.
+//! Finds the bounds of selections on each rank, in one pass for all: occurrences of regions, and
+//! the calls that bound windows.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use crate::analysis::{CallObserver, RankObserver, RankView, ThreadView};
 
 use super::selection::{Bound, Selection};
 
-/// What a selection has to find in the events.
+/// What has to be found in the events for a selection.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
-    /// A region by its name.
+pub(super) struct Targets {
+    /// The name of a region.
     region: Option<String>,
-    /// The n-th calls of functions that bound a window.
+    /// The calls that bound a window: function, and n for its n-th call.
     calls: [Option<(String, u64)>; 2],
 }
 
-impl Wanted {
-    /// Of a selection.
+impl Targets {
+    /// The needs of a selection.
     pub fn of(selection: &Selection) -> Self {
         let call = |bound: &Bound| match bound {
             Bound::Seconds(_) => None,
@@ -31,67 +31,69 @@ impl Wanted {
         }
     }
 
-    /// Whether the events need not be looked at.
-    pub fn is_nothing(&self) -> bool {
+    /// Whether the events need not be read.
+    pub fn is_empty(&self) -> bool {
         self.region.is_none() && self.calls.iter().all(Option::is_none)
     }
 }
 
-/// What was found of a selection on a rank.
+/// What was found for a selection on a rank.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
-    /// The outermost occurrences of its region, clipped to the rank's stretch, ascending. One that never
-    /// ends lasts to the rank's end. Occurrences of different threads that overlap count as one.
+    /// The outermost occurrences of its region, clipped to the rank's stretch, ascending. One that
+    /// never ends lasts to the rank's end. Overlapping occurrences of different threads are merged.
     pub occurrences: Vec<(u64, u64)>,
     /// The calls that bound its window.
     pub calls: [Option<Span>; 2],
 }
 
-/// Finds what selections want.
+/// Finds the bounds of selections.
 pub(super) struct Marks<'s> {
-    /// For each selection.
-    pub wanted: &'s [Wanted],
+    /// What to find, for each selection.
+    pub targets: &'s [Targets],
 }
 
-/// What selections want on one rank, in the making.
+/// The search on one rank.
 pub(super) struct RankMarks<'a> {
     rank: RankView<'a>,
-    each: Vec<OfSelection>,
-    /// Functions whose calls are wanted.
+    each: Vec<SelectionMarks>,
+    /// Functions whose calls bound a window.
     functions: BTreeSet<u16>,
 }
 
-/// Of one selection.
-struct OfSelection {
+/// The search for one selection.
+struct SelectionMarks {
     regions: BTreeSet<u32>,
-    /// How many of them the thread is in, and since when.
+    /// How many of them the thread is in.
     depth: u64,
+    /// Since when.
     begin_ticks: u64,
     occurrences: Vec<(u64, u64)>,
-    calls: [Option<Bounding>; 2],
+    calls: [Option<NthCall>; 2],
 }
 
 /// The n-th call of a function, over the threads of a rank.
-struct Bounding {
+struct NthCall {
     function: u16,
     nth: usize,
-    /// Calls of a rank with one thread that came before those that are kept.
+    /// Calls seen so far, on a rank with one thread.
     before: usize,
-    /// The earliest calls so far, at most `nth`.
+    /// The call itself on a rank with one thread, else the earliest `nth` calls so far.
     found: Vec<Span>,
 }
 
-impl Bounding {
+impl NthCall {
     fn take(&mut self, span: &Span, threads: usize) {
         if threads == 1 {
-            // They come in order.
+            // Calls come in order.
             if self.before + 1 == self.nth {
                 self.found.push(*span);
             }
             self.before += 1;
             return;
         }
-        // Threads come one after the other: of each its first ones may be the n-th of all.
+        // Threads are read one after another, so any of a thread's first n calls may be the n-th of
+        // all.
         let at = self.found.partition_point(|other| other.begin_ticks <= span.begin_ticks);
         if at < self.nth {
             self.found.insert(at, *span);
@@ -111,34 +113,34 @@ impl<'a> CallObserver<'a> for Marks<'_> {
     type OfRank = RankMarks<'a>;
 
     fn begin_rank(&self, rank: RankView<'a>) -> RankMarks<'a> {
-        let of = |wanted: &Wanted| {
+        let of = |targets: &Targets| {
             let named = rank.trace.facts.regions.iter();
-            let is_it = |name: &String| wanted.region.as_ref() == Some(name);
-            let call = |wanted: &Option<(String, u64)>| {
-                let (name, nth) = wanted.as_ref()?;
-                Some(Bounding {
+            let matches_name = |name: &String| targets.region.as_ref() == Some(name);
+            let call = |targets: &Option<(String, u64)>| {
+                let (name, nth) = targets.as_ref()?;
+                Some(NthCall {
                     function: rank.trace.file.function_number(name)?,
                     nth: usize::try_from(*nth).unwrap_or(usize::MAX),
                     before: 0,
                     found: Vec::new(),
                 })
             };
-            OfSelection {
-                regions: named.filter(|(_, name)| is_it(name)).map(|(id, _)| *id).collect(),
+            SelectionMarks {
+                regions: named.filter(|(_, name)| matches_name(name)).map(|(id, _)| *id).collect(),
                 depth: 0,
                 begin_ticks: 0,
                 occurrences: Vec::new(),
-                calls: [call(&wanted.calls[0]), call(&wanted.calls[1])],
+                calls: [call(&targets.calls[0]), call(&targets.calls[1])],
             }
         };
-        let each: Vec<OfSelection> = self.wanted.iter().map(of).collect();
+        let each: Vec<SelectionMarks> = self.targets.iter().map(of).collect();
         let calls = each.iter().flat_map(|of| of.calls.iter().flatten());
         let functions = calls.map(|call| call.function).collect();
         RankMarks { rank, each, functions }
     }
 }
 
-impl OfSelection {
+impl SelectionMarks {
     fn close(&mut self, end_ticks: u64, rank: &RankView) {
         let clip = |ticks: u64| ticks.clamp(rank.time.begin_ticks, rank.time.end_ticks);
         let (begin, end) = (clip(self.begin_ticks), clip(end_ticks));
@@ -195,7 +197,7 @@ impl<'a> RankObserver<'a> for RankMarks<'a> {
 }
 
 impl RankMarks<'_> {
-    /// What was found of each selection.
+    /// What was found for each selection.
     pub fn finish(self) -> Vec<Found> {
         let threads = self.rank.trace.file.threads.len();
         let found = self.each.into_iter().map(|of| {

@@ -1,4 +1,4 @@
-//! Messages in the selection, by pair, size and communicator.
+//! Messages in a selection, by pair, size and communicator.
 
 use super::*;
 use crate::synthetic_messages::{Attributes, completed, on_world};
@@ -13,8 +13,8 @@ fn metrics_of(ranks: &[SyntheticRank], selection: &Selection) -> Metrics {
     Metrics::new(&run, &timeline, selection).unwrap()
 }
 
-/// Three ranks: 0 sends 1 kB to 1 and 2, 1 answers 0 twice, all meet in a barrier; on a duplicate
-/// of the world and on a part of it.
+/// Three ranks with a duplicate of the world: 0 sends about 1 kB to each of 1 and 2, 1 answers 0
+/// twice, all take part in a reduction, and 2 sends a message that is never received.
 fn talkers() -> Vec<SyntheticRank> {
     let mut ranks: Vec<_> = (0..3).map(|rank| SyntheticRank::level_1(rank, 3, 100 * MS)).collect();
     for (rank, number) in ranks.iter_mut().zip(0..) {
@@ -36,7 +36,7 @@ fn talkers() -> Vec<SyntheticRank> {
         let sum = Attributes { tag: 8, bytes: 8, ..Attributes::default() }.communicator(3);
         rank.says("MPI_Allreduce", at(80 + number), at(84), sum);
         if number == 2 {
-            // Nobody receives it.
+            // Never received.
             rank.says("MPI_Send", at(90), at(91), on_world(0, 9, 1));
         }
         rank.finalize(100 * MS, 101 * MS);
@@ -73,8 +73,8 @@ fn traffic_by_pair_size_and_communicator() {
 }
 
 #[test]
-fn a_window_counts_what_begins_in_it() {
-    // The timeline begins at 1 ms of the counters.
+fn a_window_counts_messages_that_begin_in_it() {
+    // The timeline begins where the counters read 1 ms.
     let window = Selection::parse_window("0.0085,0.0695").unwrap();
     let metrics = metrics_of(&talkers(), &window);
     let messages = metrics.messages.unwrap();
@@ -83,7 +83,7 @@ fn a_window_counts_what_begins_in_it() {
 }
 
 #[test]
-fn polls_count_as_calls_and_only_the_time_inside_is_mpi() {
+fn polls_count_as_calls_and_only_time_inside_them_is_mpi() {
     let metrics = metrics_of(&talkers(), &Selection::Whole);
     let rank = &metrics.ranks[1];
     assert_eq!((rank.polls.calls, rank.polls.runs), (1000, 1));
@@ -97,7 +97,7 @@ fn polls_count_as_calls_and_only_the_time_inside_is_mpi() {
 }
 
 #[test]
-fn bytes_of_calls_are_those_that_they_move() {
+fn calls_count_the_bytes_that_they_move() {
     let metrics = metrics_of(&talkers(), &Selection::Whole);
     let bytes = |name: &str| metrics.calls.iter().find(|c| c.function == name).unwrap().bytes;
     assert_eq!(bytes("MPI_Send"), Some(1000 + 1024 + 4 + 1));
@@ -108,7 +108,7 @@ fn bytes_of_calls_are_those_that_they_move() {
 }
 
 #[test]
-fn level_0_knows_no_messages() {
+fn level_0_has_no_messages() {
     let ranks: Vec<_> = (0..2)
         .map(|rank| {
             let mut rank = SyntheticRank::complete(rank, 2, MS, 100 * MS);
@@ -120,11 +120,11 @@ fn level_0_knows_no_messages() {
 }
 
 #[test]
-fn early_messages_of_threads_that_share_a_channel_say_nothing_of_the_clocks() {
+fn early_messages_on_a_channel_shared_by_threads_are_ambiguous() {
     let ranks = |second: i32| {
         let mut ranks: Vec<_> =
             (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
-        // By the order of begins the first send meets the first receive, whoever meant which.
+        // Matching by order pairs the first send with the first receive, whichever was meant.
         ranks[0].says_on(0, "MPI_Send", 20 * MS, 21 * MS, on_world(1, 1, 8));
         ranks[0].says_on(1, "MPI_Send", 50 * MS, 51 * MS, on_world(1, second, 8));
         ranks[1].says_on(0, "MPI_Recv", 10 * MS, 52 * MS, on_world(0, 1, 8));
@@ -139,12 +139,12 @@ fn early_messages_of_threads_that_share_a_channel_say_nothing_of_the_clocks() {
     assert!(
         shared.notes().any(|note| matches!(note, Note::Messages(MessageNote::EarlyAmbiguous, _)))
     );
-    let apart = ranks(2);
-    assert_eq!((apart.early, apart.early_ambiguous), (1, 0));
+    let separate = ranks(2);
+    assert_eq!((separate.early, separate.early_ambiguous), (1, 0));
 }
 
 #[test]
-fn what_goes_to_nobody_or_is_refused_is_sent_nowhere() {
+fn messages_to_proc_null_and_failed_sends_move_nothing() {
     let mut ranks: Vec<_> = (0..2).map(|rank| SyntheticRank::level_1(rank, 2, 100 * MS)).collect();
     ranks[0].says("MPI_Send", 2 * MS, 3 * MS, on_world(1, 1, 1000));
     // MPI_PROC_NULL of Open MPI.
@@ -165,12 +165,12 @@ fn what_goes_to_nobody_or_is_refused_is_sent_nowhere() {
 }
 
 #[test]
-fn one_sided_bytes_go_from_who_has_them_to_who_gets_them() {
+fn one_sided_bytes_count_from_source_to_destination() {
     let at = |ms: u64| ms * MS;
     let mut ranks: Vec<_> = (0..3).map(|rank| SyntheticRank::level_1(rank, 3, 100 * MS)).collect();
     ranks[0].says("MPI_Put", at(2), at(3), on_world(1, 1, 1000));
     ranks[0].says("MPI_Rget", at(4), at(5), on_world(2, 1, 24).request(5));
-    // To MPI_PROC_NULL nothing goes; a call that failed moved nothing.
+    // Neither an access to MPI_PROC_NULL nor a failed call moves anything.
     ranks[1].says("MPI_Accumulate", at(6), at(7), on_world(-2, 1, 7000));
     ranks[1].says_failed("MPI_Put", (at(8), at(9)), on_world(0, 1, 9000), 3);
     ranks.iter_mut().for_each(|rank| {
@@ -186,7 +186,7 @@ fn one_sided_bytes_go_from_who_has_them_to_who_gets_them() {
 }
 
 #[test]
-fn several_selections_in_one_pass_say_what_each_says_alone() {
+fn several_selections_in_one_pass_agree_with_each_alone() {
     use super::exchanges::Exchanges;
     use crate::analysis::Analysis;
     let directory = RunDirectory::of(&talkers());

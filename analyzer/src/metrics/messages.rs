@@ -1,9 +1,9 @@
-//! Who sent how much to whom: what matching finds comes in, one by one, and the selection of the
-//! report; sums by pair of ranks, by size and by communicator go out.
+//! Traffic in a selection: how much each rank sent to each other, by pair of ranks, by size and by
+//! communicator.
 //!
-//! A message counts where its send begins in the selection, a receive without a partner where it was
-//! posted there, a collective call where it begins there. Memory is bounded by the pairs of ranks
-//! that exchange messages and by the communicators.
+//! A message counts if its send begins in the selection, a receive without a partner if it was
+//! posted there, and a collective call if it begins there. Memory grows with the pairs of ranks
+//! that exchange messages and with the communicators.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::timeline::matching::{
 use crate::trace::Run;
 
 use super::resolve::{RankSelection, Resolved};
-use super::unfinished::Gathering;
+use super::unfinished::OpenOperations;
 use super::{MessageNote, Note};
 
 /// Messages and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Messages.
+    /// Number of messages.
     pub count: u64,
     /// Bytes sent.
     pub bytes: u64,
@@ -39,10 +39,10 @@ impl Traffic {
     }
 }
 
-/// Accesses to the memory of ranks (MPI_Put, MPI_Get and kin), and their bytes.
+/// One-sided accesses to remote memory (MPI_Put, MPI_Get and similar), and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OneSided {
-    /// Calls.
+    /// Number of calls.
     pub accesses: u64,
     /// Bytes to the target.
     pub put_bytes: u64,
@@ -57,7 +57,7 @@ impl OneSided {
         self.got_bytes = self.got_bytes.saturating_add(other.got_bytes);
     }
 
-    /// Both ways.
+    /// Bytes in both directions.
     pub fn bytes(&self) -> u64 {
         self.put_bytes.saturating_add(self.got_bytes)
     }
@@ -66,22 +66,22 @@ impl OneSided {
 /// Traffic by pair of sender and receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Matrix {
-    /// Only pairs with a message; (sender, receiver), ranks of the world.
+    /// By sender and receiver, world ranks; only pairs with messages.
     pub pairs: BTreeMap<(u32, u32), Traffic>,
 }
 
 impl Matrix {
-    /// The pairs with most bytes, of equal ones the lowest ranks first.
-    pub fn heaviest(&self, most: usize) -> Vec<((u32, u32), Traffic)> {
+    /// The pairs with the most bytes; among equal ones, the lowest ranks first.
+    pub fn heaviest(&self, limit: usize) -> Vec<((u32, u32), Traffic)> {
         let mut pairs: Vec<_> =
             self.pairs.iter().map(|(pair, traffic)| (*pair, *traffic)).collect();
         pairs.sort_by_key(|(_, traffic)| std::cmp::Reverse((traffic.bytes, traffic.count)));
-        pairs.truncate(most);
+        pairs.truncate(limit);
         pairs
     }
 
-    /// The traffic between hosts: their names in the order of their lowest ranks, and the matrix by
-    /// position among them.
+    /// The traffic between hosts: host names in the order of their lowest ranks, and the matrix by
+    /// index of the host.
     pub fn by_host(&self, run: &Run) -> (Vec<String>, Self) {
         let mut hosts: Vec<String> = Vec::new();
         let mut host_of: BTreeMap<u32, u32> = BTreeMap::new();
@@ -116,17 +116,17 @@ pub struct SizeClass {
     pub traffic: Traffic,
 }
 
-/// A communicator, or several that were made alike on the same ranks.
+/// A communicator, or several that were created in the same way on the same ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommunicatorMetrics {
     /// Its name, where it has one.
     pub name: Option<String>,
-    /// Name of the function that made it; `None` for the predefined ones.
+    /// Name of the function that created it; `None` for the predefined ones.
     pub made_by: Option<String>,
     /// Whether it is an intercommunicator.
     pub inter: bool,
-    /// How many there were: made alike, under one name, on the same ranks. MPI_COMM_SELF is one
-    /// row, with one for each rank.
+    /// Number of communicators in this row, which share function, name and ranks. MPI_COMM_SELF is
+    /// one row with an instance per rank.
     pub instances: u64,
     /// Ranks of its groups in order; one group unless it is an intercommunicator.
     pub groups: Vec<Members>,
@@ -134,16 +134,16 @@ pub struct CommunicatorMetrics {
     pub messages: Traffic,
     /// Accesses to remote memory through its windows.
     pub one_sided: OneSided,
-    /// Collective operations on it.
+    /// Number of collective operations on it.
     pub collectives: u64,
-    /// Calls of collective operations, over its members.
+    /// Number of collective calls, over its members.
     pub collective_calls: u64,
     /// Bytes that these calls sent.
     pub collective_bytes: u64,
 }
 
 impl CommunicatorMetrics {
-    /// What it carried: messages, accesses to remote memory and collective operations.
+    /// Bytes of its messages, accesses to remote memory and collective operations.
     pub fn all_bytes(&self) -> u64 {
         let messages = self.messages.bytes.saturating_add(self.one_sided.bytes());
         messages.saturating_add(self.collective_bytes)
@@ -155,35 +155,36 @@ impl CommunicatorMetrics {
 pub struct MessageMetrics {
     /// All messages.
     pub total: Traffic,
-    /// Messages whose receive was posted with a wildcard, as far as that is recorded.
+    /// Messages whose receive is known to have been posted with a wildcard.
     pub wildcard_receives: u64,
-    /// Messages that arrive before they are sent: the clocks are off by more than they took.
+    /// Messages that arrive before they are sent, because the clocks are off by more than the
+    /// messages took.
     pub early: u64,
-    /// Of these, those that arrive earlier by more than the bounds of both clocks: bounds, matching or
-    /// trace are wrong.
+    /// Early messages that exceed the error bounds of both clocks: the bounds, the matching or the
+    /// trace must be wrong.
     pub early_beyond_bound: u64,
-    /// Messages that arrive before they are sent by the ranks' counters as they stand, without
+    /// Messages that arrive before they are sent according to the ranks' raw counters, without
     /// alignment.
     pub early_unaligned: u64,
-    /// Messages that arrive before they are sent where several threads share communicator, ranks and tag:
-    /// which send met which receive is not certain there. They are not in the three before.
+    /// Early messages where several threads share communicator, ranks and tag, so that it is
+    /// uncertain which send matched which receive. The three counts above do not include them.
     pub early_ambiguous: u64,
     /// Sends and receives without a partner.
     pub unmatched: BTreeMap<Reason, Sides>,
-    /// By sender and receiver.
+    /// Traffic by sender and receiver.
     pub matrix: Matrix,
-    /// By size, ascending; classes without a message are left out.
+    /// Traffic by size, ascending; classes without messages are left out.
     pub sizes: Vec<SizeClass>,
-    /// In the order in which the lowest ranks made them.
+    /// In the order in which the lowest ranks created them.
     pub communicators: Vec<CommunicatorMetrics>,
-    /// Accesses to remote memory; their bytes are in the matrix, too, from whom they leave to whom they reach.
+    /// Accesses to remote memory. The matrix includes their bytes, from source to destination.
     pub one_sided: OneSided,
-    /// What matching found over the whole run.
+    /// Summary of matching over the whole run.
     pub summary: MatchingSummary,
 }
 
 impl MessageMetrics {
-    /// Sends and receives without a partner.
+    /// Number of sends and receives without a partner.
     pub fn unmatched_count(&self) -> u64 {
         self.unmatched.values().map(|sides| sides.sends + sides.receives).sum()
     }
@@ -194,26 +195,26 @@ impl MessageMetrics {
         self.early_unaligned += early.unaligned;
     }
 
-    /// What tallies found in the shares of a run together, and what matching left open.
+    /// Merges the tallies of a run's shares; also returns the operations that matching left open.
     pub(super) fn of<'t>(
         summary: MatchingSummary,
         tallies: impl Iterator<Item = Tally<'t>>,
-    ) -> Option<(Self, Gathering)> {
+    ) -> Option<(Self, OpenOperations)> {
         let mut tally = tallies.reduce(Tally::merged)?;
-        tally.settle_early();
+        tally.resolve_early();
         let mut metrics = tally.metrics;
         metrics.summary = summary;
         metrics.matrix.pairs = tally.pairs.into_iter().collect();
         let classes = (0u32..).zip(tally.sizes).filter(|(_, traffic)| traffic.count > 0);
         metrics.sizes = classes.map(|(class, traffic)| size_class(class, traffic)).collect();
-        Some((metrics, tally.gathering))
+        Some((metrics, tally.open_operations))
     }
 
-    /// What a reader should know about the figures.
+    /// Remarks on the figures.
     pub(super) fn notes(&self) -> impl Iterator<Item = Note> + use<> {
         let summary = &self.summary;
         let counts = [
-            (MessageNote::OfOtherSize, summary.size_mismatches),
+            (MessageNote::SizeMismatch, summary.size_mismatches),
             (MessageNote::Truncated, summary.truncated),
             (MessageNote::RequestsUnknown, summary.unknown_requests),
             (MessageNote::CommunicatorsUnknown, summary.unknown_collectives),
@@ -227,7 +228,7 @@ impl MessageMetrics {
     }
 }
 
-/// Classes of sizes: up to 2⁶⁴ − 1 bytes.
+/// Number of size classes, which reach up to 2⁶⁴ − 1 bytes.
 const SIZE_CLASSES: usize = 65;
 
 /// Class of a size: 0 for 0 bytes, else 1 + the exponent of its power of two.
@@ -240,7 +241,8 @@ fn size_class(class: u32, traffic: Traffic) -> SizeClass {
     SizeClass { from_bytes, to_bytes: from_bytes + from_bytes.saturating_sub(1), traffic }
 }
 
-/// Rows of the table, those made alike together, and the row of each communicator.
+/// The rows of the table, and the row of each communicator; communicators that were created in the
+/// same way share a row.
 fn rows(table: &CommunicatorTable) -> (Vec<CommunicatorMetrics>, Vec<usize>) {
     type Alike<'a> = (bool, Option<&'a [Members; 2]>, Option<&'a str>, Option<&'a str>);
     let mut rows: Vec<CommunicatorMetrics> = Vec::new();
@@ -286,16 +288,16 @@ pub(super) struct Tally<'a> {
     timeline: &'a GlobalTimeline,
     selections: &'a [RankSelection],
     communicators: &'a CommunicatorTable,
-    gathering: Gathering,
+    open_operations: OpenOperations,
     row_of: Arc<[usize]>,
     /// By class of size.
     sizes: Vec<Traffic>,
     /// By sender and receiver.
     pairs: FxHashMap<(u32, u32), Traffic>,
-    /// What ranks with several threads exchange: by communicator, sender, receiver and tag.
+    /// Channels of ranks with several threads, by communicator, sender, receiver and tag.
     channels: FxHashMap<(u32, u32, u32, i32), ThreadedChannel>,
     metrics: MessageMetrics,
-    /// Some rank has several threads.
+    /// Whether some rank has several threads.
     threaded: bool,
 }
 
@@ -307,18 +309,18 @@ struct Early {
     unaligned: u64,
 }
 
-/// Messages that cannot overtake each other, of ranks with several threads.
+/// A sequence of messages that cannot overtake each other, between ranks with several threads.
 #[derive(Debug, Clone, Copy)]
 struct ThreadedChannel {
     /// Threads of the first message's sender and receiver.
     threads: (u32, u32),
-    /// Whether other threads use it, too: MPI orders only what one thread does after another.
+    /// Whether other threads use it, too. MPI orders only the calls of one thread.
     shared: bool,
     early: Early,
 }
 
 impl<'a> Tally<'a> {
-    /// Of a selection.
+    /// An empty tally of a selection.
     pub fn new(analysis: &'a Analysis, resolved: &'a Resolved) -> Self {
         let communicators = analysis.communicators();
         let (rows, row_of) = rows(communicators);
@@ -327,7 +329,7 @@ impl<'a> Tally<'a> {
             timeline: analysis.timeline,
             selections: &resolved.ranks,
             communicators,
-            gathering: Gathering::default(),
+            open_operations: OpenOperations::default(),
             row_of: row_of.into(),
             sizes: vec![Traffic::default(); SIZE_CLASSES],
             pairs: FxHashMap::default(),
@@ -385,8 +387,8 @@ impl<'a> Tally<'a> {
         channel.early.unaligned += early.unaligned;
     }
 
-    /// Counts what waited until all users of its channel were known.
-    fn settle_early(&mut self) {
+    /// Counts early messages of threaded channels, now that all users of each channel are known.
+    fn resolve_early(&mut self) {
         for channel in std::mem::take(&mut self.channels).into_values() {
             match channel.shared {
                 true => self.metrics.early_ambiguous += channel.early.count,
@@ -395,9 +397,9 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// This one, and what another one saw of the same run.
+    /// Merges two tallies of the same run.
     fn merged(mut self, other: Self) -> Self {
-        self.gathering.add(other.gathering);
+        self.open_operations.add(other.open_operations);
         let (metrics, others) = (&mut self.metrics, other.metrics);
         metrics.total.add(others.total);
         metrics.one_sided.add(others.one_sided);
@@ -467,11 +469,11 @@ impl MatchSink for Tally<'_> {
     }
 
     fn active(&mut self, operation: &ActiveOperation) {
-        self.gathering.active(operation);
+        self.open_operations.active(operation);
     }
 
     fn collective(&mut self, instance: &CollectiveInstance) {
-        self.gathering.collective(instance, self.run, self.communicators);
+        self.open_operations.collective(instance, self.run, self.communicators);
         let mut calls = 0;
         let mut bytes = 0u64;
         for member in &instance.members {
@@ -499,7 +501,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_fall_between_powers_of_two() {
+    fn size_classes_lie_between_powers_of_two() {
         for (bytes, from, to) in [
             (0, 0, 0),
             (1, 1, 1),
@@ -514,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_pairs_come_first() {
+    fn heaviest_pairs_come_first() {
         let traffic = |count, bytes| Traffic { count, bytes };
         let pairs = [((0, 1), traffic(1, 5)), ((1, 0), traffic(9, 9)), ((2, 0), traffic(2, 5))];
         let matrix = Matrix { pairs: pairs.into_iter().collect() };

@@ -1,17 +1,20 @@
-//! Stage 3, where the time went: a [`Run`], its [`GlobalTimeline`] and a [`Selection`] come in,
-//! [`Metrics`] goes out.
+//! Where the time went: derives [`Metrics`] from a [`Run`], its [`GlobalTimeline`] and a
+//! [`Selection`].
 //!
 //! With τ_i the time that rank i spends in the selection, and τ the latest end less the earliest
-//! begin over the ranks:
+//! start over the ranks:
 //!
-//! - γ_i, computation time: by mode, see [`ComputeMode`]; with several threads the union of their
-//!   useful intervals;
-//! - χ_i, overhead time: MPI + tool + other + outside, summed from these parts for one-threaded
-//!   ranks, so that p·τ = Σγ_i + Σχ_i is a check; τ − γ_i for ranks of several threads;
-//! - ε_p = Σγ_i/(p·τ) = load balance (mean γ / max γ) × communication efficiency (max γ / τ).
+//! - computing (γ_i) depends on the mode, see [`ComputeMode`]; with several threads it is the union
+//!   of their useful intervals;
+//! - lost (χ_i) = in MPI + recorder + other code + start and end, summed from these parts for
+//!   single-threaded ranks, so that p·τ = Σγ_i + Σχ_i is a check; for ranks with several threads it
+//!   is τ − γ_i;
+//! - efficiency (ε_p) = Σγ_i/(p·τ) = load balance (mean γ / max γ) × communication efficiency
+//!   (max γ / τ).
 //!
-//! Sums are kept in whole ticks of the rank's own counter and become seconds at the end. Memory is
-//! bounded by ranks (and by the occurrences of a selected region), not by events.
+//! Sums are kept in whole ticks of the rank's own counter and become seconds at the end. Memory
+//! grows with the number of ranks (and of occurrences of a selected region), not with that of
+//! events.
 
 pub mod activity;
 mod answer;
@@ -28,8 +31,8 @@ mod note;
 mod passes;
 mod paths;
 mod resolve;
-mod selected;
 mod selection;
+mod selection_index;
 mod sites;
 mod sums;
 mod system;
@@ -58,24 +61,24 @@ pub use selection::{Bound, Selection, WindowError};
 pub use sites::{SiteMetrics, SiteRow};
 pub(crate) use sites::{module_of, modules};
 use sums::RankPass;
-pub use system::{Behind, Oversubscription, Pinning};
+pub use system::{Competitor, Oversubscription, Pinning};
 pub use totals::{TotalsMetrics, TotalsRow};
-use unfinished::Gathering;
+use unfinished::OpenOperations;
 pub use unfinished::{
-    Arguments, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner, Ranks,
-    ThreadPosition, Unfinished, UnfinishedRank, WaitsFor, Whom,
+    Arguments, Awaited, CallRecord, Cause, CauseKind, Deadlock, Need, OpenCollective, Partner,
+    Ranks, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
 };
 
-/// Whether the rank came to its end.
+/// Whether a rank finished.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RankState {
     /// MPI_Finalize returned.
     Finalized,
-    /// It did not, in what was recorded.
+    /// The recording does not show MPI_Finalize returning.
     Unfinished {
         /// The last call that began.
         last_call: Option<String>,
-        /// The call that had not returned, and its begin in global seconds.
+        /// The call that has not returned, and its start in global seconds.
         inside: Option<(String, f64)>,
     },
 }
@@ -83,7 +86,7 @@ pub enum RankState {
 /// One thread's figures in the selection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThreadMetrics {
-    /// Thread as the file numbers it: 0 called MPI first.
+    /// Thread number in the file: 0 called MPI first.
     pub number: u32,
     /// Calls that began in the selection.
     pub calls: u64,
@@ -91,8 +94,8 @@ pub struct ThreadMetrics {
     pub mpi_s: f64,
     /// Seconds in the recorder.
     pub tool_s: f64,
-    /// Useful seconds. The first thread is taken to work from the rank's begin to its end, another
-    /// from its first to its last event. γ_i is the union over the threads, not their sum.
+    /// Useful seconds. The first thread is assumed to exist from the rank's start to its end, any
+    /// other from its first to its last event. γ_i is the union over the threads, not their sum.
     pub compute_s: f64,
 }
 
@@ -103,72 +106,72 @@ pub struct RankMetrics {
     pub rank: u32,
     /// Its host.
     pub host: String,
-    /// Whether it takes part in the selection (a region that a rank never enters leaves it out).
+    /// Whether it takes part in the selection. A rank that never enters a selected region does not.
     pub takes_part: bool,
-    /// Threads that called MPI or an interposed function.
+    /// Number of threads that called MPI or an interposed function.
     pub threads: usize,
-    /// Each of them.
+    /// Figures of each of them.
     pub by_thread: Vec<ThreadMetrics>,
-    /// When its τ_i ends, on the global timeline; whole run.
+    /// End of its τ_i on the global timeline, over the whole run.
     pub end_s: f64,
-    /// τ_i: its time in the selection.
+    /// τ_i, its time in the selection.
     pub elapsed_s: f64,
-    /// γ_i.
+    /// Computing (γ_i).
     pub compute_s: f64,
-    /// χ_i.
+    /// Lost (χ_i).
     pub overhead_s: f64,
-    /// In MPI calls; with several threads those of the thread that called MPI first.
+    /// In MPI calls; with several threads, in those of the thread that called MPI first.
     pub mpi_s: f64,
-    /// The recorder's own time outside the stamps of calls; same thread.
+    /// In the recorder, outside the recorded calls; of the same thread.
     pub tool_s: f64,
-    /// Neither MPI nor tool nor computation; same thread.
+    /// Neither in MPI nor in the recorder nor computing; of the same thread.
     pub other_s: f64,
-    /// Before its begin and after its end, against the earliest begin and latest end.
+    /// Before its start and after its end, relative to the earliest start and latest end.
     pub outside_s: f64,
-    /// Ready to run but waiting for a core, whole run only.
+    /// Ready to run but waiting for a core, over the whole run only.
     pub off_cpu_s: Option<f64>,
-    /// CPU time against computation time, whole run only.
+    /// CPU time compared with computation time, over the whole run only.
     pub cpu_time: Option<CpuTime>,
-    /// Forced context switches, whole run only.
+    /// Involuntary context switches, over the whole run only.
     pub involuntary_switches: Option<u64>,
-    /// Core that its first thread was last seen on.
+    /// Core on which its first thread was last seen.
     pub core: Option<u32>,
     /// Calls that began in the selection.
     pub events: u64,
     /// Polls that found nothing, merged into runs.
     pub polls: PollMetrics,
-    /// Floating-point operations of interposed compute functions; `None` when there are none.
+    /// Floating-point operations of interposed compute functions; `None` without such calls.
     pub flops: Option<f64>,
-    /// Calls left by longjmp or an exception, whole run.
+    /// Calls left by longjmp or an exception, over the whole run.
     pub abandoned: u64,
     /// Calls that returned an error.
     pub failed: u64,
-    /// Whether it came to its end.
+    /// Whether it finished.
     pub state: RankState,
     /// What ends its recorded stretch.
     pub ending: Ending,
-    /// The MPI functions with most time in the selection, at most three, with their seconds.
+    /// The MPI functions with the most time in the selection, at most three, with their seconds.
     pub top_calls: Vec<(String, f64)>,
 }
 
-/// Polls that found nothing (tests and probes), of runs that began in the selection. A run is one
-/// record; the time between its polls is the program's own.
+/// Tests and probes that found nothing, in runs of polls that began in the selection. A run of
+/// polls is one record; the time between its polls belongs to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PollMetrics {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Records that they were merged into.
+    /// Number of runs that they were merged into.
     pub runs: u64,
-    /// Seconds inside the calls; they are in [`RankMetrics::mpi_s`], too.
+    /// Seconds inside the calls, which [`RankMetrics::mpi_s`] includes.
     pub time_s: f64,
 }
 
-/// ε_p and its factors; each between 0 and 1.
+/// Efficiency (ε_p) and its factors, each between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Efficiency {
     /// ε_p = Σγ/(p·τ).
     pub parallel: f64,
-    /// Mean γ over largest γ; `None` when no rank computes.
+    /// Mean γ over largest γ; `None` if no rank computes.
     pub load_balance: Option<f64>,
     /// Largest γ over τ.
     pub communication: f64,
@@ -177,35 +180,36 @@ pub struct Efficiency {
 /// Where the time of a selection went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
-    /// What was selected.
+    /// The selection that the figures are for.
     pub selection: Selection,
     /// τ of the selection.
     pub elapsed_s: f64,
     /// τ of the whole run.
     pub run_elapsed_s: f64,
-    /// Occurrences a rank, when all ranks that take part have equally many; 1 unless a region.
+    /// Occurrences per rank, if all participating ranks have equally many; 1 unless a region.
     pub occurrences: Option<usize>,
-    /// All ranks with a file, also those that take no part.
+    /// All ranks with a file, including those that do not take part.
     pub ranks: Vec<RankMetrics>,
-    /// `None` when the selection has no length.
+    /// `None` if the selection has no length.
     pub efficiency: Option<Efficiency>,
-    /// By function, most time first.
+    /// Calls by function, most time first.
     pub calls: Vec<CallMetrics>,
     /// Calls that returned an error, most frequent first.
     pub failed: Vec<FailedCalls>,
-    /// Messages; `None` when no rank recorded what its calls say (level 0).
+    /// Messages; `None` if no rank recorded arguments of calls (level 0) or they were not
+    /// requested.
     pub messages: Option<MessageMetrics>,
-    /// Calls by where the program made them; `None` where none says it.
+    /// Calls by call site; `None` if no call site was recorded.
     pub sites: Option<SiteMetrics>,
-    /// Calls of which only totals are kept; `None` where every call is.
+    /// Calls kept only as totals; `None` if every call was kept.
     pub totals: Option<TotalsMetrics>,
-    /// Ranks that did not return from MPI_Finalize, over the whole run; `None` when all did.
+    /// Ranks that did not return from MPI_Finalize, over the whole run; `None` if all did.
     pub unfinished: Option<Unfinished>,
     /// What counts as computation.
     pub compute: ComputeMode,
-    /// Floating-point operations; `None` when no interposed compute function was called.
+    /// Floating-point operations; `None` if no interposed compute function was called.
     pub flops: Option<f64>,
-    /// Counters of processor and kernel that were asked for. They are beside [`Metrics::flops`], never in it.
+    /// Requested counters of processor and kernel; [`Metrics::flops`] never includes them.
     pub counters: Vec<CounterMetrics>,
     /// Event slots that could not be written, over the finalized ranks.
     pub lost_events: u64,
@@ -213,22 +217,22 @@ pub struct Metrics {
     pub oversubscription: Vec<Oversubscription>,
     /// Cores that the ranks may use.
     pub pinning: Pinning,
-    /// What is wrong with the events.
+    /// Faults of the events.
     pub diagnoses: Vec<FileDiagnosis<ImpossibleWork>>,
-    /// What a reader should know about the figures.
+    /// Remarks on the figures.
     pub notes: Vec<Note>,
 }
 
-/// What matching found of a selection.
+/// What matching found in a selection.
 enum Matched {
-    /// It was not asked for.
-    LeftOut,
-    /// Messages and what is open; `None` where no rank recorded attributes.
-    Found(Option<Box<(MessageMetrics, Gathering)>>),
+    /// Messages were not requested.
+    NotRequested,
+    /// Messages and open operations; `None` if no rank recorded attributes.
+    Found(Option<Box<(MessageMetrics, OpenOperations)>>),
 }
 
 impl Metrics {
-    /// The ranks that take part in the selection: p of them.
+    /// The p ranks that take part in the selection.
     pub fn participants(&self) -> impl Iterator<Item = &RankMetrics> {
         self.ranks.iter().filter(|rank| rank.takes_part)
     }
@@ -236,7 +240,7 @@ impl Metrics {
     /// Derives the figures of a selection.
     ///
     /// # Errors
-    /// When the selection names what the run does not have.
+    /// The selection names something that the run does not have.
     pub fn new(
         run: &Run,
         timeline: &GlobalTimeline,
@@ -245,8 +249,8 @@ impl Metrics {
         Self::with(run, timeline, selection, true)
     }
 
-    /// As [`Metrics::new`], without matching messages: [`Metrics::messages`] is `None`. Where ranks did
-    /// not finish they are matched all the same, to tell whom each waits for.
+    /// Like [`Metrics::new`], but does not match messages unless some rank did not finish; matching
+    /// then shows which rank each one waits for. Without matching, [`Metrics::messages`] is `None`.
     ///
     /// # Errors
     /// As [`Metrics::new`].
@@ -269,7 +273,7 @@ impl Metrics {
         Answer::new(&analysis, &question).map(|answer| answer.metrics)
     }
 
-    /// From the sums of a selection, the messages in it, and what matching left open.
+    /// Combines the sums of a selection, its messages, and the operations that matching left open.
     fn of(
         analysis: &Analysis,
         (selection, resolved): (&Selection, &Resolved),
@@ -280,24 +284,24 @@ impl Metrics {
         let mut notes = Vec::new();
         let compute = compute_mode(run, &mut notes);
         notes.extend(resolved.notes.iter().cloned());
-        let (messages, gathering) = match matched {
-            Matched::LeftOut => {
-                notes.push(Note::MessagesLeftOut);
-                (None, Gathering::default())
+        let (messages, open_operations) = match matched {
+            Matched::NotRequested => {
+                notes.push(Note::MessagesNotRequested);
+                (None, OpenOperations::default())
             }
             Matched::Found(found) => match found.map(|found| *found) {
-                Some((messages, gathering)) => (Some(messages), gathering),
-                None => (None, Gathering::default()),
+                Some((messages, open_operations)) => (Some(messages), open_operations),
+                None => (None, OpenOperations::default()),
             },
         };
         let calls = calls::merge(run, timeline, passes);
         let mut diagnoses = Vec::new();
         let mut ranks = Vec::with_capacity(passes.len());
         for (index, pass) in passes.iter().enumerate() {
-            if pass.absurd_flops > 0 {
+            if pass.impossible_flops > 0 {
                 diagnoses.push(FileDiagnosis {
                     file: run.ranks[index].name.clone(),
-                    what: ImpossibleWork { calls: pass.absurd_flops },
+                    what: ImpossibleWork { calls: pass.impossible_flops },
                 });
             }
             ranks.push(rank_metrics(run, timeline, resolved, index, pass));
@@ -309,7 +313,7 @@ impl Metrics {
         if !failed.is_empty() {
             notes.push(Note::CallsFailed(failed.clone()));
         }
-        let unfinished = Unfinished::new(analysis, gathering);
+        let unfinished = Unfinished::new(analysis, open_operations);
         notes.extend(messages.iter().flat_map(MessageMetrics::notes));
         for (module, why) in sites.iter().flat_map(|sites| &sites.unusable) {
             notes.push(Note::SitesWithoutNames { module: module.clone(), why });
@@ -394,12 +398,12 @@ fn rank_metrics(
     let system = system::SystemFacts::new(trace);
     let useful_s = pass.threads.iter().map(|thread| (thread.number, seconds(thread.compute_ticks)));
     let mut useful_s: BTreeMap<u32, f64> = useful_s.collect();
-    // A first thread without events is outside MPI all the time.
+    // A first thread without events is always outside MPI.
     useful_s.entry(0).or_insert_with(|| seconds(pass.compute_ticks));
-    // The readings lie at begin and end of the process's time in MPI: where recording stopped earlier they
-    // are of more than the rank's stretch.
+    // The system's readings are taken at the start and end of the process's time in MPI. If
+    // recording stopped earlier, they cover more than the rank's stretch.
     let cut = matches!(time.ending, Ending::Damaged | Ending::Stopped);
-    let all_of_it = resolved.whole && !cut;
+    let readings_apply = resolved.whole && !cut;
     RankMetrics {
         rank: trace.rank,
         host: trace.file.header.host.clone(),
@@ -424,9 +428,9 @@ fn rank_metrics(
         tool_s,
         other_s,
         outside_s: *outside_s,
-        off_cpu_s: system.off_cpu_s.filter(|_| all_of_it),
-        cpu_time: all_of_it.then(|| CpuTime::new(trace, compute_s, &useful_s)).flatten(),
-        involuntary_switches: system.involuntary_switches.filter(|_| all_of_it),
+        off_cpu_s: system.off_cpu_s.filter(|_| readings_apply),
+        cpu_time: readings_apply.then(|| CpuTime::new(trace, compute_s, &useful_s)).flatten(),
+        involuntary_switches: system.involuntary_switches.filter(|_| readings_apply),
         core: system.core,
         events: pass.calls.iter().map(|call| call.count).fold(0, u64::saturating_add),
         polls: PollMetrics {

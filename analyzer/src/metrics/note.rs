@@ -1,80 +1,81 @@
-//! What a reader should know about the figures of a selection, for whoever words it.
+//! Remarks on the figures of a selection, without their wording; `present` words them.
 
 use trace_format::header::KeepingPolicy;
 
 use super::FailedCalls;
 
-/// Compute calls of a rank with numbers of operations that cannot be; they are not counted.
+/// Compute calls of a rank with impossible numbers of operations; they are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{calls} compute calls have impossible numbers of operations; they are not counted")]
 pub struct ImpossibleWork {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
 }
 
 /// A remark on the figures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {
-    /// Ranks were recorded with different meanings of computation.
+    /// Ranks were recorded with different compute modes.
     ComputeModesDiffer {
-        /// The one that is used.
+        /// The mode in use.
         used: String,
         /// One of the others.
         other: String,
     },
-    /// The ranks' meaning of computation is not known here; all time outside MPI is used.
+    /// The ranks' compute mode is unknown; all time outside MPI counts as computation.
     ComputeModeUnknown(String),
-    /// Ranks that take no part in the selection.
-    TakeNoPart {
-        /// How many.
+    /// Ranks that do not take part in the selection.
+    NotParticipating {
+        /// Number of these ranks.
         ranks: usize,
-        /// Of so many.
+        /// Number of all ranks.
         of: usize,
         /// The first of them.
         first: u32,
     },
     /// Ranks have different numbers of occurrences of the selection.
     OccurrencesDiffer,
-    /// Messages and communicators were not asked for.
-    MessagesLeftOut,
+    /// Messages and communicators were not requested.
+    MessagesNotRequested,
     /// Some rank has several threads.
     SeveralThreads,
-    /// Calls returned errors: these, most frequent first.
+    /// Calls that returned errors, most frequent first.
     CallsFailed(Vec<FailedCalls>),
-    /// Something about messages, and how many of them.
+    /// A remark on messages, and how many it concerns.
     Messages(MessageNote, u64),
     /// Call sites in a module have no names.
     SitesWithoutNames {
         /// The module's path.
         module: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
-    /// Calls are kept as totals, not one by one.
+    /// Some calls were kept only as totals.
     KeptAsTotals {
-        /// How many.
+        /// Number of these calls.
         calls: u64,
-        /// Of so many.
+        /// Number of all calls.
         of: u64,
-        /// What was to be kept.
+        /// Which events were to be kept.
         policy: KeepingPolicy,
-        /// From when to when, global seconds.
+        /// Start and end of the stretch that the totals cover, global seconds.
         stretch_s: (f64, f64),
     },
-    /// How the threads of ranks overlapped while only totals were kept is not known; the first such rank.
+    /// While only totals were kept, the overlap of a rank's threads is unknown; holds the first
+    /// such rank.
     ThreadsInTotals(u32),
-    /// Computation is BLAS, and no BLAS call was seen.
+    /// Computation means BLAS calls, but none was seen.
     NoBlasSeen,
 }
 
-/// What there is to know about messages.
+/// The kinds of remarks on messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageNote {
-    /// Messages of another size than their receive says.
-    OfOtherSize,
+    /// Messages whose size differs from what their receive recorded.
+    SizeMismatch,
     /// Messages that were longer than their receive's buffer.
     Truncated,
-    /// Completed requests whose making is not recorded.
+    /// Completed requests whose creation was not recorded.
     RequestsUnknown,
     /// Collective calls on unknown communicators.
     CommunicatorsUnknown,
@@ -84,6 +85,6 @@ pub enum MessageNote {
     Incomplete,
     /// Messages that arrive before they are sent.
     Early,
-    /// The same where several threads use one channel.
+    /// Early messages where several threads share a channel.
     EarlyAmbiguous,
 }

@@ -1,4 +1,5 @@
-//! What one pass over the calls gives for several selections: sums by rank, and counters.
+//! One pass over the calls for several selections: sums by rank, counters, call sites and call
+//! paths.
 
 use crate::analysis::{Analysis, CallObserver};
 use crate::trace::Run;
@@ -10,38 +11,38 @@ use super::resolve::Resolved;
 use super::sites::{SiteMetrics, Sites};
 use super::sums::{RankPass, Sums};
 
-/// What the pass gave.
+/// The results of the pass.
 pub(super) struct Passes {
-    /// For each selection the sums of each rank.
+    /// For each selection, the sums of each rank.
     pub sums: Vec<Vec<RankPass>>,
-    /// For each selection what the counters of each rank counted.
+    /// For each selection, the counter values of each rank.
     counts: Vec<Vec<Option<Counts>>>,
-    /// Calls of the first selection by where they were made.
+    /// Calls of the first selection by call site.
     pub sites: Option<SiteMetrics>,
 }
 
 impl Passes {
-    /// Of selections, without call sites.
+    /// Reads the calls for these selections, without call sites.
     pub fn new(analysis: &Analysis, selections: &[&Resolved]) -> Self {
         Self::of(analysis, selections, None, &()).0
     }
 
-    /// Of selections, with another observer beside.
-    pub fn beside<'a, O: CallObserver<'a>>(
+    /// Reads the calls for these selections and for another observer.
+    pub fn with_observer<'a, O: CallObserver<'a>>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
-        beside: &O,
+        observer: &O,
     ) -> (Self, Vec<O::OfRank>) {
-        let says_sites = analysis.run.ranks.iter().any(|rank| rank.file.fixed.level > 0);
-        let sites = selections.first().filter(|_| says_sites);
-        Self::of(analysis, selections, sites.map(|selection| Sites { selection }), beside)
+        let has_sites = analysis.run.ranks.iter().any(|rank| rank.file.fixed.level > 0);
+        let sites = selections.first().filter(|_| has_sites);
+        Self::of(analysis, selections, sites.map(|selection| Sites { selection }), observer)
     }
 
     fn of<'a, O: CallObserver<'a>>(
         analysis: &Analysis<'a>,
         selections: &[&Resolved],
         sites: Option<Sites>,
-        beside: &O,
+        observer: &O,
     ) -> (Self, Vec<O::OfRank>) {
         let has_counters = analysis.run.ranks.iter().any(|rank| !rank.facts.counters.is_empty());
         let sums = Sums {
@@ -49,9 +50,9 @@ impl Passes {
             mode: super::compute_mode(analysis.run, &mut Vec::new()),
         };
         let readings = has_counters.then(|| Readings { selections: selections.to_vec() });
-        let paths = sites.as_ref().filter(|_| paths::are_told(analysis.run));
+        let paths = sites.as_ref().filter(|_| paths::are_recorded(analysis.run));
         let paths = paths.map(|sites| Paths { selection: sites.selection });
-        let of_ranks = analysis.calls(&((sums, (readings, (sites, paths))), beside));
+        let of_ranks = analysis.calls(&((sums, (readings, (sites, paths))), observer));
         let mut passes = Self {
             sums: selections.iter().map(|_| Vec::new()).collect(),
             counts: selections.iter().map(|_| Vec::new()).collect(),
@@ -71,8 +72,8 @@ impl Passes {
         (passes, others)
     }
 
-    /// The counters of a selection, by its place.
-    pub fn counters(&self, run: &Run, place: usize) -> Vec<CounterMetrics> {
-        CounterMetrics::of_run(run, &self.counts[place])
+    /// The counters of the selection at an index.
+    pub fn counters(&self, run: &Run, index: usize) -> Vec<CounterMetrics> {
+        CounterMetrics::of_run(run, &self.counts[index])
     }
 }

@@ -1,4 +1,4 @@
-//! Long calls by their call path: one row a function and path, equal paths of all ranks together.
+//! Long calls by call path: one row per function and path, with equal paths of all ranks merged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,11 +17,11 @@ use super::sites::{Sums, module_of, modules};
 /// A function on the stack of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// Path of the program or library that its code lies in; empty: not known.
+    /// Path of the program or library that contains its code; empty if unknown.
     pub module: String,
-    /// Address in that file at which it goes on; in memory where the module is not known.
+    /// Address at which it continues, relative to that file; in memory if the module is unknown.
     pub address: u64,
-    /// Function, file and line, as far as the module's file says.
+    /// Function, file and line, as far as known from the module's file.
     pub place: SourceLocation,
 }
 
@@ -30,16 +30,16 @@ pub struct Frame {
 pub struct PathRow {
     /// Name of the MPI function.
     pub function: String,
-    /// The program's functions, innermost first; the MPI library's own at the inner end and what starts a program or
-    /// thread at the outer end are left out.
+    /// The program's functions, innermost first, without frames of the MPI library at the inner end
+    /// and start-up code at the outer end.
     pub frames: Vec<Frame>,
-    /// Calls that told this path and began in the selection.
+    /// Calls with this path that began in the selection.
     pub count: u64,
     /// Seconds in them.
     pub time_s: f64,
-    /// Seconds of the longest.
+    /// Seconds of the longest call.
     pub max_s: f64,
-    /// Ranks that called along it.
+    /// Number of ranks with this path.
     pub ranks: usize,
 }
 
@@ -49,31 +49,31 @@ pub(super) struct Paths<'s> {
     pub selection: &'s Resolved,
 }
 
-/// What is gathered on one rank.
-pub(super) struct PathsOfRank<'s> {
+/// The call paths of one rank.
+pub(super) struct RankPaths<'s> {
     selection: &'s RankSelection,
-    /// Function, begin and length of the thread's last call.
+    /// Function, start and length of the thread's last call.
     last: (u16, u64, u64),
-    /// By function and number of the path.
+    /// By function and path number.
     sums: HashMap<(u16, u32), Sums>,
 }
 
-/// Whether a run tells paths.
-pub(super) fn are_told(run: &Run) -> bool {
+/// Whether a run recorded call paths.
+pub(super) fn are_recorded(run: &Run) -> bool {
     let mut definitions = run.ranks.iter().flat_map(|rank| &rank.file.definitions);
     definitions.any(|definition| matches!(definition, Definition::Path { .. }))
 }
 
 impl<'a, 's> CallObserver<'a> for Paths<'s> {
-    type OfRank = PathsOfRank<'s>;
+    type OfRank = RankPaths<'s>;
 
-    fn begin_rank(&self, rank: RankView<'a>) -> PathsOfRank<'s> {
+    fn begin_rank(&self, rank: RankView<'a>) -> RankPaths<'s> {
         let selection = &self.selection.ranks[rank.position];
-        PathsOfRank { selection, last: (0, 0, 0), sums: HashMap::new() }
+        RankPaths { selection, last: (0, 0, 0), sums: HashMap::new() }
     }
 }
 
-impl<'a> RankObserver<'a> for PathsOfRank<'_> {
+impl<'a> RankObserver<'a> for RankPaths<'_> {
     fn begin_thread(&mut self, _thread: ThreadView<'a>) {
         self.last = (0, 0, 0);
     }
@@ -102,7 +102,7 @@ impl<'a> RankObserver<'a> for PathsOfRank<'_> {
     fn end_thread(&mut self) {}
 }
 
-/// A frame of all ranks: path and build id of its module, address in it.
+/// A frame over all ranks: path and build id of its module, address in it.
 type FrameKey = (String, String, u64);
 
 /// Long calls of one function along one path, on all ranks.
@@ -114,12 +114,12 @@ struct Gathered {
     ranks: BTreeSet<u32>,
 }
 
-/// Rows of most time first, from what each rank gathered.
+/// Merges the ranks' paths into rows, most time first.
 pub(super) fn rows(
     run: &Run,
     timeline: &GlobalTimeline,
     symbols: &mut Symbols,
-    per_rank: Vec<PathsOfRank>,
+    per_rank: Vec<RankPaths>,
 ) -> Vec<PathRow> {
     let mut found: BTreeMap<(&str, Vec<FrameKey>), Gathered> = BTreeMap::new();
     for ((trace, time), paths) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
@@ -141,7 +141,7 @@ pub(super) fn rows(
         });
         PathRow {
             function: function.to_owned(),
-            frames: of_the_program(frames.collect()),
+            frames: program_frames(frames.collect()),
             count: gathered.count,
             time_s: gathered.time_s,
             max_s: gathered.max_s,
@@ -153,7 +153,7 @@ pub(super) fn rows(
     rows
 }
 
-/// The paths that a rank's file names, by number.
+/// The call paths of a rank's file, by number.
 fn keys(trace: &RankTrace) -> HashMap<u32, Vec<FrameKey>> {
     let modules = modules(trace);
     let key = |&address: &u64| match module_of(&modules, address, u64::MAX) {
@@ -172,14 +172,14 @@ fn keys(trace: &RankTrace) -> HashMap<u32, Vec<FrameKey>> {
     paths.collect()
 }
 
-/// Without the MPI library at the inner end, and without what starts a program or thread.
-fn of_the_program(mut frames: Vec<Frame>) -> Vec<Frame> {
+/// Drops frames of the MPI library at the inner end and start-up code at the outer end.
+fn program_frames(mut frames: Vec<Frame>) -> Vec<Frame> {
     let is = |frame: &Frame, names: &[&str]| {
         let name = frame.module.rsplit('/').next().unwrap_or_default();
         names.iter().any(|start| name.starts_with(start))
     };
     let inner = frames.iter().take_while(|frame| is(frame, &["libmpi", "libpmpi"])).count();
-    // A path of nothing else is shown as it is.
+    // A path with nothing else is shown unchanged.
     if inner < frames.len() {
         frames.drain(..inner);
     }

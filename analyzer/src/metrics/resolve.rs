@@ -1,5 +1,5 @@
-//! A selection on each rank's own counter: a [`Selection`] comes in, every rank's stretches, the
-//! selection's elapsed time τ and every rank's time outside of it go out.
+//! Resolves a [`Selection`] on each rank's own counter: every rank's stretches, the selection's
+//! elapsed time (τ), and every rank's part of τ outside its stretches.
 
 use std::collections::BTreeSet;
 
@@ -8,47 +8,48 @@ use crate::timeline::{GlobalTimeline, RankTime};
 use crate::trace::{RankTrace, Run};
 
 use super::Note;
-use super::marks::{Found, Marks, RankMarks, Wanted};
+use super::marks::{Found, Marks, RankMarks, Targets};
 use super::selection::{Bound, Selection};
 use crate::did_you_mean;
 
-/// Why a selection selects nothing.
+/// Why a selection cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SelectionError {
-    /// No region of that name.
+    /// There is no region of that name.
     #[error("no region is named {name:?}; {}", regions_of_run(.name, .known))]
     UnknownRegion {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are.
+        /// The names of the run's regions.
         known: Vec<String>,
     },
-    /// The region is named, but no rank entered it between MPI_Init and MPI_Finalize.
+    /// The region exists, but no rank entered it between MPI_Init and MPI_Finalize.
     #[error("no rank entered region {0:?} between MPI_Init and MPI_Finalize")]
     EmptyRegion(String),
-    /// No function of that name.
+    /// There is no function of that name.
     #[error(
         "no function is named {name:?}; names are written as in C, such as MPI_Barrier{question}"
     )]
     UnknownFunction {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The function that may have been meant, as a question; or empty.
         question: String,
     },
-    /// Of a part of the selection only totals are kept.
+    /// Only totals are kept for a part of the selection.
     #[error(
-        "of rank {rank} only totals are kept from {from_s:.6} to {to_s:.6} s, which the selection meets"
+        "for rank {rank} only totals are kept from {from_s:.6} to {to_s:.6} s, and the selection \
+         overlaps that time"
     )]
     OnlyTotals {
         /// The first such rank.
         rank: u32,
-        /// Begin of that time, global seconds.
+        /// Start of that time, global seconds.
         from_s: f64,
         /// Its end.
         to_s: f64,
     },
-    /// The window meets no rank.
+    /// The window contains no time of any rank.
     #[error("nothing is selected from {from} to {to}: {why}")]
     EmptyWindow {
         /// Where the window begins.
@@ -60,19 +61,19 @@ pub enum SelectionError {
     },
 }
 
-/// Why a window meets no rank.
+/// Why a window contains no time of any rank.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum EmptyWindow {
-    /// It begins when the run has ended.
+    /// It begins after the end of the run.
     #[error("the run lasts from 0 to {run_elapsed_s:.6} s")]
     AfterRun {
-        /// When the run ends, global seconds.
+        /// End of the run, global seconds.
         run_elapsed_s: f64,
     },
-    /// Its bounds are calls, and no rank makes them one after the other.
+    /// Its bounds are calls that no rank makes in this order.
     #[error("no rank makes these calls in this order between MPI_Init and MPI_Finalize")]
     NoCalls,
-    /// No rank was running.
+    /// No rank was running at that time.
     #[error("no rank was running then")]
     NoRank,
 }
@@ -91,16 +92,16 @@ fn regions_of_run(name: &str, known: &[String]) -> String {
 pub(super) struct RankSelection {
     /// Whether the rank counts among the p ranks of the selection.
     pub takes_part: bool,
-    /// Whether every recorded call counts, also outside of the stretches.
+    /// Whether every recorded call counts, even outside the stretches.
     pub every_call: bool,
-    /// Begin and end of each stretch on the rank's counter, ascending, disjoint.
+    /// Start and end of each stretch on the rank's counter, ascending, disjoint.
     pub stretches: Vec<(u64, u64)>,
-    /// Seconds of τ outside of the stretches.
+    /// Seconds of τ outside the stretches.
     pub outside_s: f64,
 }
 
 impl RankSelection {
-    /// Whether what begins then counts in the selection.
+    /// Whether a call that begins at this moment counts in the selection.
     pub fn counts(&self, begin_ticks: u64) -> bool {
         if self.every_call {
             return true;
@@ -122,28 +123,28 @@ pub(super) struct Resolved {
     pub elapsed_s: f64,
     /// τ of the whole run.
     pub run_elapsed_s: f64,
-    /// Stretches a rank, where all that take part have equally many.
+    /// Stretches per rank, if all participating ranks have equally many.
     pub occurrences: Option<usize>,
-    /// What a reader should know.
+    /// Remarks on the selection.
     pub notes: Vec<Note>,
 }
 
 type Stretches = Option<Vec<(u64, u64)>>;
 
 impl Resolved {
-    /// Selections on every rank's counter; the events are gone through once for all of them, and not at
-    /// all where none asks for a region or for a call.
+    /// Resolves several selections. The events are read once for all of them, and not at all unless
+    /// some selection names a region or a call.
     pub fn all(analysis: &Analysis, selections: &[Selection]) -> Vec<Result<Self, SelectionError>> {
         let Analysis { run, timeline, .. } = *analysis;
-        let wanted: Vec<Wanted> = selections.iter().map(Wanted::of).collect();
-        let found: Vec<Vec<Found>> = match wanted.iter().all(Wanted::is_nothing) {
+        let targets: Vec<Targets> = selections.iter().map(Targets::of).collect();
+        let found: Vec<Vec<Found>> = match targets.iter().all(Targets::is_empty) {
             true => run
                 .ranks
                 .iter()
-                .map(|_| wanted.iter().map(|_| Found::default()).collect())
+                .map(|_| targets.iter().map(|_| Found::default()).collect())
                 .collect(),
             false => {
-                let of_ranks = analysis.calls(&Marks { wanted: &wanted });
+                let of_ranks = analysis.calls(&Marks { targets: &targets });
                 of_ranks.into_iter().map(RankMarks::finish).collect()
             }
         };
@@ -174,14 +175,14 @@ impl Resolved {
             }
         };
         if *selection != Selection::Whole {
-            without_totals(run, timeline, selection, &parts)?;
+            check_for_totals(run, timeline, selection, &parts)?;
         }
         let mut notes = Vec::new();
         let absent: Vec<_> =
             run.ranks.iter().zip(&parts).filter(|(_, part)| part.is_none()).collect();
         if let Some((first, _)) = absent.first() {
             let (ranks, of, first) = (absent.len(), parts.len(), first.rank);
-            notes.push(Note::TakeNoPart { ranks, of, first });
+            notes.push(Note::NotParticipating { ranks, of, first });
         }
         let mut resolved = Self {
             whole: *selection == Selection::Whole,
@@ -195,10 +196,10 @@ impl Resolved {
         Ok(resolved)
     }
 
-    /// Finds τ and every rank's time outside of its stretches.
+    /// Computes τ and every rank's time outside its stretches.
     ///
-    /// With equally many stretches a rank, τ = Σ_k (latest end of the k-th − earliest begin of the
-    /// k-th); otherwise latest end − earliest begin of all.
+    /// If all ranks have equally many stretches, τ = Σ_k (latest end of the k-th − earliest start
+    /// of the k-th); otherwise it is the latest end − the earliest start of all.
     fn measure(&mut self, timeline: &GlobalTimeline, parts: Vec<Stretches>) {
         let pairs =
             || timeline.ranks.iter().zip(&parts).filter_map(|(r, p)| Some((r, p.as_ref()?)));
@@ -240,8 +241,9 @@ impl Resolved {
     }
 }
 
-/// An error where totals stand for a part of what is selected; regions may begin or end unseen in them.
-fn without_totals(
+/// Fails if only totals are kept for a part of the selection, in which regions may begin or end
+/// unseen.
+fn check_for_totals(
     run: &Run,
     timeline: &GlobalTimeline,
     selection: &Selection,
@@ -268,7 +270,7 @@ fn without_totals(
     Ok(())
 }
 
-/// Seconds inside the hulls but outside of a rank's stretches.
+/// Seconds inside the hulls but outside a rank's stretches.
 fn outside(hulls: &[(f64, f64)], times: impl Iterator<Item = (f64, f64)>, paired: bool) -> f64 {
     if paired {
         return times.zip(hulls).map(|((b, e), (from, to))| (b - from) + (to - e)).sum();
@@ -282,7 +284,7 @@ fn outside(hulls: &[(f64, f64)], times: impl Iterator<Item = (f64, f64)>, paired
     sum + (to - at)
 }
 
-/// How many stretches every rank has that has any.
+/// The number of stretches of every rank that has any; `None` if the ranks differ.
 fn equal_counts(parts: &[Stretches]) -> Option<usize> {
     let counts: BTreeSet<usize> =
         parts.iter().flatten().map(Vec::len).filter(|count| *count > 0).collect();
@@ -336,7 +338,7 @@ fn window(
             .map(|(begin, end)| (begin.max(time.begin_ticks), end.min(time.end_ticks)));
         match stretch.filter(|(begin, end)| begin < end) {
             Some(stretch) => Some(vec![stretch]),
-            // By seconds every rank takes part, also one that had ended before.
+            // In a window of seconds every rank takes part, even one that had ended before.
             None if !by_call => Some(Vec::new()),
             None => None,
         }
@@ -348,7 +350,7 @@ fn window(
     Ok(parts)
 }
 
-/// A bound on a rank's counter; `None` when the rank does not make that call.
+/// A bound on a rank's counter; `None` if the rank does not make that call.
 fn moment(time: &RankTime, bound: &Bound, of_call: Option<u64>) -> Option<u64> {
     match bound {
         Bound::Seconds(seconds) => Some(time.clock.ticks_at(*seconds)),

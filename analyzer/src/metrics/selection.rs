@@ -1,10 +1,9 @@
-//! Which stretch of the run the figures are for: what the user wrote comes in, [`Selection`] goes
-//! out.
+//! The stretch of a run that figures are for, and how users write it.
 
 /// One end of a window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
-    /// Seconds since the earliest rank begin.
+    /// Seconds since the first rank started.
     Seconds(f64),
     /// The n-th call of a function on each rank, counted from 1.
     Occurrence {
@@ -20,8 +19,8 @@ pub enum Bound {
 pub enum Selection {
     /// Each rank from MPI_Init's return to MPI_Finalize's entry.
     Whole,
-    /// From one bound to another. A call as the first bound counts from its end, as the second to
-    /// its begin.
+    /// From one bound to another. With a call as the first bound, the window begins at the call's
+    /// end; with a call as the second, it ends at the call's start.
     Window {
         /// Where it begins.
         from: Bound,
@@ -32,28 +31,28 @@ pub enum Selection {
     Region(String),
 }
 
-/// Why a text is no window.
+/// Why a text is not a window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
-    /// There are no two bounds.
+    /// There is only one bound.
     #[error("there is no comma")]
     OneBound,
-    /// This is no bound.
+    /// The text is not a bound.
     #[error("{0:?} is neither seconds nor a call such as MPI_Barrier#3")]
     NoBound(String),
-    /// This is meant to be a call, and is none.
+    /// The text contains `#` but is not a call.
     #[error("{0:?} is not a call such as MPI_Barrier#3")]
     NoCall(String),
-    /// Its end is not behind its begin.
+    /// Its end is not after its start.
     #[error("it ends before it begins")]
     EndsFirst,
 }
 
 impl Selection {
-    /// Reads `FROM,TO`.
+    /// Parses `FROM,TO`.
     ///
     /// # Errors
-    /// It is none.
+    /// See [`WindowError`].
     pub fn parse_window(text: &str) -> Result<Self, WindowError> {
         let (from, to) = text.split_once(',').ok_or(WindowError::OneBound)?;
         let (from, to) = (Bound::parse(from.trim())?, Bound::parse(to.trim())?);

@@ -1,5 +1,4 @@
-//! Calls by where the program made them: one row a function and call site, equal sites of all ranks
-//! together.
+//! Calls by call site: one row per function and site, with equal sites of all ranks merged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,51 +10,51 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::symbols::{SourceLocation, Symbols};
 use crate::trace::{RankTrace, Run};
 
-use super::paths::{self, PathRow, PathsOfRank};
+use super::paths::{self, PathRow, RankPaths};
 use super::resolve::{RankSelection, Resolved};
 
-/// Calls of one function from one place of the program.
+/// Calls of one function from one call site.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SiteRow {
     /// Name of the MPI function.
     pub function: String,
-    /// Path of the program or library that the call was made from; empty: not known.
+    /// Path of the program or library that made the call; empty if unknown.
     pub module: String,
-    /// Address in that file to which the call returns; in memory where the module is not known.
+    /// Return address of the call, relative to that file; in memory if the module is unknown.
     pub address: u64,
     /// Whether the call went through a language binding of MPI, whose caller this is.
     pub through_binding: bool,
-    /// Function, file and line, as far as the module's file says.
+    /// Function, file and line, as far as known from the module's file.
     pub place: SourceLocation,
     /// Calls that began in the selection.
     pub count: u64,
     /// Seconds in them.
     pub time_s: f64,
-    /// Seconds of the longest.
+    /// Seconds of the longest call.
     pub max_s: f64,
-    /// Ranks that called from here.
+    /// Number of ranks that called from here.
     pub ranks: usize,
 }
 
 /// Calls by site.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SiteMetrics {
-    /// Most time first.
+    /// Call sites, most time first.
     pub rows: Vec<SiteRow>,
     /// Long calls by call path (level 2), most time first.
     pub paths: Vec<PathRow>,
-    /// Modules without names: path and why.
+    /// Modules without names: path and reason.
     pub unusable: Vec<(String, &'static str)>,
 }
 
-/// A site on one rank: function, address in memory, position of its module if it is known, and whether
+/// A call site on one rank: function, address in memory, index of its module if known, and whether
 /// the call went through a binding.
 type Key = (u16, u64, Option<usize>, bool);
 
-/// A site of all ranks: path and build id of its module, address in it, function.
+/// A call site over all ranks: path and build id of its module, address in it, function.
 type SiteKey<'a> = (String, String, u64, &'a str);
 
-/// Calls, their time, the longest.
+/// Number of calls, their time, and the longest.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     pub count: u64,
@@ -64,7 +63,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Adds so many calls that took so long together.
+    /// Adds `count` calls that took `ticks` together.
     #[inline]
     pub fn add(&mut self, (count, ticks): (u64, u64)) {
         let mean = if count == 1 { ticks } else { ticks / count.max(1) };
@@ -79,7 +78,7 @@ impl Sums {
     }
 }
 
-/// The modules that a rank's file names.
+/// The modules listed in a rank's file.
 pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
     let modules = trace.file.definitions.iter().filter_map(|definition| match definition {
         Definition::Module(module) => Some(module),
@@ -88,15 +87,15 @@ pub(crate) fn modules(trace: &RankTrace) -> Vec<&Module> {
     modules.collect()
 }
 
-/// The module that an address belonged to at a moment: the last one seen there before.
+/// The module that an address belonged to at a moment: the last one mapped there before.
 pub(crate) fn module_of(modules: &[&Module], address: u64, ticks: u64) -> Option<usize> {
     modules
         .iter()
         .rposition(|module| (module.begin..module.end).contains(&address) && module.ticks <= ticks)
 }
 
-/// Places of a rank's small table; a program has few call sites at a time.
-const PLACES: usize = 256;
+/// Size of a rank's cache of call sites; a program uses few at a time.
+const CACHE_SLOTS: usize = 256;
 
 /// Sums the calls of a selection by site.
 pub(super) struct Sites<'s> {
@@ -105,73 +104,74 @@ pub(super) struct Sites<'s> {
 }
 
 impl<'a, 's> CallObserver<'a> for Sites<'s> {
-    type OfRank = SitesOfRank<'a, 's>;
+    type OfRank = RankSites<'a, 's>;
 
-    fn begin_rank(&self, rank: RankView<'a>) -> SitesOfRank<'a, 's> {
+    fn begin_rank(&self, rank: RankView<'a>) -> RankSites<'a, 's> {
         let modules = modules(rank.trace);
         let latest = modules.iter().map(|module| module.ticks).max().unwrap_or(0);
-        SitesOfRank {
+        RankSites {
             selection: &self.selection.ranks[rank.position],
             modules,
             latest,
-            places: vec![Place::default(); PLACES],
+            cache: vec![CacheSlot::default(); CACHE_SLOTS],
             sums: HashMap::new(),
         }
     }
 }
 
-/// Calls of one function from one site, behind the last module's coming.
+/// Calls of one function from one site, made after the last module was loaded.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    /// 0 in a place that is free.
+struct CacheSlot {
+    /// 0 in a free slot.
     function: u16,
     site: (u64, bool),
     sums: Sums,
 }
 
-/// What is gathered on one rank.
-pub(super) struct SitesOfRank<'a, 's> {
+/// The call sites of one rank.
+pub(super) struct RankSites<'a, 's> {
     selection: &'s RankSelection,
     modules: Vec<&'a Module>,
-    /// Counter when the last module was seen.
+    /// Counter at which the last module was loaded.
     latest: u64,
-    /// Calls behind that, by hash; what another call drives out goes to the sums.
-    places: Vec<Place>,
+    /// Calls made after that, by hash; an evicted slot is added to the sums.
+    cache: Vec<CacheSlot>,
     sums: HashMap<Key, Sums>,
 }
 
-impl SitesOfRank<'_, '_> {
-    /// Adds so many calls of a function that were made at a site and began then.
+impl RankSites<'_, '_> {
+    /// Adds calls of a function (count and ticks) made at a site and beginning at this moment.
     #[inline]
     fn add(&mut self, function: u16, site: (u64, bool), begin_ticks: u64, counts: (u64, u64)) {
         if !self.selection.counts(begin_ticks) {
             return;
         }
-        let number = (site.0 ^ site.0 >> 8 ^ u64::from(function)) as usize % PLACES;
-        let place = &mut self.places[number];
-        if place.site != site || place.function != function || begin_ticks <= self.latest {
+        let number = (site.0 ^ site.0 >> 8 ^ u64::from(function)) as usize % CACHE_SLOTS;
+        let slot = &mut self.cache[number];
+        if slot.site != site || slot.function != function || begin_ticks <= self.latest {
             return self.add_new(
                 number,
-                Place { function, site, ..Place::default() },
+                CacheSlot { function, site, ..CacheSlot::default() },
                 begin_ticks,
                 counts,
             );
         }
-        place.sums.add(counts);
+        slot.sums.add(counts);
     }
 
     #[cold]
-    fn add_new(&mut self, number: usize, mut new: Place, begin_ticks: u64, counts: (u64, u64)) {
+    fn add_new(&mut self, number: usize, mut new: CacheSlot, begin_ticks: u64, counts: (u64, u64)) {
         new.sums.add(counts);
         if begin_ticks <= self.latest {
-            return self.settle(&new, begin_ticks);
+            return self.flush(&new, begin_ticks);
         }
-        let old = std::mem::replace(&mut self.places[number], new);
-        self.settle(&old, u64::MAX);
+        let old = std::mem::replace(&mut self.cache[number], new);
+        self.flush(&old, u64::MAX);
     }
 
-    /// Adds what was gathered of calls that began then, or behind the last module's coming.
-    fn settle(&mut self, of: &Place, begin_ticks: u64) {
+    /// Adds a slot to the sums; its calls began at this moment, or after the last module was
+    /// loaded.
+    fn flush(&mut self, of: &CacheSlot, begin_ticks: u64) {
         if of.function != 0 {
             let (address, through_binding) = of.site;
             let module = module_of(&self.modules, address, begin_ticks);
@@ -180,15 +180,15 @@ impl SitesOfRank<'_, '_> {
         }
     }
 
-    /// Has all of it in the sums.
+    /// Adds all slots to the sums.
     fn finish(&mut self) {
-        for place in std::mem::take(&mut self.places) {
-            self.settle(&place, u64::MAX);
+        for slot in std::mem::take(&mut self.cache) {
+            self.flush(&slot, u64::MAX);
         }
     }
 }
 
-impl<'a> RankObserver<'a> for SitesOfRank<'a, '_> {
+impl<'a> RankObserver<'a> for RankSites<'a, '_> {
     fn begin_thread(&mut self, _thread: ThreadView<'a>) {}
 
     #[inline]
@@ -212,20 +212,20 @@ impl<'a> RankObserver<'a> for SitesOfRank<'a, '_> {
 }
 
 impl SiteMetrics {
-    /// From what each rank gathered; `None` where no call says where it was made.
+    /// Merges the ranks; `None` if no call site was recorded.
     pub(super) fn of(
         run: &Run,
         timeline: &GlobalTimeline,
-        (mut per_rank, paths): (Vec<SitesOfRank>, Vec<PathsOfRank>),
+        (mut per_rank, paths): (Vec<RankSites>, Vec<RankPaths>),
     ) -> Option<Self> {
-        per_rank.iter_mut().for_each(SitesOfRank::finish);
+        per_rank.iter_mut().for_each(RankSites::finish);
         if per_rank.iter().all(|sites| sites.sums.is_empty()) {
             return None;
         }
         let mut symbols = Symbols::default();
         let mut rows: BTreeMap<SiteKey, (SiteRow, BTreeSet<u32>)> = BTreeMap::new();
         for ((trace, time), sites) in run.ranks.iter().zip(&timeline.ranks).zip(per_rank) {
-            let SitesOfRank { modules, sums, .. } = sites;
+            let RankSites { modules, sums, .. } = sites;
             for ((function, address, module, through_binding), sums) in sums {
                 let Some(name) = trace.file.function_name(function) else { continue };
                 let module = module.and_then(|index| modules.get(index));

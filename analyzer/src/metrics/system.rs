@@ -1,5 +1,4 @@
-//! What the operating system did to the ranks: affinities and thread usage come in, waiting for
-//! cores and shared cores go out.
+//! What the operating system did to the ranks: waiting for cores, shared cores and pinning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +12,14 @@ use crate::trace::{RankTrace, Run};
 pub(super) struct SystemFacts {
     /// Seconds ready to run but waiting for a core, between start and end of recording.
     pub off_cpu_s: Option<f64>,
-    /// Context switches forced on it in that time.
+    /// Involuntary context switches in that time.
     pub involuntary_switches: Option<u64>,
-    /// Core that it was last seen on.
+    /// Core on which it was last seen.
     pub core: Option<u32>,
 }
 
 impl SystemFacts {
-    /// From the readings at start and end.
+    /// Derives them from the readings at start and end.
     pub fn new(trace: &RankTrace) -> Self {
         let reading = |phase: Phase| {
             let mut usages = trace.facts.usages.iter();
@@ -41,7 +40,7 @@ impl SystemFacts {
 /// Ranks that shared cores.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Oversubscription {
-    /// Ranks of one host that may run on one and the same core only.
+    /// Ranks of one host that may only run on the same single core.
     OneCore {
         /// The host.
         host: String,
@@ -54,36 +53,36 @@ pub enum Oversubscription {
     FewCores {
         /// The host.
         host: String,
-        /// Ranks on it.
+        /// Number of ranks on it.
         ranks: usize,
-        /// Distinct cores that they may run on.
+        /// Number of distinct cores that they may run on.
         cores: usize,
     },
-    /// A rank that waited for a core for more than 2 % of the time between the readings at its begin and
-    /// end.
+    /// A rank that waited for a core for more than 2 % of the time between the readings at its
+    /// start and end.
     Waited {
         /// The rank.
         rank: u32,
         /// Share of that time.
         share: f64,
-        /// Who had the cores.
-        behind: Behind,
+        /// What occupied the cores.
+        competitor: Competitor,
     },
 }
 
-/// Who had the cores that a rank waited for.
+/// What occupied the cores that a rank waited for.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Behind {
-    /// Other ranks: they have fewer cores than they are, or share one.
+pub enum Competitor {
+    /// Other ranks: there are more ranks than cores, or ranks share a core.
     Ranks,
     /// The ranks' own threads: they wanted more cores than the ranks may use.
     Threads {
-        /// Cores that the threads of the host's ranks wanted on average.
+        /// Average number of cores that the threads of the host's ranks wanted.
         wanted: f64,
-        /// Cores that they may use.
+        /// Number of cores that they may use.
         cores: usize,
     },
-    /// Programs that are none of this run: its own threads wanted no more cores than there are.
+    /// Other programs: this run's own threads wanted no more cores than there are.
     OtherPrograms,
 }
 
@@ -92,14 +91,14 @@ pub enum Behind {
 pub enum Pinning {
     /// Not recorded for all ranks.
     Unknown,
-    /// Every rank may use equally many.
+    /// Every rank may use the same number of cores.
     Equal {
-        /// How many.
+        /// Number of cores.
         cores: usize,
-        /// Whether they are fewer than the ranks of some host may use together, or others.
+        /// Whether the ranks of some host may use different sets of cores.
         pinned: bool,
     },
-    /// Numbers of cores, ascending, and the ranks that may use so many.
+    /// The ranks by the number of cores that they may use, ascending.
     Unequal(Vec<(usize, Vec<u32>)>),
 }
 
@@ -126,7 +125,7 @@ pub(super) fn pinning(run: &Run) -> Pinning {
     }
 }
 
-/// Share of elapsed time waiting for a core from which on a rank is flagged.
+/// Share of the time waiting for a core above which a rank is reported.
 const RUN_QUEUE_LIMIT: f64 = 0.02;
 
 /// Finds ranks that shared cores, and ranks that waited for one.
@@ -162,15 +161,21 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
             .iter()
             .filter_map(|index| wanted_cores(&run.ranks[*index], &timeline.ranks[*index]))
             .sum();
-        let behind = match cores.len() {
-            _ if found.len() > shared_before => Behind::Ranks,
-            cores if cores > 0 && wanted > 1.02 * cores as f64 => Behind::Threads { wanted, cores },
-            _ => Behind::OtherPrograms,
+        let competitor = match cores.len() {
+            _ if found.len() > shared_before => Competitor::Ranks,
+            cores if cores > 0 && wanted > 1.02 * cores as f64 => {
+                Competitor::Threads { wanted, cores }
+            }
+            _ => Competitor::OtherPrograms,
         };
         waited.extend(members.iter().filter_map(|index| {
             let (trace, time) = (&run.ranks[*index], &timeline.ranks[*index]);
             let share = waiting_share(trace, time).filter(|share| *share > RUN_QUEUE_LIMIT)?;
-            Some(Oversubscription::Waited { rank: trace.rank, share, behind: behind.clone() })
+            Some(Oversubscription::Waited {
+                rank: trace.rank,
+                share,
+                competitor: competitor.clone(),
+            })
         }));
     }
     let rank_of = |one: &Oversubscription| match one {
@@ -182,8 +187,8 @@ pub(super) fn oversubscription(run: &Run, timeline: &GlobalTimeline) -> Vec<Over
     found
 }
 
-/// Share of the time between its first and last reading that a rank's first thread waited for a core. The
-/// readings lie at the rank's begin and end, also where recording stopped in between.
+/// Share of the time between its readings that a rank's first thread waited for a core. The
+/// readings are taken at the rank's start and end, even if recording stopped in between.
 fn waiting_share(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     let (start, end) = readings(trace, |usage| usage.thread == 0)?;
     let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
@@ -191,8 +196,8 @@ fn waiting_share(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     (between_s > 0.0).then(|| waited_ns as f64 * 1e-9 / between_s)
 }
 
-/// Cores that all threads of a rank wanted on average: on one, or waiting for one. A thread that began
-/// behind the first reading had used nothing then.
+/// Average number of cores that the threads of a rank wanted, by running on one or waiting for one.
+/// A thread that started after the first reading counts from 0.
 fn wanted_cores(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     let (start, end) = readings(trace, |usage| usage.thread == 0)?;
     let between_s = time.clock.duration_s(end.ticks.checked_sub(start.ticks)?);
@@ -204,7 +209,7 @@ fn wanted_cores(trace: &RankTrace, time: &RankTime) -> Option<f64> {
     (between_s > 0.0).then(|| wanted_ns as f64 * 1e-9 / between_s)
 }
 
-/// The first and last reading of a thread.
+/// The readings of a thread at start and end.
 fn readings(
     trace: &RankTrace,
     of: impl Fn(&ThreadUsage) -> bool,

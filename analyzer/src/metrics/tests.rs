@@ -1,4 +1,4 @@
-//! Known traces: 1 GHz counters, times in milliseconds since the rank's begin at `B`.
+//! Known traces, with 1 GHz counters and times in milliseconds since the rank's start at `B`.
 
 use super::*;
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
@@ -9,19 +9,19 @@ use trace_format::markers::ToolReason;
 const MS: u64 = 1_000_000;
 const B: u64 = 5_000_000 * MS;
 
-/// A rank of a run of two that runs from `begin` to `end` ms.
+/// One of two ranks, running from `begin` to `end` ms.
 fn rank(number: u32, begin: u64, end: u64) -> SyntheticRank {
     SyntheticRank::complete(number, 2, B + begin * MS, B + end * MS)
 }
 
 fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
-    // The recorder's own end lies inside MPI_Finalize, as in real files.
+    // The recorder finishes inside MPI_Finalize, as in real files.
     rank.finalize(B + end * MS, B + (end + 20) * MS);
     rank.tool(0, ToolReason::Finish, B + (end + 1) * MS, B + (end + 5) * MS);
     rank
 }
 
-/// Rank 0: 0 to 100 ms, 30 ms Send, 2 ms tool, 10 ms Recv. Rank 1: 10 to 90 ms, 20 ms Recv.
+/// Rank 0: 0 to 100 ms, 30 ms Send, 2 ms recorder, 10 ms Recv. Rank 1: 10 to 90 ms, 20 ms Recv.
 fn two_ranks() -> [SyntheticRank; 2] {
     let mut first = rank(0, 0, 100);
     first.call(0, "MPI_Send", B + 10 * MS, B + 40 * MS);
@@ -52,7 +52,7 @@ fn region(ranks: &[SyntheticRank], name: &str) -> Metrics {
     metrics_of(ranks, &Selection::Region(name.into())).unwrap()
 }
 
-/// Seconds as whole nanoseconds, so that they can be compared exactly.
+/// Milliseconds, rounded to nanoseconds so that they can be compared exactly.
 fn ms(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e6
 }
@@ -72,7 +72,7 @@ fn call<'a>(metrics: &'a Metrics, name: &str) -> Option<&'a CallMetrics> {
 }
 
 #[test]
-fn known_times_of_a_whole_run() {
+fn whole_run_has_known_times() {
     let metrics = whole(&two_ranks());
     assert_eq!((ms(metrics.elapsed_s), ms(metrics.run_elapsed_s)), (100.0, 100.0));
     let [first, second] = &metrics.ranks[..] else { panic!() };
@@ -92,14 +92,18 @@ fn known_times_of_a_whole_run() {
 }
 
 #[test]
-fn calls_are_counted_with_init_and_finalize() {
+fn counts_calls_including_init_and_finalize() {
     let metrics = whole(&two_ranks());
     let receive = call(&metrics, "MPI_Recv").unwrap();
     assert_eq!((receive.count, ms(receive.time_s), ms(receive.max_s)), (2, 30.0, 20.0));
     assert_eq!((receive.max_rank, ms(receive.mean_s()), receive.bytes), (1, 15.0, None));
     assert_eq!(call(&metrics, "MPI_Init").map(|c| c.count), Some(2));
     let finalize = call(&metrics, "MPI_Finalize").unwrap();
-    assert_eq!((finalize.count, ms(finalize.time_s)), (2, 40.0), "tool time does not cut it");
+    assert_eq!(
+        (finalize.count, ms(finalize.time_s)),
+        (2, 40.0),
+        "recorder time does not shorten it"
+    );
     assert_eq!(metrics.calls.iter().map(|c| c.count).sum::<u64>(), 7);
     assert_eq!(metrics.ranks.iter().map(|r| r.events).collect::<Vec<_>>(), [4, 3]);
     assert_eq!(metrics.flops, None);
@@ -107,7 +111,7 @@ fn calls_are_counted_with_init_and_finalize() {
 
 #[test]
 fn a_window_in_seconds_clips_all_figures() {
-    // 20 to 65 ms: rank 0 has 20 ms Send (begun before), 2 ms tool, 5 ms Recv.
+    // 20 to 65 ms: rank 0 has 20 ms Send (begun before), 2 ms recorder, 5 ms Recv.
     let metrics = window(&two_ranks(), "0.020,0.065");
     assert_eq!(ms(metrics.elapsed_s), 45.0);
     let [first, second] = &metrics.ranks[..] else { panic!() };
@@ -117,7 +121,7 @@ fn a_window_in_seconds_clips_all_figures() {
     let receive = call(&metrics, "MPI_Recv").unwrap();
     assert_eq!((receive.count, ms(receive.time_s)), (2, 25.0));
     assert_identity(&metrics);
-    // Rank 1 ended before: it takes part with nothing.
+    // Rank 1 ended before: it takes part, but with no time.
     let metrics = window(&two_ranks(), "0.095,7");
     assert_eq!([ms(metrics.elapsed_s), ms(metrics.ranks[1].outside_s)], [5.0, 5.0]);
     assert_eq!(metrics.participants().count(), 2);
@@ -125,7 +129,7 @@ fn a_window_in_seconds_clips_all_figures() {
 }
 
 #[test]
-fn a_window_by_occurrence_lies_between_two_calls_of_each_rank() {
+fn a_window_by_calls_lies_between_two_calls_of_each_rank() {
     let barriers = |number: u32, times: &[(u64, u64)]| {
         let mut rank = rank(number, 0, 100);
         for (begin, end) in times {
@@ -149,7 +153,7 @@ fn a_window_by_occurrence_lies_between_two_calls_of_each_rank() {
 }
 
 #[test]
-fn bounds_that_mean_nothing_are_explained() {
+fn explains_unusable_bounds() {
     let error = |text: &str| {
         let selection = Selection::parse_window(text).unwrap();
         metrics_of(&two_ranks(), &selection).unwrap_err().to_string()
@@ -181,7 +185,7 @@ fn with_regions(times: [&[(u64, u64)]; 2]) -> Vec<SyntheticRank> {
 }
 
 #[test]
-fn occurrences_of_a_region_are_summed_pairwise() {
+fn sums_occurrences_of_a_region_pairwise() {
     let ranks = with_regions([&[(10, 20), (40, 70)], &[(12, 24), (41, 66)]]);
     let metrics = region(&ranks, "solve");
     assert_eq!((ms(metrics.elapsed_s), metrics.occurrences), (14.0 + 30.0, Some(2)));
@@ -194,7 +198,7 @@ fn occurrences_of_a_region_are_summed_pairwise() {
 }
 
 #[test]
-fn unequal_occurrences_are_measured_from_first_to_last_and_said_so() {
+fn unequal_occurrences_are_measured_from_first_to_last_with_a_note() {
     let metrics = region(&with_regions([&[(10, 20), (40, 70)], &[(12, 24)]]), "solve");
     assert_eq!((ms(metrics.elapsed_s), metrics.occurrences), (60.0, None));
     assert_eq!(metrics.ranks.iter().map(|r| ms(r.outside_s)).collect::<Vec<_>>(), [20.0, 48.0]);
@@ -203,17 +207,17 @@ fn unequal_occurrences_are_measured_from_first_to_last_and_said_so() {
 }
 
 #[test]
-fn a_rank_that_never_enters_the_region_takes_no_part() {
+fn a_rank_that_never_enters_the_region_does_not_participate() {
     let metrics = region(&with_regions([&[(10, 20)], &[]]), "solve");
     assert_eq!(metrics.participants().map(|r| r.rank).collect::<Vec<_>>(), [0]);
     assert!((metrics.efficiency.unwrap().parallel - 0.8).abs() < 1e-9);
-    let absent = Note::TakeNoPart { ranks: 1, of: 2, first: 1 };
+    let absent = Note::NotParticipating { ranks: 1, of: 2, first: 1 };
     assert_eq!(metrics.notes[0], absent);
     assert_identity(&metrics);
 }
 
 #[test]
-fn recursion_counts_the_outermost_and_an_unended_region_lasts_to_the_end() {
+fn recursive_regions_count_once_and_an_open_region_lasts_to_the_end() {
     let mut recursive = rank(0, 0, 100);
     recursive.region_name(1, "walk").region_name(2, "leaf");
     for (id, begins, at) in [
@@ -237,7 +241,7 @@ fn recursion_counts_the_outermost_and_an_unended_region_lasts_to_the_end() {
 }
 
 #[test]
-fn an_unknown_region_lists_those_that_there_are() {
+fn an_unknown_region_is_an_error_that_lists_the_known_ones() {
     let error = |name: &str| {
         let ranks = with_regions([&[(10, 20)], &[(10, 20)]]);
         metrics_of(&ranks, &Selection::Region(name.into())).unwrap_err()
@@ -262,16 +266,16 @@ fn blas_counts_compute_calls_and_their_operations() {
     assert_eq!((first.flops, metrics.flops), (Some(2e9), Some(4e9)));
     let dgemm = call(&metrics, "cblas_dgemm").unwrap();
     assert_eq!((dgemm.count, dgemm.bytes), (2, Some(6 << 33)));
-    assert_eq!(first.top_calls[0].0, "MPI_Send", "compute is no overhead");
+    assert_eq!(first.top_calls[0].0, "MPI_Send", "compute functions are not overhead");
     assert_identity(&metrics);
-    // A call belongs to where it begins; its time is clipped.
+    // A call counts where it begins; its time is clipped.
     let tail = window(&ranks, "0.040,0.080");
     assert_eq!((tail.flops, ms(tail.ranks[0].compute_s)), (None, 30.0));
     assert_identity(&tail);
 }
 
 #[test]
-fn impossible_operations_are_diagnosed_and_left_out() {
+fn diagnoses_and_ignores_impossible_operations() {
     let mut one = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     one.compute("dgemm_", B + MS, B + 2 * MS, f64::NAN, 8);
     one.compute("dgemm_", B + 3 * MS, B + 4 * MS, -1.0, 8);
@@ -282,7 +286,7 @@ fn impossible_operations_are_diagnosed_and_left_out() {
 }
 
 #[test]
-fn blas_without_a_call_has_no_balance_and_says_why() {
+fn blas_mode_without_calls_has_no_balance_and_a_note() {
     let ranks = two_ranks().map(|mut rank| {
         rank.header.compute = "blas".into();
         rank
@@ -295,7 +299,7 @@ fn blas_without_a_call_has_no_balance_and_says_why() {
 }
 
 #[test]
-fn regions_as_computation_leave_out_mpi_inside_them() {
+fn regions_as_computation_exclude_mpi_inside_them() {
     let mut ranks = with_regions([&[(10, 20), (40, 70)], &[(12, 24), (41, 66)]]);
     for rank in &mut ranks {
         rank.header.compute = "regions".into();
@@ -307,7 +311,7 @@ fn regions_as_computation_leave_out_mpi_inside_them() {
 }
 
 #[test]
-fn several_threads_count_by_the_union_of_their_useful_time() {
+fn several_threads_compute_for_the_union_of_their_useful_time() {
     let mut hybrid = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     hybrid.call(0, "MPI_Barrier", B + 20 * MS, B + 80 * MS);
     // Useful from 10 to 30 and from 40 to 60 ms.
@@ -326,7 +330,7 @@ fn several_threads_count_by_the_union_of_their_useful_time() {
 }
 
 #[test]
-fn a_killed_rank_waits_as_long_as_the_job_lived_and_shows_where_it_stands() {
+fn a_killed_rank_waits_until_the_job_ends_and_shows_its_position() {
     let [first, mut second] = two_ranks();
     second.threads[0].pop();
     second.threads[0].pop();
@@ -334,7 +338,7 @@ fn a_killed_rank_waits_as_long_as_the_job_lived_and_shows_where_it_stands() {
     second.killed();
     let metrics = whole(&[first, second]);
     let dead = &metrics.ranks[1];
-    // 10 to 100 ms, where rank 0 ended: 20 ms are in the first MPI_Recv, 38 in the open one.
+    // 10 to 100 ms, when rank 0 ended: 20 ms are in the first MPI_Recv, 38 in the open one.
     assert_eq!([dead.elapsed_s, dead.compute_s, dead.mpi_s].map(ms), [90.0, 32.0, 58.0]);
     assert_eq!(ms(dead.outside_s), 10.0);
     let RankState::Unfinished { last_call, inside } = &dead.state else { panic!() };
@@ -345,7 +349,7 @@ fn a_killed_rank_waits_as_long_as_the_job_lived_and_shows_where_it_stands() {
 }
 
 #[test]
-fn a_thread_stuck_in_mpi_while_others_go_on_does_not_compute() {
+fn a_thread_stuck_in_mpi_while_others_continue_does_not_compute() {
     let mut stuck = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     stuck.open_call(0, "MPI_Recv", B + 30 * MS);
     stuck.call(1, "MPI_Send", B + 50 * MS, B + 60 * MS);
@@ -356,7 +360,7 @@ fn a_thread_stuck_in_mpi_while_others_go_on_does_not_compute() {
 }
 
 #[test]
-fn abandoned_calls_have_no_length_and_are_counted() {
+fn abandoned_calls_count_but_have_no_length() {
     let mut jumped = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     jumped.abandoned_call(0, "MPI_Recv", B + 10 * MS);
     jumped.call(0, "MPI_Send", B + 40 * MS, B + 50 * MS);
@@ -366,7 +370,7 @@ fn abandoned_calls_have_no_length_and_are_counted() {
 }
 
 #[test]
-fn what_follows_damage_is_not_taken_for_computation() {
+fn time_after_damage_does_not_count_as_computation() {
     let [first, mut second] = two_ranks();
     let bad = trace_format::layout::Slot { begin: 3, ..second.threads[0][1] };
     second.threads[0].insert(2, bad);
@@ -376,13 +380,13 @@ fn what_follows_damage_is_not_taken_for_computation() {
     let metrics = Metrics::new(&run, &timeline, &Selection::Whole).unwrap();
     let cut = &metrics.ranks[1];
     assert_eq!(cut.ending, Ending::Damaged);
-    // The event next to the damage is not trusted: nothing of this rank is left.
+    // The event next to the damage is not trusted, so nothing of this rank is left.
     assert_eq!([cut.elapsed_s, cut.compute_s].map(ms), [0.0, 0.0]);
     assert_identity(&metrics);
 }
 
 #[test]
-fn overlapping_calls_are_cut_at_the_next_and_named() {
+fn overlapping_calls_end_at_the_next_and_are_diagnosed() {
     let mut one = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     one.call(0, "MPI_Send", B + 10 * MS, B + 60 * MS);
     one.call(0, "MPI_Recv", B + 20 * MS, B + 30 * MS);
@@ -395,7 +399,7 @@ fn overlapping_calls_are_cut_at_the_next_and_named() {
 }
 
 #[test]
-fn long_calls_and_many_chunks() {
+fn handles_long_calls_and_many_chunks() {
     let mut busy = SyntheticRank::complete(0, 1, B, B + 30_000 * MS);
     for index in 0..5000 {
         busy.call(0, "MPI_Send", B + index * 100, B + index * 100 + 40);
@@ -408,7 +412,7 @@ fn long_calls_and_many_chunks() {
 }
 
 #[test]
-fn waiting_for_cores_is_read_and_flagged() {
+fn reports_ranks_that_waited_for_cores() {
     let mut ranks = two_ranks();
     for rank in &mut ranks {
         rank.header.affinity = vec![3];
@@ -425,39 +429,40 @@ fn waiting_for_cores_is_read_and_flagged() {
     };
     assert_eq!(*few, Oversubscription::FewCores { host: "n0".into(), ranks: 2, cores: 1 });
     assert!(matches!(one, Oversubscription::OneCore { core: 3, ranks, .. } if *ranks == [0, 1]));
-    assert!(
-        matches!(slow, Oversubscription::Waited { rank: 1, share, behind: Behind::Ranks } if (share - 0.1).abs() < 1e-9)
-    );
+    let Oversubscription::Waited { rank: 1, share, competitor: Competitor::Ranks } = slow else {
+        panic!("{slow:?}")
+    };
+    assert!((share - 0.1).abs() < 1e-9, "{share}");
     assert_eq!(window(&ranks, "0,0.05").ranks[0].off_cpu_s, None, "known for the whole run only");
 }
 
 #[test]
-fn who_had_the_cores_is_told_apart() {
-    let behind = |ranks: &[SyntheticRank; 2]| match whole(ranks).oversubscription.into_iter().next()
-    {
-        Some(Oversubscription::Waited { behind, .. }) => behind,
-        other => panic!("{other:?}"),
-    };
-    // Two ranks on cores of their own, on them for 70 ms and waiting for 20.
+fn distinguishes_what_occupied_the_cores() {
+    let competitor =
+        |ranks: &[SyntheticRank; 2]| match whole(ranks).oversubscription.into_iter().next() {
+            Some(Oversubscription::Waited { competitor, .. }) => competitor,
+            other => panic!("{other:?}"),
+        };
+    // Two ranks with cores of their own, running for 70 ms and waiting for 20 ms.
     let mut ranks = two_ranks();
     for rank in &mut ranks {
         rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 70 * MS, 20 * MS, 5);
     }
-    assert_eq!(behind(&ranks), Behind::OtherPrograms);
-    // Each has a second thread that calls no MPI and wants a core as long.
+    assert_eq!(competitor(&ranks), Competitor::OtherPrograms);
+    // Each has a second thread that calls no MPI and wants a core for just as long.
     for rank in &mut ranks {
         rank.used(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
     }
-    let Behind::Threads { wanted, cores: 2 } = behind(&ranks) else { panic!() };
-    // 180 ms in the 100 of rank 0, 180 in the 80 of rank 1.
+    let Competitor::Threads { wanted, cores: 2 } = competitor(&ranks) else { panic!() };
+    // 180 ms within the 100 ms of rank 0, and 180 ms within the 80 ms of rank 1.
     assert!((wanted - 4.05).abs() < 1e-9, "{wanted}");
 }
 
 #[test]
-fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
+fn a_first_thread_that_sleeps_while_others_wait_in_mpi_does_not_compute() {
     let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
-    // The first thread calls nothing between begin and end; another is in MPI_Barrier from 5 to 95 ms, and
-    // ends; it was on a core all the time.
+    // The first thread calls nothing between start and end. Another is in MPI_Barrier from 5 to
+    // 95 ms, on a core all the time, and then ends.
     rank.call(1, "MPI_Barrier", B + 5 * MS, B + 95 * MS);
     rank.used(0, Phase::Init, 30 * MS, 0, 0).used(0, Phase::Finalize, 32 * MS, MS, 0);
     rank.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 123 * MS, 90 * MS);
@@ -467,7 +472,7 @@ fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
     assert_eq!(ms(figures.compute_s), 100.0);
     let cpu_time = figures.cpu_time.unwrap();
     assert_eq!(ms(cpu_time.on_cpu_s), 92.0);
-    // 2 ms of the first thread; none of the other, which did nothing but its call.
+    // 2 ms of the first thread, and nothing of the other, which only made its call.
     assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [2.0, 97.0]);
     // Threads that call nothing and have ended compute for the rank.
     let mut helped = rank.clone();
@@ -478,10 +483,10 @@ fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
 }
 
 #[test]
-fn waiting_for_cores_is_never_more_than_the_time_it_was_read_for() {
+fn waiting_for_cores_relates_to_the_time_between_readings() {
     let [mut first, second] = two_ranks();
     first.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 0, 50 * MS, 5);
-    // Recording stopped after 5 ms; the readings are of begin and end.
+    // Recording stopped after 5 ms, but the readings are from start and end.
     let reason = "no space left on device".to_owned();
     first.definitions.push(Definition::Stopped { ticks: B + 5 * MS, reason });
     first.threads[0].truncate(1);
@@ -503,7 +508,8 @@ fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
         rank.threads[0].truncate(2);
         rank.killed();
     }
-    // Rank 0 has returned from MPI_Send at 40 ms, and computes or is dead; rank 1 waits from 62 ms on.
+    // Rank 0 returned from MPI_Send at 40 ms and then computes or is dead; rank 1 waits from 62 ms
+    // on.
     second.open_call(0, "MPI_Recv", B + 62 * MS);
     let directory = RunDirectory::of(&[first, second]);
     let figures = || {
@@ -513,7 +519,7 @@ fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
         assert_identity(&metrics);
         metrics
     };
-    // No launcher's end is known: up to the last stamp of any rank.
+    // The launcher's end is unknown: up to the last stamp of any rank.
     assert_eq!(ms(figures().elapsed_s), 62.0);
     let mut description = crate::trace::run_json::tests::example();
     let end_ns = 1_700_000_000_000_000_000 + B + 5000 * MS;
@@ -527,14 +533,14 @@ fn an_open_call_lasts_to_the_last_sign_of_life_of_the_job() {
     assert_eq!(call(&metrics, "MPI_Recv").map(|c| ms(c.max_s)), Some(4938.0));
     let dead = &metrics.ranks[0];
     assert_eq!((ms(dead.elapsed_s), dead.ending), (40.0, Ending::LastStamp));
-    // The launcher's command started two jobs: its end is not this one's.
+    // The launcher's command started two jobs, so its end is not the end of this one.
     description.jobs = Some(2);
     description.write(directory.path()).unwrap();
     assert_eq!(ms(figures().elapsed_s), 62.0);
 }
 
 #[test]
-fn a_second_thread_inside_a_call_is_inside_it_to_the_end() {
+fn an_open_call_of_a_second_thread_lasts_to_the_end() {
     let mut rank = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     rank.call(0, "MPI_Send", B + 10 * MS, B + 20 * MS);
     rank.open_call(1, "MPI_Recv", B + 30 * MS);
@@ -548,10 +554,10 @@ fn a_second_thread_inside_a_call_is_inside_it_to_the_end() {
 #[test]
 fn skewed_ranks_give_the_same_figures() {
     let [first, second] = two_ranks();
-    let mut apart = second.clone();
-    apart.header.host = "n1".into();
+    let mut remote = second.clone();
+    remote.header.host = "n1".into();
     let straight = whole(&[first.clone(), second]);
-    let skewed = whole(&[first, apart.skewed(-40_000_000_000, 1.0 + 150e-6)]);
+    let skewed = whole(&[first, remote.skewed(-40_000_000_000, 1.0 + 150e-6)]);
     for (a, b) in straight.ranks.iter().zip(&skewed.ranks) {
         for (a, b) in [(a.compute_s, b.compute_s), (a.mpi_s, b.mpi_s), (a.outside_s, b.outside_s)] {
             assert!((a - b).abs() < 10e-9, "{a} {b}");
@@ -561,7 +567,7 @@ fn skewed_ranks_give_the_same_figures() {
 }
 
 #[test]
-fn a_rank_without_begin_or_events_does_no_harm() {
+fn tolerates_a_rank_without_begin_or_events() {
     let bare = SyntheticRank::new(1, 2);
     let [first, _] = two_ranks();
     let directory = RunDirectory::of(&[first, bare]);
@@ -573,7 +579,7 @@ fn a_rank_without_begin_or_events_does_no_harm() {
 }
 
 #[test]
-fn lost_events_are_summed() {
+fn sums_lost_events() {
     let [mut first, second] = two_ranks();
     first.definitions.retain(|d| !matches!(d, Definition::Finalized { .. }));
     first.definitions.push(Definition::Finalized { lost_events: 41 });
@@ -581,7 +587,7 @@ fn lost_events_are_summed() {
 }
 
 #[test]
-fn polls_count_each_and_take_only_the_time_inside_them() {
+fn every_poll_counts_and_only_time_inside_them_is_mpi() {
     let mut poller = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     poller.header.compute = "blas".into();
     poller.polls("MPI_Iprobe", B + 10 * MS, B + 80 * MS, 1_750_000, 30 * MS);
@@ -595,7 +601,7 @@ fn polls_count_each_and_take_only_the_time_inside_them() {
 }
 
 #[test]
-fn polls_in_turn_take_the_time_inside_all_of_them() {
+fn alternating_polls_take_the_time_inside_all_of_them() {
     let mut poller = SyntheticRank::complete(0, 1, B, B + 100 * MS);
     poller.polls("MPI_Iprobe", B + 10 * MS, B + 79 * MS, 5000, 30 * MS);
     poller.polls("MPI_Testall", B + 11 * MS, B + 80 * MS, 5000, 20 * MS);

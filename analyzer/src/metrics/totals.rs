@@ -1,5 +1,5 @@
-//! Calls of which only totals are kept: every rank's totals come in, one row a function, class of peer
-//! and class of size goes out.
+//! Calls kept only as totals: one row per function, class of peer and class of size, over all
+//! ranks.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use super::Note;
 pub struct TotalsRow {
     /// Name of the function.
     pub function: String,
-    /// Whom the calls were with; `None`: several classes, kept together for want of space.
+    /// Class of the peer; `None` if several classes were merged for lack of space.
     pub peer: Option<PeerClass>,
-    /// Largest size of the class in bytes; `None`: any size, or larger than every class.
+    /// Largest size of the class in bytes; `None` for any size, or sizes beyond every class.
     pub most_bytes: Option<u64>,
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
     /// Seconds in them.
     pub time_s: f64,
-    /// Seconds of the shortest (of merged polls, a run's mean counts).
+    /// Seconds of the shortest (for merged polls, the mean of a run counts).
     pub min_s: f64,
     /// Seconds of the longest.
     pub max_s: f64,
@@ -33,21 +33,21 @@ pub struct TotalsRow {
     pub sent: u64,
     /// Bytes received.
     pub received: u64,
-    /// Calls by duration, as pairs of a bin's lower end in seconds and the calls in it; empty bins are
-    /// left out. The next bin begins at twice that.
+    /// Calls by duration: pairs of a bin's lower end in seconds and its number of calls, without
+    /// empty bins. Each bin ends at twice its lower end.
     pub histogram: Vec<(f64, u64)>,
 }
 
-/// What totals stand for, over all ranks.
+/// The totals of all ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TotalsMetrics {
-    /// Ranks that have totals.
+    /// Number of ranks that have totals.
     pub ranks: usize,
-    /// Calls that are not kept one by one.
+    /// Calls kept only as totals.
     pub calls: u64,
-    /// Calls that are.
+    /// Calls kept individually.
     pub kept_calls: u64,
-    /// Earliest begin and latest end of what totals stand for, global seconds.
+    /// Earliest start and latest end of the stretches that totals cover, global seconds.
     pub stretch_s: (f64, f64),
     /// Most time first.
     pub rows: Vec<TotalsRow>,
@@ -59,15 +59,15 @@ fn totals_of(trace: &RankTrace) -> impl Iterator<Item = &Totals> {
 
 /// Which events a rank was to keep.
 pub(super) fn policy(trace: &RankTrace) -> KeepingPolicy {
-    let said = trace.file.definitions.iter().find_map(|definition| match definition {
+    let recorded = trace.file.definitions.iter().find_map(|definition| match definition {
         Definition::Keeping(keeping) => Some(keeping.policy),
         _ => None,
     });
-    said.unwrap_or(KeepingPolicy::First)
+    recorded.unwrap_or(KeepingPolicy::First)
 }
 
 impl TotalsMetrics {
-    /// Of a run; `None` where every event is kept.
+    /// The totals of a run; `None` if every event was kept.
     pub(super) fn new(run: &Run, timeline: &GlobalTimeline) -> Option<Self> {
         let mut metrics = Self {
             ranks: 0,
@@ -102,7 +102,7 @@ impl TotalsMetrics {
         (metrics.ranks > 0).then_some(metrics)
     }
 
-    /// What a reader should know.
+    /// Remarks on the totals.
     pub(super) fn notes(&self, run: &Run) -> Vec<Note> {
         let mut notes = vec![Note::KeptAsTotals {
             calls: self.calls,
@@ -147,14 +147,15 @@ impl TotalsRow {
         }
     }
 
-    /// Adds calls to the bin of that lower end; counters of ranks differ a little in their rate.
+    /// Adds calls to the bin with this lower end. The ends differ slightly between ranks, because
+    /// their counters differ in rate.
     fn add_bin(&mut self, from_s: f64, count: u64) {
         let near = |at: f64| (at / from_s).log2().abs() < 0.5;
         match self.histogram.iter_mut().find(|(at, _)| near(*at)) {
             Some((_, sum)) => *sum = sum.saturating_add(count),
             None => {
-                let place = self.histogram.partition_point(|(at, _)| *at < from_s);
-                self.histogram.insert(place, (from_s, count));
+                let position = self.histogram.partition_point(|(at, _)| *at < from_s);
+                self.histogram.insert(position, (from_s, count));
             }
         }
     }

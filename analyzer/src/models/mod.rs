@@ -1,17 +1,17 @@
-//! Stage 4: measured runs come in, models of their times go out.
+//! Models of times, fitted to measured runs.
 //!
 //! Module | what it is
 //! ---|---
-//! [`observations`] | the table that models are fitted to: one row a run, from CSV or from run directories
-//! [`regression`] | times as sums of basis functions (SCIENCE C): fit, select, predict
-//! [`evidence`] | a time over the rank count alone, predicted by weighing many sums of terms
-//! [`scaling`] | the efficiency model: time over the rank count, without a sequential run
+//! [`observations`] | the table that models are fitted to: one row per run, from CSV or recorded runs
+//! [`regression`] | times as sums of basis functions (Orii et al.): fit, select, predict
+//! [`evidence`] | predicts a time over the rank count by weighing many sums of terms
+//! [`scaling`] | the efficiency model (Orii 2009): time over the rank count, no sequential run
 //! [`expression`] | arithmetic over named variables, as the user writes it
 //! [`machine`] | `machine.json`: what the network, the processors and the memory can do, measured
 //! [`logpq`] | network models: parameters, predicted times of products and of recorded messages
-//! [`roofline`] | operations a second under the roofs of computation, communication and memory
+//! [`roofline`] | operations per second under the roofs of computation, communication and memory
 //!
-//! Nothing here prints: [`crate::present`] shows what comes out.
+//! Nothing here prints; [`crate::present`] shows the results. docs/references.md lists the papers.
 
 pub mod evidence;
 pub mod expression;

@@ -7,7 +7,7 @@ use super::{failed, regression_error};
 use crate::cli::CommandError;
 use crate::models::Observations;
 use crate::models::regression::{
-    Basis, Findings, Held, Method, Model, Options, Part, Points, Prediction, choose, compare,
+    Basis, Findings, HeldOut, Method, Model, Options, Part, Points, Prediction, choose, compare,
     is_rank_count, points_from, two_step,
 };
 
@@ -172,7 +172,7 @@ impl Request {
         Ok((table.select(&kept), Some(table.select(&held))))
     }
 
-    fn held(&self, model: &Model, rows: &Observations) -> Result<Held, CommandError> {
+    fn held(&self, model: &Model, rows: &Observations) -> Result<HeldOut, CommandError> {
         // Parts are added: so are their measured times, each the minimum of its repetitions.
         let mut points: Option<Points> = None;
         for part in &self.parts {
@@ -188,7 +188,7 @@ impl Request {
         }
         let points = points.unwrap_or_default();
         let predictions = model.predict(&points).map_err(regression_error)?;
-        Ok(Held { points, predictions })
+        Ok(HeldOut { points, predictions })
     }
 
     fn predictions(&self, model: &Model, path: &Path) -> Result<Vec<Prediction>, CommandError> {
@@ -211,7 +211,7 @@ impl Request {
             if let Some(row) = sides.iter().position(|side| !matches!(*side, "lower" | "upper")) {
                 return Err(failed(format!(
                     "{}: envelope is {:?}; lower or upper is wanted",
-                    table.place(row),
+                    table.location(row),
                     sides[row]
                 )));
             }

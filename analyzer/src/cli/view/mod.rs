@@ -19,8 +19,8 @@ use super::error::{CommandError, print, say};
 use super::newest_run::named_or_newest;
 use super::run::host_name;
 use crate::causes::MAX_CALLS_FOR_SUMMARY;
-use crate::metrics::activity::index::{ActivityIndex, Look};
-use crate::metrics::activity::index_file::{self, INDEX_FILE, KeptIndex, Unusable};
+use crate::metrics::activity::index::{ActivityIndex, IndexReader};
+use crate::metrics::activity::index_file::{self, INDEX_FILE, StoredIndex, Unusable};
 use crate::present::html::view::{Meetings, View};
 use crate::present::quantity;
 use crate::shell_word::shell_word;
@@ -89,8 +89,8 @@ fn what_to_do(is_opened: bool, port: u16) -> String {
 pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let started = Instant::now();
     let directory = named_or_newest(arguments.run.as_deref())?;
-    let kept = KeptIndex::read(&directory);
-    let extents = kept.as_ref().map(KeptIndex::extents).unwrap_or_default();
+    let kept = StoredIndex::read(&directory);
+    let extents = kept.as_ref().map(StoredIndex::extents).unwrap_or_default();
     let known = |name: &std::path::Path| extents.get(name).cloned();
     if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
     {
@@ -100,7 +100,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let timeline = GlobalTimeline::new(&run);
     let index = match kept {
-        Ok(kept) if kept.is_of(&run) => kept.index,
+        Ok(kept) if kept.matches(&run) => kept.index,
         other => {
             if let Err(Unusable::Stale(why)) = &other {
                 say(&format!("{INDEX_FILE} is made anew: {why}"));
@@ -115,7 +115,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
         return Ok(());
     }
     let communicators = CommunicatorTable::new(&run);
-    let look = Look { run: &run, timeline: &timeline, index: &index };
+    let look = IndexReader { run: &run, timeline: &timeline, index: &index };
     let view = View::new(look, &communicators);
     if view.rows() == 0 || view.length_s() <= 0.0 {
         return Err(CommandError::failed(format!(
@@ -195,7 +195,7 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
     }
     let read = done.load(Ordering::Relaxed);
     let took_s = started.elapsed().as_secs_f64();
-    match index_file::keep(run, &index) {
+    match index_file::store(run, &index) {
         Ok(bytes) => say(&format!(
             "index of {} events in {}: {}B in {}",
             quantity::count(read),

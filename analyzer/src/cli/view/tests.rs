@@ -46,7 +46,7 @@ impl Shown {
     /// The JSON document of calls in a stretch, in seconds; `None` where it is refused.
     fn calls(&self, query: &str) -> Option<serde_json::Value> {
         let Self { run, timeline, communicators, index } = self;
-        let view = View::new(Look { run, timeline, index }, communicators);
+        let view = View::new(IndexReader { run, timeline, index }, communicators);
         let replay = CheckpointedMatching::new(run, timeline, communicators);
         let answer = answer(&view, Some(&replay), "calls", query)?;
         Some(serde_json::from_slice(&answer.body).unwrap())
@@ -54,7 +54,7 @@ impl Shown {
 
     fn asks(&self, path: &str, query: &str) -> Option<Vec<u8>> {
         let Self { run, timeline, communicators, index } = self;
-        let view = View::new(Look { run, timeline, index }, communicators);
+        let view = View::new(IndexReader { run, timeline, index }, communicators);
         Some(answer(&view, None, path, query)?.body)
     }
 }
@@ -141,7 +141,7 @@ fn a_missing_rank_and_an_index_that_cannot_be_kept_are_no_reason_to_show_nothing
     // Stands where the index would.
     std::fs::create_dir_all(directory.path().join(INDEX_FILE).join("x")).unwrap();
     let shown = Shown::of(&directory);
-    assert!(matches!(KeptIndex::read(directory.path()), Err(Unusable::Stale(_))));
+    assert!(matches!(StoredIndex::read(directory.path()), Err(Unusable::Stale(_))));
     let calls = shown.calls("from=0&to=1&rows=0-0").unwrap();
     assert_eq!(calls["messages"].as_array().unwrap().len(), 0);
     assert_eq!(calls["rows"][0][1].as_array().unwrap().len() as u64, 3 * STEPS + 2);

@@ -1,5 +1,5 @@
-//! Single calls where they matter: windows of the run come in, their events, messages and collective
-//! operations go out, as many as a page can carry.
+//! Single calls, messages and collective operations in some windows of the run, as many as a page
+//! can hold.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -20,15 +20,15 @@ use super::{Activity, Kind};
 /// An event of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DetailEvent {
-    /// Position of the row in [`Activity::rows`].
+    /// Index of the row in [`Activity::rows`].
     pub row: usize,
-    /// Global seconds at the begin.
+    /// Global seconds at the start.
     pub begin_s: f64,
-    /// Global seconds at the end; of a call that did not return, the rank's end if it was the last
-    /// call, or its begin.
+    /// Global seconds at the end. A call that did not return ends with the rank if it was the last
+    /// call, otherwise at its start.
     pub end_s: f64,
-    /// Seconds from the begin that belong to its kind: its length, of a run of polls the time inside
-    /// them.
+    /// Seconds from the start that belong to its kind: its length, or the time inside polls for a
+    /// run of polls.
     pub inside_s: f64,
     /// The event.
     pub event: Event,
@@ -37,56 +37,56 @@ pub struct DetailEvent {
 /// An occurrence of a region.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RegionSpan {
-    /// Position of the row.
+    /// Index of the row.
     pub row: usize,
-    /// Its name.
+    /// Name of the region.
     pub name: String,
-    /// Global seconds.
+    /// Start and end, global seconds.
     pub seconds: Range<f64>,
 }
 
 /// Everything inside some windows of the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Detail {
-    /// Global seconds, ascending, apart from one another.
+    /// Start and end, global seconds; ascending and disjoint.
     pub windows: Vec<Range<f64>>,
-    /// Events that touch a window, by row, then begin.
+    /// Events that touch a window, by row, then start.
     pub events: Vec<DetailEvent>,
-    /// Messages whose send or completion lies in a window.
+    /// Messages whose send or receive ends in a window.
     pub messages: Vec<Message>,
-    /// Messages that were left out because there are too many.
+    /// Number of messages left out because there are too many.
     pub messages_left_out: u64,
     /// Collective operations that touch a window.
     pub collectives: Vec<CollectiveInstance>,
-    /// Collective operations that were left out because there are too many.
+    /// Number of collective operations left out because there are too many.
     pub collectives_left_out: u64,
     /// The longest occurrences of regions in the whole run.
     pub regions: Vec<RegionSpan>,
-    /// Occurrences that were left out because there are too many.
+    /// Number of occurrences left out because there are too many.
     pub regions_left_out: u64,
 }
 
 /// How much a detail may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Events.
+    /// Number of events.
     pub events: usize,
-    /// Messages; collective calls likewise.
+    /// Number of messages, and also of collective calls.
     pub messages: usize,
-    /// Occurrences of regions.
+    /// Number of occurrences of regions.
     pub regions: usize,
 }
 
-/// Of a page.
+/// The budget of a page.
 pub const PAGE_BUDGET: Budget = Budget { events: 16_000, messages: 6_000, regions: 1_000 };
 
 /// Windows around the longest waits.
-const FOCUSES: usize = 3;
-/// Steps of a window's half width: each is 2^(1/2) times the one before.
+const MAX_FOCUSES: usize = 3;
+/// Number of candidates for a window's half width, each 2^(1/2) times the previous one.
 const RADII: usize = 128;
 
 impl DetailEvent {
-    /// Number of its function; `None` of the recorder's own time.
+    /// Number of its function; `None` for the recorder's own time.
     pub fn function(&self) -> Option<u16> {
         match self.event.kind() {
             EventKind::Call(function) => Some(function),
@@ -94,7 +94,7 @@ impl DetailEvent {
         }
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self, run: &Run, activity: &Activity) -> Kind {
         self.kind_at(run, activity.rows[self.row].position)
     }
@@ -112,49 +112,52 @@ impl DetailEvent {
 }
 
 impl Detail {
-    /// The whole run when it fits, else the windows that were asked for, else those around the ends
-    /// of the longest waits: the moment at which a wait ends shows what it waited for.
+    /// The details of the whole run if they fit, else those of the requested windows, else those of
+    /// windows around the ends of the longest waits: the end of a wait shows what it waited for.
     pub fn new(
         run: &Run,
         timeline: &GlobalTimeline,
         activity: &Activity,
-        asked: &[Range<f64>],
+        requested: &[Range<f64>],
         budget: Budget,
     ) -> Self {
         let analysis = Analysis::of(run, timeline);
-        let mut detail = Self::of_events(&analysis, activity, asked, budget);
+        let mut detail = Self::of_events(&analysis, activity, requested, budget);
         if !detail.windows.is_empty() {
-            let found = analysis.matches(|| Gather::new(&detail.windows, budget));
-            let gathered = found.map(|(_, gathered)| gathered).unwrap_or_default();
-            detail.add_matches(gathered, budget);
+            let found = analysis.matches(|| MatchCollector::new(&detail.windows, budget));
+            let collected = found.map(|(_, collected)| collected).unwrap_or_default();
+            detail.add_matches(collected, budget);
         }
         detail
     }
 
-    /// Windows and events; messages and collective operations are to be added.
+    /// Windows and events, to which [`Detail::add_matches`] adds messages and collective
+    /// operations.
     pub fn of_events(
         analysis: &Analysis,
         activity: &Activity,
-        asked: &[Range<f64>],
+        requested: &[Range<f64>],
         budget: Budget,
     ) -> Self {
-        let windows = windows(analysis, activity, asked, budget.events);
+        let windows = windows(analysis, activity, requested, budget.events);
         let mut detail = Self { windows, ..Self::default() };
         detail.read_events(analysis, activity, budget.regions);
         detail
     }
 
-    /// Adds what was gathered in the shares of the run, as far as it may.
-    pub fn add_matches(&mut self, gathered: Vec<Gather>, budget: Budget) {
-        let mut all = Gather::new(&self.windows, budget);
-        for other in gathered {
+    /// Adds the messages and collective operations from the shares of the run, within the budget.
+    pub fn add_matches(&mut self, collected: Vec<MatchCollector>, budget: Budget) {
+        let mut all = MatchCollector::new(&self.windows, budget);
+        for other in collected {
             all.messages.extend(other.messages);
             all.collectives.extend(other.collectives);
             all.messages_left_out += other.messages_left_out;
             all.collectives_left_out += other.collectives_left_out;
         }
-        all.shorten();
-        let Gather { messages, messages_left_out, collectives, collectives_left_out, .. } = all;
+        all.trim();
+        let MatchCollector {
+            messages, messages_left_out, collectives, collectives_left_out, ..
+        } = all;
         *self = Self {
             messages,
             messages_left_out,
@@ -165,14 +168,14 @@ impl Detail {
     }
 
     fn read_events(&mut self, analysis: &Analysis, activity: &Activity, most_regions: usize) {
-        // Rows by position of their rank and number of their thread.
+        // Rows by position of the rank and number of the thread.
         let rows: HashMap<(usize, u32), usize> = (0..)
             .zip(&activity.rows)
             .map(|(number, row)| ((row.position, row.thread), number))
             .collect();
         let begin = |rank: RankView<'_>| {
             let row = |thread: &Thread| rows.get(&(rank.position, thread.number)).copied();
-            let rows = rank.trace.file.threads.iter().map(|thread| ShownOfRow::new(row(thread)));
+            let rows = rank.trace.file.threads.iter().map(|thread| RowDetail::new(row(thread)));
             Some((rank.position, rows.collect::<Vec<_>>()))
         };
         let shown = analysis.events(begin, |(position, shown), thread, event| {
@@ -180,14 +183,14 @@ impl Detail {
             let end_s = activity.rows[number].end_s;
             shown[thread].add(event, (analysis.rank(*position), thread, end_s), &self.windows);
         });
-        let mut by_row: Vec<Option<ShownOfRow>> = activity.rows.iter().map(|_| None).collect();
+        let mut by_row: Vec<Option<RowDetail>> = activity.rows.iter().map(|_| None).collect();
         for shown in shown.into_iter().flat_map(|(_, shown)| shown) {
             if let Some(row) = shown.row {
                 by_row[row] = Some(shown);
             }
         }
         for (row, shown) in activity.rows.iter().zip(by_row) {
-            let Some(ShownOfRow { row: Some(number), events, mut regions, open }) = shown else {
+            let Some(RowDetail { row: Some(number), events, mut regions, open }) = shown else {
                 continue;
             };
             self.events.extend(events);
@@ -206,24 +209,24 @@ impl Detail {
     }
 }
 
-/// What is shown of one row.
+/// The details of one row.
 #[derive(Debug, Default)]
-struct ShownOfRow {
-    /// Its number; `None` where the thread has no row.
+struct RowDetail {
+    /// Its index; `None` if the thread has no row.
     row: Option<usize>,
     events: Vec<DetailEvent>,
-    /// Id and begin of each region, and its end.
+    /// Id, start and end of each region.
     regions: Vec<((u32, f64), f64)>,
-    /// Regions that have begun.
+    /// Id and start of open regions.
     open: Vec<(u32, f64)>,
 }
 
-impl ShownOfRow {
+impl RowDetail {
     fn new(row: Option<usize>) -> Self {
         Self { row, ..Self::default() }
     }
 
-    /// Takes the next event of a thread by its position on its rank, whose row ends at `end_s`.
+    /// Adds the next event of a thread, given by its position on its rank; its row ends at `end_s`.
     fn add(
         &mut self,
         event: &Event,
@@ -267,33 +270,33 @@ fn touches(windows: &[Range<f64>], from_s: f64, to_s: f64) -> bool {
 fn windows(
     analysis: &Analysis,
     activity: &Activity,
-    asked: &[Range<f64>],
+    requested: &[Range<f64>],
     most_events: usize,
 ) -> Vec<Range<f64>> {
     let length_s = activity.length_s;
     let all = analysis.run.ranks.iter().flat_map(|rank| &rank.threads).map(|thread| thread.calls);
-    // Far above what a page carries; polls are many calls in one record.
+    // A run of polls counts as one call.
     if activity.calls <= most_events as u64 && all.clone().count() > 0 {
         return vec![0.0..length_s.max(f64::MIN_POSITIVE)];
     }
-    if !asked.is_empty() {
-        return joined(asked.to_vec(), length_s);
+    if !requested.is_empty() {
+        return join_windows(requested.to_vec(), length_s);
     }
     let mut focuses: Vec<(f64, f64)> = Vec::new();
     for call in &activity.longest {
         let (from, to) = (call.begin_s, call.begin_s + call.duration_s);
-        if focuses.len() < FOCUSES && !focuses.iter().any(|&(a, b)| from < b && a < to) {
+        if focuses.len() < MAX_FOCUSES && !focuses.iter().any(|&(a, b)| from < b && a < to) {
             focuses.push((from, to));
         }
     }
     let moments: Vec<f64> = focuses.iter().map(|(_, end)| *end).collect();
-    let radii = radii(analysis, length_s, &moments, most_events / FOCUSES);
+    let radii = radii(analysis, length_s, &moments, most_events / MAX_FOCUSES);
     let around = moments.iter().zip(radii).map(|(at, radius)| at - radius..at + radius);
-    joined(around.collect(), length_s)
+    join_windows(around.collect(), length_s)
 }
 
-/// The largest half width around each moment within which there are at most so many events.
-fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], most: usize) -> Vec<f64> {
+/// The largest half width around each moment that contains at most `limit` events.
+fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], limit: usize) -> Vec<f64> {
     // Class k holds distances below length · 2^(−k/2).
     let class = |distance_s: f64| match distance_s > 0.0 {
         true => {
@@ -318,7 +321,7 @@ fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], most: usize) -> Ve
         let mut inside = 0;
         let fits = (0..RADII).rev().find(|class| {
             inside += counts[*class];
-            inside > most
+            inside > limit
         });
         let smallest = fits.map_or(0, |too_wide| too_wide + 1);
         length_s * 2f64.powf(-(smallest as f64) / 2.0)
@@ -326,8 +329,8 @@ fn radii(analysis: &Analysis, length_s: f64, moments: &[f64], most: usize) -> Ve
     counts.iter().map(of_moment).collect()
 }
 
-/// Within the run, ascending, joined where they meet.
-fn joined(mut windows: Vec<Range<f64>>, length_s: f64) -> Vec<Range<f64>> {
+/// Clips windows to the run, sorts them, and joins those that overlap.
+fn join_windows(mut windows: Vec<Range<f64>>, length_s: f64) -> Vec<Range<f64>> {
     windows.sort_by(|a, b| a.start.total_cmp(&b.start));
     let mut joined: Vec<Range<f64>> = Vec::new();
     for window in windows {
@@ -341,25 +344,25 @@ fn joined(mut windows: Vec<Range<f64>>, length_s: f64) -> Vec<Range<f64>> {
     joined
 }
 
-/// Messages and collective operations in windows, the earliest first, as many as a budget allows.
-pub struct Gather {
+/// Collects the earliest messages and collective operations in some windows, within a budget.
+pub struct MatchCollector {
     windows: Vec<Range<f64>>,
-    most: usize,
+    limit: usize,
     messages: Vec<Message>,
     messages_left_out: u64,
     collectives: Vec<CollectiveInstance>,
-    /// Calls of these.
+    /// Number of calls of these operations.
     calls: usize,
     collectives_left_out: u64,
 }
 
-/// Where a message stands among others: by its send, so that it does not depend on the shares.
-fn order_of_messages(a: &Message, b: &Message) -> Ordering {
+/// Orders messages by their sends, so that the order does not depend on the shares.
+fn compare_messages(a: &Message, b: &Message) -> Ordering {
     let ranks = |message: &Message| (message.send.rank, message.send.begin_ticks);
     a.send.begin_s.total_cmp(&b.send.begin_s).then_with(|| ranks(a).cmp(&ranks(b)))
 }
 
-fn order_of_collectives(a: &CollectiveInstance, b: &CollectiveInstance) -> Ordering {
+fn compare_collectives(a: &CollectiveInstance, b: &CollectiveInstance) -> Ordering {
     let begin = |instance: &CollectiveInstance| {
         instance.members.iter().map(|member| member.begin_s).fold(f64::INFINITY, f64::min)
     };
@@ -367,18 +370,18 @@ fn order_of_collectives(a: &CollectiveInstance, b: &CollectiveInstance) -> Order
     begin(a).total_cmp(&begin(b)).then_with(|| which(a).cmp(&which(b)))
 }
 
-/// By the end of their calls.
-fn order_of_members(a: &CollectiveMember, b: &CollectiveMember) -> Ordering {
+/// Orders members by the end of their calls.
+fn compare_members(a: &CollectiveMember, b: &CollectiveMember) -> Ordering {
     let end_s = |member: &CollectiveMember| member.end_s.unwrap_or(f64::INFINITY);
     end_s(a).total_cmp(&end_s(b)).then(a.rank.cmp(&b.rank))
 }
 
-impl Gather {
-    /// In windows of global seconds.
+impl MatchCollector {
+    /// Collects in these windows, in global seconds.
     pub fn new(windows: &[Range<f64>], budget: Budget) -> Self {
         Self {
             windows: windows.to_vec(),
-            most: budget.messages,
+            limit: budget.messages,
             messages: Vec::new(),
             messages_left_out: 0,
             collectives: Vec::new(),
@@ -391,19 +394,19 @@ impl Gather {
         touches(&self.windows, from_s, to_s)
     }
 
-    /// Leaves out what is too much.
-    fn shorten(&mut self) {
-        self.messages.sort_by(order_of_messages);
-        self.messages_left_out += self.messages.len().saturating_sub(self.most) as u64;
-        self.messages.truncate(self.most);
+    /// Drops what exceeds the budget.
+    fn trim(&mut self) {
+        self.messages.sort_by(compare_messages);
+        self.messages_left_out += self.messages.len().saturating_sub(self.limit) as u64;
+        self.messages.truncate(self.limit);
         for instance in &mut self.collectives {
-            instance.members.sort_by(order_of_members);
+            instance.members.sort_by(compare_members);
         }
-        self.collectives.sort_by(order_of_collectives);
+        self.collectives.sort_by(compare_collectives);
         let before = self.collectives.len();
-        let (mut calls, most) = (0, self.most);
+        let (mut calls, limit) = (0, self.limit);
         self.collectives.retain(|instance| {
-            let fits = calls + instance.members.len() <= most;
+            let fits = calls + instance.members.len() <= limit;
             calls += if fits { instance.members.len() } else { 0 };
             fits
         });
@@ -412,14 +415,14 @@ impl Gather {
     }
 }
 
-impl MatchSink for Gather {
+impl MatchSink for MatchCollector {
     fn message(&mut self, message: &Message) {
         let sent_s = message.send.end_s.unwrap_or(message.send.begin_s);
         let received_s = message.receive.end_s.unwrap_or(message.receive.begin_s);
         if self.touches(sent_s, sent_s) || self.touches(received_s, received_s) {
             self.messages.push(*message);
-            if self.messages.len() > 2 * self.most {
-                self.shorten();
+            if self.messages.len() > 2 * self.limit {
+                self.trim();
             }
         }
     }
@@ -432,8 +435,8 @@ impl MatchSink for Gather {
         if touches {
             self.calls += instance.members.len();
             self.collectives.push(instance.clone());
-            if self.calls > 2 * self.most {
-                self.shorten();
+            if self.calls > 2 * self.limit {
+                self.trim();
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Any stretch of any row at once: every event is read once, and what stood where is kept for every
-//! [`GRANULE`] events; then the time by kind between two moments follows from two places of the table and
-//! the few events around them, however long the trace is.
+//! An index that gives the time by kind of any stretch of any row at once.
 //!
-//! In: a [`Run`] and its [`GlobalTimeline`]. Out: [`ActivityIndex`], some 0.12 bytes an event, which can
-//! be kept as bytes and comes back from them.
+//! Every event is read once, and the state is recorded every [`GRANULE`] events. The time by kind
+//! between two moments then follows from two checkpoints and the few events around the moments,
+//! however long the trace is. The index takes some 0.12 bytes per event and can be stored as bytes
+//! ([`index_file`](super::index_file)).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,37 +20,37 @@ use crate::analysis::segments::{Functions, Segment, Segmenter};
 use crate::analysis::spans::{Span, SpanKind, Spans};
 use crate::analysis::{Analysis, RankView, ThreadView};
 
-/// Events between two places of the table.
+/// Events between two checkpoints.
 pub const GRANULE: u64 = 1024;
-/// Granules to a bin from which on time is even inside a granule.
+/// From this many granules per bin on, time within a granule is assumed to be even.
 const EVEN_FROM: f64 = 4.0;
-/// Occurrences of regions that are kept of a row: the longest.
+/// How many of the longest occurrences of regions are kept per row.
 const REGIONS: usize = 200;
-/// Bytes of a place: see [`Place`].
-const PLACE_BYTES: usize = 8 * (3 + KINDS);
+/// Size of a stored [`Checkpoint`].
+const CHECKPOINT_BYTES: usize = 8 * (3 + KINDS);
 
-/// What is known where an event begins.
+/// The state at the start of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Place {
-    /// Up to where time has been told by kind.
+struct Checkpoint {
+    /// Moment up to which time has been assigned to kinds.
     at_ticks: u64,
-    /// Ticks inside polls that are not told yet; their kind in the highest byte.
+    /// Ticks inside polls that are not assigned yet; the highest byte is their kind.
     polls: u64,
-    /// The event.
+    /// Position of the event.
     position: Position,
-    /// Ticks by kind from the row's begin to `at_ticks`.
+    /// Ticks by kind from the row's start to `at_ticks`.
     ticks: [u64; KINDS],
 }
 
 const POLLS_BITS: u32 = 56;
 
-impl Place {
-    fn bytes(&self) -> [u8; PLACE_BYTES] {
+impl Checkpoint {
+    fn bytes(&self) -> [u8; CHECKPOINT_BYTES] {
         let position = u64::from(self.position.chunk) << 32 | u64::from(self.position.at);
         let words = [self.at_ticks, self.polls, position].into_iter().chain(self.ticks);
-        let mut bytes = [0; PLACE_BYTES];
-        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        let mut bytes = [0; CHECKPOINT_BYTES];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
@@ -75,7 +75,7 @@ impl Place {
 pub struct RegionTicks {
     /// Id of its name in the rank's file.
     pub id: u32,
-    /// Counter at the begin.
+    /// Counter at the start.
     pub begin_ticks: u64,
     /// Counter at the end.
     pub end_ticks: u64,
@@ -86,24 +86,24 @@ pub struct RegionTicks {
 pub struct CallTicks {
     /// Number of its function.
     pub function: u16,
-    /// Counter at the begin.
+    /// Counter at the start.
     pub begin_ticks: u64,
     /// Its length.
     pub ticks: u64,
 }
 
-/// What is known of a row; the table apart.
+/// Everything about a row except its checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowFacts {
     /// Position of the rank in [`Run::ranks`].
     pub position: usize,
-    /// Thread as the file numbers it.
+    /// Thread number in the file.
     pub thread: u32,
-    /// Counter from which on it is known.
+    /// Counter at the start of the recorded stretch.
     pub begin_ticks: u64,
-    /// Counter up to which it is known.
+    /// Counter at the end of the recorded stretch.
     pub end_ticks: u64,
-    /// Calls, a run of polls as one.
+    /// Number of calls; a run of polls counts as one.
     pub calls: u64,
     /// Ticks by kind over the row.
     ticks: [u64; KINDS],
@@ -111,61 +111,62 @@ pub struct RowFacts {
     longest: Vec<CallTicks>,
     /// The longest occurrences of regions.
     pub regions: Vec<RegionTicks>,
-    /// Occurrences of regions that are left out.
+    /// Number of occurrences of regions that are left out.
     pub regions_left_out: u64,
-    /// Places in the table: from, to.
+    /// Its checkpoints in the table: first index, and index after the last.
     places: (usize, usize),
 }
 
-/// The table of all rows.
+/// The index of all rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ActivityIndex {
     /// Ascending by rank, then thread.
     pub rows: Vec<RowFacts>,
-    places: Vec<u8>,
+    /// The checkpoints of all rows, as bytes.
+    table: Vec<u8>,
 }
 
 impl ActivityIndex {
-    /// Reads every event once; ranks in parallel. `done` counts the events.
+    /// Reads every event once, ranks in parallel. `done` counts the events read.
     pub fn new(run: &Run, timeline: &GlobalTimeline, done: &AtomicU64) -> Self {
         let analysis = Analysis::of(run, timeline);
         let of_rank = |position: usize| of_rank(analysis.rank(position), done);
         let ranks: Vec<_> = (0..run.ranks.len()).into_par_iter().map(of_rank).collect();
         let mut index = Self::default();
         for (mut facts, places) in ranks.into_iter().flatten() {
-            let first = index.places.len() / PLACE_BYTES;
+            let first = index.table.len() / CHECKPOINT_BYTES;
             facts.places = (first, first + places.len());
-            index.places.extend(places.iter().flat_map(Place::bytes));
+            index.table.extend(places.iter().flat_map(Checkpoint::bytes));
             index.rows.push(facts);
         }
         index
     }
 
-    /// The table as bytes; [`ActivityIndex::rows`] are kept beside it.
+    /// The table of checkpoints as bytes; it is stored beside [`ActivityIndex::rows`].
     pub fn table(&self) -> &[u8] {
-        &self.places
+        &self.table
     }
 
-    /// From its rows and table.
+    /// Restores an index from its rows and table; `None` if they do not fit.
     pub fn from_parts(rows: Vec<RowFacts>, table: Vec<u8>) -> Option<Self> {
-        let places = table.len() / PLACE_BYTES;
+        let places = table.len() / CHECKPOINT_BYTES;
         let fits = |row: &RowFacts| row.places.0 <= row.places.1 && row.places.1 <= places;
-        (table.len().is_multiple_of(PLACE_BYTES) && rows.iter().all(fits))
-            .then_some(Self { rows, places: table })
+        (table.len().is_multiple_of(CHECKPOINT_BYTES) && rows.iter().all(fits))
+            .then_some(Self { rows, table })
     }
 
-    fn place(&self, index: usize) -> Place {
-        Place::read(self.places.get(index * PLACE_BYTES..).unwrap_or_default())
+    fn checkpoint(&self, index: usize) -> Checkpoint {
+        Checkpoint::read(self.table.get(index * CHECKPOINT_BYTES..).unwrap_or_default())
     }
 
     fn at_ticks(&self, index: usize) -> u64 {
-        let at = index * PLACE_BYTES;
-        let bytes = self.places.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+        let at = index * CHECKPOINT_BYTES;
+        let bytes = self.table.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
         bytes.map_or(0, u64::from_le_bytes)
     }
 
-    /// The last place of a row that is not behind a moment.
-    fn place_before(&self, row: &RowFacts, ticks: u64) -> Option<usize> {
+    /// The last checkpoint of a row that is not after a moment.
+    fn checkpoint_before(&self, row: &RowFacts, ticks: u64) -> Option<usize> {
         let (mut low, mut high) = row.places;
         while low < high {
             let middle = low + (high - low) / 2;
@@ -200,13 +201,13 @@ impl ActivityIndex {
     }
 }
 
-fn of_rank(rank: RankView<'_>, done: &AtomicU64) -> Vec<(RowFacts, Vec<Place>)> {
+fn of_rank(rank: RankView<'_>, done: &AtomicU64) -> Vec<(RowFacts, Vec<Checkpoint>)> {
     let RankView { position, trace, time } = rank;
     let functions = Functions::new(trace);
     let kinds = FunctionKinds::new(&trace.file);
     let mut rows = Vec::new();
     if rank.thread(0).is_none() {
-        // No event of the first thread: its whole stretch is the program's own.
+        // The first thread has no events: its whole stretch is the program's own code.
         let mut facts = RowFacts::new(position, 0, (time.begin_ticks, time.end_ticks));
         facts.ticks[Kind::Own as usize] = time.end_ticks - time.begin_ticks;
         rows.push((facts, Vec::new()));
@@ -243,18 +244,18 @@ impl RowFacts {
         thread: &ThreadView<'_>,
         (functions, kinds): (&Functions, &FunctionKinds),
         done: &AtomicU64,
-    ) -> Vec<Place> {
+    ) -> Vec<Checkpoint> {
         let mut spans = thread.spans(None);
         let mut segmenter = Segmenter::new(self.begin_ticks, self.end_ticks, functions);
         let mut ticks = [0u64; KINDS];
-        let of_totals = shares_of_totals(thread.thread, &thread.rank.trace.file);
+        let totals_shares = shares_of_totals(thread.thread, &thread.rank.trace.file);
         let mut poll_kind = Kind::Wait;
         let mut places = Vec::new();
         let (mut events, mut placed) = (0u64, None);
         let mut open: Vec<(u32, u64)> = Vec::new();
         loop {
             let before = events;
-            spans.hand_on(&mut |span: Span| {
+            spans.for_each_span(&mut |span: Span| {
                 let mut kind = Kind::Tool;
                 match span.kind {
                     SpanKind::Call(function) | SpanKind::Polls { function, .. } => {
@@ -277,7 +278,7 @@ impl RowFacts {
                 segmenter.push(&span, |segment| {
                     let before = segment.begin_ticks < span.begin_ticks;
                     if !before && matches!(span.kind, SpanKind::Summed { .. }) {
-                        let sums = ticks_of_sum(&segment, &of_totals);
+                        let sums = ticks_of_sum(&segment, &totals_shares);
                         ticks.iter_mut().zip(sums).for_each(|(ticks, sum)| *ticks += sum);
                         return;
                     }
@@ -299,9 +300,9 @@ impl RowFacts {
             if let Some(position) = spans.position().filter(|_| at_granule) {
                 let (at_ticks, polls) = segmenter.state();
                 let polls = polls & ((1 << POLLS_BITS) - 1) | (poll_kind as u64) << POLLS_BITS;
-                // Before the row begins there is nothing to tell apart.
+                // Checkpoints before the start of the row would all be equal.
                 if placed.replace(at_ticks) != Some(at_ticks) {
-                    places.push(Place { at_ticks, polls, position, ticks });
+                    places.push(Checkpoint { at_ticks, polls, position, ticks });
                 }
             }
         }
@@ -313,7 +314,7 @@ impl RowFacts {
         }
         self.longest.sort_by_key(|call| std::cmp::Reverse(call.ticks));
         self.longest.truncate(LONGEST);
-        self.shorten_regions(REGIONS);
+        self.trim_regions(REGIONS);
         self.ticks = ticks;
         places
     }
@@ -333,19 +334,20 @@ impl RowFacts {
     fn keep_region(&mut self, region: RegionTicks) {
         self.regions.push(region);
         if self.regions.len() >= 8 * REGIONS {
-            self.shorten_regions(REGIONS);
+            self.trim_regions(REGIONS);
         }
     }
 
-    fn shorten_regions(&mut self, most: usize) {
+    fn trim_regions(&mut self, limit: usize) {
         let length = |region: &RegionTicks| region.end_ticks.saturating_sub(region.begin_ticks);
         self.regions.sort_by_key(|region| std::cmp::Reverse(length(region)));
-        self.regions_left_out += self.regions.len().saturating_sub(most) as u64;
-        self.regions.truncate(most);
+        self.regions_left_out += self.regions.len().saturating_sub(limit) as u64;
+        self.regions.truncate(limit);
     }
 }
 
-/// Ticks of a piece of which only the sum is known, by kind: of one in MPI by the shares of the totals.
+/// Ticks by kind of a segment of which only the sum is known; MPI time is divided by the shares of
+/// the totals.
 fn ticks_of_sum(segment: &Segment, of_mpi: &[f64; KINDS]) -> [u64; KINDS] {
     let mut ticks = [0; KINDS];
     let all = segment.end_ticks - segment.begin_ticks;
@@ -353,26 +355,26 @@ fn ticks_of_sum(segment: &Segment, of_mpi: &[f64; KINDS]) -> [u64; KINDS] {
         ticks[kind_of(segment, Kind::OtherMpi) as usize] = all;
         return ticks;
     }
-    let most = (0..KINDS).max_by(|a, b| of_mpi[*a].total_cmp(&of_mpi[*b])).unwrap_or(0);
+    let largest = (0..KINDS).max_by(|a, b| of_mpi[*a].total_cmp(&of_mpi[*b])).unwrap_or(0);
     for (ticks, share) in ticks.iter_mut().zip(of_mpi) {
         *ticks = (all as f64 * share) as u64;
     }
-    // What rounding leaves goes where most is.
-    ticks[most] += all.saturating_sub(ticks.iter().sum());
+    // The rest from rounding goes to the largest kind.
+    ticks[largest] += all.saturating_sub(ticks.iter().sum());
     ticks
 }
 
-/// Reads a row again from a place of the table on, and tells the time by kind up to moments that ascend.
+/// Reads a row again from a checkpoint, and gives the time by kind up to ascending moments.
 struct Walker<'a> {
     spans: Option<Spans<'a>>,
     segmenter: Segmenter,
     kinds: &'a FunctionKinds,
     poll_kind: Kind,
-    /// Shares of kinds in the time in MPI that totals stand for.
-    of_totals: [f64; KINDS],
-    /// Segments that are not told yet; they reach beyond the last moment.
+    /// Share of each kind in the MPI time of the thread's totals.
+    totals_shares: [f64; KINDS],
+    /// Segments that reach beyond the last moment, so that they are not fully counted yet.
     ahead: std::collections::VecDeque<(Segment, Kind)>,
-    /// Sums that are told evenly over the time in which they lie.
+    /// Sums that are spread evenly over the stretch in which they lie.
     sums: Vec<Sum>,
     ticks: [u64; KINDS],
     finished: bool,
@@ -388,17 +390,17 @@ impl Sum {
     /// Ticks by kind up to a moment.
     fn up_to(&self, moment: u64) -> [u64; KINDS] {
         let (begin, end) = self.over;
-        let told = moment.clamp(begin, end) - begin;
+        let elapsed = moment.clamp(begin, end) - begin;
         self.ticks.map(|ticks| {
-            (u128::from(ticks) * u128::from(told) / u128::from((end - begin).max(1))) as u64
+            (u128::from(ticks) * u128::from(elapsed) / u128::from((end - begin).max(1))) as u64
         })
     }
 }
 
 impl Walker<'_> {
-    /// Ticks by kind from the row's begin to a moment, which is not before the last one.
+    /// Ticks by kind from the row's start to a moment, which is not before the last one.
     fn up_to(&mut self, moment: u64) -> [u64; KINDS] {
-        self.tell_segments(moment);
+        self.count_segments(moment);
         let mut ticks = self.ticks;
         for sum in &self.sums {
             ticks.iter_mut().zip(sum.up_to(moment)).for_each(|(ticks, sum)| *ticks += sum);
@@ -406,7 +408,7 @@ impl Walker<'_> {
         ticks
     }
 
-    fn tell_segments(&mut self, moment: u64) {
+    fn count_segments(&mut self, moment: u64) {
         loop {
             while let Some((segment, kind)) = self.ahead.front_mut() {
                 let end = segment.end_ticks.min(moment);
@@ -419,19 +421,19 @@ impl Walker<'_> {
                 }
                 self.ahead.pop_front();
             }
-            // Sums of one stretch are read all at once.
+            // All sums of a stretch must be read before any of them is used.
             let read_to = self.sums.last().map_or(0, |sum| sum.over.1);
             let wanted = if read_to > moment { read_to } else { moment };
             if self.finished || self.segmenter.state().0 >= wanted {
                 return;
             }
-            self.read_on();
+            self.read_next();
         }
     }
 
-    fn read_on(&mut self) {
+    fn read_next(&mut self) {
         let (ahead, poll_kind) = (&mut self.ahead, self.poll_kind);
-        let (sums, of_totals) = (&mut self.sums, &self.of_totals);
+        let (sums, totals_shares) = (&mut self.sums, &self.totals_shares);
         match self.spans.as_mut().and_then(Iterator::next) {
             Some(span) => {
                 let kind = match span.kind {
@@ -445,7 +447,8 @@ impl Walker<'_> {
                     if let SpanKind::Summed { over, .. } = span.kind
                         && !before
                     {
-                        return sums.push(Sum { over, ticks: ticks_of_sum(&segment, of_totals) });
+                        return sums
+                            .push(Sum { over, ticks: ticks_of_sum(&segment, totals_shares) });
                     }
                     let of_mpi = if before { poll_kind } else { kind };
                     ahead.push_back((segment, kind_of(&segment, of_mpi)));
@@ -464,9 +467,9 @@ impl Walker<'_> {
     }
 }
 
-/// Looks into a run through its index.
+/// Reads a run through its index.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct IndexReader<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its timeline.
@@ -475,18 +478,18 @@ pub struct Look<'a> {
     pub index: &'a ActivityIndex,
 }
 
-impl<'a> Look<'a> {
-    /// The thread of a row; `None` where it has no events.
+impl<'a> IndexReader<'a> {
+    /// The thread of a row; `None` if it has no events.
     fn thread(&self, row: &RowFacts) -> Option<ThreadView<'a>> {
         Analysis::of(self.run, self.timeline).rank(row.position).thread(row.thread)
     }
 
-    /// Shares of each kind in equal bins between two moments (global seconds): of each bin's length, 0 where
-    /// the row is not known.
+    /// The share of each kind in equal bins between two moments (global seconds), relative to a
+    /// bin's length; 0 where the row was not recorded.
     ///
-    /// Exact to a tick, but where a bin is longer than four granules of the row: there the few
-    /// events around its edges are taken to lie evenly over their granule, and none is read. The sum over
-    /// bins is exact in any case.
+    /// The shares are exact to a tick, unless a bin is longer than four granules of the row. Then
+    /// no events are read, and time is assumed to be even within the granules at the bin's edges.
+    /// The sum over the bins is exact in any case.
     pub fn shares(&self, row: usize, from_s: f64, to_s: f64, bins: usize) -> Vec<[f32; KINDS]> {
         let facts = &self.index.rows[row];
         let clock = &self.timeline.ranks[facts.position].clock;
@@ -499,23 +502,25 @@ impl<'a> Look<'a> {
         for edge in 0..=bins {
             let at = clock.ticks_at(from_s + bin_s * edge as f64);
             let moment = at.clamp(facts.begin_ticks, facts.end_ticks);
-            let place = self.index.place_before(facts, moment);
-            let ticks = match place {
-                Some(place) if self.is_short(facts, place, clock.duration_s(1), bin_s) => {
-                    self.between(facts, place, moment)
+            let checkpoint = self.index.checkpoint_before(facts, moment);
+            let ticks = match checkpoint {
+                Some(checkpoint)
+                    if self.is_short(facts, checkpoint, clock.duration_s(1), bin_s) =>
+                {
+                    self.between(checkpoint, moment)
                 }
                 _ => {
-                    let key = place.unwrap_or(usize::MAX);
-                    let (of, walker) = walk
-                        .take()
-                        .filter(|(of, _)| *of == key)
-                        .unwrap_or_else(|| (key, self.walker(facts, place, (&functions, &kinds))));
+                    let key = checkpoint.unwrap_or(usize::MAX);
+                    let (of, walker) =
+                        walk.take().filter(|(of, _)| *of == key).unwrap_or_else(|| {
+                            (key, self.walker(facts, checkpoint, (&functions, &kinds)))
+                        });
                     let (_, walker) = walk.insert((of, walker));
                     walker.up_to(moment)
                 }
             };
             if let Some((from, before)) = before.replace((at, ticks)) {
-                // Bins may be a few ticks long: what counts is how many.
+                // Bins may be only a few ticks long, so divide by whole ticks.
                 let length = at.saturating_sub(from).max(1) as f64;
                 out.push(std::array::from_fn(|kind| {
                     (ticks[kind].saturating_sub(before[kind]) as f64 / length) as f32
@@ -525,19 +530,19 @@ impl<'a> Look<'a> {
         out
     }
 
-    /// Whether the granule at a place is much shorter than a bin.
-    fn is_short(&self, row: &RowFacts, place: usize, tick_s: f64, bin_s: f64) -> bool {
-        let next = match place + 1 < row.places.1 {
-            true => self.index.at_ticks(place + 1),
+    /// Whether the granule at a checkpoint is much shorter than a bin.
+    fn is_short(&self, row: &RowFacts, checkpoint: usize, tick_s: f64, bin_s: f64) -> bool {
+        let next = match checkpoint + 1 < row.places.1 {
+            true => self.index.at_ticks(checkpoint + 1),
             false => return false,
         };
-        let ticks = next.saturating_sub(self.index.at_ticks(place));
+        let ticks = next.saturating_sub(self.index.at_ticks(checkpoint));
         ticks as f64 * tick_s * EVEN_FROM < bin_s
     }
 
-    /// Ticks by kind up to a moment between a place and the next one, by proportion.
-    fn between(&self, _row: &RowFacts, place: usize, moment: u64) -> [u64; KINDS] {
-        let (a, b) = (self.index.place(place), self.index.place(place + 1));
+    /// Ticks by kind up to a moment between a checkpoint and the next one, interpolated.
+    fn between(&self, checkpoint: usize, moment: u64) -> [u64; KINDS] {
+        let (a, b) = (self.index.checkpoint(checkpoint), self.index.checkpoint(checkpoint + 1));
         let length = b.at_ticks.saturating_sub(a.at_ticks).max(1) as f64;
         let part = (moment.saturating_sub(a.at_ticks) as f64 / length).clamp(0.0, 1.0);
         std::array::from_fn(|kind| {
@@ -549,55 +554,57 @@ impl<'a> Look<'a> {
     fn walker<'w>(
         &self,
         row: &RowFacts,
-        place: Option<usize>,
+        checkpoint: Option<usize>,
         (functions, kinds): (&'w Functions, &'w FunctionKinds),
     ) -> Walker<'w>
     where
         'a: 'w,
     {
         let thread = self.thread(row);
-        let place = place.map(|place| self.index.place(place));
-        let of_totals = thread
+        let checkpoint = checkpoint.map(|checkpoint| self.index.checkpoint(checkpoint));
+        let totals_shares = thread
             .map_or([0.0; KINDS], |view| shares_of_totals(view.thread, &view.rank.trace.file));
-        let spans = thread.map(|view| view.spans(place.map(|place| place.position)));
-        let place = place.unwrap_or(Place { at_ticks: row.begin_ticks, ..Place::default() });
-        let polls = place.polls & ((1 << POLLS_BITS) - 1);
-        let poll_kind = Kind::ALL.get((place.polls >> POLLS_BITS) as usize).copied();
+        let spans = thread.map(|view| view.spans(checkpoint.map(|checkpoint| checkpoint.position)));
+        let checkpoint =
+            checkpoint.unwrap_or(Checkpoint { at_ticks: row.begin_ticks, ..Checkpoint::default() });
+        let polls = checkpoint.polls & ((1 << POLLS_BITS) - 1);
+        let poll_kind = Kind::ALL.get((checkpoint.polls >> POLLS_BITS) as usize).copied();
         Walker {
             spans,
-            segmenter: Segmenter::resume((place.at_ticks, polls), row.end_ticks, functions),
+            segmenter: Segmenter::resume((checkpoint.at_ticks, polls), row.end_ticks, functions),
             kinds,
             poll_kind: poll_kind.unwrap_or(Kind::Wait),
-            of_totals,
+            totals_shares,
             sums: Vec::new(),
             ahead: std::collections::VecDeque::new(),
-            ticks: place.ticks,
+            ticks: checkpoint.ticks,
             finished: false,
         }
     }
 
-    /// The single calls of a row that touch a stretch (global seconds), in order of their begin; `None` when
-    /// there are more than `most`.
+    /// The single calls of a row that touch a stretch (global seconds), in order of their start;
+    /// `None` if there are more than `limit`.
     pub fn events(
         &self,
         row: usize,
         from_s: f64,
         to_s: f64,
-        most: usize,
+        limit: usize,
     ) -> Option<Vec<super::detail::DetailEvent>> {
         let facts = &self.index.rows[row];
         let Some(thread) = self.thread(facts) else { return Some(Vec::new()) };
         let time = thread.rank.time;
         let from = time.clock.ticks_at(from_s).max(facts.begin_ticks.saturating_sub(1));
-        let place = self.index.place_before(facts, from);
-        // Far too many are not read one by one to find that out.
-        let to = self.index.place_before(facts, time.clock.ticks_at(to_s));
-        if let (Some(a), Some(b)) = (place, to)
-            && (b - a) as u64 > 2 + most as u64 / GRANULE
+        let checkpoint = self.index.checkpoint_before(facts, from);
+        // If the checkpoints show that there are far too many, do not read them to find out.
+        let to = self.index.checkpoint_before(facts, time.clock.ticks_at(to_s));
+        if let (Some(a), Some(b)) = (checkpoint, to)
+            && (b - a) as u64 > 2 + limit as u64 / GRANULE
         {
             return None;
         }
-        let events = thread.events(place.map(|place| self.index.place(place).position));
+        let events =
+            thread.events(checkpoint.map(|checkpoint| self.index.checkpoint(checkpoint).position));
         let last_open = thread.extent.last_call.as_ref().filter(|call| call.open);
         let row_end_s = time.clock.seconds(facts.end_ticks);
         let mut found = Vec::new();
@@ -616,7 +623,7 @@ impl<'a> Look<'a> {
             if !shown || end_s < from_s {
                 continue;
             }
-            if found.len() == most {
+            if found.len() == limit {
                 return None;
             }
             let inside_s = match event.polls {

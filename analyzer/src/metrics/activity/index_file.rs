@@ -1,9 +1,8 @@
-//! An index beside its trace: what one pass over a run found comes in, a file goes out, and back, as long
-//! as the rank files are those that it was made of.
+//! Stores an index beside its trace, and reads it back as long as the rank files have not changed.
 //!
-//! `RUN/timeline.index` is the ASCII line `gammachi timeline index 2`, a line with the bytes and CRC-32 of
-//! the two parts that follow, a JSON document with what is known of files, threads and rows, and the table
-//! of [`ActivityIndex`]. It may be deleted at any time.
+//! `RUN/timeline.index` consists of the ASCII line `gammachi timeline index 2`, a line with the
+//! length and CRC-32 of each of the two parts that follow, a JSON document about files, threads and
+//! rows, and the table of [`ActivityIndex`]. The file may be deleted at any time.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,13 +16,13 @@ use trace_format::encoding::checksum;
 use super::index::{ActivityIndex, RowFacts};
 use crate::trace::{Run, ThreadExtent};
 
-/// Name below the run directory.
+/// File name in the run directory.
 pub const INDEX_FILE: &str = "timeline.index";
 const FIRST_LINE: &str = "gammachi timeline index 2\n";
-/// No header line is longer.
-const MOST_LINE: usize = 100;
+/// Upper limit for the second line.
+const MAX_LINE_BYTES: usize = 100;
 
-/// A rank file as it was when it was read.
+/// The state of a rank file when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct FileState {
     name: PathBuf,
@@ -48,33 +47,34 @@ impl FileState {
 struct Facts {
     gammachi: String,
     files: Vec<FileState>,
-    /// What is known of each file's threads.
+    /// The extents of each file's threads.
     threads: Vec<Vec<ThreadExtent>>,
     rows: Vec<RowFacts>,
 }
 
-/// An index that was kept.
+/// A stored index.
 #[derive(Debug)]
-pub struct KeptIndex {
+pub struct StoredIndex {
     facts: Facts,
     /// The index.
     pub index: ActivityIndex,
 }
 
-/// Why a kept index is not used.
+/// Why a stored index cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unusable {
     /// There is none.
     Absent,
-    /// A rank file has changed since, or the index is of another version, damaged or cut off: why.
+    /// A rank file has changed since, or the index has another version, is damaged or cut off;
+    /// holds the reason.
     Stale(String),
 }
 
-impl KeptIndex {
+impl StoredIndex {
     /// Reads the index of a run directory.
     ///
     /// # Errors
-    /// Why it cannot be used; the run can still be read without it.
+    /// The index cannot be used; the run can still be read without it.
     pub fn read(directory: &Path) -> Result<Self, Unusable> {
         let stale = |what: &str| Unusable::Stale(what.to_owned());
         let bytes = fs::read(directory.join(INDEX_FILE)).map_err(|error| match error.kind() {
@@ -84,7 +84,7 @@ impl KeptIndex {
         let rest = bytes
             .strip_prefix(FIRST_LINE.as_bytes())
             .ok_or_else(|| stale("it is of another version"))?;
-        let line = rest.iter().take(MOST_LINE).position(|byte| *byte == b'\n');
+        let line = rest.iter().take(MAX_LINE_BYTES).position(|byte| *byte == b'\n');
         let numbers: Vec<usize> = line
             .and_then(|end| std::str::from_utf8(&rest[..end]).ok())
             .map(|line| line.split(' ').filter_map(|word| word.parse().ok()).collect())
@@ -119,24 +119,24 @@ impl KeptIndex {
         Ok(Self { facts, index })
     }
 
-    /// What is known of each file's threads, by its path below the run directory.
+    /// The extents of each file's threads, by path below the run directory.
     pub fn extents(&self) -> HashMap<PathBuf, Vec<ThreadExtent>> {
         let names = self.facts.files.iter().map(|file| file.name.clone());
         names.zip(self.facts.threads.iter().cloned()).collect()
     }
 
-    /// Whether it is of exactly the files that a run has.
-    pub fn is_of(&self, run: &Run) -> bool {
+    /// Whether it covers exactly the files of a run.
+    pub fn matches(&self, run: &Run) -> bool {
         run.ranks.iter().map(|rank| &rank.name).eq(self.facts.files.iter().map(|file| &file.name))
             && self.index.rows.iter().all(|row| row.position < run.ranks.len())
     }
 }
 
-/// Keeps an index beside its run; gives its bytes. Written under another name first.
+/// Stores an index beside its run atomically, and returns its length in bytes.
 ///
 /// # Errors
-/// When the directory cannot be written.
-pub fn keep(run: &Run, index: &ActivityIndex) -> io::Result<u64> {
+/// The directory cannot be written, or a rank file has gone.
+pub fn store(run: &Run, index: &ActivityIndex) -> io::Result<u64> {
     let changed = || io::Error::other("a rank file went away");
     let states = run.ranks.iter().map(|rank| FileState::of(&run.directory, &rank.name));
     let facts = Facts {

@@ -1,4 +1,4 @@
-//! Kinds of activity: a function's name comes in, one of ten kinds goes out.
+//! Kinds of activity, by which timelines are coloured.
 
 use trace_format::functions::FIRST_FUNCTION;
 use trace_format::meaning::{Class, Meaning};
@@ -44,7 +44,7 @@ impl Kind {
         Self::Tool,
     ];
 
-    /// For people.
+    /// Name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own code",
@@ -65,7 +65,7 @@ impl Kind {
         !matches!(self, Self::Own | Self::Compute | Self::Tool)
     }
 
-    /// Of a function.
+    /// The kind of a function.
     pub fn of_function(name: &str) -> Self {
         match Meaning::of(name).class {
             Class::PointToPoint
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 pub const KINDS: usize = 10;
 
 /// The kinds of a file's functions.
@@ -104,13 +104,13 @@ impl FunctionKinds {
     }
 }
 
-/// Of the time in MPI that a thread's totals stand for, the share of each kind.
+/// Share of each kind in the MPI time of a thread's totals.
 pub(super) fn shares_of_totals(thread: &Thread, file: &RankFile) -> [f64; KINDS] {
     let mut shares = [0.0; KINDS];
     for entry in thread.totals.iter().flat_map(|totals| &totals.calls) {
         let Some(name) = file.function_name(entry.function) else { continue };
         let kind = Kind::of_function(name);
-        // MPI_Init and MPI_Finalize lie outside of what a row shows.
+        // MPI_Init and MPI_Finalize lie outside the stretch that a row shows.
         if kind.is_mpi() && Meaning::of(name).class != Class::Lifetime {
             shares[kind as usize] += entry.ticks as f64;
         }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_some_functions() {
+    fn assigns_kinds_to_functions() {
         for (name, kind) in [
             ("MPI_Send", Kind::Send),
             ("MPI_Irecv", Kind::Receive),

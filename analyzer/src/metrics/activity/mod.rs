@@ -1,9 +1,9 @@
-//! What each thread did when: a [`Run`] and its [`GlobalTimeline`] come in, [`Activity`] goes out:
-//! time by kind in equal bins for every row of a timeline, the longest calls, durations by kind.
+//! What each thread did when: time by kind in equal bins for every row of a timeline, the longest
+//! calls, and durations by kind.
 //!
 //! A bin holds the time of each kind inside it, so nothing vanishes however short it is, and the
-//! sum over a row's bins is the thread's time. Memory is rows × bins, whatever the number of events.
-//! Single calls are read again where they are wanted ([`detail`]).
+//! bins of a row sum to the thread's time. Memory is rows × bins, whatever the number of events.
+//! Single calls are read again where they are needed ([`detail`]).
 
 pub mod detail;
 pub mod index;
@@ -26,43 +26,43 @@ pub struct Row {
     pub position: usize,
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// Thread as the file numbers it; 0 called MPI first.
+    /// Thread number in the file; 0 called MPI first.
     pub thread: u32,
-    /// Global seconds from which on it is known.
+    /// Start of the recorded stretch, global seconds.
     pub begin_s: f64,
-    /// Global seconds up to which it is known.
+    /// End of the recorded stretch, global seconds.
     pub end_s: f64,
     /// Seconds of each kind in each bin.
     pub bins: Vec<[f32; KINDS]>,
-    /// Seconds of each kind over the row.
+    /// Seconds of each kind over the whole row.
     pub totals_s: [f64; KINDS],
 }
 
-/// A call that lasted long.
+/// A long call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LongCall {
-    /// Position of the row in [`Activity::rows`].
+    /// Index of the row in [`Activity::rows`].
     pub row: usize,
-    /// What it did.
+    /// Its kind.
     pub kind: Kind,
     /// Function number in the rank's file.
     pub function: u16,
-    /// Global seconds at its begin.
+    /// Global seconds at its start.
     pub begin_s: f64,
     /// Its length.
     pub duration_s: f64,
 }
 
-/// Calls by length: class k ≥ 1 holds 2^(k−1) ns ≤ duration < 2^k ns, class 0 those of no length.
+/// Calls by length: class k ≥ 1 holds 2^(k−1) ns ≤ duration < 2^k ns, class 0 those without length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Durations {
     /// Calls of each kind in each class.
     pub counts: Vec<[u64; KINDS]>,
 }
 
-/// Classes of durations: up to 2⁶³ ns.
+/// Number of duration classes, which reach up to 2⁶³ ns.
 const DURATION_CLASSES: usize = 65;
-/// Longest calls kept of a rank, and of the run.
+/// How many of the longest calls are kept, per rank and for the run.
 const LONGEST: usize = 12;
 
 /// What each thread did when.
@@ -70,31 +70,31 @@ const LONGEST: usize = 12;
 pub struct Activity {
     /// Ascending by rank, then thread.
     pub rows: Vec<Row>,
-    /// Bins a row.
+    /// Bins per row.
     pub bins: usize,
-    /// Length of the whole, seconds from 0; bins divide it.
+    /// Length of the timeline in seconds from 0, divided into the bins.
     pub length_s: f64,
     /// The longest MPI calls that wait for others (send, receive, wait, collective), longest first.
     pub longest: Vec<LongCall>,
     /// All calls by length.
     pub durations: Durations,
-    /// Calls, markers and tool time not counted; a run of polls is one.
+    /// Number of calls, without markers and recorder time; a run of polls counts as one.
     pub calls: u64,
-    /// Where some thread's calls are kept as totals: from the earliest such moment to the latest, global
-    /// seconds. There its time by kind is laid evenly.
+    /// From the earliest to the latest moment at which some thread's calls are kept only as totals,
+    /// global seconds. There its time by kind is spread evenly.
     pub summed_s: Option<(f64, f64)>,
 }
 
-/// Cells (rows × bins) that a whole has by default; some 40 bytes each while they are gathered.
+/// Default number of cells (rows × bins); a cell takes some 40 bytes while it is filled.
 pub const CELLS: usize = 1 << 17;
 
-/// Bins a row for so many rows.
+/// Bins per row for this many rows.
 pub fn bins_for(rows: usize) -> usize {
     (CELLS / rows.max(1)).clamp(32, 4096)
 }
 
 impl Activity {
-    /// Goes through the events for this alone.
+    /// Reads the events for this alone.
     pub fn new(run: &Run, timeline: &GlobalTimeline, bins: usize) -> Self {
         let analysis = Analysis::of(run, timeline);
         let observer = Bins::new(timeline, bins);
@@ -102,7 +102,7 @@ impl Activity {
         Self::of(&analysis, &observer, ranks)
     }
 
-    /// What an observer kept of the ranks, together.
+    /// Merges what an observer kept of the ranks.
     pub fn of(analysis: &Analysis, observer: &Bins, ranks: Vec<RankBins>) -> Self {
         let mut activity = Self {
             rows: Vec::new(),
@@ -134,7 +134,8 @@ impl Activity {
     }
 }
 
-/// Where some thread's calls are kept as totals, global seconds: from the earliest moment to the latest.
+/// From the earliest to the latest moment at which some thread's calls are kept only as totals,
+/// global seconds.
 pub fn summed(run: &Run, timeline: &GlobalTimeline) -> Option<(f64, f64)> {
     let each = run.ranks.iter().zip(&timeline.ranks).flat_map(|(trace, time)| {
         let totals = trace.file.threads.iter().filter_map(|thread| thread.totals.as_ref());
@@ -151,7 +152,7 @@ fn keep_longest(calls: &mut Vec<LongCall>) {
     calls.truncate(LONGEST);
 }
 
-/// Sees what each thread does when.
+/// Observes what each thread does when.
 #[derive(Debug, Clone, Copy)]
 pub struct Bins {
     bins: usize,
@@ -159,13 +160,13 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// In so many bins a row.
+    /// Observes with this many bins per row.
     pub fn new(timeline: &GlobalTimeline, bins: usize) -> Self {
         let length_s = timeline.ranks.iter().map(RankTime::end_s).fold(0.0, f64::max);
         Self { bins: bins.max(1), length_s }
     }
 
-    /// Bins in a second.
+    /// Bins per second.
     fn scale(&self) -> f64 {
         if self.length_s > 0.0 { self.bins as f64 / self.length_s } else { 0.0 }
     }
@@ -187,7 +188,7 @@ impl<'a> CallObserver<'a> for Bins {
             calls: 0,
         };
         if !rank.trace.file.threads.iter().any(|thread| thread.number == 0) {
-            // No event of the first thread: its whole stretch is the program's own.
+            // The first thread has no events: its whole stretch is the program's own code.
             of_rank.begin_row(0, (rank.time.begin_ticks, rank.time.end_ticks), [0.0; KINDS]);
             of_rank.end_row();
         }
@@ -195,14 +196,14 @@ impl<'a> CallObserver<'a> for Bins {
     }
 }
 
-/// One rank's rows in the making.
+/// The rows of one rank, while its spans are read.
 #[derive(Debug)]
 pub struct RankBins<'a> {
     rank: RankView<'a>,
     bins: Bins,
     functions: Functions,
     kinds: FunctionKinds,
-    at: Option<RowInTheMaking>,
+    at: Option<OpenRow>,
     rows: Vec<Row>,
     longest: Vec<LongCall>,
     durations: Vec<[u64; KINDS]>,
@@ -210,12 +211,12 @@ pub struct RankBins<'a> {
 }
 
 #[derive(Debug)]
-struct RowInTheMaking {
+struct OpenRow {
     row: Row,
     segmenter: Segmenter,
-    /// Of the time in MPI that the thread's totals stand for.
-    of_totals: [f64; KINDS],
-    /// Kind of the run of polls whose time is not laid yet.
+    /// Share of each kind in the MPI time of the thread's totals.
+    totals_shares: [f64; KINDS],
+    /// Kind of the run of polls whose time has not been entered yet.
     poll_kind: Kind,
 }
 
@@ -224,8 +225,8 @@ impl<'a> RankObserver<'a> for RankBins<'a> {
         let number = thread.extent.number;
         let stretch = thread.stretch.filter(|(begin, end)| number == 0 || begin < end);
         if let Some(stretch) = stretch {
-            let of_totals = shares_of_totals(thread.thread, &self.rank.trace.file);
-            self.begin_row(number, stretch, of_totals);
+            let totals_shares = shares_of_totals(thread.thread, &self.rank.trace.file);
+            self.begin_row(number, stretch, totals_shares);
         }
     }
 
@@ -240,12 +241,12 @@ impl<'a> RankObserver<'a> for RankBins<'a> {
             _ => Kind::Tool,
         };
         let (time, scale) = (self.rank.time, self.bins.scale());
-        let RowInTheMaking { row, segmenter, of_totals, poll_kind } = &mut at;
+        let OpenRow { row, segmenter, totals_shares, poll_kind } = &mut at;
         segmenter.push(span, |segment| {
             let before = segment.begin_ticks < span.begin_ticks;
             match span.kind {
                 SpanKind::Summed { over, .. } if !before => {
-                    row.spread(&segment, over, of_totals, time, scale);
+                    row.spread(&segment, over, totals_shares, time, scale);
                 }
                 _ => row.add(&segment, if before { *poll_kind } else { kind }, time, scale),
             }
@@ -262,7 +263,7 @@ impl<'a> RankObserver<'a> for RankBins<'a> {
 }
 
 impl RankBins<'_> {
-    fn begin_row(&mut self, thread: u32, (begin, end): (u64, u64), of_totals: [f64; KINDS]) {
+    fn begin_row(&mut self, thread: u32, (begin, end): (u64, u64), totals_shares: [f64; KINDS]) {
         let RankView { position, trace, time } = self.rank;
         let row = Row {
             position,
@@ -274,11 +275,11 @@ impl RankBins<'_> {
             totals_s: [0.0; KINDS],
         };
         let segmenter = Segmenter::new(begin, end, &self.functions);
-        self.at = Some(RowInTheMaking { row, segmenter, of_totals, poll_kind: Kind::Wait });
+        self.at = Some(OpenRow { row, segmenter, totals_shares, poll_kind: Kind::Wait });
     }
 
     fn end_row(&mut self) {
-        let Some(RowInTheMaking { mut row, mut segmenter, poll_kind, .. }) = self.at.take() else {
+        let Some(OpenRow { mut row, mut segmenter, poll_kind, .. }) = self.at.take() else {
             return;
         };
         let (time, scale) = (self.rank.time, self.bins.scale());
@@ -286,11 +287,11 @@ impl RankBins<'_> {
         self.rows.push(row);
     }
 
-    /// All rows, in the order of their threads.
+    /// Sorts the rows by thread.
     fn finish(mut self) -> Self {
         self.rows.sort_by_key(|row| row.thread);
         for call in &mut self.longest {
-            // While they are gathered the thread's number stands for the row.
+            // Until now, `row` held the thread's number.
             let thread = call.row as u32;
             call.row = self.rows.iter().position(|row| row.thread == thread).unwrap_or(0);
         }
@@ -327,7 +328,7 @@ impl RankBins<'_> {
     }
 }
 
-/// Where a thread is known; `None` where that has no length.
+/// The recorded stretch of a thread; `None` if it has no length.
 fn stretch(extent: &ThreadExtent, time: &RankTime) -> Option<(u64, u64)> {
     let stretch = time.thread_stretch(extent);
     stretch.filter(|(begin, end)| extent.number == 0 || begin < end)
@@ -340,7 +341,7 @@ impl Row {
         self.fill(kind, time.clock.duration_s(ticks), (segment.begin_ticks, ticks), time, scale);
     }
 
-    /// Adds time of which only the sum is known, evenly over the time in which it lies.
+    /// Adds time of which only the sum is known, evenly over the stretch in which it lies.
     fn spread(
         &mut self,
         segment: &Segment,
@@ -359,7 +360,7 @@ impl Row {
         }
     }
 
-    /// Lays seconds of a kind evenly over a stretch: from when on, and its ticks.
+    /// Spreads seconds of a kind evenly over a stretch, given by its start and length in ticks.
     fn fill(&mut self, kind: Kind, sum_s: f64, over: (u64, u64), time: &RankTime, scale: f64) {
         let kind = kind as usize;
         self.totals_s[kind] += sum_s;

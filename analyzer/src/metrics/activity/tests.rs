@@ -35,7 +35,7 @@ fn with_run<T>(ranks: &[SyntheticRank], f: impl FnOnce(&Run, &GlobalTimeline) ->
 }
 
 #[test]
-fn bins_hold_all_time_and_agree_with_the_metrics() {
+fn bins_contain_all_time_and_agree_with_the_metrics() {
     with_run(&ranks(), |run, timeline| {
         let metrics = Metrics::new(run, timeline, &Selection::Whole).unwrap();
         for bins in [1, 7, 1000] {
@@ -65,7 +65,7 @@ fn bins_hold_all_time_and_agree_with_the_metrics() {
 }
 
 #[test]
-fn the_shortest_call_is_in_its_bin() {
+fn even_the_shortest_call_shows_in_its_bin() {
     with_run(&ranks(), |run, timeline| {
         let activity = Activity::new(run, timeline, 10);
         let received = activity.rows[0].bins[5][Kind::Receive as usize];
@@ -77,12 +77,12 @@ fn the_shortest_call_is_in_its_bin() {
 }
 
 #[test]
-fn a_small_run_is_there_in_full() {
+fn a_small_run_is_shown_in_full() {
     with_run(&ranks(), |run, timeline| {
         let activity = Activity::new(run, timeline, 10);
         let detail = Detail::new(run, timeline, &activity, &[], PAGE_BUDGET);
         assert_eq!(detail.windows.len(), 1);
-        // Send, polls, compute, tool, receive, barrier, finalize; wait. MPI_Init lies before 0.
+        // Send, polls, compute, recorder, receive, barrier, finalize; wait. MPI_Init lies before 0.
         assert_eq!(detail.events.len(), 16);
         assert_eq!(detail.regions.len(), 2);
         assert!((detail.regions[0].seconds.end - 850e-6).abs() < 1e-9);
@@ -90,7 +90,7 @@ fn a_small_run_is_there_in_full() {
 }
 
 #[test]
-fn a_large_run_is_there_around_its_longest_waits() {
+fn a_large_run_is_shown_around_its_longest_waits() {
     let mut rank = SyntheticRank::complete(0, 1, B, B + 10_000_000);
     for call in 0..2000 {
         rank.call(0, "MPI_Send", B + call * 4000, B + call * 4000 + 100);
@@ -108,15 +108,15 @@ fn a_large_run_is_there_around_its_longest_waits() {
             detail.events.len()
         );
         assert!(detail.windows.iter().any(|w| w.contains(&8.9e-3)), "{:?}", detail.windows);
-        let asked = Detail::new(run, timeline, &activity, &[1e-3..2e-3], budget);
-        assert_eq!(asked.windows, [1e-3..2e-3]);
-        assert_eq!(asked.events.len(), 251);
+        let requested = Detail::new(run, timeline, &activity, &[1e-3..2e-3], budget);
+        assert_eq!(requested.windows, [1e-3..2e-3]);
+        assert_eq!(requested.events.len(), 251);
     });
 }
 
-/// A rank of 1000 µs whose calls are totals: 300 µs in MPI_Barrier, 100 in MPI_Send, 20 in the recorder,
-/// 580 in its own code.
-fn of_totals() -> SyntheticRank {
+/// A rank of 1000 µs whose calls are kept only as totals: 300 µs in MPI_Barrier, 100 in MPI_Send,
+/// 20 in the recorder, 580 in its own code.
+fn rank_with_totals() -> SyntheticRank {
     let mut rank = SyntheticRank::complete(0, 1, B, B + 1000 * US);
     let header = SnapshotHeader {
         begin_ticks: B,
@@ -148,7 +148,7 @@ fn of_totals() -> SyntheticRank {
 
 #[test]
 fn totals_are_drawn_evenly_and_by_kind() {
-    with_run(&[of_totals()], |run, timeline| {
+    with_run(&[rank_with_totals()], |run, timeline| {
         assert_eq!(run.diagnoses, []);
         let activity = Activity::new(run, timeline, 10);
         let row = &activity.rows[0];
@@ -166,10 +166,11 @@ fn totals_are_drawn_evenly_and_by_kind() {
                 .summed_s
                 .is_some_and(|(from, to)| from.abs() < 1e-9 && (to - 1e-3).abs() < 1e-9)
         );
-        // The served timeline says the same of any stretch.
+        // The index gives the same for any stretch.
         let index = index::ActivityIndex::new(run, timeline, &std::sync::atomic::AtomicU64::new(0));
-        let look = index::Look { run, timeline, index: &index };
-        for shares in look.shares(0, 0.0, 1e-3, 10).into_iter().chain(look.shares(0, 4e-4, 5e-4, 4))
+        let reader = index::IndexReader { run, timeline, index: &index };
+        for shares in
+            reader.shares(0, 0.0, 1e-3, 10).into_iter().chain(reader.shares(0, 4e-4, 5e-4, 4))
         {
             let share = |kind: Kind| f64::from(shares[kind as usize]);
             assert!((share(Kind::Collective) - 0.3).abs() < 1e-3, "{shares:?}");

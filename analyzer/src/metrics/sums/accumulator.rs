@@ -1,4 +1,4 @@
-//! Accumulates calls and ticks of a stretch.
+//! Accumulates the calls and ticks of a stretch.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ pub(in crate::metrics) struct CallSums {
     pub count: u64,
     /// Time of these calls; see `CallMetrics::time_s`.
     pub ticks: u64,
-    /// Time of the function inside the selection's stretches.
+    /// Time in the function within the selection's stretches.
     pub inside_ticks: u64,
-    /// The longest of these calls.
+    /// Time of the longest of these calls.
     pub max_ticks: u64,
     /// Bytes of these calls.
     pub bytes: u64,
-    /// Floating-point operations of these calls, of compute functions.
+    /// Floating-point operations of these calls, for compute functions.
     pub flops: f64,
 }
 
@@ -43,28 +43,28 @@ impl CallSums {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(in crate::metrics) struct PollSums {
     pub calls: u64,
-    /// Records that they were merged into.
+    /// Runs that they were merged into.
     pub runs: u64,
     /// Ticks inside them.
     pub ticks: u64,
 }
 
-/// More operations than a call can make: a day of an exaflop machine is 10²³.
-const MOST_FLOPS: f64 = 1e24;
+/// More operations than a call can perform: an exaflop machine does 10²³ in a day.
+const MAX_FLOPS: f64 = 1e24;
 
 /// One call, or one run of polls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub function: u16,
     pub count: u64,
-    /// Its length, as far as it counts.
+    /// The part of its length that counts.
     pub ticks: u64,
-    /// What lies inside the selection's stretches.
+    /// Its time within the selection's stretches.
     pub inside_ticks: u64,
     pub bytes: u64,
-    /// Operations, of a compute function.
+    /// Operations of a compute function.
     pub flops: Option<f64>,
-    /// Class of the error that it returned; 0 none.
+    /// Class of the error that it returned; 0 for none.
     pub error: u32,
     /// Whether it is a run of polls that found nothing.
     pub polls: bool,
@@ -76,35 +76,36 @@ pub(super) struct ActivityTicks {
     pub useful: u64,
     pub mpi: u64,
     pub tool: u64,
-    /// What else is not useful.
+    /// Remaining ticks that are not useful.
     pub other: u64,
 }
 
-/// Sums of calls of all threads, and of the time of the thread that is read.
+/// Sums of the calls of all threads, and of the time of the current thread.
 #[derive(Debug)]
 pub(super) struct Accumulator {
-    /// By function; those that were called are in `called`.
+    /// By function number.
     calls: Vec<CallSums>,
+    /// Indices of the functions that were called.
     called: Vec<u16>,
     pub polls: PollSums,
     pub flops: Option<f64>,
-    pub absurd_flops: u64,
+    pub impossible_flops: u64,
     pub failed: BTreeMap<(u16, u32), u64>,
-    /// Calls of the thread.
+    /// Calls of the current thread.
     pub thread_calls: u64,
-    /// Its ticks by activity, outside and inside of regions.
+    /// Its ticks by activity, outside and inside regions.
     pub ticks: [[u64; 2]; Activity::COUNT],
 }
 
 impl Accumulator {
-    /// For a file's functions.
+    /// For a file with this many functions.
     pub fn new(functions: usize) -> Self {
         Self {
             calls: vec![CallSums::default(); functions],
             called: Vec::new(),
             polls: PollSums::default(),
             flops: None,
-            absurd_flops: 0,
+            impossible_flops: 0,
             failed: BTreeMap::new(),
             thread_calls: 0,
             ticks: Default::default(),
@@ -122,7 +123,7 @@ impl Accumulator {
         Some(sums)
     }
 
-    /// Adds a plain call that lies in the stretch as a whole, and the program's own time before it.
+    /// Adds a plain call that lies entirely in the stretch, and the program's own time before it.
     #[inline]
     pub fn add_plain(
         &mut self,
@@ -147,7 +148,7 @@ impl Accumulator {
         let Some(sums) = self.of_function(call.function) else { return };
         sums.count = sums.count.saturating_add(call.count);
         sums.ticks = sums.ticks.saturating_add(call.ticks);
-        // Of a run of polls only the mean is known.
+        // For a run of polls only the mean is known.
         let mean_ticks = if call.count > 1 { call.ticks / call.count } else { call.ticks };
         sums.max_ticks = sums.max_ticks.max(mean_ticks);
         sums.bytes = sums.bytes.saturating_add(call.bytes);
@@ -168,25 +169,25 @@ impl Accumulator {
         }
     }
 
-    /// Adds time inside a call that began outside of the selection.
+    /// Adds time inside a call that began outside the selection.
     pub fn add_inside(&mut self, function: u16, ticks: u64) {
         if let Some(sums) = self.of_function(function) {
             sums.inside_ticks = sums.inside_ticks.saturating_add(ticks);
         }
     }
 
-    /// Counts a call's operations; gives them when they can be.
+    /// Counts a call's operations and returns them, or 0 if they are impossible.
     fn add_flops(&mut self, flops: f64) -> f64 {
-        if (0.0..MOST_FLOPS).contains(&flops) {
+        if (0.0..MAX_FLOPS).contains(&flops) {
             *self.flops.get_or_insert(0.0) += flops;
             flops
         } else {
-            self.absurd_flops += 1;
+            self.impossible_flops += 1;
             0.0
         }
     }
 
-    /// Adds calls of which only totals are kept.
+    /// Adds calls that were kept only as totals.
     pub fn add_totals(&mut self, totals: &Totals, file: &RankFile) {
         let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
         for entry in &totals.calls {
@@ -217,7 +218,7 @@ impl Accumulator {
         add(&mut self.thread_calls, header.calls);
     }
 
-    /// Adds what another one summed.
+    /// Adds the sums of another accumulator.
     pub fn add(&mut self, other: &Self) {
         for index in &other.called {
             let theirs = &other.calls[usize::from(*index)];
@@ -231,7 +232,7 @@ impl Accumulator {
         if let Some(flops) = other.flops {
             *self.flops.get_or_insert(0.0) += flops;
         }
-        self.absurd_flops += other.absurd_flops;
+        self.impossible_flops += other.impossible_flops;
         for (failed, count) in &other.failed {
             *self.failed.entry(*failed).or_default() += count;
         }
@@ -240,7 +241,7 @@ impl Accumulator {
         self.ticks.iter_mut().flatten().zip(theirs).for_each(|(ours, ticks)| *ours += ticks);
     }
 
-    /// Forgets all.
+    /// Resets all sums.
     pub fn clear(&mut self) {
         for index in self.called.drain(..) {
             self.calls[usize::from(index)] = CallSums::default();
@@ -249,7 +250,7 @@ impl Accumulator {
         *self = Self { calls, called, ..Self::new(0) };
     }
 
-    /// Calls and time of the thread, which has no more events.
+    /// Calls and time of the current thread, which has ended; the next one starts from 0.
     pub fn end_thread(&mut self, mode: ComputeMode) -> (u64, ActivityTicks) {
         let mut sums = ActivityTicks::default();
         for activity in Activity::ALL {
@@ -267,7 +268,7 @@ impl Accumulator {
         (std::mem::take(&mut self.thread_calls), sums)
     }
 
-    /// Functions that were called, in the order of their numbers.
+    /// Functions that were called, ordered by number.
     pub fn into_calls(self) -> Vec<CallSums> {
         let made = |sums: &CallSums| sums.count > 0 || sums.inside_ticks > 0;
         self.calls.into_iter().filter(made).collect()

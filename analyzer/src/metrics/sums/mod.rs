@@ -1,9 +1,10 @@
-//! Sums up every rank's ticks by activity and calls by function, for each of several selections.
+//! Sums up every rank's ticks by activity and its calls by function, for several selections at
+//! once.
 //!
-//! | file | its idea |
+//! | file | what it does |
 //! |---|---|
-//! | `accumulator` | sums in the making |
-//! | `thread` | a thread's spans on their way into the sums of all selections |
+//! | `accumulator` | accumulates sums |
+//! | `thread` | routes a thread's spans into the sums of all selections |
 
 mod accumulator;
 mod thread;
@@ -24,9 +25,9 @@ pub(super) use thread::Sums;
 /// One rank's sums.
 #[derive(Debug, Clone, Default)]
 pub(in crate::metrics) struct RankPass {
-    /// Length of the selection's stretches.
+    /// Total length of the selection's stretches.
     pub elapsed_ticks: u64,
-    /// Useful time, the union over the threads.
+    /// Useful time, as the union over the threads.
     pub compute_ticks: u64,
     /// The first thread's time in MPI.
     pub mpi_ticks: u64,
@@ -34,24 +35,24 @@ pub(in crate::metrics) struct RankPass {
     pub tool_ticks: u64,
     /// The first thread's remaining time that is not useful.
     pub other_ticks: u64,
-    /// Functions that were called, of all threads.
+    /// Functions called, over all threads.
     pub calls: Vec<CallSums>,
-    /// Polls in runs that began in the selection, of all threads.
+    /// Polls in runs that began in the selection, over all threads.
     pub polls: PollSums,
     /// Operations of compute calls that began in the selection; `None` without such calls.
     pub flops: Option<f64>,
-    /// Compute calls whose number of operations cannot be.
-    pub absurd_flops: u64,
-    /// Calls of a function that returned an error of a class.
+    /// Compute calls with an impossible number of operations.
+    pub impossible_flops: u64,
+    /// Number of failed calls, by function and error class.
     pub failed: BTreeMap<(u16, u32), u64>,
-    /// Each thread by itself, in the order of the file.
+    /// The threads, in the order of the file.
     pub threads: Vec<ThreadSums>,
 }
 
 /// One thread's sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(in crate::metrics) struct ThreadSums {
-    /// Thread as the file numbers it.
+    /// Thread number in the file.
     pub number: u32,
     /// Calls that began in the selection.
     pub calls: u64,
@@ -63,7 +64,7 @@ pub(in crate::metrics) struct ThreadSums {
     pub compute_ticks: u64,
 }
 
-/// Ticks in which at least one thread does useful work, in each of several lists of stretches.
+/// Ticks in which at least one thread does useful work, for each of several lists of stretches.
 fn union_over_threads(
     rank: RankView<'_>,
     stretches: &[&[(u64, u64)]],
@@ -92,7 +93,7 @@ fn union_over_threads(
     unions.into_iter().map(Union::finish).collect()
 }
 
-/// Whether the rank came to its end, and where it stands when it did not.
+/// Whether the rank finished, and if not, its last call.
 pub(in crate::metrics) fn state(trace: &RankTrace, time: &RankTime) -> RankState {
     if trace.facts.finalized() {
         return RankState::Finalized;

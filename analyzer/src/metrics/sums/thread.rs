@@ -1,9 +1,9 @@
-//! A thread's spans on their way into the sums of all selections at once.
+//! Routes a thread's spans into the sums of all selections at once.
 //!
-//! Selections begin and end at moments of the rank's counter. Between two such moments all of them have the
-//! same to say of a call: it lies in these and in no others. So what lies between two moments as a whole is
-//! summed once, and added to the selections that hold it when the next moment is passed. What reaches over
-//! a moment is cut for each selection by itself.
+//! Selections begin and end at moments of the rank's counter. A call that lies between two such
+//! moments is in the same selections as any other call there. So calls between two moments are
+//! summed once, and the sums are added to the selections that contain them when the next moment
+//! passes. A call that crosses a moment is cut for each selection separately.
 
 use trace_format::errors::ErrorClasses;
 use trace_format::meaning::Class;
@@ -32,7 +32,7 @@ impl<'a, 's> CallObserver<'a> for Sums<'s> {
     fn begin_rank(&self, rank: RankView<'a>) -> RankSums<'a, 's> {
         let header = &rank.trace.file.header;
         let functions = rank.trace.file.function_names().len();
-        let of_rank = |resolved: &&'s Resolved| OfSelection {
+        let of_rank = |resolved: &&'s Resolved| SelectionSums {
             selection: &resolved.ranks[rank.position],
             starts: Clipper::new(&[]),
             lengths: Clipper::new(&[]),
@@ -46,42 +46,43 @@ impl<'a, 's> CallObserver<'a> for Sums<'s> {
             rank,
             mode: self.mode,
             functions: Functions::new(rank.trace),
-            // No rank is that.
-            nobody: MpiConstants::of_family(&header.mpi_family)
+            // i32::MIN is not a rank.
+            proc_null: MpiConstants::of_family(&header.mpi_family)
                 .filter(|_| rank.trace.file.fixed.level > 0)
                 .map_or(i32::MIN, |constants| constants.proc_null),
             selections: self.selections.iter().map(of_rank).collect(),
             thread: None,
             segmenter: Segmenter::new(0, 0, &Functions::new(rank.trace)),
             until_ticks: 0,
-            holding: Vec::new(),
-            together: Accumulator::new(functions),
+            selected: Vec::new(),
+            pending: Accumulator::new(functions),
         }
     }
 }
 
-/// One rank's sums in the making.
+/// The sums of one rank, while its spans are read.
 pub(in crate::metrics) struct RankSums<'a, 's> {
     rank: RankView<'a>,
     mode: ComputeMode,
     functions: Functions,
-    /// MPI_PROC_NULL: nothing goes there.
-    nobody: i32,
-    selections: Vec<OfSelection<'s>>,
+    /// MPI_PROC_NULL: a peer that nothing is sent to.
+    proc_null: i32,
+    selections: Vec<SelectionSums<'s>>,
     thread: Option<ThreadView<'a>>,
     segmenter: Segmenter,
-    /// Up to when what comes as a whole lies in the same selections; 0: not known.
+    /// The next moment at which a selection begins or ends; 0 if unknown.
     until_ticks: u64,
-    /// Which selections these are.
-    holding: Vec<usize>,
-    /// What lies in them.
-    together: Accumulator,
+    /// The selections that contain everything up to that moment.
+    selected: Vec<usize>,
+    /// Sums that are to be added to these selections.
+    pending: Accumulator,
 }
 
-/// One selection's sums on a rank.
-struct OfSelection<'s> {
+/// The sums of one selection on a rank.
+struct SelectionSums<'s> {
     selection: &'s RankSelection,
-    /// Where calls begin, how much of them counts, and how much of segments.
+    // One clipper for each ascending sequence of queries: starts of calls, calls, segments,
+    // moments.
     starts: Clipper<'s>,
     lengths: Clipper<'s>,
     segments: Clipper<'s>,
@@ -91,7 +92,7 @@ struct OfSelection<'s> {
     threads: Vec<ThreadSums>,
 }
 
-impl OfSelection<'_> {
+impl SelectionSums<'_> {
     fn begin_thread(&mut self) {
         let clipper = Clipper::new(&self.selection.stretches);
         (self.starts, self.lengths) = (clipper.clone(), clipper.clone());
@@ -103,7 +104,7 @@ impl OfSelection<'_> {
         self.sums.ticks[segment.activity as usize][usize::from(segment.in_region)] += ticks;
     }
 
-    /// Adds a call that begins then, cut to the selection.
+    /// Adds a call that begins at this moment, clipped to the selection.
     fn add_call(&mut self, begin_ticks: u64, call: &Call) {
         let every_call = self.selection.every_call;
         let counts = every_call || self.starts.contains(begin_ticks);
@@ -117,29 +118,29 @@ impl OfSelection<'_> {
 }
 
 impl RankSums<'_, '_> {
-    /// Hands what lies in the same selections to them.
-    fn part(&mut self) {
-        for index in self.holding.drain(..) {
-            self.selections[index].sums.add(&self.together);
+    /// Adds the pending sums to the selections that they belong to.
+    fn flush(&mut self) {
+        for index in self.selected.drain(..) {
+            self.selections[index].sums.add(&self.pending);
         }
-        self.together.clear();
+        self.pending.clear();
         self.until_ticks = 0;
     }
 
-    /// Finds out which selections hold what comes next, and up to when.
-    fn gather(&mut self) {
+    /// Finds the selections that contain the current moment, and up to when.
+    fn find_selected(&mut self) {
         let (at_ticks, _) = self.segmenter.state();
         let mut until_ticks = u64::MAX;
-        self.holding.clear();
+        self.selected.clear();
         for (index, of) in self.selections.iter_mut().enumerate() {
             let (inside, until) = of.around.around(at_ticks);
-            // A call outside of a whole run counts, and its time does not.
+            // For the whole run, a call outside the rank's stretch counts but its time does not.
             if !inside && of.selection.every_call {
-                self.holding.clear();
+                self.selected.clear();
                 return;
             }
             if inside {
-                self.holding.push(index);
+                self.selected.push(index);
             }
             until_ticks = until_ticks.min(until);
         }
@@ -158,8 +159,8 @@ impl RankSums<'_, '_> {
         let (compute, _) = self.functions.entry(function);
         let bytes = match () {
             () if compute => span.payload[1],
-            () if span.peer() == self.nobody || !self.took_place(span) => 0,
-            // What fetches, moves bytes both ways.
+            () if span.peer() == self.proc_null || !self.moved_data(span) => 0,
+            // Calls that fetch also receive bytes.
             () if self.is_one_sided(function) => span.bytes.saturating_add(span.received),
             () => span.bytes,
         };
@@ -173,8 +174,8 @@ impl RankSums<'_, '_> {
         meaning.is_some_and(|meaning| meaning.class == Class::OneSided)
     }
 
-    /// Whether a call moved what it says: it succeeded, or its error says that it ran all the same.
-    fn took_place(&self, span: &Span) -> bool {
+    /// Whether a call moved its data: it succeeded, or its error class shows that it still ran.
+    fn moved_data(&self, span: &Span) -> bool {
         let SpanKind::Call(function) = span.kind else { return true };
         let file = &self.rank.trace.file;
         let collective =
@@ -189,9 +190,9 @@ impl<'a> RankObserver<'a> for RankSums<'a, '_> {
     fn begin_thread(&mut self, thread: ThreadView<'a>) {
         let (begin, end) = thread.stretch.unwrap_or_default();
         self.segmenter = Segmenter::new(begin, end, &self.functions);
-        self.selections.iter_mut().for_each(OfSelection::begin_thread);
+        self.selections.iter_mut().for_each(SelectionSums::begin_thread);
         self.thread = Some(thread);
-        self.gather();
+        self.find_selected();
     }
 
     #[inline]
@@ -201,10 +202,10 @@ impl<'a> RankObserver<'a> for RankSums<'a, '_> {
         if !compute
             && begin_ticks < self.until_ticks
             && end_ticks <= self.until_ticks
-            && let Some(own) = self.segmenter.go_over(begin_ticks, end_ticks)
+            && let Some(own) = self.segmenter.skip_call(begin_ticks, end_ticks)
         {
-            let bytes = if call.peer() == self.nobody { 0 } else { call.bytes() };
-            self.together.add_plain((call.function(), call.ticks(), bytes), activity, own);
+            let bytes = if call.peer() == self.proc_null { 0 } else { call.bytes() };
+            self.pending.add_plain((call.function(), call.ticks(), bytes), activity, own);
             return;
         }
         self.span(&call.span());
@@ -213,21 +214,21 @@ impl<'a> RankObserver<'a> for RankSums<'a, '_> {
     fn span(&mut self, span: &Span) {
         let call = self.call_of(span);
         let from_ticks = span.begin_ticks;
-        let as_a_whole = self.segmenter.state().0 <= from_ticks
+        let is_whole = self.segmenter.state().0 <= from_ticks
             && from_ticks < self.until_ticks
             && span.end_ticks <= self.until_ticks;
-        if as_a_whole {
+        if is_whole {
             if let Some(call) = &call {
-                self.together.add_call(call);
+                self.pending.add_call(call);
             }
-            let ticks = &mut self.together.ticks;
+            let ticks = &mut self.pending.ticks;
             self.segmenter.push(span, |segment| {
                 ticks[segment.activity as usize][usize::from(segment.in_region)] +=
                     segment.end_ticks - segment.begin_ticks;
             });
             return;
         }
-        self.part();
+        self.flush();
         if let Some(call) = &call {
             self.selections.iter_mut().for_each(|of| of.add_call(from_ticks, call));
         }
@@ -235,11 +236,11 @@ impl<'a> RankObserver<'a> for RankSums<'a, '_> {
         self.segmenter.push(span, |segment| {
             selections.iter_mut().for_each(|of| of.add_segment(&segment));
         });
-        self.gather();
+        self.find_selected();
     }
 
     fn end_thread(&mut self) {
-        self.part();
+        self.flush();
         let Some(ThreadView { thread, .. }) = self.thread.take() else { return };
         let selections = &mut self.selections;
         self.segmenter.finish(|segment| {
@@ -270,10 +271,10 @@ impl RankSums<'_, '_> {
         let RankView { trace, time, .. } = self.rank;
         let threads = &trace.file.threads;
         if !threads.iter().any(|thread| thread.number == 0) {
-            // No event of the first thread: its whole stretch is the program's own.
+            // The first thread has no events: its whole stretch is the program's own code.
             self.segmenter = Segmenter::new(time.begin_ticks, time.end_ticks, &self.functions);
             let (selections, mode) = (&mut self.selections, self.mode);
-            selections.iter_mut().for_each(OfSelection::begin_thread);
+            selections.iter_mut().for_each(SelectionSums::begin_thread);
             self.segmenter.finish(|segment| {
                 selections.iter_mut().for_each(|of| of.add_segment(&segment));
             });
@@ -285,7 +286,7 @@ impl RankSums<'_, '_> {
             union_over_threads(self.rank, &stretches, &self.functions, self.mode)
         });
         let passes = self.selections.into_iter().enumerate().map(|(index, of)| {
-            let OfSelection { selection, sums, main, threads, .. } = of;
+            let SelectionSums { selection, sums, main, threads, .. } = of;
             let main = main.unwrap_or_default();
             let stretches = selection.stretches.iter();
             RankPass {
@@ -296,7 +297,7 @@ impl RankSums<'_, '_> {
                 other_ticks: main.other,
                 polls: sums.polls,
                 flops: sums.flops,
-                absurd_flops: sums.absurd_flops,
+                impossible_flops: sums.impossible_flops,
                 failed: sums.failed.clone(),
                 calls: sums.into_calls(),
                 threads,

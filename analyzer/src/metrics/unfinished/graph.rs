@@ -1,10 +1,10 @@
-//! Who waits for whom, as a graph: nodes that need all or any of others come in; which of them can
-//! never go on by themselves, the circles among those and where the chains end go out.
+//! The graph of waiting: which nodes can never continue by themselves, the cycles among them, and
+//! the nodes that wait for a given one.
 //!
-//! A node is *free* when it may go on: it works, or all (any) of what it needs is free. What is not free
-//! is stuck: it waits in a circle, or for something that will never act. This is the AND-OR model of
-//! distributed deadlocks (Chandy, Misra and Haas, ACM TOCS 1(2), 1983). All steps are linear in
-//! nodes and edges.
+//! A node is *free* if it may continue: it acts, or all (any) of what it needs is free. Every other
+//! node is stuck: it waits in a cycle, or for something that will never act. This is the AND-OR
+//! model of distributed deadlocks (Chandy, Misra and Haas, ACM TOCS 1(2), 1983). All steps are
+//! linear in nodes and edges.
 
 /// What a node needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Node {
     }
 }
 
-/// Which nodes may go on.
+/// Which nodes are free.
 pub(super) fn free(nodes: &[Node]) -> Vec<bool> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate() {
@@ -36,22 +36,22 @@ pub(super) fn free(nodes: &[Node]) -> Vec<bool> {
     }
     let mut open: Vec<usize> = nodes.iter().map(|node| node.needs().len()).collect();
     let mut free = vec![false; nodes.len()];
-    let at_once = |node: &Node| match node {
+    let initially_free = |node: &Node| match node {
         Node::Acts => true,
         Node::All(needs) => needs.is_empty(),
         _ => false,
     };
-    let mut queue: Vec<usize> = (0..nodes.len()).filter(|i| at_once(&nodes[*i])).collect();
+    let mut queue: Vec<usize> = (0..nodes.len()).filter(|i| initially_free(&nodes[*i])).collect();
     queue.iter().for_each(|index| free[*index] = true);
     while let Some(index) = queue.pop() {
         for &dependent in &dependents[index] {
             open[dependent] = open[dependent].saturating_sub(1);
-            let goes_on = match nodes[dependent] {
+            let is_free = match nodes[dependent] {
                 Node::All(_) => open[dependent] == 0,
                 Node::Any(_) => true,
                 _ => false,
             };
-            if goes_on && !free[dependent] {
+            if is_free && !free[dependent] {
                 free[dependent] = true;
                 queue.push(dependent);
             }
@@ -60,11 +60,11 @@ pub(super) fn free(nodes: &[Node]) -> Vec<bool> {
     free
 }
 
-/// Circles among the nodes that are not free, each from its lowest node on. Every node of a circle
-/// needs the next one. Circles that share a node with one that was found are not listed. Nodes from
-/// `ranks` on stand for no rank.
-pub(super) fn circles(nodes: &[Node], free: &[bool], ranks: usize) -> Vec<Vec<usize>> {
-    // Nodes whose chains all end are taken away; what is left leads into a circle.
+/// Cycles among the nodes that are not free, each beginning at its lowest node. Every node of a
+/// cycle needs the next one. A cycle that shares a node with one already found is not listed. Nodes
+/// from index `ranks` on are not ranks.
+pub(super) fn cycles(nodes: &[Node], free: &[bool], ranks: usize) -> Vec<Vec<usize>> {
+    // Remove nodes whose chains all end; every remaining node leads into a cycle.
     let stuck_needs = |index: usize| nodes[index].needs().iter().filter(|need| !free[**need]);
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     let mut open = vec![0usize; nodes.len()];
@@ -87,13 +87,14 @@ pub(super) fn circles(nodes: &[Node], free: &[bool], ranks: usize) -> Vec<Vec<us
     }
     let next = |index: usize| {
         let need = stuck_needs(index).copied().find(|need| left[*need])?;
-        // A choice that several share, and that may be among its own members: another one of them.
+        // A node for a choice may be shared by several ranks that are also its members. Then
+        // continue with another of its members.
         let shared = matches!(nodes[need], Node::Any(_)) && need >= ranks && index < ranks;
         let other = || stuck_needs(need).copied().find(|need| left[*need] && *need != index);
         if shared { other().or(Some(index)) } else { Some(need) }
     };
     let mut found = Vec::new();
-    // The walk in which each node was met.
+    // The walk in which each node was visited.
     let mut walk_of = vec![0usize; nodes.len()];
     for start in 0..nodes.len() {
         if !left[start] || walk_of[start] != 0 {
@@ -106,21 +107,21 @@ pub(super) fn circles(nodes: &[Node], free: &[bool], ranks: usize) -> Vec<Vec<us
             at = next(index);
         }
         let Some(met) = at.filter(|index| walk_of[*index] == walk) else { continue };
-        let mut circle = vec![met];
+        let mut cycle = vec![met];
         let mut at = next(met);
         while let Some(index) = at.filter(|index| *index != met) {
-            circle.push(index);
+            cycle.push(index);
             at = next(index);
         }
         let lowest =
-            circle.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(at, _)| at);
-        circle.rotate_left(lowest);
-        found.push(circle);
+            cycle.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(at, _)| at);
+        cycle.rotate_left(lowest);
+        found.push(cycle);
     }
     found
 }
 
-/// All nodes that need `end`, directly or by others.
+/// All nodes that need `end`, directly or indirectly.
 pub(super) fn waiting_for(nodes: &[Node], end: usize) -> Vec<usize> {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (index, node) in nodes.iter().enumerate() {
@@ -147,49 +148,49 @@ mod tests {
     use super::Node::*;
     use super::*;
 
-    fn circles_of(nodes: &[Node]) -> Vec<Vec<usize>> {
-        circles(nodes, &free(nodes), nodes.len().min(3))
+    fn cycles_of(nodes: &[Node]) -> Vec<Vec<usize>> {
+        cycles(nodes, &free(nodes), nodes.len().min(3))
     }
 
     #[test]
-    fn two_that_need_each_other_are_stuck() {
+    fn two_nodes_that_need_each_other_are_stuck() {
         let nodes = [All(vec![1]), All(vec![0]), All(vec![0]), Acts];
         assert_eq!(free(&nodes), [false, false, false, true]);
-        assert_eq!(circles_of(&nodes), [[0, 1]]);
+        assert_eq!(cycles_of(&nodes), [[0, 1]]);
     }
 
     #[test]
-    fn any_of_several_is_stuck_only_when_all_are() {
+    fn a_choice_is_stuck_only_if_all_its_options_are() {
         let open = [Any(vec![1, 2]), All(vec![0]), Acts];
         assert_eq!(free(&open), [true, true, true]);
         let stuck = [Any(vec![1, 2]), All(vec![0]), Never];
         assert_eq!(free(&stuck), [false, false, false]);
-        assert_eq!(circles_of(&stuck), [[0, 1]]);
-        // 0 and 1 wait for any of 0, 1 and 2, by a choice that they share.
+        assert_eq!(cycles_of(&stuck), [[0, 1]]);
+        // 0 and 1 wait for any of 0, 1 and 2, through a shared choice.
         let shared = [All(vec![3]), All(vec![3]), Never, Any(vec![0, 1, 2])];
-        assert_eq!(circles_of(&shared), [[0, 1]]);
+        assert_eq!(cycles_of(&shared), [[0, 1]]);
     }
 
     #[test]
-    fn a_chain_to_something_dead_is_no_circle() {
+    fn a_chain_to_a_dead_node_is_not_a_cycle() {
         let nodes = [All(vec![1]), All(vec![2]), Never, All(vec![])];
         assert_eq!(free(&nodes), [false, false, false, true]);
-        assert_eq!(circles_of(&nodes), Vec::<Vec<usize>>::new());
+        assert_eq!(cycles_of(&nodes), Vec::<Vec<usize>>::new());
         assert_eq!(waiting_for(&nodes, 2), [0, 1]);
     }
 
     #[test]
-    fn a_circle_behind_a_dead_end_is_found() {
+    fn finds_a_cycle_behind_a_dead_end() {
         // 0 needs 1 (dead) and 2; 2 and 3 need each other; 4 needs itself.
         let nodes = [All(vec![1, 2]), Never, All(vec![3]), All(vec![1, 2]), All(vec![4])];
-        assert_eq!(circles_of(&nodes), [vec![2, 3], vec![4]]);
+        assert_eq!(cycles_of(&nodes), [vec![2, 3], vec![4]]);
     }
 
     #[test]
-    fn a_long_chain_needs_no_stack() {
+    fn a_long_chain_does_not_overflow_the_stack() {
         let count = 200_000;
         let mut nodes: Vec<Node> = (0..count).map(|i| All(vec![(i + 1) % count])).collect();
-        assert_eq!(circles_of(&nodes)[0].len(), count);
+        assert_eq!(cycles_of(&nodes)[0].len(), count);
         nodes[count - 1] = Acts;
         assert!(free(&nodes).iter().all(|free| *free));
     }

@@ -1,14 +1,14 @@
-//! Who waits for whom in a run that did not finish, or that still runs: a run, its timeline and what
-//! matching leaves open come in, [`Unfinished`] goes out.
+//! Which rank waits for which in a run that did not finish or is still running.
 //!
 //! A rank inside MPI_Recv waits for the sender, inside MPI_Wait for the partner of the request's
-//! operation, inside a collective operation for the members that have not come, with MPI_ANY_SOURCE
-//! for any member. Along these the graph says which ranks wait in a circle (a deadlock), and for whom
-//! the others wait in the end. What a call waits for is said only where it was recorded (level 1).
+//! operation, inside a collective operation for the members that have not arrived, and with
+//! MPI_ANY_SOURCE for any member. The graph of these dependences shows which ranks wait in a cycle
+//! (a deadlock), and which rank the others ultimately wait for. What a call waits for is known only
+//! if it was recorded (level 1).
 
-mod gathering;
 mod graph;
 mod needs;
+mod open_operations;
 mod position;
 
 use std::collections::BTreeMap;
@@ -19,12 +19,12 @@ use crate::timeline::calls::EventReader;
 use crate::timeline::communicators::{CommunicatorEntry, CommunicatorTable};
 use crate::trace::{ProcessState, RankTrace, Run};
 
-pub(super) use gathering::Gathering;
 use graph::Node;
 use needs::Needs;
-pub use needs::{Need, WaitsFor, Whom};
+pub use needs::{Awaited, Need, WaitsFor};
+pub(super) use open_operations::OpenOperations;
 pub use position::{Arguments, CallRecord, Partner};
-use position::{Standpoint, Tail};
+use position::{RankContext, Tail};
 
 /// Ascending ranks of MPI_COMM_WORLD.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,27 +37,27 @@ pub struct OpenCollective {
     pub function: String,
     /// Name of its communicator.
     pub communicator: String,
-    /// Which collective operation of the communicator it is, from 0; `None` for calls that are not
-    /// counted so (they make or free a communicator, MPI_Finalize).
+    /// Number of the collective operation on its communicator, from 0; `None` for calls that are
+    /// not numbered (those that create or free a communicator, and MPI_Finalize).
     pub number: Option<u64>,
     /// The ranks that are inside.
     pub inside: Ranks,
-    /// The members that have not come.
+    /// The members that have not arrived.
     pub missing: Ranks,
-    /// Members that have not come and whose ranks are not known.
+    /// Number of members that have not arrived and whose ranks are unknown.
     pub missing_unknown: u32,
-    /// Its members called different functions.
+    /// Whether its members called different functions.
     pub mismatched: bool,
 }
 
-/// Where a thread stands.
+/// The position of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadPosition {
-    /// Thread as the file numbers it.
+    /// Thread number in the file.
     pub thread: u32,
-    /// Its last calls, oldest first, the one that it is inside included.
+    /// Its last calls, oldest first, including one that it is inside.
     pub last_calls: Vec<CallRecord>,
-    /// What it waits for, when it is inside a call or in a run of polls.
+    /// What it waits for, if it is inside a call or a run of polls.
     pub waits_for: Option<WaitsFor>,
 }
 
@@ -73,20 +73,20 @@ impl ThreadPosition {
 pub struct UnfinishedRank {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// What became of its process.
+    /// State of its process.
     pub process: ProcessState,
-    /// Whether its last event is known: false when recording ended before, or its file is damaged.
+    /// Whether its last event is known; false if recording ended earlier or its file is damaged.
     pub known: bool,
-    /// Global seconds of its last stamp.
+    /// Its last time stamp, global seconds.
     pub last_stamp_s: f64,
     /// Threads with calls.
     pub threads: Vec<ThreadPosition>,
-    /// Whether it cannot go on by itself: it waits in a circle, or for what will never act.
+    /// Whether it is stuck: it waits in a cycle, or for something that will never act.
     pub stuck: bool,
 }
 
 impl UnfinishedRank {
-    /// The thread that tells where the rank stands: the first one that is inside a call, else the one
+    /// The thread that determines the rank's position: the first one inside a call, else the one
     /// that called last.
     pub fn position(&self) -> Option<&ThreadPosition> {
         let inside = self.threads.iter().find(|thread| thread.waits_for.is_some());
@@ -101,25 +101,25 @@ impl UnfinishedRank {
         self.threads.iter().all(|thread| thread.thread != 0 || thread.waits_for.is_none())
     }
 
-    /// Whether it is outside every call in its first thread, and inside one in another.
+    /// Whether its first thread is outside every call while another is inside one.
     pub fn waits_in_other_thread(&self) -> bool {
         self.is_outside() && self.threads.iter().any(|thread| thread.waits_for.is_some())
     }
 
-    /// Whether a thread of it waits for a collective operation, by its position in
+    /// Whether one of its threads waits for a collective operation, given by its index in
     /// [`Unfinished::collectives`].
     fn waits_for_collective(&self, number: usize) -> bool {
         let waits = self.threads.iter().filter_map(|thread| thread.waits_for.as_ref());
         waits.into_iter().any(|wait| match wait {
             WaitsFor::Needs { needs, .. } => {
-                needs.iter().any(|need| need.whom == Whom::Missing(number))
+                needs.iter().any(|need| need.awaited == Awaited::Missing(number))
             }
             _ => false,
         })
     }
 }
 
-/// What a rank is for which others wait, and which waits for nobody itself.
+/// The state of a rank that others wait for, and that waits for no other rank itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CauseKind {
     /// It returned from MPI_Finalize.
@@ -130,11 +130,11 @@ pub enum CauseKind {
     NotRecorded,
     /// Its process is gone while others run.
     Died,
-    /// It is outside MPI, or was when the run ended.
+    /// It is outside MPI, or was so when the run ended.
     OutsideMpi,
     /// It called MPI_Abort.
     Aborts,
-    /// It is inside a call that needs nobody, or of which it is not recorded whom it needs.
+    /// It is inside a call that needs no other rank, or whose needs were not recorded.
     InsideCall,
 }
 
@@ -143,67 +143,67 @@ pub enum CauseKind {
 pub struct Cause {
     /// Rank in MPI_COMM_WORLD.
     pub rank: u32,
-    /// What it is.
+    /// Its state.
     pub kind: CauseKind,
-    /// Ranks that wait for it, directly or for one that does.
+    /// Ranks that wait for it, directly or indirectly.
     pub waiting: Ranks,
 }
 
-/// Ranks that wait in a circle.
+/// Ranks that wait for each other in a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deadlock {
     /// Each waits for the next, the last for the first.
     pub ranks: Vec<u32>,
-    /// Whether nothing that is not recorded can end it: no rank of it polls or has several threads.
+    /// Whether nothing unrecorded can resolve it: none of its ranks polls or has several threads.
     pub certain: bool,
 }
 
-/// The ranks that did not finish, and who waits for whom.
+/// The ranks that did not finish, and which rank waits for which.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
-    /// Whether a process of the run is known to run still.
+    /// Whether a process of the run is known to be still running.
     pub running: bool,
-    /// Global seconds up to which this is how things stood: the moment of looking, the end of the
-    /// launcher, or the last stamp of all ranks.
+    /// Moment up to which this state held, global seconds: the time of inspection, the end of the
+    /// launcher, or the last time stamp of all ranks.
     pub until_s: f64,
-    /// Whether `until_s` is but the last stamp: the run may have gone on behind it.
+    /// Whether `until_s` is only the last time stamp, so that the run may have continued after it.
     pub at_least: bool,
     /// Ranks that did not return from MPI_Finalize, ascending.
     pub ranks: Vec<UnfinishedRank>,
     /// Collective operations that they are inside.
     pub collectives: Vec<OpenCollective>,
-    /// Circles.
+    /// Cycles of waiting ranks.
     pub deadlocks: Vec<Deadlock>,
-    /// Ends of the chains, those for which most ranks wait first.
+    /// Ends of the chains, those that most ranks wait for first.
     pub causes: Vec<Cause>,
 }
 
-/// Ranks of the world up to which the graph is made; a larger world is a damaged header.
-const MOST_RANKS: u32 = 1 << 24;
-/// Ends of chains whose waiting ranks are counted.
-const MOST_CAUSES: usize = 64;
+/// Largest world for which the graph is built; anything larger is a damaged header.
+const MAX_RANKS: u32 = 1 << 24;
+/// How many ends of chains are examined for their waiting ranks.
+const MAX_CAUSES: usize = 64;
 
 impl Unfinished {
-    /// The ranks that did not finish; `None` when all did.
-    pub(super) fn new(analysis: &Analysis, gathering: Gathering) -> Option<Self> {
+    /// Examines the ranks that did not finish; `None` if all did.
+    pub(super) fn new(analysis: &Analysis, open_operations: OpenOperations) -> Option<Self> {
         let Analysis { run, timeline, .. } = *analysis;
         let unfinished = |trace: &&RankTrace| !trace.facts.finalized();
-        if run.world_size > MOST_RANKS {
+        if run.world_size > MAX_RANKS {
             return None;
         }
         let LastSign { at_s: until_s, at_least, running } = timeline.last_sign?;
         let communicators = analysis.communicators();
-        let standpoint = |position: usize| {
+        let context = |position: usize| {
             let (trace, time) = (&run.ranks[position], &timeline.ranks[position]);
-            Standpoint { reading: EventReader::new(position, trace, communicators), time }
+            RankContext { reading: EventReader::new(position, trace, communicators), time }
         };
         let begin = |rank: RankView<'_>| {
             unfinished(&rank.trace).then(|| (rank.position, Tail::of_threads(rank.trace)))
         };
         let tails = analysis.events(begin, |(_, tails), thread, event| tails[thread].add(event));
-        let tails = tails.into_iter().map(|(position, tails)| (standpoint(position), tails));
-        let tails: Vec<(Standpoint, Vec<Tail>)> = tails.collect();
-        let mut needs = Needs::new(analysis, gathering, &tails);
+        let tails = tails.into_iter().map(|(position, tails)| (context(position), tails));
+        let tails: Vec<(RankContext, Vec<Tail>)> = tails.collect();
+        let mut needs = Needs::new(analysis, open_operations, &tails);
         let mut ranks: Vec<UnfinishedRank> = tails
             .iter()
             .map(|(at, tails)| UnfinishedRank {
@@ -230,7 +230,7 @@ impl Unfinished {
             rank.stuck = !acts && !free[rank.rank as usize];
         }
         let deadlocks = deadlocks(
-            &graph::circles(&nodes, &free, run.world_size as usize),
+            &graph::cycles(&nodes, &free, run.world_size as usize),
             &ranks,
             run.world_size,
         );
@@ -253,14 +253,14 @@ impl Unfinished {
     }
 }
 
-/// Counter of a rank's last stamp; its begin where it has none.
-fn last_stamp(at: &Standpoint) -> u64 {
+/// Counter of a rank's last time stamp; its start if it has none.
+fn last_stamp(at: &RankContext) -> u64 {
     let last = at.reading.trace.threads.iter().filter_map(|thread| thread.last_ticks).max();
     last.map_or(at.time.begin_ticks, |last| last.max(at.time.begin_ticks))
 }
 
-/// Ranks of the world among the members of a communicator, ascending, and how many members are not known
-/// or of other worlds.
+/// The members of a communicator that are ranks of this world, ascending, and the number of members
+/// that are unknown or belong to other worlds.
 fn members(entry: &CommunicatorEntry, world_size: u32) -> (Vec<u32>, u32) {
     let (mut ranks, mut unknown) = (Vec::new(), 0u32);
     for (first, stride, count) in entry.groups.iter().flat_map(|group| group.runs()) {
@@ -269,7 +269,7 @@ fn members(entry: &CommunicatorEntry, world_size: u32) -> (Vec<u32>, u32) {
             continue;
         };
         for index in 0..i64::from(count.min(world_size)) {
-            // Definitions that cannot be may list a rank many times.
+            // Impossible definitions may list a rank many times.
             if ranks.len() > 2 * world_size as usize {
                 break;
             }
@@ -285,8 +285,8 @@ fn members(entry: &CommunicatorEntry, world_size: u32) -> (Vec<u32>, u32) {
     (ranks, unknown)
 }
 
-/// The graph: a node a rank of the world, by its number, then collective operations, communicators
-/// (any member) and threads of ranks with several.
+/// Builds the graph: one node per rank of the world, in order of their numbers, then nodes for
+/// collective operations, for communicators (any member), and for threads of ranks with several.
 fn nodes(
     run: &Run,
     ranks: &[UnfinishedRank],
@@ -301,7 +301,7 @@ fn nodes(
     }
     let collective = |number: usize| world + number;
     for open in collectives {
-        // Who is not known may come.
+        // Unknown members may still arrive.
         nodes.push(match open.missing_unknown {
             0 => Node::All(open.missing.0.iter().map(|rank| *rank as usize).collect()),
             _ => Node::Acts,
@@ -312,11 +312,11 @@ fn nodes(
     for wait in waits {
         let WaitsFor::Needs { needs, .. } = wait else { continue };
         for need in needs {
-            if let Whom::AnyOf(communicator) = need.whom
+            if let Awaited::AnyOf(communicator) = need.awaited
                 && let Some(entry) = communicators.get(communicator)
             {
                 any_of.entry(communicator).or_insert_with(|| {
-                    // Who is not known may send.
+                    // Unknown members may still send.
                     nodes.push(match members(entry, run.world_size) {
                         (members, 0) => {
                             Node::Any(members.iter().map(|rank| *rank as usize).collect())
@@ -339,10 +339,10 @@ fn nodes(
                 .map(|wait| match wait {
                     WaitsFor::Needs { needs, any } => {
                         let known = needs.len();
-                        let needs = needs.iter().filter_map(|need| match need.whom {
-                            Whom::Rank(rank) => Some(rank as usize).filter(|rank| *rank < world),
-                            Whom::AnyOf(communicator) => any_of.get(&communicator).copied(),
-                            Whom::Missing(number) => Some(collective(number)),
+                        let needs = needs.iter().filter_map(|need| match need.awaited {
+                            Awaited::Rank(rank) => Some(rank as usize).filter(|rank| *rank < world),
+                            Awaited::AnyOf(communicator) => any_of.get(&communicator).copied(),
+                            Awaited::Missing(number) => Some(collective(number)),
                         });
                         let needs: Vec<usize> = needs.collect();
                         match any {
@@ -369,13 +369,13 @@ fn nodes(
     nodes
 }
 
-fn deadlocks(circles: &[Vec<usize>], ranks: &[UnfinishedRank], world_size: u32) -> Vec<Deadlock> {
+fn deadlocks(cycles: &[Vec<usize>], ranks: &[UnfinishedRank], world_size: u32) -> Vec<Deadlock> {
     let of = |number: u32| {
         let index = ranks.binary_search_by_key(&number, |rank| rank.rank).ok()?;
         ranks.get(index)
     };
-    let circles = circles.iter().map(|circle| {
-        let members = circle.iter().filter_map(|node| u32::try_from(*node).ok());
+    let cycles = cycles.iter().map(|cycle| {
+        let members = cycle.iter().filter_map(|node| u32::try_from(*node).ok());
         let ranks: Vec<u32> = members.filter(|rank| *rank < world_size).collect();
         let certain = ranks.iter().filter_map(|rank| of(*rank)).all(|rank| {
             let polls =
@@ -384,7 +384,7 @@ fn deadlocks(circles: &[Vec<usize>], ranks: &[UnfinishedRank], world_size: u32) 
         });
         Deadlock { ranks, certain }
     });
-    circles.collect()
+    cycles.collect()
 }
 
 fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
@@ -402,7 +402,7 @@ fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
     let mut found: Vec<usize> =
         (0..world).filter(|rank| direct[*rank] > 0 && ends(&nodes[*rank])).collect();
     found.sort_by_key(|rank| std::cmp::Reverse(direct[*rank]));
-    found.truncate(MOST_CAUSES);
+    found.truncate(MAX_CAUSES);
     let mut causes: Vec<Cause> = found
         .into_iter()
         .map(|node| {
@@ -418,7 +418,8 @@ fn causes(run: &Run, nodes: &[Node], ranks: &[UnfinishedRank]) -> Vec<Cause> {
             };
             Cause { rank, kind, waiting: Ranks(waiting.collect()) }
         })
-        // A collective operation that was begun and is not waited for lacks members and holds nobody up.
+        // A collective operation that was started but is not waited for delays no rank, even if
+        // members are missing.
         .filter(|cause| !cause.waiting.0.is_empty())
         .collect();
     causes.sort_by_key(|cause| (std::cmp::Reverse(cause.waiting.0.len()), cause.rank));

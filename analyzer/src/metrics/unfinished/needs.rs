@@ -1,5 +1,4 @@
-//! What a call that has not returned waits for: the call and what matching left open come in, ranks
-//! and collective operations go out.
+//! Finds what a call that has not returned waits for: ranks and collective operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,54 +10,54 @@ use crate::timeline::calls::{Call, EventReader};
 use crate::timeline::matching::{ActiveOperation, ActiveWork};
 use crate::trace::{ProcessState, RankTrace, Run};
 
-use super::gathering::Gathering;
-use super::position::{Partner, Standpoint, Tail};
+use super::open_operations::OpenOperations;
+use super::position::{Partner, RankContext, Tail};
 use super::{OpenCollective, Ranks, members};
 
-/// Who has to act.
+/// What a rank waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Whom {
-    /// That rank.
+pub enum Awaited {
+    /// This rank.
     Rank(u32),
-    /// Any member of the communicator at this position in the table.
+    /// Any member of the communicator at this index of the table.
     AnyOf(u32),
-    /// The missing members of a collective operation, by its position in
+    /// The missing members of a collective operation, given by its index in
     /// [`super::Unfinished::collectives`].
     Missing(usize),
 }
 
-/// Something that has to happen.
+/// A condition for a call to return.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {
-    /// By whom.
-    pub whom: Whom,
-    /// What the waiting rank does: `send`, `receive`, `probe`, or `collective`.
+    /// What has to act.
+    pub awaited: Awaited,
+    /// Operation of the waiting rank: `send`, `receive`, `probe`, or `collective`.
     pub operation: &'static str,
     /// Tag of the message; `None` for MPI_ANY_TAG and collective operations.
     pub tag: Option<i32>,
     /// Name of the communicator.
     pub communicator: String,
-    /// Whether both sides have begun, and the other one has only to call MPI for it to go on.
+    /// Whether both sides have begun, so that the other one only has to call MPI.
     pub begun: bool,
-    /// How many operations need the same.
+    /// Number of operations with this condition.
     pub count: u64,
 }
 
 /// What a call waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitsFor {
-    /// These.
+    /// These conditions.
     Needs {
         /// At least one.
         needs: Vec<Need>,
-        /// One of them is enough.
+        /// Whether one of them is enough.
         any: bool,
     },
-    /// All that it needs is there.
+    /// Nothing: all its conditions are met.
     Nobody,
     /// What it waits for is not recorded.
     Unknown,
-    /// It ends the run: MPI_Abort.
+    /// Nothing: it is MPI_Abort, which ends the run.
     Aborts,
 }
 
@@ -69,13 +68,12 @@ type Synchronising = (&'static str, u32);
 #[derive(Debug)]
 pub(super) struct Needs<'a> {
     run: &'a Run,
-    gathering: Gathering,
-    /// Ranks with a thread inside a call whose process is not gone: their library makes progress.
+    open_operations: OpenOperations,
+    /// Live ranks with a thread inside a call, so that their library makes progress.
     inside: BTreeSet<u32>,
-    /// Position among the collectives of synchronising calls, by function and communicator and how
-    /// many of them the rank had made.
+    /// Index among the collectives of synchronising calls, by call and its number on the rank.
     synchronising: BTreeMap<(Synchronising, u64), usize>,
-    /// How many each rank had made, by world rank.
+    /// Number of synchronising calls that each world rank made.
     made: BTreeMap<(Synchronising, u32), u64>,
     finalize: Option<usize>,
 }
@@ -83,12 +81,12 @@ pub(super) struct Needs<'a> {
 impl<'a> Needs<'a> {
     pub fn new(
         analysis: &Analysis<'a>,
-        gathering: Gathering,
-        tails: &[(Standpoint, Vec<Tail>)],
+        open_operations: OpenOperations,
+        tails: &[(RankContext, Vec<Tail>)],
     ) -> Self {
         let mut needs = Self {
             run: analysis.run,
-            gathering,
+            open_operations,
             inside: BTreeSet::new(),
             synchronising: BTreeMap::new(),
             made: BTreeMap::new(),
@@ -112,11 +110,11 @@ impl<'a> Needs<'a> {
 
     /// The collective operations that some rank is inside.
     pub fn collectives(self) -> Vec<OpenCollective> {
-        self.gathering.collectives
+        self.open_operations.collectives
     }
 
-    /// What a call waits for that has not returned.
-    pub fn of(&mut self, at: &Standpoint, event: &Event) -> WaitsFor {
+    /// What a call that has not returned waits for.
+    pub fn of(&mut self, at: &RankContext, event: &Event) -> WaitsFor {
         let rank = at.reading.trace.rank;
         let Some(call) = at.call(event) else { return WaitsFor::Unknown };
         match call.meaning.name.as_str() {
@@ -126,7 +124,7 @@ impl<'a> Needs<'a> {
             _ => {}
         }
         match call.meaning.class {
-            Class::Collective => match self.gathering.calls.get(&(rank, event.begin)) {
+            Class::Collective => match self.open_operations.calls.get(&(rank, event.begin)) {
                 Some(number) => self.missing(*number),
                 None => WaitsFor::Unknown,
             },
@@ -146,17 +144,17 @@ impl<'a> Needs<'a> {
     }
 
     fn active(&self, rank: u32) -> impl Iterator<Item = &ActiveOperation> {
-        self.gathering.active.get(&rank).into_iter().flatten()
+        self.open_operations.active.get(&rank).into_iter().flatten()
     }
 
-    fn completion(&self, at: &Standpoint, call: &Call) -> WaitsFor {
+    fn completion(&self, at: &RankContext, call: &Call) -> WaitsFor {
         let rank = at.reading.trace.rank;
         let mut handles: Vec<u32> = call.requests().map(|state| state.request).collect();
         handles.extend(call.request());
         handles.retain(|handle| *handle != 0);
         let any = call.meaning.completes_any;
         if handles.is_empty() {
-            // Which requests is not recorded before the call: any active one may be among them.
+            // The requests are recorded only after the call, so any active one may be among them.
             return match any {
                 true => self.operations(at, self.active(rank).copied().collect(), true),
                 false => WaitsFor::Unknown,
@@ -167,7 +165,7 @@ impl<'a> Needs<'a> {
         let mut operations = Vec::new();
         for handle in handles {
             let of_handle = || self.active(rank).filter(|o| o.request == Some(handle));
-            // A handle may stand for several operations: the first is the one.
+            // A handle may have been used for several operations; the first active one counts.
             let first = of_handle().next().map(|first| first.begin_ticks);
             operations.extend(of_handle().filter(|o| Some(o.begin_ticks) == first).copied());
         }
@@ -177,7 +175,12 @@ impl<'a> Needs<'a> {
         }
     }
 
-    fn operations(&self, at: &Standpoint, operations: Vec<ActiveOperation>, any: bool) -> WaitsFor {
+    fn operations(
+        &self,
+        at: &RankContext,
+        operations: Vec<ActiveOperation>,
+        any: bool,
+    ) -> WaitsFor {
         if operations.is_empty() {
             return WaitsFor::Unknown;
         }
@@ -201,38 +204,38 @@ impl<'a> Needs<'a> {
         WaitsFor::Needs { needs, any }
     }
 
-    /// What an operation needs, if anything; an error when that is not known.
-    fn operation(&self, at: &Standpoint, o: &ActiveOperation) -> Result<Option<Need>, ()> {
+    /// What an operation needs, if anything; an error if that is unknown.
+    fn operation(&self, at: &RankContext, o: &ActiveOperation) -> Result<Option<Need>, ()> {
         let label = |communicator| at.reading.communicators.label(communicator);
-        let need = |whom, operation, tag, communicator, begun| {
+        let need = |awaited, operation, tag, communicator, begun| {
             let communicator = label(communicator);
-            Some(Need { whom, operation, tag, communicator, begun, count: 1 })
+            Some(Need { awaited, operation, tag, communicator, begun, count: 1 })
         };
         match o.work {
             ActiveWork::Send { to, tag, communicator, met } => {
-                let goes_on = met && self.inside.contains(&to);
-                let whom = Whom::Rank(to);
-                Ok(need(whom, "send", Some(tag), communicator, met).filter(|_| !goes_on))
+                let progresses = met && self.inside.contains(&to);
+                let awaited = Awaited::Rank(to);
+                Ok(need(awaited, "send", Some(tag), communicator, met).filter(|_| !progresses))
             }
             ActiveWork::Receive { from: Some(from), tag, communicator, met } => {
-                // A send that is complete on its side is on its way; one that is not needs its rank
-                // to call MPI.
+                // A send that has completed at its sender is on its way. Otherwise the sender still
+                // has to call MPI.
                 let rank = at.reading.trace.rank;
                 let sends = self.active(from).any(|other| {
                     matches!(other.work, ActiveWork::Send { to, communicator: on, met: true, .. }
                         if to == rank && on == communicator)
                 });
-                let goes_on = met && (!sends || self.inside.contains(&from));
-                let whom = Whom::Rank(from);
-                Ok(need(whom, "receive", tag, communicator, met).filter(|_| !goes_on))
+                let progresses = met && (!sends || self.inside.contains(&from));
+                let awaited = Awaited::Rank(from);
+                Ok(need(awaited, "receive", tag, communicator, met).filter(|_| !progresses))
             }
             ActiveWork::Receive { from: None, tag, communicator, met } => {
-                let whom = Whom::AnyOf(communicator);
-                Ok(need(whom, "receive", tag, communicator, false).filter(|_| !met))
+                let awaited = Awaited::AnyOf(communicator);
+                Ok(need(awaited, "receive", tag, communicator, false).filter(|_| !met))
             }
             ActiveWork::Collective { .. } => {
                 let key = o.begin_ticks.map(|begin| (o.rank, begin));
-                let number = key.and_then(|key| self.gathering.calls.get(&key)).ok_or(())?;
+                let number = key.and_then(|key| self.open_operations.calls.get(&key)).ok_or(())?;
                 Ok(self.missing_need(*number))
             }
             ActiveWork::Other => Err(()),
@@ -240,10 +243,10 @@ impl<'a> Needs<'a> {
     }
 
     fn missing_need(&self, number: usize) -> Option<Need> {
-        let open = self.gathering.collectives.get(number)?;
+        let open = self.open_operations.collectives.get(number)?;
         let complete = open.missing.0.is_empty() && open.missing_unknown == 0;
         (!complete).then(|| Need {
-            whom: Whom::Missing(number),
+            awaited: Awaited::Missing(number),
             operation: "collective",
             tag: None,
             communicator: open.communicator.clone(),
@@ -259,42 +262,41 @@ impl<'a> Needs<'a> {
         }
     }
 
-    fn probe(&self, at: &Standpoint, call: &Call) -> WaitsFor {
-        let (Some(peer), Some(tag), Some(standing)) =
-            (call.peer(), call.tag(), call.communicator())
+    fn probe(&self, at: &RankContext, call: &Call) -> WaitsFor {
+        let (Some(peer), Some(tag), Some(on)) = (call.peer(), call.tag(), call.communicator())
         else {
             return WaitsFor::Unknown;
         };
-        let whom = match at.partner(call, peer) {
-            Partner::Rank(rank) => Whom::Rank(rank),
-            Partner::Any => Whom::AnyOf(standing.communicator),
+        let awaited = match at.partner(call, peer) {
+            Partner::Rank(rank) => Awaited::Rank(rank),
+            Partner::Any => Awaited::AnyOf(on.communicator),
             Partner::Nobody => return WaitsFor::Nobody,
             Partner::Unknown => return WaitsFor::Unknown,
         };
         let need = Need {
-            whom,
+            awaited,
             operation: "probe",
             tag: tag.known(),
-            communicator: at.reading.communicators.label(standing.communicator),
+            communicator: at.reading.communicators.label(on.communicator),
             begun: false,
             count: 1,
         };
         WaitsFor::Needs { needs: vec![need], any: false }
     }
 
-    /// Nobody returns from MPI_Finalize before all have come, in any library that is known.
+    /// In all known libraries, no rank returns from MPI_Finalize before all have entered it.
     fn finalize(&mut self) -> WaitsFor {
         let number = match self.finalize {
             Some(number) => number,
             None => {
-                let came = |rank: u32| {
+                let entered = |rank: u32| {
                     let trace = self.run.position_of(rank).map(|index| &self.run.ranks[index]);
                     trace.is_some_and(|trace| {
                         trace.facts.end_ticks.is_some()
                             || trace.threads.iter().any(|thread| thread.calls_finalize)
                     })
                 };
-                let (inside, missing) = (0..self.run.world_size).partition(|rank| came(*rank));
+                let (inside, missing) = (0..self.run.world_size).partition(|rank| entered(*rank));
                 let number = self.push("MPI_Finalize", "MPI_COMM_WORLD".into(), inside, missing);
                 *self.finalize.insert(number)
             }
@@ -309,7 +311,7 @@ impl<'a> Needs<'a> {
         inside: Vec<u32>,
         missing: Vec<u32>,
     ) -> usize {
-        self.gathering.collectives.push(OpenCollective {
+        self.open_operations.collectives.push(OpenCollective {
             function: function.to_owned(),
             communicator,
             number: None,
@@ -318,10 +320,10 @@ impl<'a> Needs<'a> {
             missing_unknown: 0,
             mismatched: false,
         });
-        self.gathering.collectives.len() - 1
+        self.open_operations.collectives.len() - 1
     }
 
-    /// Counts the synchronising calls of all ranks, where some rank is inside one.
+    /// Counts the calls of all ranks to the synchronising functions that some rank is inside.
     fn count_synchronising(&mut self, analysis: &Analysis<'a>, open: &BTreeSet<Synchronising>) {
         let communicators = analysis.communicators();
         let begin = |rank: RankView<'a>| {
@@ -340,12 +342,12 @@ impl<'a> Needs<'a> {
         }
     }
 
-    fn synchronising(&mut self, at: &Standpoint, call: Synchronising) -> WaitsFor {
+    fn synchronising(&mut self, at: &RankContext, call: Synchronising) -> WaitsFor {
         let made = self.made.get(&(call, at.reading.trace.rank)).copied().unwrap_or(0);
         let Some(entry) = at.reading.communicators.get(call.1) else { return WaitsFor::Unknown };
-        let folds = |trace: &RankTrace| trace.file.threads.iter().any(|t| t.totals.is_some());
-        if self.run.ranks.iter().any(folds) {
-            // Calls that are not kept one by one cannot be counted by communicator.
+        let has_totals = |trace: &RankTrace| trace.file.threads.iter().any(|t| t.totals.is_some());
+        if self.run.ranks.iter().any(has_totals) {
+            // Calls kept only as totals cannot be counted by communicator.
             return WaitsFor::Unknown;
         }
         if let Some(number) = self.synchronising.get(&(call, made)) {
@@ -368,7 +370,8 @@ impl<'a> Needs<'a> {
     }
 }
 
-/// A call beside the collective operations that waits for all members of its communicator, if it is one.
+/// Function and communicator of a call that is not a collective operation but waits for all members
+/// of its communicator.
 fn synchronising(call: &Call) -> Option<Synchronising> {
     let Meaning { name, class, synchronises, .. } = call.meaning;
     let waits = *synchronises == Synchronises::All && *class != Class::Collective;

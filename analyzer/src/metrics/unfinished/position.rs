@@ -1,4 +1,4 @@
-//! Where a thread stands: its last calls, and the call that it is inside.
+//! The position of a thread: its last calls, and the call that it is inside.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use crate::timeline::communicators::Peer;
 use crate::timeline::{Ending, RankTime};
 use crate::trace::RankTrace;
 
-/// Calls of a thread that are kept.
+/// How many of a thread's last calls are kept.
 const LAST_CALLS: usize = 5;
 
-/// The end of a thread's stream.
+/// The end of a thread's sequence of events.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
     pub thread: u32,
@@ -22,14 +22,14 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Of a rank's threads, before any event.
+    /// Empty tails for the threads of a rank.
     pub fn of_threads(trace: &RankTrace) -> Vec<Self> {
         let calls = || VecDeque::with_capacity(LAST_CALLS + 1);
         let threads = trace.file.threads.iter();
         threads.map(|thread| Self { thread: thread.number, calls: calls() }).collect()
     }
 
-    /// Takes the thread's next event.
+    /// Adds the thread's next event.
     pub fn add(&mut self, event: &Event) {
         if event.is_call() {
             self.calls.push_back(*event);
@@ -39,7 +39,7 @@ impl Tail {
         }
     }
 
-    /// The call that had not returned, or the run of polls that comes last.
+    /// The call that has not returned, or the run of polls at the end.
     pub fn inside(&self) -> Option<&Event> {
         self.calls
             .back()
@@ -47,27 +47,28 @@ impl Tail {
     }
 }
 
-/// Whether a rank's last event is the last that it made: recording did not end before the program.
+/// Whether a rank's last recorded event is its last event, that is, recording did not end before
+/// the program.
 pub(super) fn is_known(trace: &RankTrace, time: &RankTime) -> bool {
     trace.facts.stopped.is_none()
         && !matches!(time.ending, Ending::Damaged | Ending::Stopped)
         && trace.threads.iter().all(|thread| thread.damage.is_none())
 }
 
-/// Who or what a call names as its partner.
+/// The partner that a call names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partner {
-    /// That rank of MPI_COMM_WORLD.
+    /// This rank of MPI_COMM_WORLD.
     Rank(u32),
     /// MPI_ANY_SOURCE.
     Any,
     /// MPI_PROC_NULL.
     Nobody,
-    /// A process of another world, or one that is not known.
+    /// A process of another world, or an unknown one.
     Unknown,
 }
 
-/// What a call's record says about its arguments.
+/// The recorded arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments {
     /// Destination, source, root or target.
@@ -76,11 +77,11 @@ pub struct Arguments {
     pub source: Option<Partner>,
     /// Whether the peer is a root.
     pub root: bool,
-    /// Tag; `None` for MPI_ANY_TAG and where there is none.
+    /// Tag; `None` for MPI_ANY_TAG and for calls without a tag.
     pub tag: Option<i32>,
     /// Name of the communicator.
     pub communicator: Option<String>,
-    /// Requests of a call on several.
+    /// Number of requests that the call completes.
     pub requests: Option<usize>,
 }
 
@@ -89,26 +90,27 @@ pub struct Arguments {
 pub struct CallRecord {
     /// Name of the function.
     pub function: String,
-    /// Global seconds at its begin.
+    /// Global seconds at its start.
     pub begin_s: f64,
-    /// At its end; `None` when it had not returned. Of a run of polls the end of the last.
+    /// Global seconds at its end, or at the end of the last poll of a run; `None` if it has not
+    /// returned.
     pub end_s: Option<f64>,
-    /// Polls that found nothing, when it is a run of them.
+    /// Number of polls that found nothing, if it is a run of them.
     pub polls: Option<u64>,
-    /// What its record says.
+    /// Its recorded arguments.
     pub arguments: Arguments,
 }
 
-/// What is needed to say where a rank stands.
+/// What is needed to interpret the events of a rank.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standpoint<'a> {
-    /// What is needed to read its events.
+pub(super) struct RankContext<'a> {
+    /// Reads its events.
     pub reading: EventReader<'a>,
     pub time: &'a RankTime,
 }
 
-impl<'a> Standpoint<'a> {
-    /// An event as a call; markers are none.
+impl<'a> RankContext<'a> {
+    /// An event as a call; `None` for markers.
     pub fn call<'e>(&'e self, event: &'e Event) -> Option<Call<'e>> {
         self.reading.call(event)
     }
@@ -125,7 +127,7 @@ impl<'a> Standpoint<'a> {
         }
     }
 
-    /// Whom a call names.
+    /// The partner that a call names.
     pub fn partner(&self, call: &Call, named: PeerArgument) -> Partner {
         match named {
             PeerArgument::ProcNull => Partner::Nobody,
@@ -146,7 +148,7 @@ impl<'a> Standpoint<'a> {
             Some(self.reading.communicators.label(standing.communicator))
         };
         match call.meaning.class {
-            // What a receive by a message's handle says of its partner, it says when it has returned.
+            // A receive by message handle records its partner only when it returns.
             Class::PointToPoint | Class::Probe if fields.communicator => {
                 arguments.communicator = label(call);
                 arguments.peer = call.peer().map(|peer| self.partner(call, peer));
@@ -159,7 +161,8 @@ impl<'a> Standpoint<'a> {
                 arguments.root = arguments.peer.is_some();
             }
             Class::Communicators => arguments.communicator = label(call),
-            // A window, or a file, is known by its communicator; an access has a target there.
+            // Windows and files are identified by their communicator; an access names a target in
+            // it.
             Class::OneSided | Class::Io => {
                 arguments.communicator = label(call);
                 arguments.peer = call.peer().map(|peer| self.partner(call, peer));

@@ -25,7 +25,7 @@ fn unfinished_of(ranks: &[SyntheticRank]) -> Unfinished {
     metrics.unfinished.expect("some rank did not finish")
 }
 
-fn circles(unfinished: &Unfinished) -> Vec<&[u32]> {
+fn cycles(unfinished: &Unfinished) -> Vec<&[u32]> {
     unfinished.deadlocks.iter().map(|deadlock| &deadlock.ranks[..]).collect()
 }
 
@@ -38,13 +38,13 @@ fn handle(request: u32) -> Attributes {
 }
 
 #[test]
-fn two_that_receive_from_each_other_are_a_deadlock() {
+fn two_ranks_that_receive_from_each_other_are_deadlocked() {
     let [mut a, mut b, mut c] = world();
     a.says_open("MPI_Recv", at(10), on_world(1, 7, 8)).killed();
     b.says_open("MPI_Recv", at(20), on_world(0, 7, 8)).killed();
     c.says_open("MPI_Recv", at(30), on_world(0, 1, 8)).killed();
     let found = unfinished_of(&[a, b, c]);
-    assert_eq!(circles(&found), [[0, 1]]);
+    assert_eq!(cycles(&found), [[0, 1]]);
     assert!(found.deadlocks[0].certain && found.ranks.iter().all(|rank| rank.stuck));
     assert_eq!(causes(&found), []);
     let call = found.ranks[0].position().unwrap().inside().unwrap();
@@ -53,24 +53,24 @@ fn two_that_receive_from_each_other_are_a_deadlock() {
 }
 
 #[test]
-fn a_message_on_its_way_is_no_deadlock() {
-    // A large message: both sides are inside their calls, and the tags fit.
+fn a_message_on_its_way_is_not_a_deadlock() {
+    // A large message: both sides are inside their calls, and the tags match.
     let [mut a, mut b] = world();
     a.says_open("MPI_Send", at(10), on_world(1, 7, 8)).killed();
     b.says_open("MPI_Recv", at(20), on_world(0, 7, 8)).killed();
     let found = unfinished_of(&[a.clone(), b]);
-    assert_eq!(circles(&found), Vec::<&[u32]>::new());
+    assert_eq!(cycles(&found), Vec::<&[u32]>::new());
     assert!(found.ranks.iter().all(|rank| !rank.stuck));
     let waits = found.ranks.iter().map(|rank| rank.position().unwrap().waits_for.clone().unwrap());
     assert_eq!(waits.collect::<Vec<_>>(), [WaitsFor::Nobody, WaitsFor::Nobody]);
-    // Other tags: they never meet.
+    // With different tags they never match.
     let [_, mut b] = world();
     b.says_open("MPI_Recv", at(20), on_world(0, 8, 8)).killed();
-    assert_eq!(circles(&unfinished_of(&[a, b])), [[0, 1]]);
+    assert_eq!(cycles(&unfinished_of(&[a, b])), [[0, 1]]);
 }
 
 #[test]
-fn members_that_have_not_come_are_missing_and_the_one_that_computes_is_the_cause() {
+fn members_that_have_not_arrived_are_missing_and_the_computing_one_is_the_cause() {
     let [mut a, mut b, mut c, mut d] = world();
     for rank in [&mut a, &mut b, &mut c, &mut d] {
         rank.says("MPI_Barrier", at(10), at(20), on_world(0, 0, 0));
@@ -88,8 +88,8 @@ fn members_that_have_not_come_are_missing_and_the_one_that_computes_is_the_cause
 }
 
 #[test]
-fn a_collective_that_nobody_waits_for_holds_nobody_up() {
-    // Rank 1 has begun a barrier and computes; rank 0 has not come to it.
+fn a_collective_that_no_rank_waits_for_is_not_a_cause() {
+    // Rank 1 has started a barrier and computes; rank 0 has not called it.
     let [mut a, mut b] = world();
     a.killed();
     b.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48)).killed();
@@ -99,12 +99,12 @@ fn a_collective_that_nobody_waits_for_holds_nobody_up() {
 }
 
 #[test]
-fn requests_say_what_a_wait_waits_for() {
+fn a_wait_waits_for_the_operation_of_its_request() {
     let [mut a, mut b, mut c] = world();
     a.says("MPI_Irecv", at(1), at(2), on_world(1, 5, 8).request(40));
     a.says("MPI_Irecv", at(3), at(4), on_world(2, 5, 8).request(44));
     a.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48));
-    // A call that has not returned, on two of the three.
+    // A call that has not returned, on the second request.
     a.says_open("MPI_Wait", at(10), handle(44)).killed();
     b.says_open("MPI_Recv", at(10), on_world(2, 5, 8)).killed();
     c.says("MPI_Ibarrier", at(5), at(6), on_world(0, 0, 0).request(48));
@@ -114,16 +114,16 @@ fn requests_say_what_a_wait_waits_for() {
         Some(WaitsFor::Needs { needs, any: false }) => needs.clone(),
         other => panic!("rank {rank}: {other:?}"),
     };
-    assert_eq!(needs(0)[0].whom, Whom::Rank(2));
+    assert_eq!(needs(0)[0].awaited, Awaited::Rank(2));
     assert_eq!((needs(0)[0].operation, needs(0)[0].tag), ("receive", Some(5)));
-    let Whom::Missing(number) = needs(2)[0].whom else { panic!("{found:?}") };
+    let Awaited::Missing(number) = needs(2)[0].awaited else { panic!("{found:?}") };
     assert_eq!(found.collectives[number].missing.0, [1]);
-    // 2 waits for 1 to come to the barrier, 1 for a message from 2.
-    assert_eq!(circles(&found), [[1, 2]]);
+    // 2 waits for 1 to enter the barrier, and 1 for a message from 2.
+    assert_eq!(cycles(&found), [[1, 2]]);
 }
 
 #[test]
-fn any_source_is_stuck_only_when_nobody_is_left_to_send() {
+fn any_source_is_stuck_only_if_no_rank_is_left_to_send() {
     let any = on_world(-1, 5, 8);
     let [mut a, mut b, mut c] = world();
     a.says_open("MPI_Recv", at(10), any).killed();
@@ -135,11 +135,11 @@ fn any_source_is_stuck_only_when_nobody_is_left_to_send() {
     let [_, _, mut c] = world();
     c.finalize(END, END + 10);
     let found = unfinished_of(&[a, b, c]);
-    assert_eq!(circles(&found), [[0, 1]]);
+    assert_eq!(cycles(&found), [[0, 1]]);
 }
 
 #[test]
-fn finalize_waits_for_those_that_have_not_entered_it_and_abort_for_nobody() {
+fn finalize_waits_for_ranks_that_have_not_entered_it_and_abort_for_none() {
     let [mut a, mut b, mut c] = world();
     a.open_call(0, "MPI_Finalize", at(100)).killed();
     b.says_open("MPI_Recv", at(10), on_world(2, 1, 8)).killed();
@@ -151,7 +151,7 @@ fn finalize_waits_for_those_that_have_not_entered_it_and_abort_for_nobody() {
 }
 
 #[test]
-fn communicators_are_made_by_all_members() {
+fn creating_a_communicator_waits_for_all_members() {
     let [mut a, mut b, mut c] = world();
     for rank in [&mut a, &mut b, &mut c] {
         rank.says("MPI_Comm_split", at(1), at(2), on_world(0, 0, 0));
@@ -168,13 +168,13 @@ fn communicators_are_made_by_all_members() {
 }
 
 #[test]
-fn windows_and_files_are_kept_together_by_their_ranks() {
+fn operations_on_windows_and_files_wait_for_all_members() {
     for function in ["MPI_Win_fence", "MPI_Win_free", "MPI_File_close", "MPI_File_write_all"] {
         let [mut a, mut b, mut c] = world();
         for rank in [&mut a, &mut b, &mut c] {
             rank.says(function, at(1), at(2), on_world(0, 1, 0));
         }
-        // The second one of the third rank is missing: it computes.
+        // The third rank computes and has not made its second call.
         a.says_open(function, at(10), on_world(0, 1, 0)).killed();
         b.says_open(function, at(10), on_world(0, 1, 0)).killed();
         c.says("MPI_Comm_rank", at(11), at(12), on_world(0, 0, 0)).killed();
@@ -186,7 +186,7 @@ fn windows_and_files_are_kept_together_by_their_ranks() {
 }
 
 #[test]
-fn at_level_0_the_calls_are_there_and_whom_they_wait_for_is_not_known() {
+fn level_0_has_calls_but_not_what_they_wait_for() {
     let mut a = SyntheticRank::complete(0, 2, 1_000_000, END);
     let mut b = SyntheticRank::complete(1, 2, 1_000_000, END);
     a.open_call(0, "MPI_Recv", at(10)).killed();

@@ -1,9 +1,11 @@
-//! Predicts a time at any rank count, with an interval, from a few measured points by weighing evidence.
+//! Predicts a time at any rank count, with an interval, by weighing the evidence of a few measured
+//! points.
 //!
-//! Computation, imbalance and overhead are modelled apart (`part`), each as a sum of terms none of
-//! which is ever negative (`terms`). No single sum is chosen: all are weighed by how well they explain
-//! the points. Where the ranks' computation is known, three ways of taking the time apart count alike.
-//! docs/measurements/accuracy.md says how well this predicts programs that it was not made on.
+//! Computation, imbalance and overhead are modelled separately (`part`), each as a sum of
+//! non-negative terms (`terms`). No single sum is chosen; all are weighed by how well they explain
+//! the points. Where the ranks' computation is known, three ways of splitting the time are used
+//! with equal weight. docs/measurements/accuracy.md tells how well this predicts programs that it
+//! was not developed on.
 
 mod orthant;
 mod part;
@@ -16,37 +18,38 @@ use terms::{COMPUTATION, Family, IMBALANCE, OVERHEAD};
 
 pub use terms::Shape;
 
-/// Rank counts that a prediction takes at least.
-pub const LEAST_POINTS: usize = 3;
-/// Upper by lower end of an interval that is too wide to say anything.
-pub const WIDEST: f64 = 10.0;
+/// Minimum number of rank counts for a prediction.
+pub const MIN_POINTS: usize = 3;
+/// Ratio of the ends of an interval beyond which the interval is useless.
+pub const MAX_INTERVAL_RATIO: f64 = 10.0;
 
-/// Draws of each way of taking the time apart.
+/// Draws for each way of splitting the time.
 const DRAWS: usize = 1000;
-/// Fixed: the same points give the same answer.
+/// Fixed, so that the same points give the same result.
 const SEED: u64 = 0x6761_6d6d_6163_6869;
-/// Noise of a time that was measured once, relative.
-const UNREPEATED: f64 = 0.003;
-/// No measurement is better, relative.
-const LEAST_NOISE: f64 = 5e-4;
-/// Growth of a curve's discrepancy beyond the points, per root of a doubling of the rank count.
+/// Relative noise assumed for a time that was measured once.
+const NOISE_OF_ONE_RUN: f64 = 0.003;
+/// Lower limit of relative noise: no measurement is better.
+const MIN_NOISE: f64 = 5e-4;
+/// Growth of a curve's discrepancy beyond the points, per square root of the doublings of the rank
+/// count.
 const GROWTH: f64 = 0.6;
-/// Least discrepancy that grows so.
-const LEAST_GROWN: f64 = 0.02;
-/// Changes of regime that a doubling beyond the points brings: an eager limit, another algorithm, a link
-/// that others share. No curve sees them come; every interval has room for one.
-const CHANGES: f64 = 0.15;
-/// Standard deviation of the logarithm by which overhead then changes.
-const CHANGE: f64 = 0.8;
-/// Share of the changes that make it smaller.
-const SMALLER: f64 = 0.2;
+/// Lower limit of the discrepancy that grows in this way.
+const MIN_GROWING_DISCREPANCY: f64 = 0.02;
+/// Expected changes of regime per doubling beyond the points: an eager limit, another algorithm, a
+/// shared link. No curve predicts them, so every interval allows for one.
+const CHANGES_PER_DOUBLING: f64 = 0.15;
+/// Standard deviation of the logarithm of the factor by which overhead then changes.
+const CHANGE_LOG_SD: f64 = 0.8;
+/// Share of the changes that reduce overhead.
+const SHARE_OF_DECREASES: f64 = 0.2;
 
-/// What was measured at one rank count.
+/// The measurement at one rank count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// Rank count.
     pub p: f64,
-    /// Work relative to that of the reference; 1 in strong scaling.
+    /// Work relative to the reference; 1 in strong scaling.
     pub work: f64,
     /// Smallest time of the repetitions, seconds.
     pub tau_s: f64,
@@ -54,22 +57,22 @@ pub struct Measured {
     pub computation: Option<Computation>,
 }
 
-/// Computation of the ranks of a run.
+/// Computation time over the ranks of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Computation {
-    /// Mean of the ranks, seconds.
+    /// Mean over the ranks, seconds.
     pub mean_s: f64,
-    /// Maximum of the ranks, seconds, where known.
-    pub most_s: Option<f64>,
+    /// Maximum over the ranks, seconds, where known.
+    pub max_s: Option<f64>,
 }
 
-/// Noise of the smallest of so many repetitions whose times have this standard deviation, both relative:
-/// what only slows disturbs the smallest less and less.
+/// Relative noise of the smallest of this many repetitions, given the relative standard deviation
+/// of their times. Noise that only slows a run down affects the smallest less and less.
 pub fn noise_of_minimum(relative_sd: f64, repetitions: f64) -> f64 {
     1.2 * relative_sd / repetitions.powf(0.75)
 }
 
-/// A time that was not measured.
+/// A predicted time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
     /// Median, seconds.
@@ -81,21 +84,22 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Whether the interval is too wide to say anything.
-    pub fn is_void(&self) -> bool {
-        self.hi_s > WIDEST * self.lo_s
+    /// Whether the interval is too wide to be useful.
+    pub fn is_too_wide(&self) -> bool {
+        self.hi_s > MAX_INTERVAL_RATIO * self.lo_s
     }
 }
 
-/// One way in which the points may have come about.
+/// One possible explanation of the points.
 #[derive(Debug, Clone)]
 struct Draw {
     computation: Option<Curve>,
     imbalance: Option<Curve>,
     overhead: Curve,
-    /// Standard normal deviates of imbalance and overhead beyond the points.
+    /// Standard normal deviates for the discrepancy of imbalance and overhead beyond the points.
     beyond: [f64; 2],
-    /// Doublings beyond the points at which the regime changes, and the logarithm by which overhead does.
+    /// The change of regime: doublings beyond the points, and the logarithm of the factor on
+    /// overhead.
     change: (f64, f64),
     /// By how much minima lie above the undisturbed time, relative.
     excess: f64,
@@ -111,7 +115,7 @@ impl Draw {
     }
 }
 
-/// What the points say, as many equally likely sums of curves.
+/// The evidence of the points: many equally likely sums of curves.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     draws: Vec<Draw>,
@@ -119,18 +123,18 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Weighs the points; `None` for fewer than [`LEAST_POINTS`]. `noise` is that of their times, relative,
-    /// where repetitions tell it.
+    /// Weighs the points; `None` for fewer than [`MIN_POINTS`]. `noise` is the relative noise of
+    /// their times, if repetitions give it.
     pub fn of(points: &[Measured], noise: Option<f64>) -> Option<Self> {
-        if points.len() < LEAST_POINTS {
+        if points.len() < MIN_POINTS {
             return None;
         }
         let lower = noise.map_or(0.0, |noise| noise.min(0.3));
-        let noise = noise.map_or(UNREPEATED, |noise| noise.max(LEAST_NOISE));
+        let noise = noise.map_or(NOISE_OF_ONE_RUN, |noise| noise.max(MIN_NOISE));
         let mean = |point: &Measured| point.computation.map(|c| c.mean_s);
-        let most = |point: &Measured| point.computation.and_then(|c| c.most_s);
+        let maximum = |point: &Measured| point.computation.and_then(|c| c.max_s);
         let means: Option<Vec<f64>> = points.iter().map(mean).collect();
-        let maxima: Option<Vec<f64>> = points.iter().map(most).collect();
+        let maxima: Option<Vec<f64>> = points.iter().map(maximum).collect();
         let of = |value: &dyn Fn(usize) -> f64, sd: &dyn Fn(usize) -> f64| -> Vec<PartPoint> {
             let part = |(i, point): (usize, &Measured)| PartPoint {
                 p: point.p,
@@ -179,11 +183,12 @@ impl Evidence {
         Some(Self { draws, largest: points.iter().map(|point| point.p).fold(0.0, f64::max) })
     }
 
-    /// Times at p ranks with work w, seconds, one a draw: a draw keeps its place from p to p.
+    /// Times at p ranks with work w, seconds: one per draw, with the draws in the same order for
+    /// every p.
     pub fn times(&self, p: f64, work: f64) -> Vec<f64> {
         let doublings = (p / self.largest).log2().max(0.0);
         let beyond = |curve: &Curve, z: f64| {
-            let growth = GROWTH * curve.discrepancy.max(LEAST_GROWN) * doublings.sqrt();
+            let growth = GROWTH * curve.discrepancy.max(MIN_GROWING_DISCREPANCY) * doublings.sqrt();
             curve.at(p, work) * (growth * z).exp()
         };
         let time = |draw: &Draw| {
@@ -204,11 +209,11 @@ impl Evidence {
         Forecast { tau_s: share(0.5), lo_s: share(0.05), hi_s: share(0.95) }
     }
 
-    /// The curve that is nearest to the medians up to 32 times the largest rank count measured, for work
-    /// that does not change: shapes with their coefficients, seconds, none negative.
+    /// The draw nearest to the medians up to 32 times the largest measured rank count, for constant
+    /// work: shapes with their coefficients, seconds, none negative.
     pub fn typical(&self) -> Vec<(Shape, f64)> {
-        let places: Vec<f64> = (-1..=5).map(|k| self.largest * 2f64.powi(k)).collect();
-        let medians: Vec<f64> = places
+        let rank_counts: Vec<f64> = (-1..=5).map(|k| self.largest * 2f64.powi(k)).collect();
+        let medians: Vec<f64> = rank_counts
             .iter()
             .map(|p| {
                 let mut all: Vec<f64> = self.draws.iter().map(|d| d.fitted(*p, 1.0)).collect();
@@ -217,7 +222,7 @@ impl Evidence {
             })
             .collect();
         let off = |draw: &&Draw| -> f64 {
-            let pairs = places.iter().zip(&medians);
+            let pairs = rank_counts.iter().zip(&medians);
             pairs.map(|(p, median)| (draw.fitted(*p, 1.0) / median).ln().powi(2)).sum()
         };
         let best = self.draws.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
@@ -240,11 +245,11 @@ impl Evidence {
     }
 }
 
-/// Where the regime changes first, doublings beyond the points, and the logarithm of the factor.
+/// Draws the first change of regime: doublings beyond the points, and the logarithm of the factor.
 fn change(random: &mut fastrand::Rng) -> (f64, f64) {
-    let at = -(1.0 - random.f64()).ln() / CHANGES;
-    let sign = if random.f64() < SMALLER { -1.0 } else { 1.0 };
-    (at, sign * CHANGE * normal(random).abs())
+    let at = -(1.0 - random.f64()).ln() / CHANGES_PER_DOUBLING;
+    let sign = if random.f64() < SHARE_OF_DECREASES { -1.0 } else { 1.0 };
+    (at, sign * CHANGE_LOG_SD * normal(random).abs())
 }
 
 /// A standard normal deviate (Box and Muller 1958).

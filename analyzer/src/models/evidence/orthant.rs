@@ -1,22 +1,22 @@
-//! Normal distributions cut to non-negative coordinates.
+//! Normal distributions truncated to non-negative coordinates.
 //!
-//! Geweke, Hajivassiliou and Keane's simulator: the coordinates are drawn one after another, each
-//! from a normal distribution cut at 0, at the points of a Halton sequence; the product of the shares
-//! that were not cut off estimates the probability. The same input gives the same points.
+//! The simulator of Geweke, Hajivassiliou and Keane: the coordinates are drawn one after another,
+//! each from a normal distribution truncated at 0, at the points of a Halton sequence. The product
+//! of the shares kept estimates the probability. The same input gives the same points.
 
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Points of the sequence.
+/// Number of points of the sequence.
 const POINTS: usize = 64;
 
 const BASES: [usize; 6] = [2, 3, 5, 7, 11, 13];
 
-/// Points of a normal distribution with none of its at most six coordinates negative, and their weights,
-/// which sum to the probability of that.
+/// Draws non-negative points of a normal distribution in at most six dimensions. Their weights sum
+/// to the probability that no coordinate is negative.
 ///
-/// The distribution has this mean and the covariance `factor`·`factor`ᵀ, `factor` lower triangular with a
-/// positive diagonal.
+/// The distribution has this mean and the covariance `factor`·`factor`ᵀ, where `factor` is lower
+/// triangular with a positive diagonal.
 pub fn draws(mean: &DVector<f64>, factor: &DMatrix<f64>) -> Vec<(DVector<f64>, f64)> {
     let standard = Normal::standard();
     let size = mean.len();
@@ -28,7 +28,7 @@ pub fn draws(mean: &DVector<f64>, factor: &DMatrix<f64>) -> Vec<(DVector<f64>, f
             let shift: f64 = mean[i] + (0..i).map(|j| factor[(i, j)] * z[j]).sum::<f64>();
             let above = standard.cdf(shift / factor[(i, i)]).max(1e-300);
             weight *= above;
-            // Mirrored, so that the share above 0 stays exact where it is tiny.
+            // Mirrored, so that the share above 0 stays accurate even where it is tiny.
             z[i] = -standard.inverse_cdf(above * halton(point + 1, BASES[i]));
             at[i] = (shift + factor[(i, i)] * z[i]).max(0.0);
         }

@@ -1,14 +1,14 @@
-//! Draws curves with non-negative coefficients that could have made the points of one part of the time
-//! (computation, imbalance, overhead).
+//! Draws curves with non-negative coefficients that could explain the points of one part of the
+//! time (computation, imbalance or overhead).
 //!
-//! Every sum of at most four terms is weighed by its evidence: prior chance × density of the points ×
-//! probability that no coefficient is negative. A sum is not the truth: its discrepancy is a random
-//! function of the rank count whose size is weighed in the same way.
+//! Every sum of at most four terms is weighed by its evidence: prior probability × density of the
+//! points × probability that no coefficient is negative. A sum is not the truth: its discrepancy is
+//! a random function of the rank count, and the size of the discrepancy is weighed in the same way.
 
 use nalgebra::{DMatrix, DVector};
 
 use super::orthant;
-use super::terms::{Family, MOST_TERMS, Shape};
+use super::terms::{Family, MAX_TERMS, Shape};
 
 /// A part of the time at one rank count.
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +23,12 @@ pub struct PartPoint {
     pub sd_s: f64,
 }
 
-/// A curve that could have made the points.
+/// A curve that could explain the points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// Coefficients, seconds, none negative.
     pub terms: Vec<(Shape, f64)>,
-    /// Relative discrepancy that goes with it.
+    /// Its relative discrepancy.
     pub discrepancy: f64,
 }
 
@@ -48,7 +48,7 @@ struct Candidate {
     factor: DMatrix<f64>,
 }
 
-/// Draws curves of a part; the points are not empty.
+/// Draws `number` curves of a part. There must be points.
 pub fn draw(points: &[PartPoint], family: &Family, number: usize) -> Vec<Curve> {
     let design = Design::new(points, family);
     let subsets = design.subsets(family);
@@ -61,7 +61,7 @@ pub fn draw(points: &[PartPoint], family: &Family, number: usize) -> Vec<Curve> 
         candidates.extend(subsets.iter().filter_map(of_subset));
     }
     let best = candidates.iter().map(|c| c.log_weight).fold(f64::NEG_INFINITY, f64::max);
-    // The probability of the orthant lowers a weight, seldom by more than a thousandth.
+    // The probability of the orthant still lowers the weights, seldom to less than a thousandth.
     candidates.retain(|candidate| candidate.log_weight > best - 16.0);
     let mut drawn: Vec<(usize, DVector<f64>, f64)> = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
@@ -87,7 +87,7 @@ pub fn draw(points: &[PartPoint], family: &Family, number: usize) -> Vec<Curve> 
         .collect()
 }
 
-/// Indices of so many draws, spread evenly over the weights.
+/// Indices of `number` draws, spread evenly over the weights.
 fn resample(drawn: &[(usize, DVector<f64>, f64)], number: usize) -> Vec<usize> {
     let total: f64 = drawn.iter().map(|(_, _, weight)| weight).sum();
     let (mut passed, mut at) = (0.0, 0);
@@ -103,7 +103,7 @@ fn resample(drawn: &[(usize, DVector<f64>, f64)], number: usize) -> Vec<usize> {
     chosen
 }
 
-/// Columns, scaled to 1 at the largest rank count, and what coefficients are likely beforehand.
+/// Columns, scaled to 1 at the largest rank count, and the priors of their coefficients.
 struct Design {
     shapes: Vec<Shape>,
     forced: usize,
@@ -118,7 +118,8 @@ impl Design {
         let largest = largest.unwrap_or(PartPoint { p: 1.0, work: 1.0, value_s: 0.0, sd_s: 1.0 });
         let mut shapes: Vec<Shape> = Vec::new();
         let all = family.forced.iter().copied().chain(family.offered.iter().map(|(s, _)| *s));
-        // With work that grows as p, work that is shared is constant: one column, not two.
+        // Where the work grows in proportion to p, shared work is constant; the two would be the
+        // same column.
         for shape in all {
             let ratio = |other: Shape, point: &PartPoint| {
                 shape.at(point.p, point.work) * other.at(largest.p, largest.work)
@@ -140,7 +141,7 @@ impl Design {
                 if family.forced.contains(shape) {
                     return 30.0 * largest.value_s.max(largest.sd_s);
                 }
-                // A coefficient cannot make its term larger than the part is anywhere.
+                // A coefficient cannot make its term larger than the part at any point.
                 let bound = |(i, point): (usize, &PartPoint)| {
                     let f = columns[(i, j)];
                     (f > 0.0).then(|| (point.value_s.abs() + 1.5 * point.sd_s) / f)
@@ -152,7 +153,7 @@ impl Design {
         Self { shapes, forced: family.forced.len(), at_largest, columns, prior_sd }
     }
 
-    /// Sums of terms with the logarithm of their prior chance.
+    /// Sums of terms, each with the logarithm of its prior probability.
     fn subsets(&self, family: &Family) -> Vec<(Vec<usize>, f64)> {
         let offered: Vec<(usize, f64)> = (self.forced..self.shapes.len())
             .map(|j| {
@@ -162,7 +163,7 @@ impl Design {
             .collect();
         let mut all = Vec::new();
         for mask in 0u32..1 << offered.len() {
-            if mask.count_ones() as usize > MOST_TERMS {
+            if mask.count_ones() as usize > MAX_TERMS {
                 continue;
             }
             let mut columns: Vec<usize> = (0..self.forced).collect();
@@ -183,7 +184,7 @@ impl Design {
         all
     }
 
-    /// Points and columns in units in which noise and discrepancy are independent and 1.
+    /// Transforms points and columns so that noise plus discrepancy is independent with variance 1.
     fn whiten(&self, points: &[PartPoint], discrepancy: f64) -> Option<White> {
         let largest = points.iter().map(|point| point.p).fold(0.0, f64::max);
         let level: Vec<f64> = points.iter().map(|p| p.value_s.max(p.sd_s / 2.0)).collect();
@@ -221,7 +222,7 @@ impl White {
     ) -> Option<Candidate> {
         let size = columns.len();
         let sd = |i: usize| design.prior_sd[columns[i]];
-        // In units of the prior's standard deviations, so that the precision is well scaled.
+        // In units of the prior standard deviations, so that the precision matrix is well scaled.
         let precision = DMatrix::from_fn(size, size, |i, j| {
             let unit = if i == j { 1.0 } else { 0.0 };
             unit + sd(i) * self.gram[(columns[i], columns[j])] * sd(j)

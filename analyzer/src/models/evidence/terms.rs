@@ -1,9 +1,10 @@
-//! The functions of the rank count that a time may be a sum of, and how likely each is beforehand.
+//! The terms that a time may be a sum of, as functions of the rank count, and their prior
+//! probabilities.
 
-/// A function of the rank count p and the work w, relative to that of the first point.
+/// A function of the rank count p and the relative work w.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// w/p: work that ranks share.
+    /// w/p: work shared by the ranks.
     Shared,
     /// w·log₂p/p.
     SharedLog,
@@ -56,7 +57,7 @@ impl Shape {
         }
     }
 
-    /// As an expression of this variable, for work that does not change.
+    /// The term as an expression of this variable, for constant work.
     pub fn expression(self, p: &str) -> String {
         match self {
             Self::Shared => format!("1/{p}"),
@@ -72,7 +73,7 @@ impl Shape {
         }
     }
 
-    /// How large a coefficient may be beforehand, against the largest that the points allow.
+    /// Prior scale of the coefficient, relative to the largest that the points allow.
     pub fn scale(self) -> f64 {
         match self {
             Self::Linear | Self::LinearLog => 0.4,
@@ -81,7 +82,7 @@ impl Shape {
         }
     }
 
-    /// Two forms of one thing: never in a sum together.
+    /// Whether both are variants of the same effect, so that no sum has both.
     pub fn excludes(self, other: Self) -> bool {
         const PAIRS: [(Shape, Shape); 3] = [
             (Shape::Constant, Shape::OthersShare),
@@ -92,18 +93,18 @@ impl Shape {
     }
 }
 
-/// What a part of the time may be made of.
+/// The terms that a part of the time may consist of.
 #[derive(Debug, Clone, Copy)]
 pub struct Family {
-    /// In every sum.
+    /// Terms that are in every sum.
     pub forced: &'static [Shape],
-    /// Each with its chance of being in a sum.
+    /// Optional terms, each with its prior probability.
     pub offered: &'static [(Shape, f64)],
-    /// Discrepancies of a sum from the truth, relative, each with its chance.
+    /// Relative discrepancies of a sum from the truth, each with its prior probability.
     pub discrepancies: &'static [(f64, f64)],
 }
 
-/// Computation, mean of the ranks.
+/// Computation, as the mean over the ranks.
 pub const COMPUTATION: Family = Family {
     forced: &[Shape::Shared],
     offered: &[
@@ -115,7 +116,7 @@ pub const COMPUTATION: Family = Family {
     discrepancies: &[(0.0003, 0.3), (0.001, 0.4), (0.004, 0.3)],
 };
 
-/// Imbalance: what the busiest rank computes beyond the mean.
+/// Imbalance: the computation of the busiest rank beyond the mean.
 pub const IMBALANCE: Family = Family {
     forced: &[],
     offered: &[
@@ -129,7 +130,7 @@ pub const IMBALANCE: Family = Family {
     discrepancies: &[(0.01, 0.2), (0.03, 0.3), (0.1, 0.3), (0.25, 0.2)],
 };
 
-/// Overhead, and a time of which nothing more is known.
+/// Overhead, or a whole time about whose parts nothing is known.
 pub const OVERHEAD: Family = Family {
     forced: &[],
     offered: &[
@@ -148,4 +149,4 @@ pub const OVERHEAD: Family = Family {
 };
 
 /// Largest number of terms in a sum, forced ones not counted.
-pub const MOST_TERMS: usize = 4;
+pub const MAX_TERMS: usize = 4;

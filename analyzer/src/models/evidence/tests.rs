@@ -9,7 +9,7 @@ fn points(
         p: *p,
         work: 1.0,
         tau_s: tau(*p),
-        computation: Some(Computation { mean_s: mean(*p), most_s: Some(mean(*p)) }),
+        computation: Some(Computation { mean_s: mean(*p), max_s: Some(mean(*p)) }),
     };
     rank_counts.iter().map(point).collect()
 }
@@ -28,7 +28,7 @@ fn predicts_overhead_that_grows_with_the_logarithm() {
 
 #[test]
 fn no_time_is_negative_and_intervals_grow_with_the_distance() {
-    // A curve that three signed terms would continue below 0.
+    // Three signed terms would extrapolate this curve below 0.
     let tau = |p: f64| 10.0 / p + 0.6 - 0.01 * p;
     let evidence = Evidence::of(&points(&SMALL, tau, |p| 9.0 / p), None).unwrap();
     let mut width = 1.0;
@@ -42,7 +42,7 @@ fn no_time_is_negative_and_intervals_grow_with_the_distance() {
 }
 
 #[test]
-fn weak_scaling_goes_on_with_its_work() {
+fn predicts_weak_scaling_with_its_work() {
     let mut all = points(&SMALL, |p| 2.0 + 0.01 * p.log2(), |_| 2.0);
     for point in &mut all {
         point.work = point.p / 2.0;
@@ -53,6 +53,6 @@ fn weak_scaling_goes_on_with_its_work() {
 }
 
 #[test]
-fn two_rank_counts_are_no_evidence() {
+fn two_rank_counts_are_not_enough() {
     assert!(Evidence::of(&points(&[1.0, 2.0], |p| 1.0 / p, |p| 0.9 / p), None).is_none());
 }

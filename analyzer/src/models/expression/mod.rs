@@ -1,9 +1,8 @@
-//! Arithmetic over named variables: the text of an expression comes in, its value at a row of data
-//! goes out.
+//! Arithmetic over named variables: parses an expression and evaluates it for a row of data.
 //!
-//! `+ - * / ^`, parentheses, `sqrt( )`, `log2( )`, numbers and names. `^` binds strongest and to
-//! the right, a leading minus below it: `-N^2` is −(N²), `2^-1` is ½. Names are letters, digits and
-//! `_`, and tell capitals apart: `p` is not `P`.
+//! An expression may use `+ - * / ^`, parentheses, `sqrt( )`, `log2( )`, numbers and names. `^`
+//! binds most tightly and associates to the right; a leading minus binds less tightly: `-N^2` is
+//! −(N²), `2^-1` is ½. A name consists of letters, digits and `_`; case matters: `p` is not `P`.
 //!
 //! ```
 //! use gammachi_analyzer::models::expression::Expression;
@@ -21,10 +20,10 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Why an expression cannot be read or has no value. Positions count characters from 1.
+/// Why an expression cannot be parsed or has no value. Positions count characters from 1.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ExpressionError {
-    /// The text is no expression.
+    /// The text is not an expression.
     #[error("`{text}`, character {position}: {what}")]
     Syntax {
         /// The whole expression.
@@ -34,7 +33,7 @@ pub enum ExpressionError {
         /// What is wrong there, and what was expected.
         what: String,
     },
-    /// A name that nobody defined.
+    /// An undefined name.
     #[error("`{text}`, character {position}: unknown name `{name}`{known}")]
     UnknownName {
         /// The whole expression.
@@ -46,14 +45,14 @@ pub enum ExpressionError {
         /// `; known are N, p`, or nothing.
         known: String,
     },
-    /// No finite value with these variables: a logarithm of 0, a division by 0.
+    /// The value is not finite for these variables, as with a logarithm of 0 or a division by 0.
     #[error("`{text}`, character {position}: {what}")]
     Domain {
         /// The whole expression.
         text: String,
         /// The operator or function that has no value.
         position: usize,
-        /// What it was asked for: `log2 of 0`.
+        /// What failed: `log2 of 0 has no value`.
         what: String,
     },
 }
@@ -81,27 +80,27 @@ pub enum Node {
     Negate(Box<Node>),
     /// Two operands.
     Binary {
-        /// What is done with them.
+        /// The operator.
         operator: Operator,
         /// Left operand.
         left: Box<Node>,
         /// Right operand.
         right: Box<Node>,
-        /// Where the operator stands.
+        /// Position of the operator.
         position: usize,
     },
     /// A function of one argument.
     Call {
-        /// Which.
+        /// The function.
         function: Function,
-        /// Of what.
+        /// Its argument.
         argument: Box<Node>,
         /// Where its name begins.
         position: usize,
     },
 }
 
-/// An operator of two operands.
+/// A binary operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -129,7 +128,7 @@ impl Function {
     /// Every function, for messages and parsing.
     pub const ALL: [Self; 2] = [Self::Sqrt, Self::Log2];
 
-    /// As it is written.
+    /// Its name in expressions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sqrt => "sqrt",
@@ -139,7 +138,7 @@ impl Function {
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
     /// [`ExpressionError::Syntax`], with the position and what was expected there.
@@ -147,7 +146,7 @@ impl Expression {
         parse::parse(text).map(|root| Self { text: text.trim().to_owned(), root })
     }
 
-    /// The text it was made of, without the blanks around it.
+    /// The text that it was parsed from, trimmed.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -157,7 +156,7 @@ impl Expression {
         &self.root
     }
 
-    /// The names in it, each once, in the order of their first appearance.
+    /// The names that it uses, each once, in order of first appearance.
     pub fn names(&self) -> Vec<&str> {
         let mut names = Vec::new();
         self.root.visit(&mut |node| {
@@ -170,11 +169,11 @@ impl Expression {
         names
     }
 
-    /// Checks that every name in it is one of `known`, so that a misspelt one is found before any
-    /// data are read.
+    /// Checks that every name is one of `known`, so that a misspelt name is found before any data
+    /// are read.
     ///
     /// # Errors
-    /// [`ExpressionError::UnknownName`] for the first that is not, with the names that are.
+    /// [`ExpressionError::UnknownName`] for the first unknown name; it lists the known ones.
     pub fn check_names(&self, known: &[&str]) -> Result<(), ExpressionError> {
         let mut unknown = None;
         self.root.visit(&mut |node| {
@@ -199,12 +198,12 @@ impl Expression {
         }
     }
 
-    /// Its value where `value_of` gives the names theirs.
+    /// Evaluates the expression; `value_of` gives the values of the names.
     ///
     /// # Errors
-    /// [`ExpressionError::UnknownName`] where `value_of` gives none; [`ExpressionError::Domain`]
-    /// for a logarithm of 0 or less, a root of a negative number, a division by 0, and whatever
-    /// else is not finite.
+    /// [`ExpressionError::UnknownName`] where `value_of` returns `None`;
+    /// [`ExpressionError::Domain`] for a logarithm of 0 or less, a root of a negative number, a
+    /// division by 0, and any other result that is not finite.
     pub fn evaluate(&self, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, ExpressionError> {
         value::of(&self.root, value_of).map_err(|failure| match failure {
             value::Failure::Unknown { name, position } => ExpressionError::UnknownName {
@@ -227,7 +226,7 @@ impl fmt::Display for Expression {
 }
 
 impl Node {
-    /// Calls `visitor` with this node and all below it, from left to right.
+    /// Calls `visitor` with this node, then with those below it, from left to right.
     pub fn visit<'a>(&'a self, visitor: &mut dyn FnMut(&'a Node)) {
         visitor(self);
         match self {

@@ -1,9 +1,9 @@
-//! Text comes in, a tree goes out: recursive descent, one function a level of binding.
+//! The parser of expressions: recursive descent, with one function per level of precedence.
 
 use super::{ExpressionError, Function, Node, Operator};
 
-/// Deeper nesting than anybody writes; a limit keeps the stack safe.
-const DEEPEST: usize = 200;
+/// Limit on nesting, so that no input overflows the stack; far deeper than anyone writes.
+const MAX_DEPTH: usize = 200;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str) -> Result<Node, ExpressionError> {
     let root = parser.sum()?;
     match parser.peek() {
         Token::End => Ok(root),
-        Token::Sign(')') => Err(parser.wrong("`)` closes nothing".into())),
+        Token::Sign(')') => Err(parser.wrong("`)` without a matching `(`".into())),
         Token::Name(_) | Token::Number(_) | Token::Sign('(') => {
             Err(parser.wrong("an operator is missing here; write products with `*`".into()))
         }
@@ -70,7 +70,11 @@ fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
                 match literal.parse::<f64>() {
                     Ok(value) if value.is_finite() => Token::Number(value),
                     _ => {
-                        return Err(syntax(text, begin + 1, format!("`{literal}` is no number")));
+                        return Err(syntax(
+                            text,
+                            begin + 1,
+                            format!("`{literal}` is not a number"),
+                        ));
                     }
                 }
             }
@@ -88,7 +92,7 @@ fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
     Ok(tokens)
 }
 
-/// Where the exponent that may begin at `at` ends: `e-7` belongs to `3.1e-7`.
+/// End of the exponent that may begin at `at`, such as the `e-7` of `3.1e-7`.
 fn end_of_exponent(characters: &[char], at: usize) -> usize {
     let mut end = at;
     if !matches!(characters.get(end), Some('e' | 'E')) {
@@ -115,7 +119,7 @@ impl Parser<'_> {
         syntax(self.text, self.position(), what)
     }
 
-    /// The sign, if it comes next and is one of these; it is then consumed.
+    /// Consumes the next token if it is one of these signs.
     fn take(&mut self, signs: &[char]) -> Option<(char, usize)> {
         match *self.peek() {
             Token::Sign(sign) if signs.contains(&sign) => {
@@ -146,10 +150,10 @@ impl Parser<'_> {
     }
 
     fn signed(&mut self) -> Result<Node, ExpressionError> {
-        // Every way into a deeper level passes here.
+        // Every path to a deeper level passes through here.
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(self.wrong(format!("nested deeper than {DEEPEST} levels")));
+        if self.depth > MAX_DEPTH {
+            return Err(self.wrong(format!("nested deeper than {MAX_DEPTH} levels")));
         }
         let node = match self.take(&['-', '+']) {
             Some(('-', _)) => Ok(Node::Negate(Box::new(self.signed()?))),

@@ -1,4 +1,4 @@
-//! What users write, and what they mistype.
+//! Expressions as users write and mistype them.
 
 use super::{Expression, ExpressionError};
 
@@ -38,17 +38,17 @@ fn precedence_is_that_of_mathematics() {
 }
 
 #[test]
-fn a_mistake_is_named_with_its_position() {
+fn errors_name_the_position() {
     for (text, expected) in [
         ("", "``, character 1: the expression is empty"),
         ("N +", "`N +`, character 4: the expression ends"),
         ("2N", "`2N`, character 2: an operator is missing here; write products with `*`"),
         ("(N + 1", "`(N + 1`, character 7: `)` was expected, for the `(` at 1"),
-        ("N)", "`N)`, character 2: `)` closes nothing"),
+        ("N)", "`N)`, character 2: `)` without a matching `(`"),
         ("N*/p", "`N*/p`, character 3: a number, a name or `(` was expected, not `/`"),
         ("log(N)", "`log(N)`, character 1: unknown function `log`; there are sqrt and log2"),
         ("log2 N", "`log2 N`, character 6: `(` was expected after log2"),
-        ("1.2.3", "`1.2.3`, character 1: `1.2.3` is no number"),
+        ("1.2.3", "`1.2.3`, character 1: `1.2.3` is not a number"),
         ("N$", "`N$`, character 2: `$` has no meaning here"),
         ("N + M", "`N + M`, character 5: unknown name `M`"),
         ("log2(zero)", "`log2(zero)`, character 1: log2 of 0 has no value"),
@@ -65,7 +65,7 @@ fn a_mistake_is_named_with_its_position() {
 }
 
 #[test]
-fn names_are_checked_before_there_are_data() {
+fn checks_names_without_data() {
     let expression = Expression::parse(" N*p + N ").expect("it is one");
     assert_eq!(expression.text(), "N*p + N");
     assert_eq!(expression.names(), ["N", "p"]);

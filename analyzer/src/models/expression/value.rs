@@ -1,4 +1,4 @@
-//! A tree and the values of its names come in, a finite number goes out.
+//! Evaluates the tree of an expression.
 
 use super::{Function, Node, Operator};
 
@@ -51,7 +51,7 @@ pub(super) fn of(node: &Node, value_of: &dyn Fn(&str) -> Option<f64>) -> Result<
     }
 }
 
-/// Whole powers by multiplication: `N^3` is exact for whole N as long as it can be.
+/// Whole powers use multiplication, so that `N^3` is exact for whole N as far as a double can be.
 fn power(base: f64, exponent: f64) -> f64 {
     if exponent.fract() == 0.0 && exponent.abs() <= 64.0 {
         base.powi(exponent as i32)

@@ -1,23 +1,23 @@
-//! Cannon's product by the models, equations (3) to (8): parameters, the number of ranks P = p², the
-//! order N of the matrices and the time of a block product come in; seconds go out.
+//! Predicted times of Cannon's product, equations (3) to (8) of Touyama and Horiguchi, for P = p²
+//! ranks and matrices of order N.
 //!
-//! "ot" in the paper's (6) to (8) is t_M: only then are they continuous where the latency begins to
-//! be hidden.
+//! "ot" in the printed equations (6) to (8) is t_M: only then are they continuous where the latency
+//! begins to be hidden.
 
 use super::{LogP, LogPq, Parameters};
 use crate::models::machine::PairClass;
 
-/// The time t_M = t_f + t_s·l³ of a product of two blocks of order l (3).
+/// The time t_M = t_f + t_s·l³ of the product of two blocks of order l (3).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BlockProduct {
     /// Fixed part t_f, seconds.
     pub fixed_s: f64,
-    /// Time t_s of one multiplication and addition, seconds.
+    /// Time t_s of one multiply-add, seconds.
     pub multiply_s: f64,
 }
 
 impl BlockProduct {
-    /// The CM-5 of the paper.
+    /// The CM-5 of Touyama and Horiguchi.
     pub const CM5: Self = Self { fixed_s: 1.55e-4, multiply_s: 5.98e-6 };
 
     /// t_M at order l.
@@ -25,8 +25,8 @@ impl BlockProduct {
         self.fixed_s + self.multiply_s * l.powi(3)
     }
 
-    /// From measured (l, t_M): least squares of relative residuals, neither part negative; `None`
-    /// without a point.
+    /// Fits measured (l, t_M) by least squares of relative residuals, with neither part negative;
+    /// `None` without points.
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let (mut a, mut b, mut c, mut d, mut e) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for (l, t) in points {
@@ -44,14 +44,14 @@ impl BlockProduct {
     }
 }
 
-/// LogP with one message a block (6): seconds of communication of one step.
+/// LogP with one message per block (6): seconds of communication per step.
 pub fn logp_one_message(logp: &LogP, t_m: f64) -> f64 {
     let LogP { latency, overhead, gap } = logp;
     let busy = overhead.value + 3.0 * overhead.value.max(gap.value);
     busy + (latency.value - t_m).max(0.0)
 }
 
-/// LogP with a message for each of a block's w words (7).
+/// LogP with one message for each of a block's w words (7).
 pub fn logp_one_word(logp: &LogP, w: f64, t_m: f64) -> f64 {
     let slower = logp.overhead.value.max(logp.gap.value);
     let busy = logp.overhead.value + slower * (4.0 * w - 1.0);
@@ -65,17 +65,17 @@ pub fn logpq(logpq: &LogPq, w: f64, t_m: f64) -> f64 {
     4.0 * (o * w + n) + (under_way - 2.0 * w * o - n - t_m).max(0.0)
 }
 
-/// LogPQ with overhead, gap and round trip as measured at the block's own size, in place of those of
-/// one size: four overheads, and what the second block needs to arrive beyond the two sends and the
-/// product.
+/// LogPQ with overhead, gap and round trip measured at the block's own size, not scaled from one
+/// size: four overheads, plus the time by which the second block arrives after the two sends and
+/// the product.
 pub fn over_all_sizes(class: &PairClass, bytes: u64, t_m: f64) -> f64 {
     let curves = Curves::at(class, bytes);
     let arrival = curves.half_rtt_s - curves.receive_s + curves.gap_s;
     2.0 * (curves.send_s + curves.receive_s) + (arrival - 2.0 * curves.send_s - t_m).max(0.0)
 }
 
-/// What a message of some size costs, as measured; beyond the largest measured size on the last
-/// straight pieces.
+/// Measured costs of a message of some size; beyond the largest measured size, the last linear
+/// pieces are extrapolated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curves {
     /// RTT/2.
@@ -89,7 +89,7 @@ pub struct Curves {
 }
 
 impl Curves {
-    /// At a size.
+    /// The costs at a size.
     pub fn at(class: &PairClass, bytes: u64) -> Self {
         let largest = class.sizes.last().map_or(0, |size| size.bytes);
         let beyond = |pieces: &[crate::models::machine::Piece]| {
@@ -112,7 +112,7 @@ impl Curves {
     }
 }
 
-/// The models, in the order in which they are shown.
+/// The models, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Model {
     /// Equation (6).
@@ -121,7 +121,7 @@ pub enum Model {
     OneWord,
     /// Equation (8).
     LogPq,
-    /// Equation (8)'s idea on the measured curves.
+    /// The idea of equation (8) on the measured curves.
     AllSizes,
 }
 
@@ -129,7 +129,7 @@ impl Model {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::OneMessage, Self::OneWord, Self::LogPq, Self::AllSizes];
 
-    /// For people.
+    /// Name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::OneMessage => "LogP, one message",
@@ -149,8 +149,8 @@ impl Model {
         }
     }
 
-    /// The time t_com of one step with blocks of w words; `None` where the model needs measured
-    /// curves and there are none.
+    /// The time t_com of one step with blocks of w words; `None` if the model needs measured curves
+    /// and there are none.
     pub fn step_s(self, parameters: &Parameters, w: f64, t_m: f64) -> Option<f64> {
         Some(match self {
             Self::OneMessage => logp_one_message(&parameters.message, t_m),

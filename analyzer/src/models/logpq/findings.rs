@@ -1,22 +1,22 @@
-//! All that `gammachi logpq` has to say, in one value.
+//! Everything that `gammachi logpq` reports.
 
 use super::Parameters;
 use super::messages::RunPrediction;
 use super::study::Study;
 
-/// What goes to the screen, the JSON document and the figures.
+/// Everything that the screen, the JSON document and the figures show.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Where the parameters come from.
     pub source: String,
     /// One for each class of pairs.
     pub parameters: Vec<Parameters>,
-    /// Cannon's product, by the first class that the product's ranks would use.
+    /// Cannon's product, with the parameters of the first class that its ranks would use.
     pub cannon: Option<Study>,
-    /// Which class that is.
+    /// Name of that class.
     pub cannon_class: String,
-    /// Recorded runs: the whole, then each region.
+    /// Recorded runs: each whole run, then its regions.
     pub runs: Vec<RunPrediction>,
-    /// What a reader should know.
+    /// Remarks.
     pub notes: Vec<String>,
 }

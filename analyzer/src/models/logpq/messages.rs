@@ -1,28 +1,39 @@
-//! A recorded run's communication by the models: what its ranks exchanged ([`Exchanges`]) and
-//! [`Parameters`] by place of the partner come in; for each rank the time that its messages cost, with
-//! all latency hidden and with none, go out, beside what was measured.
+//! Predicts what a recorded run's messages cost each rank, with all latency hidden and with none,
+//! beside the time measured.
 //!
-//! A rank's processor is busy with each message that it sends or receives: max(o*, g*) in LogP with one
-//! message, w·max(o₀, g₀) with a message a word, o·w + n in LogPQ, o_s(s) or o_r(s) on the measured
-//! curves. Each received message has a latency beyond that which computation can hide: L*,
-//! L₀ − (w−1)·max(o₀, g₀), L + (w−1)·g − w·o − n (the terms of equations 6 to 8 for one message), and
-//! RTT/2 − o_s − o_r; none is below 0. Waiting for a partner that is late is in no model.
+//! The messages come from [`Exchanges`], and [`Parameters`] from the locality of the partner. A
+//! rank's processor is busy with each message that it sends or receives:
+//!
+//! - max(o*, g*) in LogP with one message,
+//! - w·max(o₀, g₀) in LogP with one message per word,
+//! - o·w + n in LogPQ,
+//! - o_s(s) or o_r(s) on the measured curves.
+//!
+//! Each received message also has a latency that computation can hide, at least 0 (the terms of
+//! equations 6 to 8 for one message):
+//!
+//! - L*,
+//! - L₀ − (w−1)·max(o₀, g₀),
+//! - L + (w−1)·g − w·o − n,
+//! - RTT/2 − o_s − o_r.
+//!
+//! No model covers waiting for a late partner.
 
 use super::Parameters;
 use super::cannon::{Curves, Model};
-use crate::metrics::exchanges::{Exchanges, Place, RankExchanges, Sizes};
+use crate::metrics::exchanges::{Exchanges, Locality, RankExchanges, Sizes};
 
-/// What one model says of one rank's messages, seconds.
+/// One model's prediction for the messages of one rank, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Predicted {
-    /// The processor is busy with messages.
+    /// Time that the processor is busy with messages.
     pub busy_s: f64,
-    /// Latency, if nothing hides it.
+    /// Latency, if computation hides none of it.
     pub latency_s: f64,
 }
 
 impl Predicted {
-    /// Nothing hidden.
+    /// Time of the messages if no latency is hidden.
     pub fn exposed_s(&self) -> f64 {
         self.busy_s + self.latency_s
     }
@@ -33,15 +44,15 @@ impl Predicted {
 pub struct RankPrediction {
     /// Rank.
     pub rank: u32,
-    /// Messages sent and received that the models cover.
+    /// Number of messages sent and received that the models cover.
     pub messages: u64,
     /// Their bytes.
     pub bytes: f64,
-    /// Messages between places that were not measured.
+    /// Number of messages of a locality that was not measured.
     pub uncovered: u64,
-    /// By [`Model::ALL`].
+    /// Predictions in the order of [`Model::ALL`].
     pub models: [Predicted; 4],
-    /// Measured: in sends, receives, probes and completions.
+    /// Measured time in sends, receives, probes and completions.
     pub measured_s: f64,
 }
 
@@ -50,23 +61,24 @@ pub struct RankPrediction {
 pub struct RunPrediction {
     /// `whole run`, or the region's name.
     pub name: String,
-    /// Its ranks that take part.
+    /// The ranks that take part.
     pub ranks: Vec<RankPrediction>,
-    /// Measured time in collective calls, all ranks together, of which the models say nothing.
+    /// Measured time in collective calls, all ranks together; the models do not cover it.
     pub collective_s: f64,
-    /// Collective calls.
+    /// Number of collective calls.
     pub collective_calls: u64,
 }
 
 impl RunPrediction {
-    /// Predicts from the parameters of each place that was measured.
+    /// Predicts with the parameters of each locality that was measured.
     pub fn new(
         name: String,
         exchanges: &Exchanges,
-        parameters: impl Fn(Place) -> Option<Parameters>,
+        parameters: impl Fn(Locality) -> Option<Parameters>,
     ) -> Self {
-        let of = [Place::SameHost, Place::OtherHost].map(|place| (place, parameters(place)));
-        let find = |place: Place| of.iter().find(|(at, _)| *at == place)?.1.as_ref();
+        let of = [Locality::SameHost, Locality::OtherHost]
+            .map(|locality| (locality, parameters(locality)));
+        let find = |locality: Locality| of.iter().find(|(at, _)| *at == locality)?.1.as_ref();
         Self {
             name,
             ranks: exchanges.participants().map(|rank| predict(rank, find)).collect(),
@@ -101,7 +113,7 @@ impl RunPrediction {
 
 fn predict<'a>(
     rank: &RankExchanges,
-    find: impl Fn(Place) -> Option<&'a Parameters>,
+    find: impl Fn(Locality) -> Option<&'a Parameters>,
 ) -> RankPrediction {
     let mut prediction = RankPrediction {
         rank: rank.rank,
@@ -112,8 +124,8 @@ fn predict<'a>(
         measured_s: rank.point_to_point_s,
     };
     let mut add = |sizes: &Sizes, receives: bool| {
-        for ((place, bytes), count) in sizes {
-            let Some(parameters) = find(*place) else {
+        for ((locality, bytes), count) in sizes {
+            let Some(parameters) = find(*locality) else {
                 prediction.uncovered += count;
                 continue;
             };

@@ -1,5 +1,5 @@
-//! Parameters: what `machine.json` measured for a class of pairs comes in, those of the models go out,
-//! in seconds and with their uncertainty.
+//! The parameters of the models for a class of pairs measured in `machine.json`, in seconds and
+//! with their uncertainty.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -10,12 +10,12 @@ use crate::models::machine::{Measured, PairClass, Piece, SizeTimes};
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// Half the width of its 95 % interval; 0 for what is given, not measured.
+    /// Half the width of its 95 % interval; 0 for a given value.
     pub half_width: f64,
 }
 
 impl Estimate {
-    /// A value that is given.
+    /// A given value, without uncertainty.
     pub fn exact(value: f64) -> Self {
         Self { value, half_width: 0.0 }
     }
@@ -29,7 +29,7 @@ impl Estimate {
         self.value - self.half_width > 0.0
     }
 
-    /// The value, at least 0, with its uncertainty.
+    /// Raises a negative value to 0 and keeps the uncertainty.
     fn at_least_zero(self) -> Self {
         Self { value: self.value.max(0.0), ..self }
     }
@@ -38,7 +38,7 @@ impl Estimate {
 impl Add for Estimate {
     type Output = Self;
 
-    /// The sum of two that were measured independently.
+    /// The sum of two independent measurements.
     fn add(self, other: Self) -> Self {
         let half_width = self.half_width.hypot(other.half_width);
         Self { value: self.value + other.value, half_width }
@@ -86,7 +86,7 @@ pub struct LogPq {
 }
 
 impl LogPq {
-    /// Equation (1): from the link's one-word parameters and the ratio r of a processor's word to
+    /// Equation (1): from the link's one-word parameters and the ratio r of the processor's word to
     /// the channel's, both in bits.
     pub fn from_link(link: &LogP, ratio: f64) -> Self {
         let more = link.gap * (ratio - 1.0);
@@ -98,7 +98,7 @@ impl LogPq {
         }
     }
 
-    /// Equation (2): from LogP at messages of m words and the fixed part n of its overhead.
+    /// Equation (2): from LogP for messages of m words and the fixed part n of its overhead.
     pub fn from_message(message: &LogP, fixed: Estimate, words: f64) -> Self {
         Self {
             latency: message.latency + message.overhead,
@@ -120,10 +120,11 @@ pub struct SizeRow {
     pub logp: LogP,
 }
 
-/// What a reader should know about the parameters of a class.
+/// A remark on the parameters of a class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ParameterNote {
-    /// The interval of RTT/2 − o_s − o_r reaches 0: the models take its value, at least 0, as L.
+    /// The interval of RTT/2 − o_s − o_r reaches 0. The models use its value as L, or 0 if it is
+    /// negative.
     NoLatency {
         /// Words of the message.
         words: u64,
@@ -132,18 +133,19 @@ pub enum ParameterNote {
         /// RTT/2, seconds.
         half_rtt_s: f64,
     },
-    /// The fixed part n of the overhead is no less than the overhead: it is taken as large as that.
+    /// The fixed part n of the overhead exceeds the overhead and is lowered to it.
     FixedPart {
         /// Words of the message.
         words: u64,
-        /// n by the straight pieces, seconds.
+        /// n from the linear pieces, seconds.
         fixed_s: f64,
         /// o* of the message, seconds.
         overhead_s: f64,
     },
-    /// A gap is not positive: the measurement is too noisy.
+    /// A gap is not positive, because the measurement is too noisy.
     NoGap,
-    /// No message as small as a word was measured; one word is taken to cost as much as the smallest.
+    /// No message as small as a word was measured; a word is assumed to cost as much as the
+    /// smallest.
     NoOneWord {
         /// Size of the smallest message.
         bytes: u64,
@@ -167,22 +169,22 @@ pub struct Parameters {
     pub message: LogP,
     /// LogP at one word: L₀, o₀, g₀.
     pub one_word: LogP,
-    /// LogPQ at m words, by equation (2).
+    /// LogPQ from m words, by equation (2).
     pub logpq: LogPq,
     /// LogPQ from the one-word values, by equation (1).
     pub logpq_link: LogPq,
-    /// Half a round trip of m words and of one word.
+    /// Half a round trip of m words, and of one word.
     pub half_rtt: [Estimate; 2],
-    /// What cannot be identified.
+    /// Remarks.
     pub notes: Vec<ParameterNote>,
     /// Every measured size.
     pub sizes: Vec<SizeRow>,
-    /// The measured curves, for the prediction over all sizes.
+    /// The measured curves, for predictions over all sizes.
     pub curves: Option<PairClass>,
 }
 
 impl Parameters {
-    /// Of a measured class of pairs, at messages of `words` words.
+    /// The parameters of a measured class of pairs, for messages of `words` words.
     pub fn new(
         class: &PairClass,
         counter_hz: f64,
@@ -230,7 +232,7 @@ impl Parameters {
             words,
             ratio,
             counter_hz: Some(counter_hz),
-            // L* + o* = RTT/2 − (o_s + o_r)/2 is there even where L* alone cannot be identified.
+            // L* + o* = RTT/2 − (o_s + o_r)/2 is known even where L* alone cannot be identified.
             logpq: LogPq {
                 latency: (logp_at(class, bytes).latency + message.overhead).at_least_zero(),
                 ..LogPq::from_message(&message, fixed, words as f64)
@@ -253,7 +255,7 @@ impl Parameters {
         }
     }
 
-    /// The CM-5 of the paper (its table 1: 64 processors, measured at 16 words).
+    /// The CM-5 of Touyama and Horiguchi (table 1: 64 processors, measured at 16 words).
     pub fn cm5() -> Self {
         let exact = Estimate::exact;
         let logp = |latency, overhead, gap| LogP {
@@ -270,7 +272,7 @@ impl Parameters {
             counter_hz: None,
             message,
             one_word,
-            // As printed: equation (2) of the printed values, rounded.
+            // As printed, which is equation (2) of the printed values, rounded.
             logpq: LogPq {
                 latency: exact(2.96e-4),
                 overhead: exact(4.59e-6),
@@ -296,7 +298,8 @@ fn logp_at(class: &PairClass, bytes: u64) -> LogP {
     }
 }
 
-/// A quantity at any size: the median as [`PairClass::at`], the wider interval of its neighbours.
+/// A quantity at any size: the median as in [`PairClass::at`], with the wider interval of its
+/// neighbours.
 fn estimate_at(
     class: &PairClass,
     bytes: u64,
@@ -315,7 +318,7 @@ fn estimate_at(
     Estimate { value: class.at(bytes, quantity), half_width }
 }
 
-/// The straight piece that holds a size, or the nearest one.
+/// The linear piece that covers a size, or the last one.
 pub(super) fn piece_at(pieces: &[Piece], bytes: u64) -> Option<&Piece> {
     let holds = pieces.iter().find(|piece| bytes <= piece.to_bytes);
     holds.or_else(|| pieces.last())

@@ -1,6 +1,7 @@
-//! Cannon's product measured: documents of `kernels cannon --json` and [`Parameters`] come in; each
-//! order of the matrices with its measured times, its predictions and their errors, and what each
-//! strategy hides, go out.
+//! Cannon's product as measured by `kernels cannon --json`, beside its predictions.
+//!
+//! For each order of the matrices: the measured times, the predictions with their errors, and how
+//! much communication each strategy hides.
 
 use serde::Deserialize;
 
@@ -8,22 +9,22 @@ use super::Parameters;
 use super::cannon::{BlockProduct, Model};
 use crate::models::machine::{Doubt, Measured};
 
-/// The keys of `kernels cannon --json` that are read here.
+/// The keys that we read from `kernels cannon --json`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CannonRun {
     kernel: String,
     version: u32,
     /// MPI library.
     pub mpi: String,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u64,
-    /// Root of the number of ranks.
+    /// Square root of the number of ranks.
     pub grid: u64,
     /// Order of the matrices.
     pub n: u64,
     /// Time t_M of one block product.
     pub block_product_s: Measured,
-    /// What each strategy took.
+    /// Time of each strategy.
     pub strategies: Vec<StrategyRun>,
     /// Whether and why the machine was noisy.
     conditions: crate::models::machine::Conditions,
@@ -40,13 +41,13 @@ pub struct StrategyRun {
     pub elapsed_s: Measured,
 }
 
-/// Why a text is not documents of `kernels cannon`.
+/// Why a text cannot be read as documents of `kernels cannon`.
 #[derive(Debug, thiserror::Error)]
 pub enum CannonError {
     /// It is not JSON, or keys are missing.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// A document is of another kernel or version.
+    /// A document is from another kernel or version.
     #[error("kernel {kernel} of version {version}")]
     OtherKernel {
         /// Name of the kernel.
@@ -54,12 +55,12 @@ pub enum CannonError {
         /// Version of its document.
         version: u32,
     },
-    /// The order of the matrices, the ranks or a time cannot be.
-    #[error("N = {n} on {ranks} ranks cannot be")]
+    /// The order of the matrices, the number of ranks or a time is impossible.
+    #[error("N = {n} on {ranks} ranks is impossible")]
     Impossible {
         /// Order of the matrices.
         n: u64,
-        /// Ranks.
+        /// Number of ranks.
         ranks: u64,
     },
 }
@@ -70,7 +71,7 @@ pub fn is_output(text: &str) -> bool {
     matches!(first, Some(Ok(value)) if value["kernel"] == "cannon")
 }
 
-/// Reads documents that stand one after another.
+/// Reads one or more concatenated documents.
 ///
 /// # Errors
 /// See [`CannonError`].
@@ -91,7 +92,7 @@ pub fn parse(text: &str) -> Result<Vec<CannonRun>, CannonError> {
     Ok(runs)
 }
 
-/// One strategy at one order.
+/// One strategy at one order of the matrices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hidden {
     /// Name.
@@ -102,12 +103,12 @@ pub struct Hidden {
     pub elapsed_s: f64,
     /// Half the width of its 95 % interval.
     pub half_width_s: f64,
-    /// Elapsed − p·t_M: what was not hidden.
+    /// Communication that was not hidden: elapsed − p·t_M.
     pub not_hidden_s: f64,
-    /// Share of the simple strategy's communication that it hides, at most 1; `None` where the simple
-    /// one was not run or its communication is within its own uncertainty.
+    /// Share of the simple strategy's communication that it hides, at most 1; `None` if the simple
+    /// one was not run, or its communication is within its own uncertainty.
     pub hides: Option<f64>,
-    /// Whether what is not hidden is within the measurement's uncertainty.
+    /// Whether the rest that is not hidden is within the uncertainty of the measurement.
     pub fully: bool,
 }
 
@@ -118,28 +119,28 @@ pub struct Row {
     pub n: u64,
     /// Order l of the blocks.
     pub block: u64,
-    /// t_M, measured or by (3).
+    /// t_M, measured or from (3).
     pub block_product_s: f64,
     /// Whether t_M was measured at this order.
     pub measured: bool,
     /// t_c = p·t_M (4).
     pub computation_s: f64,
-    /// Predicted T by [`Model::ALL`].
+    /// Predicted T, in the order of [`Model::ALL`].
     pub predicted_s: [Option<f64>; 4],
     /// The strategies that were measured, in the kernel's order.
     pub strategies: Vec<Hidden>,
 }
 
 impl Row {
-    /// The measured strategy that the models describe: hidden, with buffers at both ends, else the
-    /// fastest.
+    /// The measured strategy to compare with the models: the one with buffers at both ends, which
+    /// they describe, else the fastest.
     pub fn compared(&self) -> Option<&Hidden> {
         let both = self.strategies.iter().find(|one| one.strategy == "hidden-both");
         let fastest = || self.strategies.iter().min_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
         both.or_else(fastest)
     }
 
-    /// The fewest blocks with which communication is hidden fully.
+    /// The strategy that hides communication fully with the fewest blocks.
     pub fn fewest_blocks(&self) -> Option<&Hidden> {
         let full = self.strategies.iter().filter(|one| one.fully);
         full.min_by_key(|one| one.blocks_held)
@@ -149,57 +150,58 @@ impl Row {
 /// Where t_f and t_s come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProductSource {
-    /// The user gave them.
+    /// From the user.
     Given,
     /// Fitted to the measured block products.
     Fitted,
-    /// The rate of `dgemm` in `machine.json`, for 2 operations.
+    /// From the rate of `dgemm` in `machine.json`, with 2 operations per multiply-add.
     Dgemm,
-    /// The paper measured them.
+    /// As measured by Touyama and Horiguchi.
     Paper,
 }
 
-/// What a reader should know about a study.
+/// A remark on a study.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StudyNote {
     /// Products were measured on a noisy machine.
     Noisy {
-        /// How many.
+        /// Number of noisy products.
         noisy: usize,
-        /// Of so many.
+        /// Number of all products.
         of: usize,
         /// Order of the first of them.
         n: u64,
-        /// Why it was noisy, as the kernel says.
+        /// Why the machine was noisy, as reported by the kernel.
         reasons: Vec<String>,
     },
     /// The machine's figures may not hold for the products.
     Doubt(Doubt),
 }
 
-/// Predictions beside what was measured.
+/// Predictions beside measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Root p of the number of ranks.
+    /// Square root p of the number of ranks.
     pub grid: u64,
     /// t_f and t_s.
     pub product: BlockProduct,
     /// Where they come from.
     pub product_from: ProductSource,
-    /// By order, ascending; of one order several rows where it was measured several times.
+    /// Ascending by order; an order that was measured several times has several rows.
     pub rows: Vec<Row>,
-    /// What a reader should know.
+    /// Remarks.
     pub notes: Vec<StudyNote>,
 }
 
-/// What is not hidden counts as nothing below this share of the computation.
+/// Communication below this share of the computation counts as fully hidden.
 const NEGLIGIBLE: f64 = 0.01;
-/// A measurement less certain than this share of the computation cannot say that it is nothing.
+/// A measurement with a larger uncertainty than this share of the computation cannot show that
+/// communication is fully hidden.
 const CERTAIN: f64 = 0.05;
 
 impl Study {
-    /// Predicts the orders asked for and those measured. Where ranks take turns on a processor, a whole
-    /// block product at a time, `sharing` of them, a measured t_M counts so many times.
+    /// Predicts the given orders and the measured ones. Where `sharing` ranks take turns on a
+    /// processor, one block product at a time, a measured t_M counts `sharing` times.
     pub fn new(
         parameters: &Parameters,
         grid: u64,

@@ -2,7 +2,7 @@ use super::cannon::{BlockProduct, Model, logp_one_message, logp_one_word, logpq}
 use super::*;
 use crate::models::machine::tests::machine;
 
-/// `logpq_cm5.csv` of the project's data: N, t_c, LogP with one message, with one word, LogPQ.
+/// CM-5: N, t_c, then the times by LogP with one message, LogP with one word, and LogPQ.
 const CM5: [[f64; 5]; 8] = [
     [8.0, 0.00128784, 0.00675984, 0.0017016, 0.00480896],
     [16.0, 0.00162272, 0.00709472, 0.00314592, 0.00533024],
@@ -15,7 +15,7 @@ const CM5: [[f64; 5]; 8] = [
 ];
 
 #[test]
-fn the_papers_times_on_the_cm5() {
+fn reproduces_the_published_times_on_the_cm5() {
     let parameters = Parameters::cm5();
     for [n, t_c, one_message, one_word, logpq] in CM5 {
         let t_m = BlockProduct::CM5.seconds(n / 8.0);
@@ -43,12 +43,12 @@ fn printed_logpq_follows_from_printed_logp_at_sixteen_words() {
 }
 
 #[test]
-fn one_word_links_by_equation_1() {
+fn equation_1_converts_the_link_of_one_word() {
     let link = Parameters::cm5().one_word;
     let same = LogPq::from_link(&link, 1.0);
     assert_eq!(same.latency.value, 1.77e-4 + 1.19e-5);
     assert_eq!((same.overhead.value, same.gap.value, same.fixed.value), (1.19e-5, 3.44e-6, 0.0));
-    // A word of 64 bits over channels of 16: four gaps, three of them beyond the first.
+    // A 64-bit word over a 16-bit channel takes four gaps, three beyond the first.
     let four = LogPq::from_link(&link, 4.0);
     assert!((four.latency.value - (1.77e-4 + 1.19e-5 + 3.0 * 3.44e-6)).abs() < 1e-18);
     assert!((four.overhead.value - (1.19e-5 + 3.0 * 3.44e-6)).abs() < 1e-18);
@@ -71,7 +71,7 @@ fn formulas_are_continuous_where_latency_begins_to_be_hidden() {
             let (below, at, above) =
                 (formula(t_m * (1.0 - 1e-9)), formula(t_m), formula(t_m * (1.0 + 1e-9)));
             assert!((below - at).abs() < 1e-12 && (above - at).abs() < 1e-12, "w={w}");
-            // Below it, every second less of computation is one more of communication.
+            // Below the threshold, each second less of computation adds one of communication.
             assert!((formula(t_m * 0.5) - at - t_m * 0.5).abs() < 1e-12);
             assert_eq!(formula(t_m * 2.0), above);
         }
@@ -79,7 +79,7 @@ fn formulas_are_continuous_where_latency_begins_to_be_hidden() {
 }
 
 #[test]
-fn parameters_of_a_measured_machine() {
+fn derives_parameters_from_a_measured_machine() {
     let machine = machine();
     let class = machine.network.class("same-host").unwrap();
     let parameters = Parameters::new(class, 2.4e9, 8, 8, 1.0);
@@ -111,13 +111,13 @@ fn parameters_of_a_measured_machine() {
 }
 
 #[test]
-fn block_products_give_their_two_parts_back() {
+fn fits_both_parts_of_a_block_product() {
     let points: Vec<(f64, f64)> =
         [1.0, 4.0, 16.0, 64.0].map(|l| (l, BlockProduct::CM5.seconds(l))).into();
     let fit = BlockProduct::fit(&points).unwrap();
     assert!((fit.fixed_s / 1.55e-4 - 1.0).abs() < 1e-6, "{fit:?}");
     assert!((fit.multiply_s / 5.98e-6 - 1.0).abs() < 1e-6, "{fit:?}");
-    // One point cannot tell them apart, and no part becomes negative.
+    // One point cannot separate the two parts, and neither part becomes negative.
     assert_eq!(BlockProduct::fit(&[(10.0, 1e-3)]).unwrap().fixed_s, 0.0);
     let bent = BlockProduct::fit(&[(10.0, 1e-3), (20.0, 1e-2)]).unwrap();
     assert!(bent.fixed_s >= 0.0 && bent.multiply_s > 0.0);

@@ -1,4 +1,4 @@
-//! What `kernels ceilings` measured: the roofs of operations, memory and communication.
+//! The document of `kernels ceilings`: the roofs of operations, memory and communication.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,20 +13,20 @@ pub struct Ceilings {
     pub ranks: u32,
     /// Timed rounds.
     pub repetitions: usize,
-    /// Rounds before them.
+    /// Untimed rounds before them.
     pub warmup_rounds: usize,
-    /// Instructions of the multiply-add peak.
+    /// Instruction set used for the multiply-add peak.
     pub instructions: String,
-    /// What that peak does not reach.
+    /// What that peak leaves unused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_note: Option<String>,
     /// The library behind dgemm.
     pub blas: BlasUsed,
     /// How the triad was run.
     pub triad: TriadUsed,
-    /// Message size of communication alone.
+    /// Message size in the communication-only measurement.
     pub message_bytes: u64,
-    /// `same-host` or `other-host`: where the pairs of communication alone ran.
+    /// `same-host` or `other-host`: the pairs in the communication-only measurement.
     pub communication_class: Option<String>,
     /// The roofs.
     pub ceilings: Vec<Ceiling>,
@@ -39,13 +39,13 @@ pub struct Ceilings {
 pub struct BlasUsed {
     /// Its file; `null` where none was found.
     pub library: Option<String>,
-    /// What it says of itself.
+    /// Its own description of its build.
     pub configuration: Option<String>,
-    /// Threads of each rank; `null` where unknown.
+    /// Threads per rank; `null` where unknown.
     pub threads: Option<u32>,
     /// Order of the matrices.
     pub n: u64,
-    /// Why it was not measured.
+    /// Why dgemm was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -53,15 +53,15 @@ pub struct BlasUsed {
 /// How the triad was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TriadUsed {
-    /// Bytes of each of three arrays on each rank.
+    /// Bytes of each of the three arrays, on each rank.
     pub array_bytes: u64,
-    /// Largest cache that the system shows.
+    /// Largest cache reported by the system.
     pub largest_cache_bytes: Option<u64>,
-    /// Bytes that are counted an element.
+    /// Bytes counted per element.
     pub counted_bytes_per_element: f64,
-    /// Bytes that move an element where stores allocate.
+    /// Bytes that actually move per element where stores allocate cache lines.
     pub moved_bytes_per_element: f64,
-    /// Which stores.
+    /// Kind of stores.
     pub stores: String,
 }
 
@@ -72,7 +72,7 @@ pub struct Ceiling {
     pub name: String,
     /// `flop/s` or `B/s`.
     pub unit: String,
-    /// Rank 0 while the others slept.
+    /// Rank 0 alone, while the others slept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Measured>,
     /// The mean rank while all ran.

@@ -1,27 +1,26 @@
-//! What changed between two measurements of one machine: two [`Machine`]s come in, the changes
-//! beyond noise go out.
+//! What changed between two measurements of one machine, beyond noise.
 //!
-//! A figure has changed when the 95 % intervals of the two medians do not touch *and* the medians
-//! differ by more than [`LEAST_CHANGE`]: among a hundred figures of an unchanged machine, intervals
-//! alone would name a few.
+//! A figure has changed when the 95 % intervals of the two medians do not overlap *and* the medians
+//! differ by more than [`MIN_CHANGE`]. Intervals alone would report a few changes among a hundred
+//! figures of an unchanged machine.
 
 use super::{Machine, Measured, PairClass};
 
-/// Relative change below which nothing is said.
-pub const LEAST_CHANGE: f64 = 0.05;
+/// Relative change below which a figure counts as unchanged.
+pub const MIN_CHANGE: f64 = 0.05;
 
 /// A quantity that changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// What: `network same-host half_rtt_s`, `ceilings dgemm per_host`.
+    /// The quantity: `network same-host half_rtt_s`, `ceilings dgemm per_host`.
     pub what: String,
-    /// Message size at which it changed most; `None` for what has no sizes.
+    /// Message size at which it changed most; `None` where it does not depend on the size.
     pub bytes: Option<u64>,
     /// Median before.
     pub before: f64,
     /// Median now.
     pub now: f64,
-    /// Sizes that changed, and sizes compared.
+    /// Number of sizes that changed, and number of sizes compared.
     pub sizes: (usize, usize),
 }
 
@@ -32,7 +31,7 @@ impl Change {
     }
 }
 
-/// Everything that changed from `before` to `now`, and how many figures were compared.
+/// The changes from `before` to `now`, and the number of figures compared.
 pub fn changes(before: &Machine, now: &Machine) -> (Vec<Change>, usize) {
     let mut changes = Vec::new();
     let mut compared = 0;
@@ -104,14 +103,15 @@ const QUANTITIES: [(&str, Quantity); 6] = [
 fn is_changed(before: &Measured, now: &Measured) -> bool {
     let apart = now.low > before.high || now.high < before.low;
     let relative = (now.median - before.median).abs() / before.median.abs().max(f64::MIN_POSITIVE);
-    apart && before.median > 0.0 && now.median > 0.0 && relative > LEAST_CHANGE
+    apart && before.median > 0.0 && now.median > 0.0 && relative > MIN_CHANGE
 }
 
-/// The eager limit is no sample: a difference is a change of the library or its settings.
+/// The eager limit is not a sample with noise: a difference means that the library or its settings
+/// have changed.
 fn eager_change(before: &PairClass, now: &PairClass) -> Option<Change> {
     let (before, now_limit) = (before.eager_limit, now.eager_limit);
     let ratio = now_limit.bytes.max(1) as f64 / before.bytes.max(1) as f64;
-    (ratio.ln().abs() > LEAST_CHANGE || before.at_least != now_limit.at_least).then(|| Change {
+    (ratio.ln().abs() > MIN_CHANGE || before.at_least != now_limit.at_least).then(|| Change {
         what: format!("network {} eager_limit, bytes", now.class),
         bytes: None,
         before: before.bytes as f64,

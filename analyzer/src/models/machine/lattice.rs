@@ -1,4 +1,4 @@
-//! What `kernels lattice` measured: the same halo exchange under several splits of one lattice.
+//! The document of `kernels lattice`: the same halo exchange under several splits of one lattice.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +15,13 @@ pub struct Lattice {
     pub lattice: String,
     /// Timed iterations.
     pub iterations: u64,
-    /// One entry a split.
+    /// One entry per split.
     pub splits: Vec<Split>,
-    /// The split with the least predicted communication; `None` where times mean nothing.
+    /// The split with the least predicted communication; `None` where times are meaningless.
     pub suits: Option<String>,
-    /// Whether the results were compared with the lattice without a split.
+    /// Whether the results were checked against the undivided lattice.
     pub checked: bool,
-    /// Whether times mean anything: not where ranks share processors.
+    /// Whether times are meaningful; false where ranks share processors.
     pub times_meaningful: bool,
     /// Conditions.
     pub conditions: Conditions,
@@ -34,22 +34,23 @@ pub struct Split {
     pub split: String,
     /// Sites of a rank in each dimension.
     pub local: String,
-    /// Seconds of an iteration of the slowest rank.
+    /// Seconds per iteration, slowest rank.
     pub iteration_s: Measured,
-    /// Its exchange alone, seconds.
+    /// The exchange alone, seconds.
     pub exchange_s: Measured,
     /// Messages that a rank sends in an iteration.
     pub messages: u64,
-    /// Bytes of them.
+    /// Bytes of these messages.
     pub bytes: u64,
-    /// Seconds of the exchange by the half round trips measured before.
+    /// Seconds of the exchange, predicted from measured half round trips.
     pub predicted_exchange_s: f64,
     /// Checksum of the result, hexadecimal.
     pub checksum: String,
 }
 
 impl Lattice {
-    /// Reads what `kernels lattice --json` printed; lines of a launcher around it are passed over.
+    /// Reads the output of `kernels lattice --json`, ignoring lines that a launcher printed around
+    /// it.
     ///
     /// # Errors
     /// See [`LatticeError`].
@@ -69,7 +70,7 @@ impl Lattice {
 #[derive(Debug, thiserror::Error)]
 pub enum LatticeError {
     /// There is no JSON document.
-    #[error("there is no JSON document in it")]
+    #[error("contains no JSON document")]
     NoDocument,
     /// It is of another kernel.
     #[error("a document of {}", kernel.as_deref().unwrap_or("something else"))]

@@ -1,26 +1,28 @@
-//! What a class of pairs says of a network with one latency, one bandwidth and one eager limit, as replays have it.
+//! Reduces a class of pairs to one latency, one bandwidth and one eager limit, as replays need
+//! them.
 
 use super::PairClass;
 
 /// One level of a network, in seconds and bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// o: mean of a send and a receive of the smallest message.
+    /// o: mean of the send and receive overheads of the smallest message.
     pub overhead_s: f64,
-    /// Time of the processor for a byte of an eager message.
+    /// Processor time per byte of an eager message.
     pub overhead_s_per_byte: f64,
-    /// L: what half a round trip of the smallest message takes beyond both overheads.
+    /// L: half a round trip of the smallest message less both overheads.
     pub latency_s: f64,
-    /// Whether its interval lies above 0: else the overheads hide it.
+    /// Whether the interval of L lies above 0; otherwise the overheads hide it.
     pub latency_is_known: bool,
     /// G, of the largest messages.
     pub s_per_byte: f64,
-    /// Largest message that needs no receiver; infinite where the largest that was tried needed none.
+    /// Largest message that completes without a receiver; infinite where even the largest tried
+    /// did.
     pub eager_bytes: f64,
 }
 
 impl PairClass {
-    /// As a level of a network.
+    /// The class as a level of a network.
     pub fn level(&self) -> Level {
         let smallest = &self.sizes[0];
         let [send, receive] =
@@ -30,8 +32,8 @@ impl PairClass {
             Some(piece) => piece.per_byte_s.max(0.0),
             None => 1.0 / self.sizes[self.sizes.len() - 1].one_way_bytes_per_s.median,
         };
-        // What a byte costs both processors in a small message, of which the rest is G: not more than their own times
-        // grow with it.
+        // The slope of a small message beyond G is processor time at both ends. It cannot exceed
+        // the slope of the measured overheads.
         let grows = |pieces: &[super::Piece]| pieces.first().map_or(0.0, |p| p.per_byte_s.max(0.0));
         let own = (grows(&self.fits.send_overhead) + grows(&self.fits.receive_overhead)) / 2.0;
         let overhead_s_per_byte = ((grows(half_rtt) - s_per_byte) / 2.0).clamp(0.0, own);
@@ -54,21 +56,22 @@ mod tests {
     use crate::models::machine::tests::machine;
 
     #[test]
-    fn small_messages_tell_latency_and_large_ones_bandwidth() {
+    fn latency_comes_from_small_messages_and_bandwidth_from_large_ones() {
         let level = machine().network.classes[0].level();
-        // 1 µs + 1 ns a byte of half a round trip; a fifth of it for the send, three tenths for the receive.
+        // Half a round trip takes 1 µs + 1 ns per byte: a fifth for the send, three tenths for the
+        // receive.
         let half_rtt = 1.008e-6;
         assert!((level.overhead_s - 0.25 * half_rtt).abs() < 1e-15, "{level:?}");
         assert!((level.latency_s - 0.5 * half_rtt).abs() < 1e-15, "{level:?}");
         assert!(level.latency_is_known);
         assert!((level.s_per_byte - 0.5e-9).abs() < 1e-18, "{level:?}");
-        // (1 − 0.5) / 2 ns: as much as the overheads grow by, (0.2 + 0.3) / 2.
+        // (1 − 0.5)/2 ns, which equals the overheads' slope (0.2 + 0.3)/2.
         assert!((level.overhead_s_per_byte - 0.25e-9).abs() < 1e-18, "{level:?}");
         assert_eq!(level.eager_bytes, 4096.0);
     }
 
     #[test]
-    fn a_limit_that_was_not_reached_is_none() {
+    fn an_eager_limit_that_was_not_reached_is_infinite() {
         let mut class = machine().network.classes[0].clone();
         class.eager_limit.at_least = true;
         class.latency.latency_s = None;

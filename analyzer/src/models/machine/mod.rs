@@ -1,9 +1,10 @@
-//! The machine that programs run on, as `gammachi calibrate` measured it: `machine.json` comes in
-//! or goes out, [`Machine`] is handed on to the network models and the roofline.
+//! The machine that programs run on, as `gammachi calibrate` measured it.
 //!
-//! The documents of the kernels are kept as they are ([`Network`], [`Ceilings`]), each figure with
-//! its uncertainty ([`Measured`]) and each kernel with the conditions that it ran under. Every key
-//! is explained in `docs/reference/machine-json.md`; the formulas are SCIENCE D and E.
+//! [`Machine`] is the content of `machine.json`; the network models and the roofline read it. It
+//! holds the documents of the kernels unchanged ([`Network`], [`Ceilings`]): each figure with its
+//! uncertainty ([`Measured`]), and each kernel with the conditions that it ran under. Every key is
+//! explained in `docs/reference/machine-json.md`, the network models in [`super::logpq`] and the
+//! roofs in [`super::roofline`].
 
 mod ceilings;
 pub mod difference;
@@ -24,14 +25,15 @@ pub use ceilings::{BlasUsed, Ceiling, Ceilings, TriadUsed};
 pub use lattice::{Lattice, LatticeError, Split};
 pub use level::Level;
 pub use network::{
-    EagerLimit, Fits, Flow, Held, Latency, Network, PairClass, Piece, QueueSize, SizeTimes, Switch,
+    BufferedSends, EagerLimit, Fits, Flow, Latency, Network, PairClass, Piece, QueueSize,
+    SizeTimes, Switch,
 };
 
 /// Usual name of the file.
 pub const MACHINE_JSON: &str = "machine.json";
 /// Value of the key `format`.
 pub const FORMAT: &str = "gammachi-machine";
-/// Version of the keys; another one is refused by name.
+/// Version of the keys; files of another version are refused.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// A machine, measured.
@@ -43,18 +45,18 @@ pub struct Machine {
     pub format_version: u32,
     /// Version of the command that wrote the file.
     pub gammachi_version: String,
-    /// When it was measured.
+    /// Time of the measurement.
     pub measured: Instant,
     /// Launcher and its arguments.
     pub launcher: Vec<String>,
-    /// Whether less was measured than usual, by `--quick`.
+    /// Whether `--quick` shortened the measurement.
     pub quick: bool,
     /// What the network costs.
     pub network: Network,
     /// The roofs.
     pub ceilings: Ceilings,
-    /// What `kernels clock` says of the clocks, as `gammachi clock` keeps it; `null` in a file made
-    /// without.
+    /// Result of `kernels clock`, as `gammachi clock` stores it; `null` if the clocks were not
+    /// measured.
     pub clock: Option<Calibration>,
 }
 
@@ -93,18 +95,18 @@ pub struct Outlier {
     pub value: f64,
 }
 
-/// Under what conditions a kernel measured.
+/// The conditions under which a kernel measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Hosts in the order of their lowest ranks.
     pub hosts: Vec<Host>,
-    /// Of the rank that it happened to most: share of its time ready to run, but without a core.
+    /// Share of its time that the worst rank was ready to run but had no core.
     pub off_cpu_share: Option<f64>,
-    /// Context switches forced on all ranks together.
+    /// Involuntary context switches, all ranks together.
     pub involuntary_switches: f64,
-    /// Typical interquartile range over median of the kernel's figures.
+    /// Typical ratio of interquartile range to median over the kernel's figures.
     pub typical_spread: Option<f64>,
-    /// Whether the machine was too noisy for the figures to be taken as they stand.
+    /// Whether the machine was too noisy to trust the figures.
     pub noisy: bool,
     /// Why, in sentences.
     pub reasons: Vec<String>,
@@ -117,7 +119,7 @@ pub struct Host {
     pub name: String,
     /// Ranks on it.
     pub ranks: Vec<u32>,
-    /// Processors that are on line.
+    /// Processors online.
     pub processors: u32,
     /// Processors that each rank may run on.
     pub affinity: Vec<String>,
@@ -125,13 +127,13 @@ pub struct Host {
     pub pinned: bool,
     /// Model name of the processor.
     pub processor: String,
-    /// Frequency that the system states, hertz.
+    /// Frequency reported by the system, hertz.
     pub stated_hz: Option<f64>,
     /// Frequency governor.
     pub governor: Option<String>,
-    /// Whether a hypervisor is there.
+    /// Whether the host runs under a hypervisor.
     pub virtual_machine: bool,
-    /// Load average over a minute at the start.
+    /// One-minute load average at the start.
     pub load_1min: Option<f64>,
 }
 
@@ -143,10 +145,10 @@ pub enum MachineError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// It is no such document.
+    /// It is not a `machine.json`.
     #[error("{}: not a machine.json of gammachi: {source}", path.display())]
     Malformed {
         /// The file.
@@ -156,7 +158,7 @@ pub enum MachineError {
     },
     /// It has another version.
     #[error(
-        "{}: machine.json of version {found}, and this gammachi knows version {FORMAT_VERSION}",
+        "{}: machine.json of version {found}, but this gammachi reads version {FORMAT_VERSION}",
         path.display()
     )]
     Version {
@@ -173,8 +175,8 @@ pub enum MalformedMachine {
     /// It is not JSON, or keys are missing or hold something else.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Nothing says that it is a machine.
-    #[error("the keys format ({FORMAT}) and format_version are not there")]
+    /// The keys that identify the format are missing or wrong.
+    #[error("the keys format ({FORMAT}) and format_version are missing")]
     NoFormat,
     /// A class of pairs has no message sizes.
     #[error("network class {class} has no sizes")]
@@ -182,7 +184,7 @@ pub enum MalformedMachine {
         /// Name of the class.
         class: String,
     },
-    /// A class of pairs has sizes or figures that cannot be.
+    /// A class of pairs has impossible sizes or figures.
     #[error("network class {class}: sizes do not ascend, or a time or bandwidth is not positive")]
     Sizes {
         /// Name of the class.
@@ -216,7 +218,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// What cannot be, although it has the right form.
+    /// Finds values that are well-formed but impossible.
     fn check(&self) -> Result<(), MalformedMachine> {
         for class in &self.network.classes {
             if class.sizes.is_empty() {
@@ -235,10 +237,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Writes a file, replaced as a whole so that a reader never sees half of it.
+    /// Writes a file atomically, so that a reader never sees half of it.
     ///
     /// # Errors
-    /// What the system said.
+    /// The operating system's error.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         let mut unfinished = path.as_os_str().to_owned();
@@ -260,7 +262,7 @@ impl Machine {
         &self.network.conditions.hosts
     }
 
-    /// Every reason why a measurement was called noisy, with the kernel's name.
+    /// The reasons why measurements count as noisy, each with the kernel's name.
     pub fn noise(&self) -> Vec<String> {
         let of = |kernel: &str, conditions: &Conditions| -> Vec<String> {
             conditions.reasons.iter().map(|reason| format!("{kernel}: {reason}")).collect()
@@ -269,8 +271,8 @@ impl Machine {
         [of("network", network), of("ceilings", ceilings)].concat()
     }
 
-    /// How this machine differs from another one; nothing where both measurements can be compared.
-    /// Names of hosts do not count: batch systems give other nodes of the same kind.
+    /// How this machine differs from another one; empty where both measurements can be compared.
+    /// Host names do not matter: batch systems assign different nodes of the same kind.
     pub fn differs_from(&self, other: &Self) -> Vec<Difference> {
         let kinds = |machine: &Self| -> Vec<HostKind> {
             let of = |host: &Host| HostKind {
@@ -292,8 +294,8 @@ impl Machine {
         differences
     }
 
-    /// Why figures of this machine may not hold for a run on those hosts under that MPI; nothing
-    /// where they do. `mpi` is the library's own text.
+    /// Reasons why the figures of this machine may not hold for a run on these hosts under this
+    /// MPI; empty where they do. `mpi` is the library's own version text.
     pub fn doubts_for(&self, hosts: &[String], mpi: &str) -> Vec<Doubt> {
         let measured: Vec<String> = self.hosts().iter().map(|host| host.name.clone()).collect();
         let used: Vec<String> =
@@ -310,7 +312,7 @@ impl Machine {
     }
 }
 
-/// What two machines differ in; first of this one, then of the other.
+/// A difference between two machines: the value of this one, then that of the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// Their hosts.
@@ -319,18 +321,18 @@ pub enum Difference {
     Mpi(String, String),
 }
 
-/// What makes hosts alike.
+/// What two hosts must share to be of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostKind {
     /// Model name of the processor.
     pub processor: String,
-    /// Processors that are on line.
+    /// Processors online.
     pub processors: u32,
     /// Ranks on the host.
     pub ranks: usize,
 }
 
-/// Why figures of a machine may not hold for a run.
+/// A reason why the figures of a machine may not hold for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doubt {
     /// The run used hosts that were not measured.
@@ -349,8 +351,8 @@ pub enum Doubt {
     },
 }
 
-/// "MPICH 4.0.2" of "MPICH Version:\t4.0.2\nMPICH Release date: …", "Open MPI 4.1.4" of "Open MPI v4.1.4,
-/// package: …".
+/// Name and version: "MPICH 4.0.2" from "MPICH Version:\t4.0.2\nMPICH Release date: …", and
+/// "Open MPI 4.1.4" from "Open MPI v4.1.4, package: …".
 fn library_name(text: &str) -> String {
     let first = text.split([',', '\n']).next().unwrap_or_default();
     let plain = first.replace("Version:", " ").replace(" v", " ").replace('\0', " ");

@@ -1,4 +1,4 @@
-//! What `kernels network` measured: times of messages over their sizes for each class of pairs.
+//! The document of `kernels network`: message times over message sizes for each class of pairs.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Network {
     pub counter_hz: f64,
     /// Timed rounds.
     pub repetitions: usize,
-    /// Rounds before them.
+    /// Untimed rounds before them.
     pub warmup_rounds: usize,
     /// Classes of pairs, `same-host` first.
     pub classes: Vec<PairClass>,
@@ -25,7 +25,7 @@ pub struct Network {
     pub conditions: Conditions,
 }
 
-/// Pairs that share a kind of way.
+/// Pairs of ranks connected in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairClass {
     /// `same-host` or `other-host`.
@@ -38,13 +38,13 @@ pub struct PairClass {
     pub eager_limit: EagerLimit,
     /// All times at each size, ascending.
     pub sizes: Vec<SizeTimes>,
-    /// Straight pieces of them.
+    /// Piecewise linear fits of these times.
     pub fits: Fits,
     /// Changes of protocol, ascending.
     pub switches: Vec<Switch>,
     /// LogP's L of one word.
     pub latency: Latency,
-    /// The queues, by message size.
+    /// Capacity of the queues, by message size.
     pub queues: Vec<QueueSize>,
     /// Bandwidth with several partners at once.
     pub flows: Vec<Flow>,
@@ -61,26 +61,26 @@ pub struct SizeTimes {
     pub gap_s: Measured,
     /// o_s, seconds.
     pub send_overhead_s: Measured,
-    /// o_r, seconds: a receive whose message has already come.
+    /// o_r, seconds: a receive whose message has already arrived.
     pub receive_overhead_s: Measured,
     /// RTT/2 − o_s − o_r, seconds; its interval says whether L can be identified at this size.
     pub latency_s: Measured,
-    /// Bytes a second, one way.
+    /// Bytes per second, one way.
     pub one_way_bytes_per_s: Measured,
-    /// Bytes a second, both ways at once, both counted.
+    /// Bytes per second with both directions busy, both counted.
     pub both_ways_bytes_per_s: Measured,
 }
 
-/// Largest message that completes with no receive posted.
+/// Largest message whose send completes with no receive posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EagerLimit {
     /// Bytes; 0 when even one byte does not complete.
     pub bytes: u64,
-    /// No larger message was tried.
+    /// Whether the limit may be larger, because no larger message was tried.
     pub at_least: bool,
 }
 
-/// Straight pieces of times over sizes, each ascending.
+/// Piecewise linear fits of times over sizes; pieces ascend in size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fits {
     /// Half the round trip: fixed + s·per_byte.
@@ -93,7 +93,7 @@ pub struct Fits {
     pub receive_overhead: Vec<Piece>,
 }
 
-/// A line over a range of sizes.
+/// A straight line over a range of sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Piece {
     /// Smallest size in it.
@@ -104,11 +104,11 @@ pub struct Piece {
     pub fixed_s: f64,
     /// Its 95 % interval.
     pub fixed_interval_s: (f64, f64),
-    /// Seconds a byte.
+    /// Seconds per byte.
     pub per_byte_s: f64,
     /// Its 95 % interval.
     pub per_byte_interval_s: (f64, f64),
-    /// Largest relative distance of a median from the line.
+    /// Largest relative deviation of a median from the line.
     pub worst_misfit: f64,
 }
 
@@ -117,18 +117,18 @@ pub struct Piece {
 pub struct Switch {
     /// Largest size before it.
     pub after_bytes: u64,
-    /// Smallest size behind it.
+    /// Smallest size after it.
     pub before_bytes: u64,
     /// `eager-to-rendezvous`, or `slope`.
     pub kind: String,
-    /// What shows it: `completion`, `half_rtt`, `gap`.
+    /// The measurements that show it: `completion`, `half_rtt`, `gap`.
     pub seen_in: Vec<String>,
 }
 
 /// LogP's L of one word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The word.
+    /// Size of the word.
     pub bytes: u64,
     /// L, seconds; `null` where it cannot be identified.
     pub latency_s: Option<f64>,
@@ -141,29 +141,29 @@ pub struct Latency {
     pub reason: Option<String>,
 }
 
-/// Sends that completed on the sender's side with no receive posted.
+/// Sends that completed at the sender with no receive posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    /// How many.
+pub struct BufferedSends {
+    /// Number of messages.
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The experiment ended here, not the queue.
+    /// Whether the queue may be larger, because the experiment ended here.
     pub at_least: bool,
 }
 
-/// The queues at one message size.
+/// Capacity of the queues at one message size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueSize {
     /// Message size.
     pub bytes: u64,
-    /// SQ + TQ: the receiver was outside MPI.
-    pub receiver_outside_mpi: Held,
-    /// SQ + TQ + RQ: the receiver was in MPI and had posted no receive.
-    pub receiver_in_mpi: Held,
+    /// Send and network queues (SQ + TQ): the receiver was outside MPI.
+    pub receiver_outside_mpi: BufferedSends,
+    /// With the receive queue (SQ + TQ + RQ): the receiver was in MPI and had posted no receive.
+    pub receiver_in_mpi: BufferedSends,
 }
 
-/// Several directions at once.
+/// Bandwidth over several connections at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// `hub-out`, `hub-in`, `hub-both`: one rank and its partners; `pairs-one-way`, `pairs-both`:
@@ -173,7 +173,7 @@ pub struct Flow {
     pub partners: u32,
     /// Message size.
     pub bytes: u64,
-    /// Bytes a second of all directions together.
+    /// Bytes per second of all connections together.
     pub bytes_per_s: Measured,
 }
 
@@ -185,10 +185,11 @@ impl Network {
 }
 
 impl PairClass {
-    /// The value of a quantity at any size: between two measured sizes on the straight line between
-    /// their medians, outside them that of the nearest size for rates and small messages.
+    /// The value of a quantity at any size: interpolated linearly between the medians of the two
+    /// neighbouring measured sizes; outside the measured range, the value at its nearest end.
     ///
-    /// No line crosses the eager limit: both its sides are measured sizes.
+    /// No interpolation crosses the eager limit, because the sizes on both sides of it are
+    /// measured.
     pub fn at(&self, bytes: u64, quantity: impl Fn(&SizeTimes) -> &Measured) -> f64 {
         let above = self.sizes.partition_point(|size| size.bytes < bytes);
         let value = |at: usize| quantity(&self.sizes[at]).median;
@@ -203,8 +204,8 @@ impl PairClass {
         value(above - 1) + share * (value(above) - value(above - 1))
     }
 
-    /// Seconds of one message of any size, by half the round trip; beyond the largest measured size
-    /// by its last straight piece.
+    /// Seconds that one message of any size takes, as half a round trip; beyond the largest
+    /// measured size, the last linear piece is extrapolated.
     pub fn message_s(&self, bytes: u64) -> f64 {
         let largest = self.sizes.last().map_or(0, |size| size.bytes);
         match self.fits.half_rtt.last() {
@@ -215,7 +216,7 @@ impl PairClass {
 }
 
 impl Piece {
-    /// Seconds at a size, for curves counted from 0 bytes.
+    /// Seconds at a size.
     pub fn at(&self, bytes: u64) -> f64 {
         self.fixed_s + bytes as f64 * self.per_byte_s
     }

@@ -38,7 +38,8 @@ fn conditions() -> Conditions {
     }
 }
 
-/// A small machine: 1 µs + 1 ns a byte up to 4096 bytes, 3 µs + 0.5 ns above; 40 Gflop/s.
+/// A small machine: 1 µs + 1 ns per byte up to 4096 bytes, 3 µs + 0.5 ns per byte above; 40
+/// Gflop/s.
 pub(crate) fn machine() -> Machine {
     let time = |bytes: u64| match bytes <= 4096 {
         true => 1e-6 + 1e-9 * bytes as f64,
@@ -69,7 +70,7 @@ pub(crate) fn machine() -> Machine {
             piece(4097, 1 << 20, 3e-6 * factor, 0.5e-9 * factor),
         ]
     };
-    let held = |messages, bytes, at_least| Held { messages, bytes, at_least };
+    let held = |messages, bytes, at_least| BufferedSends { messages, bytes, at_least };
     let ceiling = |name: &str, unit: &str, rank: f64| Ceiling {
         name: name.into(),
         unit: unit.into(),
@@ -166,12 +167,13 @@ fn read(text: &str) -> Result<Machine, MachineError> {
 }
 
 #[test]
-fn a_machine_is_read_as_it_was_written() {
+fn written_machines_read_back_unchanged() {
     let folder = std::env::temp_dir().join(format!("machine-json-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(MACHINE_JSON);
     machine().write(&path).unwrap();
-    // The reader may round the last digit of a double; what it read, it writes and reads again alike.
+    // The reader may round the last digit of a double. From then on, writing and reading change
+    // nothing.
     let read = Machine::read(&path).unwrap();
     read.write(&path).unwrap();
     assert!(
@@ -184,7 +186,7 @@ fn a_machine_is_read_as_it_was_written() {
 }
 
 #[test]
-fn other_versions_other_documents_and_damage_are_named() {
+fn reports_other_versions_other_documents_and_damage() {
     let text = serde_json::to_string(&machine()).unwrap();
     let message = |text: &str| read(text).unwrap_err().to_string();
     let other = text.replace("\"format_version\":1", "\"format_version\":9");
@@ -199,7 +201,7 @@ fn other_versions_other_documents_and_damage_are_named() {
 }
 
 #[test]
-fn times_between_sizes_lie_on_lines_that_do_not_cross_the_switch() {
+fn interpolation_does_not_cross_the_protocol_switch() {
     let machine = machine();
     let class = machine.network.class("same-host").unwrap();
     let near =
@@ -213,11 +215,11 @@ fn times_between_sizes_lie_on_lines_that_do_not_cross_the_switch() {
 }
 
 #[test]
-fn only_changes_beyond_noise_are_changes() {
+fn reports_only_changes_beyond_noise() {
     let before = machine();
     let mut now = machine();
     assert!(difference::changes(&before, &now).0.is_empty());
-    // 4 % with intervals of ±1 % lies outside the intervals, but not beyond the least change.
+    // 4 % with intervals of ±1 % lies outside the intervals, but below the minimum change.
     now.network.classes[0].sizes[2].half_rtt_s = measured(2.024e-6 * 1.04);
     now.network.classes[0].sizes[3].half_rtt_s = measured(5.096e-6 * 1.5);
     now.network.classes[0].sizes[4].half_rtt_s = measured(5.0485e-6 * 0.5);
@@ -239,7 +241,7 @@ fn only_changes_beyond_noise_are_changes() {
 }
 
 #[test]
-fn another_machine_is_told_from_this_one() {
+fn recognises_another_machine() {
     let one = machine();
     let mut other = machine();
     assert!(one.differs_from(&other).is_empty());

@@ -1,8 +1,8 @@
-//! A CSV file comes in, [`Observations`] goes out.
+//! Reads and writes [`Observations`] as CSV.
 //!
-//! UTF-8 with or without byte order mark, lines ended by LF or CRLF, cells separated by commas,
-//! quoted where they hold one; lines that begin with `#` are comments. The first line names the
-//! columns. Blanks around a cell do not count.
+//! The text is UTF-8 with or without a byte order mark; lines end with LF or CRLF. Cells are
+//! separated by commas, and quoted where they contain one. Lines that begin with `#` are comments.
+//! The first line names the columns. Blanks around a cell are ignored.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,7 @@ impl Observations {
     /// Reads a CSV file.
     ///
     /// # Errors
-    /// The file cannot be read, is empty, or is no such table; see [`Observations::new`].
+    /// The file cannot be read, is empty, or is not such a table; see [`Observations::new`].
     pub fn read(path: &Path) -> Result<Self, ObservationsError> {
         let source_name = path.display().to_string();
         match fs::read(path) {
@@ -27,10 +27,10 @@ impl Observations {
         }
     }
 
-    /// Reads a CSV text; `source` names it in errors.
+    /// Reads CSV text; errors call it `source`.
     ///
     /// # Errors
-    /// It is empty, or no such table; see [`Observations::new`].
+    /// The text is empty, or not such a table; see [`Observations::new`].
     pub fn from_csv(source: impl Into<String>, text: &[u8]) -> Result<Self, ObservationsError> {
         let source = source.into();
         let mut reader = ReaderBuilder::new()
@@ -64,7 +64,7 @@ impl Observations {
     /// Writes the table as CSV.
     ///
     /// # Errors
-    /// What the writer said.
+    /// The writer's own error.
     pub fn write_csv(&self, out: impl Write) -> std::io::Result<()> {
         let mut writer = WriterBuilder::new().from_writer(out);
         writer.write_record(&self.names)?;
@@ -75,8 +75,8 @@ impl Observations {
     }
 }
 
-/// The line on which a record begins, counted from 1. The reader's position is where it began to
-/// look, before the line ends, blank lines and comments that it skipped.
+/// The line on which a record begins, counted from 1. `from` is where the reader began to look,
+/// which is before any line ends, blank lines and comments that it skipped.
 fn line_of(text: &[u8], from: u64) -> u64 {
     let mut at = usize::try_from(from).unwrap_or(usize::MAX).min(text.len());
     if at == 0 && text.starts_with(BYTE_ORDER_MARK) {
@@ -116,7 +116,7 @@ fn syntax(source: &str, error: &csv::Error) -> ObservationsError {
     let line = error.position().map_or(0, csv::Position::line);
     let what = match error.kind() {
         csv::ErrorKind::Utf8 { .. } => "is not UTF-8 text; save the table as UTF-8".to_owned(),
-        _ => format!("is no CSV: {error}"),
+        _ => format!("is not CSV: {error}"),
     };
     ObservationsError::Syntax { source_name: source.to_owned(), line, what }
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a table of observations, as sentences that name the place and the remedy.
+//! Errors in a table of observations. Each message says where the error is and what to do.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::Origin;
 
-/// Why a table cannot be read, or not be used as asked.
+/// Why a table cannot be read or used.
 #[derive(Debug, Error)]
 pub enum ObservationsError {
     /// The file cannot be read.
@@ -14,7 +14,7 @@ pub enum ObservationsError {
     Read {
         /// The file.
         source_name: String,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file holds nothing but comments and blank lines.
@@ -26,7 +26,7 @@ pub enum ObservationsError {
         /// The file.
         source_name: String,
     },
-    /// The file is no CSV text.
+    /// The file is not CSV.
     #[error("{source_name}, line {line}: {what}")]
     Syntax {
         /// The file.
@@ -37,7 +37,7 @@ pub enum ObservationsError {
         what: String,
     },
     /// There are column names, but no row.
-    #[error("{source_name}: has column names but no rows; one row a run is wanted")]
+    #[error("{source_name}: has column names but no rows; add one row per run")]
     NoRows {
         /// The table.
         source_name: String,
@@ -50,7 +50,7 @@ pub enum ObservationsError {
         /// Counted from 0.
         index: usize,
     },
-    /// Two columns have one name.
+    /// Two columns have the same name.
     #[error("{source_name}: two columns are named {column}; rename or remove one")]
     RepeatedColumn {
         /// The table.
@@ -68,22 +68,22 @@ pub enum ObservationsError {
         source_name: String,
         /// The row.
         origin: Origin,
-        /// Its cells.
+        /// Number of its cells.
         cells: usize,
-        /// Columns of the table.
+        /// Number of columns of the table.
         columns: usize,
     },
-    /// A column that is needed is not there.
+    /// A required column is missing.
     #[error("{source_name}: has no column {column}; its columns are {there}")]
     MissingColumn {
         /// The table.
         source_name: String,
-        /// What is needed.
+        /// The missing column.
         column: String,
-        /// What there is.
+        /// The columns of the table.
         there: String,
     },
-    /// A cell does not hold what its column should.
+    /// A cell does not hold what its column requires.
     #[error("{source_name}, {origin}: {column} {}{what}", quoted(.cell))]
     Cell {
         /// The table.
@@ -92,12 +92,12 @@ pub enum ObservationsError {
         origin: Origin,
         /// The column.
         column: String,
-        /// What the cell says.
+        /// The text of the cell.
         cell: String,
         /// What is wrong with it.
         what: String,
     },
-    /// Two rows are of one run, as far as the table says.
+    /// Nothing in the table distinguishes two rows.
     #[error(
         "{source_name}: {first} and {second} are both {key}; number repetitions in a column rep, or \
          remove one"

@@ -1,11 +1,12 @@
-//! What models are fitted to: a CSV text or figures of runs come in, [`Observations`] goes out.
+//! The table of measured runs that models are fitted to.
 //!
-//! A table of one row a run and named columns. Cells are kept as they were written and become
-//! numbers where a model asks for their column, so that a column of text that nobody asks for does
-//! no harm, and every error names the table, the line (or run) and the column.
+//! An [`Observations`] has one row per run and named columns; it is read from CSV or built from the
+//! figures of recorded runs. Cells stay text until a model asks for their column as numbers. So a
+//! text column that no model uses does no harm, and every error can name the table, the line (or
+//! run) and the column.
 //!
-//! Columns with a meaning of their own ([`FIGURES`]) are figures of the run; every other column is
-//! a parameter of it, such as `N`.
+//! The columns in [`FIGURES`] have a fixed meaning; every other column is a parameter of the run,
+//! such as `N`.
 
 mod csv_table;
 mod error;
@@ -15,7 +16,7 @@ mod repetitions;
 use std::fmt;
 
 pub use error::ObservationsError;
-pub use recorded::{NotARow, RunFigures};
+pub use recorded::{RunFigures, UnusableRun};
 pub use repetitions::{Repetitions, Spread};
 
 /// Rank count.
@@ -32,7 +33,7 @@ pub const CHI_MAX_S: &str = "chi_max_s";
 pub const CHI_MIN_S: &str = "chi_min_s";
 /// Floating-point operations.
 pub const FLOPS: &str = "flops";
-/// Threads a rank that Σγ runs over; absent where a rank's γ_i is one time.
+/// Threads per rank that Σγ sums over; absent where each rank's γ_i is a single time.
 pub const GAMMA_THREADS: &str = "gamma_threads";
 /// Number of the repetition.
 pub const REP: &str = "rep";
@@ -43,7 +44,7 @@ pub const RUN: &str = "run";
 pub const FIGURES: [&str; 10] =
     [P, TAU_S, SUM_GAMMA_S, CHI_S, CHI_MIN_S, CHI_MAX_S, FLOPS, GAMMA_THREADS, REP, RUN];
 
-/// Where a row comes from; for messages.
+/// Where a row comes from, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A line of the file, counted from 1, comments and the header included.
@@ -77,7 +78,7 @@ pub struct RankTimes {
 pub struct Row {
     /// Where it comes from.
     pub origin: Origin,
-    /// As many as the table has columns, without surrounding blanks; empty where not known.
+    /// One per column, trimmed; empty where the value is not known.
     pub cells: Vec<String>,
     /// Its ranks; empty where the table does not come from recorded runs.
     pub ranks: Vec<RankTimes>,
@@ -92,11 +93,11 @@ pub struct Observations {
 }
 
 impl Observations {
-    /// A table of these rows.
+    /// Builds a table from rows.
     ///
     /// # Errors
-    /// A column without a name, two of one name, a row with more or fewer cells than there are
-    /// columns, no row at all.
+    /// A column has no name, two columns have the same name, a row has more or fewer cells than
+    /// there are columns, or there are no rows.
     pub fn new(
         source: impl Into<String>,
         names: Vec<String>,
@@ -126,7 +127,7 @@ impl Observations {
         Ok(Self { source, names, rows })
     }
 
-    /// The file or directory that it comes from; named in every error.
+    /// The file or directory that the table comes from; every error names it.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -151,7 +152,7 @@ impl Observations {
         self.names.iter().map(String::as_str).filter(|name| !FIGURES.contains(name)).collect()
     }
 
-    /// The table of some of the rows, by their index, in the order given.
+    /// The table restricted to these rows, in this order.
     ///
     /// # Panics
     /// An index is not below the number of rows.
@@ -159,15 +160,15 @@ impl Observations {
         Self { rows: rows.iter().map(|row| self.rows[*row].clone()).collect(), ..self.clone() }
     }
 
-    /// The table with one more column, a number a row.
+    /// Appends a column of numbers, one per row.
     ///
     /// # Errors
-    /// It has a column of that name.
+    /// The table already has a column of that name.
     ///
     /// # Panics
     /// There are not as many numbers as rows.
     pub fn with_column(mut self, name: &str, numbers: &[f64]) -> Result<Self, ObservationsError> {
-        assert_eq!(numbers.len(), self.rows.len(), "a number a row");
+        assert_eq!(numbers.len(), self.rows.len(), "one number per row");
         for (row, number) in self.rows.iter_mut().zip(numbers) {
             row.cells.push(number.to_string());
         }
@@ -175,7 +176,7 @@ impl Observations {
         Self::new(self.source, self.names, self.rows)
     }
 
-    /// The cells of a column as they were written, one a row; empty where not known.
+    /// The cells of a column as text, one per row; empty where not known.
     ///
     /// # Errors
     /// There is no such column.
@@ -184,22 +185,22 @@ impl Observations {
         Ok(self.rows.iter().map(|row| row.cells[column].as_str()).collect())
     }
 
-    /// A column of numbers, one a row.
+    /// A column of numbers, one per row.
     ///
     /// # Errors
-    /// There is no such column; a cell is empty, no number, or not finite.
+    /// There is no such column; a cell is empty, not a number, or not finite.
     pub fn numbers(&self, name: &str) -> Result<Vec<f64>, ObservationsError> {
         let known = self.known_numbers(name)?;
         let filled = known.into_iter().zip(&self.rows).map(|(number, row)| {
-            number.ok_or_else(|| self.cell_error(row, name, "", "is empty; a number is wanted"))
+            number.ok_or_else(|| self.cell_error(row, name, "", "is empty; a number is needed"))
         });
         filled.collect()
     }
 
-    /// A column of numbers, one a row; `None` where the cell is empty.
+    /// A column of numbers, one per row; `None` where the cell is empty.
     ///
     /// # Errors
-    /// There is no such column; a cell is no number, or not finite.
+    /// There is no such column; a cell is not a number, or not finite.
     pub fn known_numbers(&self, name: &str) -> Result<Vec<Option<f64>>, ObservationsError> {
         let column = self.index(name)?;
         let cells = self.rows.iter().map(|row| (row, row.cells[column].as_str()));
@@ -213,7 +214,7 @@ impl Observations {
             .collect()
     }
 
-    /// A column of numbers above 0, one a row: times.
+    /// A column of numbers above 0, such as times, one per row.
     ///
     /// # Errors
     /// Those of [`Observations::numbers`]; a number is not above 0.
@@ -228,10 +229,10 @@ impl Observations {
         }
     }
 
-    /// A column of whole numbers from 1 on, one a row: rank counts.
+    /// A column of whole numbers of at least 1, such as rank counts, one per row.
     ///
     /// # Errors
-    /// Those of [`Observations::numbers`]; a number is not whole or below 1.
+    /// Those of [`Observations::numbers`]; a number is not whole, or below 1.
     pub fn counts(&self, name: &str) -> Result<Vec<u32>, ObservationsError> {
         let whole = |number: &f64| {
             (number.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(number))
@@ -247,12 +248,12 @@ impl Observations {
         counted.collect()
     }
 
-    /// Where a row stands: table and line, or run.
-    pub fn place(&self, row: usize) -> String {
+    /// Where a row is, for error messages: the table, and the line or run.
+    pub fn location(&self, row: usize) -> String {
         format!("{}, {}", self.source, self.rows[row].origin)
     }
 
-    /// An error about one cell.
+    /// Builds an error about one cell.
     pub fn cell_error(&self, row: &Row, column: &str, cell: &str, what: &str) -> ObservationsError {
         ObservationsError::Cell {
             source_name: self.source.clone(),

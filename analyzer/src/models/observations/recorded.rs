@@ -1,4 +1,4 @@
-//! Recorded runs as a table: figures of runs come in, [`Observations`] goes out.
+//! Builds a table of [`Observations`] from recorded runs.
 
 use crate::metrics::{ComputeMode, Metrics, RankState};
 use crate::trace::Run;
@@ -8,12 +8,12 @@ use super::{
     RUN, RankTimes, Row, SUM_GAMMA_S, TAU_S,
 };
 
-/// What a table says of one run.
+/// The figures of one run that go into a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
     /// Name of the run directory.
     pub name: String,
-    /// p: the ranks that take part in the selection.
+    /// p: number of ranks that take part in the selection.
     pub p: u32,
     /// τ of the selection, seconds.
     pub tau_s: f64,
@@ -23,49 +23,49 @@ pub struct RunFigures {
     pub flops: Option<f64>,
     /// Parameters of the run.
     pub params: Vec<(String, String)>,
-    /// Number of the repetition; counted by order where not given.
+    /// Number of the repetition; `None` to number repetitions in order.
     pub rep: Option<u32>,
 }
 
-/// Why a run cannot stand in a table.
+/// Why a run cannot become a row of a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotARow {
-    /// Ranks left no file.
+pub enum UnusableRun {
+    /// Some ranks left no file.
     #[error("rank files are missing")]
     MissingFiles,
     /// This rank did not finish.
     #[error("rank {0} did not come to the end of MPI_Finalize")]
     Unfinished(u32),
-    /// Nothing is selected.
+    /// The selection is empty.
     #[error("the selection has no length")]
     EmptySelection,
-    /// Nothing was recorded that this way of counting takes for computation.
+    /// This way of counting computation found none in the run.
     #[error("no computation was recorded")]
     NoComputation(ComputeMode),
-    /// This parameter has the name of a figure.
+    /// A parameter has the name of a figure.
     #[error("its parameter {0} has the name of a figure")]
     FigureName(String),
 }
 
 impl RunFigures {
-    /// Figures of a run in a selection.
+    /// The figures of a run for the selection of `metrics`.
     ///
     /// # Errors
-    /// See [`NotARow`].
-    pub fn new(name: String, run: &Run, metrics: &Metrics) -> Result<Self, NotARow> {
+    /// See [`UnusableRun`].
+    pub fn new(name: String, run: &Run, metrics: &Metrics) -> Result<Self, UnusableRun> {
         if !run.missing.is_empty() {
-            return Err(NotARow::MissingFiles);
+            return Err(UnusableRun::MissingFiles);
         }
         let unfinished = |rank: &&crate::metrics::RankMetrics| rank.state != RankState::Finalized;
         if let Some(rank) = metrics.ranks.iter().find(unfinished) {
-            return Err(NotARow::Unfinished(rank.rank));
+            return Err(UnusableRun::Unfinished(rank.rank));
         }
         if metrics.efficiency.is_none() {
-            return Err(NotARow::EmptySelection);
+            return Err(UnusableRun::EmptySelection);
         }
         let params = run.parameters();
         if let Some((name, _)) = params.iter().find(|(name, _)| FIGURES.contains(&name.as_str())) {
-            return Err(NotARow::FigureName(name.clone()));
+            return Err(UnusableRun::FigureName(name.clone()));
         }
         let ranks: Vec<RankTimes> = metrics
             .participants()
@@ -76,7 +76,7 @@ impl RunFigures {
             })
             .collect();
         if ranks.iter().all(|rank| rank.gamma_s <= 0.0) {
-            return Err(NotARow::NoComputation(metrics.compute));
+            return Err(UnusableRun::NoComputation(metrics.compute));
         }
         Ok(Self {
             name,
@@ -100,11 +100,11 @@ impl RunFigures {
 }
 
 impl Observations {
-    /// One row a run: `p`, `tau_s`, `sum_gamma_s`, `chi_s`, `chi_min_s`, `chi_max_s`, `flops` where
-    /// counted, a column a parameter, `rep`, `run`.
+    /// One row per run. Columns: `p`, `tau_s`, `sum_gamma_s`, `chi_s`, `chi_min_s`, `chi_max_s`,
+    /// `flops` where counted, one per parameter, `rep`, `run`.
     ///
     /// # Errors
-    /// There is no run.
+    /// There are no runs.
     pub fn from_runs(
         source: impl Into<String>,
         runs: &[RunFigures],
@@ -148,7 +148,7 @@ impl Observations {
     }
 }
 
-/// To a nanosecond, which no clock here exceeds.
+/// Rounds to a nanosecond; no clock here resolves less.
 fn seconds(value: f64) -> String {
     ((value * 1e9).round() / 1e9).to_string()
 }

@@ -1,22 +1,22 @@
-//! Repetitions of one configuration: a table comes in, its rows by configuration go out.
+//! Groups the rows of a table by configuration, and sums up repeated measurements.
 
 use super::{Observations, ObservationsError, REP};
 
 /// Rows that are repetitions of one configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repetitions {
-    /// What they share, one a key column, as the first of them writes it.
+    /// Their common values of the key columns, as the first row writes them.
     pub key: Vec<String>,
-    /// Their indices in the table, in its order.
+    /// Their row indices, ascending.
     pub rows: Vec<usize>,
 }
 
-/// How repeated measurements of one figure are spread.
+/// Spread of repeated measurements of one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// How many there are.
+    /// Number of measurements.
     pub number: usize,
-    /// The smallest: the one to fit.
+    /// The smallest; models are fitted to it.
     pub min: f64,
     /// The median.
     pub median: f64,
@@ -25,10 +25,10 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of at least one value.
+    /// The spread of at least one value.
     ///
     /// # Panics
-    /// There is no value.
+    /// `values` is empty.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -47,26 +47,27 @@ impl Spread {
 }
 
 impl Repetitions {
-    /// The row with the smallest of these values, one a row of the table: the run to fit.
+    /// The row to fit: the one with the smallest value. `values` has one entry per row of the
+    /// table.
     pub fn smallest(&self, values: &[f64]) -> usize {
         let smallest = self.rows.iter().min_by(|a, b| values[**a].total_cmp(&values[**b]));
         *smallest.expect("a configuration has at least one row")
     }
 
-    /// The spread of these values, one a row of the table.
+    /// The spread over these rows. `values` has one entry per row of the table.
     pub fn spread(&self, values: &[f64]) -> Spread {
         Spread::of(&self.rows.iter().map(|row| values[*row]).collect::<Vec<_>>())
     }
 }
 
 impl Observations {
-    /// The rows by configuration: those that agree in the key columns. Numbers agree by value
-    /// (`1000` and `1e3`), everything else by text. Configurations come in the order of their first
-    /// row.
+    /// Groups the rows by configuration, that is, by equal values in the key columns. Numbers are
+    /// compared by value (`1000` equals `1e3`), everything else as text. Groups are ordered by
+    /// their first row.
     ///
     /// # Errors
-    /// A key column is missing; two rows agree in the key columns and have the same `rep`, or the
-    /// table has no column `rep`.
+    /// A key column is missing; or two rows agree in the key columns, and either have the same
+    /// `rep` or the table has no column `rep`.
     pub fn repetitions(&self, keys: &[&str]) -> Result<Vec<Repetitions>, ObservationsError> {
         let groups = self.groups(keys)?;
         let rep = if self.has(REP) { Some(self.texts(REP)?) } else { None };
@@ -83,8 +84,8 @@ impl Observations {
         Ok(groups)
     }
 
-    /// The rows by what they share in the key columns, as [`Observations::repetitions`] but whether
-    /// or not they are repetitions.
+    /// Groups the rows like [`Observations::repetitions`], but does not check that the rows of a
+    /// group are distinct repetitions.
     ///
     /// # Errors
     /// A key column is missing.

@@ -4,12 +4,12 @@ fn table(text: &str) -> Observations {
     Observations::from_csv("t.csv", text.as_bytes()).unwrap()
 }
 
-fn refused(text: &[u8]) -> String {
+fn error_of(text: &[u8]) -> String {
     Observations::from_csv("t.csv", text).unwrap_err().to_string()
 }
 
 #[test]
-fn columns_are_found_by_name_and_lines_are_counted() {
+fn finds_columns_by_name_and_counts_lines() {
     let t =
         table("# measured on Monday\np, tau_s ,N,note\n1,2.5,1e3,first\n\n# again\n2,1.5,1000,\n");
     assert_eq!(t.counts(P).unwrap(), [1, 2]);
@@ -40,7 +40,7 @@ fn quoted_cells_keep_commas_and_line_ends() {
 }
 
 #[test]
-fn what_is_wrong_with_a_table_is_named() {
+fn reports_what_is_wrong_with_a_table() {
     for (text, message) in [
         (&b""[..], "t.csv: is empty; a table begins with"),
         (b"\xef\xbb\xbf", "t.csv: is empty; a table begins with"),
@@ -54,15 +54,15 @@ fn what_is_wrong_with_a_table_is_named() {
         (b"p\ttau_s\n1\t2.5\n", "t.csv, line 1: columns are separated by '\\t'"),
         (b"p,N\n1,\xff\n", "t.csv, line 2: is not UTF-8 text"),
     ] {
-        let error = refused(text);
-        assert!(error.starts_with(message), "{error}\nwanted {message}");
+        let error = error_of(text);
+        assert!(error.starts_with(message), "{error}\nexpected {message}");
     }
     let absent = Observations::read(std::path::Path::new("/nowhere/t.csv")).unwrap_err();
     assert!(absent.to_string().starts_with("/nowhere/t.csv: cannot be read"), "{absent}");
 }
 
 #[test]
-fn what_is_wrong_with_a_cell_is_named() {
+fn reports_what_is_wrong_with_a_cell() {
     let t = table("p,tau_s,a,b,c,d\n1,2,x,nan,-1,1.5\n2,1,,inf,0,-3\n");
     let message = |result: Result<Vec<f64>, ObservationsError>| result.unwrap_err().to_string();
     assert_eq!(
@@ -78,11 +78,11 @@ fn what_is_wrong_with_a_cell_is_named() {
     );
     let gaps = table("p,a\n1,\n2,7\n");
     assert_eq!(gaps.known_numbers("a").unwrap(), [None, Some(7.0)]);
-    assert_eq!(message(gaps.numbers("a")), "t.csv, line 2: a is empty; a number is wanted");
+    assert_eq!(message(gaps.numbers("a")), "t.csv, line 2: a is empty; a number is needed");
 }
 
 #[test]
-fn repetitions_are_gathered_and_duplicates_refused() {
+fn groups_repetitions_and_refuses_duplicates() {
     let t = table("p,N,tau_s,rep\n1,5,3,1\n2,5,2,1\n1,5.0,2.5,2\n1,7,9,1\n1,5,4,3\n1,5,2.75,4\n");
     let tau = t.positive_numbers(TAU_S).unwrap();
     let groups = t.repetitions(&[P, "N"]).unwrap();
@@ -98,7 +98,7 @@ fn repetitions_are_gathered_and_duplicates_refused() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_tables_read_back_unchanged() {
     let t = table("p,tau_s,run\n1,0.1,\"a,b\"\n2,,c\n");
     let mut text = Vec::new();
     t.write_csv(&mut text).unwrap();

@@ -1,8 +1,8 @@
-//! The user's columns, those of the papers, or a dictionary come in; a list of expressions goes out.
+//! Basis functions of a model: the user's own columns, published ones, or a generated dictionary.
 
 use crate::models::expression::{Expression, ExpressionError};
 
-/// HPL's columns (SCIENCE C, eq. 5): process grid P×Q, matrix order N, block NB.
+/// HPL's columns (Orii et al., eq. 5): process grid P×Q, matrix order N, block NB.
 const HPL: &str = "2*N^3/(3*P*Q), N^2/(2*P), 3*N^2/(2*Q), log2(P)*N*(1+NB*log2(P))/NB, \
                    log2(P)*N*(P-1+log2(P))/NB, N*(1+NB*log2(P))/NB, N*(P-1+log2(P))/NB, -N/(P*Q), \
                    -N/P, -N/Q, -N, 1";
@@ -11,11 +11,12 @@ const EIGENEXA_COMPUTE: &str =
     "N^3/p, N^2/p, N/p, N^3/sqrt(p), N^2/sqrt(p), N/sqrt(p), N^3, N^2, N, 1";
 /// EigenExa's MPI part (eq. 9).
 const EIGENEXA_MPI: &str = "N^2/sqrt(p), N/sqrt(p), N^2*log2(p), N^3, N^2, N, 1";
-/// Both.
+/// The columns of both parts.
 const EIGENEXA: &str =
     "N^3/p, N^2/p, N/p, N^3/sqrt(p), N^2/sqrt(p), N/sqrt(p), N^2*log2(p), N^3, N^2, N, 1";
 
-/// Names that count ranks, nodes or threads: work falls with them, overhead rises.
+/// Names of variables that count ranks, nodes or threads: work per rank falls with them, overhead
+/// rises.
 const RANK_COUNTS: [&str; 12] = [
     "p",
     "P",
@@ -34,17 +35,19 @@ const RANK_COUNTS: [&str; 12] = [
 /// Basis functions of a model: y = Σ a_k f_k.
 #[derive(Debug, Clone)]
 pub struct Basis {
-    /// How the user or this program calls it.
+    /// Name for display.
     pub name: String,
-    /// One a column. A leading minus makes a signed column: its coefficient is still not negative.
+    /// The columns. One with a leading minus contributes negatively; its coefficient is never
+    /// negative.
     pub columns: Vec<Expression>,
 }
 
 impl Basis {
-    /// `hpl`, `eigenexa`, `eigenexa-compute`, `eigenexa-mpi`, `three-terms`, or columns separated by commas.
+    /// Parses `hpl`, `eigenexa`, `eigenexa-compute`, `eigenexa-mpi`, `three-terms`, or columns
+    /// separated by commas.
     ///
     /// # Errors
-    /// A column that is no expression, or two that are written alike.
+    /// A column is not an expression, or appears twice.
     pub fn parse(text: &str) -> Result<Self, BasisError> {
         let (name, columns) = match text.trim() {
             "hpl" => ("hpl", HPL),
@@ -69,12 +72,12 @@ impl Basis {
         Ok(basis)
     }
 
-    /// Whether nobody has said which functions they are.
+    /// Whether the columns were generated, not chosen for this program.
     pub fn is_generic(&self) -> bool {
         matches!(self.name.as_str(), "dictionary" | "products")
     }
 
-    /// Section A's model of strong scaling, τ = a/p + c + d·p, in this variable.
+    /// The model of strong scaling of Orii 2009, τ = a/p + c + d·p, in this variable.
     pub fn three_terms(variable: &str) -> Self {
         let columns = [format!("1/{variable}"), "1".to_owned(), variable.to_owned()];
         Self::generated("three terms", &columns)
@@ -82,10 +85,10 @@ impl Basis {
 
     /// Products of powers and logarithms of the variables.
     ///
-    /// A rank count has the powers −1, −½, 0, ½, 1 (only −1, 0, 1 where there are three variables or
-    /// more), every other variable 0, 1, 2, 3; each of them also times its binary logarithm where
-    /// there are at most two variables, with three only those of the first rank count. `powers`
-    /// replaces the powers of the variables that it names.
+    /// A rank count has the powers −1, −½, 0, ½, 1 (with three or more variables only −1, 0, 1);
+    /// every other variable has 0, 1, 2, 3. With at most two variables, each power also appears
+    /// times the variable's binary logarithm; with more, only those of the first rank count do.
+    /// `powers` overrides the powers of the variables that it names.
     pub fn dictionary(variables: &[String], powers: &[(String, Vec<f64>)]) -> Self {
         let few = variables.len() <= 2;
         let first_count = variables.iter().find(|name| is_rank_count(name));
@@ -131,7 +134,7 @@ impl Basis {
         Self::generated("products", &texts)
     }
 
-    /// Columns that this program has written; they are expressions.
+    /// Columns generated here, which always parse.
     pub(super) fn generated(name: &str, columns: &[String]) -> Self {
         let parsed = columns.iter().filter_map(|column| Expression::parse(column).ok()).collect();
         Self { name: name.to_owned(), columns: parsed }
@@ -173,10 +176,10 @@ fn times(product: &str, variable: &str, power: f64, logarithm: bool) -> String {
 /// What can be wrong with a list of columns.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BasisError {
-    /// A column is no expression.
+    /// A column is not an expression.
     #[error("column {0}")]
     Expression(#[from] ExpressionError),
-    /// Two columns are written alike.
-    #[error("column `{0}` stands there twice; remove one")]
+    /// A column appears twice.
+    #[error("column `{0}` appears twice; remove one")]
     Repeated(String),
 }

@@ -1,41 +1,42 @@
-//! How wrong a prediction may be: a fitted model comes in, coefficients of replicas go out.
+//! Bootstrap replicas, which estimate how wrong a prediction may be.
 //!
-//! Parametric bootstrap (Efron and Tibshirani 1993, chapter 6): noise of the spread that the
-//! residuals show is put on the fitted times, and everything is done again, the selection of columns
-//! included. A replica of the default method takes one candidate, drawn by its weight, not their mean:
-//! how far the candidates disagree belongs to the interval. Every other replica is of the fit with all
-//! columns, without selection: what selection has wrongly dropped, no replica of its own fit brings
-//! back.
+//! This is a parametric bootstrap (Efron and Tibshirani 1993, chapter 6): each replica adds noise
+//! to the fitted times, as large as the residuals suggest, and repeats the whole fit, including the
+//! selection of columns. A replica of the default method uses one candidate, drawn by its weight,
+//! in place of their mean, because the disagreement of the candidates belongs to the interval.
+//! Every other replica starts from a fit of all columns without selection: a column wrongly dropped
+//! by selection would never return in replicas of the selected fit.
 //!
-//! Where there are repetitions and noise only slows, even their minima lie above the truth. So in every
-//! other pair of replicas the times lie lower by as much as the repetitions say ([`Excess`]).
+//! Where there are repetitions and noise only slows a run down, even the minima lie above the
+//! truth. So in every other pair of replicas the times are lowered by as much as the repetitions
+//! suggest ([`Excess`]).
 
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
-use super::method::{self, Method, Settle};
+use super::method::{self, Method, ReplicaColumns};
 use super::points::Excess;
 use super::problem::Residual;
 
-/// What replicas are made of.
+/// A fit that replicas are drawn from.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// Fitted times, seconds, one a point.
+    /// Fitted times, seconds, one per point.
     pub fitted: Vec<f64>,
     /// Spread of the residuals: relative, or seconds.
     pub spread: f64,
-    /// Whether its replicas choose among the columns.
+    /// Whether its replicas select columns.
     pub selects: bool,
 }
 
-/// Share of the predictions that an interval leaves out on either side: 90 % intervals.
+/// Share of the replicas that an interval leaves out on either side: 90 % intervals.
 const TAIL: f64 = 0.05;
 
-/// Standard deviation of what a dictionary's form misses, relative, at one doubling outside the measured
-/// ranges; it grows with the root of the doublings.
+/// Relative standard deviation of a dictionary's error of form, one doubling outside the measured
+/// ranges; it grows with the square root of the doublings.
 pub(super) const FORM_GROWTH: f64 = 0.1;
 
-/// Standard normal numbers, the same for every point that is asked.
+/// Standard normal deviates, the same for every point.
 pub(super) fn deviates(number: usize) -> Vec<f64> {
     let mut random = fastrand::Rng::with_seed(0x6761_6d6d_6163_6869);
     (0..number).map(|_| normal(&mut random)).collect()
@@ -48,12 +49,12 @@ pub(super) struct Replica {
     pub coefficients: DVector<f64>,
     /// Share of the candidates' weight that has each column.
     pub support: Vec<f64>,
-    /// Whether it chose among columns.
+    /// Whether it selected columns.
     pub selected: bool,
 }
 
-/// Fits of so many replicas, of the sources in turn; the same for the same seed, whatever the number
-/// of threads. Replicas whose fit fails are left out.
+/// Fits `number` replicas, alternating between the sources. The result depends on the seed but not
+/// on the number of threads. Replicas whose fit fails are left out.
 pub(super) fn replicas(
     method: Method,
     residual: Residual,
@@ -79,22 +80,22 @@ pub(super) fn replicas(
                         Residual::Relative => time * (1.0 + noise),
                         Residual::Absolute => time + noise,
                     };
-                    // A time is positive; the floor matters only where the model explains nothing.
+                    // Times stay positive; the floor matters only where the model explains nothing.
                     noisy.max(0.01 * fitted)
                 })
                 .collect();
-            let settle = match source.selects {
-                true => Settle::Draw(random.f64()),
-                false => Settle::All,
+            let columns = match source.selects {
+                true => ReplicaColumns::Draw(random.f64()),
+                false => ReplicaColumns::All,
             };
-            let fit = method::fit(method, residual, matrix, &times, Some(settle)).ok()?;
+            let fit = method::fit(method, residual, matrix, &times, Some(columns)).ok()?;
             let coefficients = DVector::from_vec(fit.values);
             Some(Replica { coefficients, support: fit.support, selected: source.selects })
         })
         .collect()
 }
 
-/// The 90 % interval of values of replicas; `None` where there are too few.
+/// The 90 % interval of the replicas' values; `None` for fewer than 20.
 pub(super) fn interval(values: &mut [f64]) -> Option<(f64, f64)> {
     if values.len() < 20 {
         return None;
@@ -104,30 +105,31 @@ pub(super) fn interval(values: &mut [f64]) -> Option<(f64, f64)> {
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (below, part) = (place.floor() as usize, place.fract());
+    let rank = share * (sorted.len() - 1) as f64;
+    let (below, part) = (rank.floor() as usize, rank.fract());
     let above = (below + 1).min(sorted.len() - 1);
     sorted[below] + part * (sorted[above] - sorted[below])
 }
 
-/// Seeds of neighbouring seeds' replicas must not overlap (golden-ratio steps, as in SplitMix64).
+/// Seed of a replica. Neighbouring seeds must not share replicas, hence the golden-ratio steps, as
+/// in SplitMix64.
 fn mixed(seed: u64, replica: usize) -> u64 {
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(replica as u64)
 }
 
-/// A mean excess that agrees with the measured one: the sum over the points is as one of exponential
-/// numbers.
+/// Draws a mean excess that is consistent with the measured one, taking the excess at each point as
+/// exponentially distributed.
 fn drawn(excess: Excess, random: &mut fastrand::Rng) -> f64 {
     let sum: f64 = (0..excess.points).map(|_| exponential(random)).sum();
     excess.mean * excess.points as f64 / sum.max(f64::MIN_POSITIVE)
 }
 
-/// An exponential number of mean 1.
+/// An exponential deviate of mean 1.
 fn exponential(random: &mut fastrand::Rng) -> f64 {
     -(1.0 - random.f64()).ln()
 }
 
-/// A standard normal number (Box and Muller 1958).
+/// A standard normal deviate (Box and Muller 1958).
 fn normal(random: &mut fastrand::Rng) -> f64 {
     let radius = (-2.0 * (1.0 - random.f64()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.f64()).cos()

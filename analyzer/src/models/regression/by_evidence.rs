@@ -1,14 +1,15 @@
-//! Models times with the rank count as the only variable, weighed by evidence ([`crate::models::evidence`]).
+//! Models times whose only variable is the rank count, by weighing evidence
+//! ([`crate::models::evidence`]).
 
 use super::{Basis, Identifiability, Options, Part, Points, RegressionError, SELECTED};
-use crate::models::evidence::{Evidence, LEAST_POINTS, Measured};
+use crate::models::evidence::{Evidence, MIN_POINTS, Measured};
 
 impl Part {
-    /// Weighs the points, whose only variable is a rank count. The columns are those of the curve that
-    /// is nearest to the medians.
+    /// Fits points whose only variable is a rank count. The columns are those of the curve nearest
+    /// to the medians.
     ///
     /// # Errors
-    /// Too few points; a rank count that is not above 0.
+    /// Too few points, or a rank count that is not above 0.
     pub fn by_evidence(
         points: &Points,
         options: &Options,
@@ -24,7 +25,7 @@ impl Part {
         let all: Vec<Measured> = (0..points.len()).map(measured).collect();
         if let Some(wrong) = all.iter().position(|point| point.p <= 0.0) {
             return Err(RegressionError::RankCount {
-                place: points.places[wrong].clone(),
+                location: points.locations[wrong].clone(),
                 variable: points.variables[0].clone(),
                 value: all[wrong].p,
             });
@@ -33,7 +34,7 @@ impl Part {
         let evidence = Evidence::of(&all, noise).ok_or_else(|| RegressionError::TooFewPoints {
             source_name: source_name.to_owned(),
             points: points.len(),
-            least: LEAST_POINTS,
+            required: MIN_POINTS,
             method: "evidence",
         })?;
         let terms = evidence.typical();
@@ -52,7 +53,7 @@ impl Part {
             identifiability: Identifiability::of(&matrix, &points.times),
             basis,
             coefficients,
-            // They make up the curve, however many others have them.
+            // The typical curve has them all, so they count as selected whatever their share.
             support: terms.iter().map(|(shape, _)| evidence.share(*shape).max(SELECTED)).collect(),
             replica_share: None,
             spread: (squares / points.len() as f64).sqrt(),

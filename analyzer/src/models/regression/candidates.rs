@@ -1,15 +1,15 @@
-//! Supports and their fits: a weighted problem comes in, judged candidates go out.
+//! Tries supports of a weighted problem, fits each and judges it by AICc.
 //!
-//! Hundreds of neighbours share all but one of their columns: the common part is orthogonalised
-//! once, and each neighbour costs one more column.
+//! Hundreds of neighbouring supports share all but one of their columns. So the common part is
+//! orthogonalised once, and each neighbour costs only one more column.
 
 use std::collections::HashMap;
 
 use nalgebra::{DMatrix, DVector};
 
-/// A mean square residual that never counts as less than rounding.
-const LEAST_SQUARES: f64 = 1e-18;
-/// A column whose part outside the others is shorter than this share depends on them.
+/// Mean square residuals below this are rounding.
+const MIN_MEAN_SQUARE: f64 = 1e-18;
+/// A column is linearly dependent on others when less than this share of it is orthogonal to them.
 const DEPENDENT: f64 = 1e-10;
 
 /// A support that was fitted, with all coefficients positive.
@@ -18,12 +18,12 @@ pub(super) struct Candidate {
     pub criterion: f64,
     /// Its columns, in the order of the coefficients.
     pub columns: Vec<usize>,
-    /// One a column.
+    /// One per column.
     pub coefficients: Vec<f64>,
 }
 
 /// Every support that was tried, by its sorted columns; `None` where the fit has a coefficient that
-/// is not positive, for then a smaller support says the same.
+/// is not positive, because a smaller support then does as well.
 pub(super) struct Candidates<'a> {
     f: &'a DMatrix<f64>,
     y: &'a DVector<f64>,
@@ -33,9 +33,9 @@ pub(super) struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// None yet.
+    /// Starts without candidates.
     pub fn new(f: &'a DMatrix<f64>, y: &'a DVector<f64>) -> Self {
-        // AICc has no value for more columns than points less two.
+        // AICc needs at least two more points than columns.
         let largest = f.nrows().saturating_sub(2).min(f.ncols()).max(1);
         Self { f, y, largest, found: HashMap::new(), best: None }
     }
@@ -45,7 +45,7 @@ impl<'a> Candidates<'a> {
         self.best.as_ref()
     }
 
-    /// All candidates in an order that depends on nothing but their columns.
+    /// All candidates, ordered by their columns.
     pub fn sorted(&self) -> Vec<(&Vec<usize>, &Candidate)> {
         let mut all: Vec<_> =
             self.found.iter().filter_map(|(key, c)| c.as_ref().map(|c| (key, c))).collect();
@@ -60,13 +60,13 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Fits all supports with one column more, one less, or one exchanged.
+    /// Fits all supports with one column added, dropped or exchanged.
     pub fn try_neighbours(&mut self, support: &[usize]) {
         let outside: Vec<usize> = (0..self.f.ncols()).filter(|j| !support.contains(j)).collect();
         self.extend(support, &outside);
-        for place in 0..support.len() {
+        for position in 0..support.len() {
             let mut rest = support.to_vec();
-            rest.remove(place);
+            rest.remove(position);
             self.extend(&rest, &outside);
             self.try_support(&rest);
         }
@@ -86,8 +86,8 @@ impl<'a> Candidates<'a> {
             let base = base.get_or_insert_with(|| Base::of(self.f, self.y, support));
             let candidate = base.as_ref().and_then(|base| base.with(self.f, support, new));
             if let Some(found) = &candidate {
-                let better = |(least, known): &(f64, Vec<usize>)| {
-                    found.criterion < *least || (found.criterion == *least && key < *known)
+                let better = |(smallest, known): &(f64, Vec<usize>)| {
+                    found.criterion < *smallest || (found.criterion == *smallest && key < *known)
                 };
                 if self.best.as_ref().is_none_or(better) {
                     self.best = Some((found.criterion, key.clone()));
@@ -98,7 +98,7 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// An orthogonalised support: F = Q·R, and y's part in and outside it.
+/// An orthogonalised support, F = Q·R, with the projection of y on it and the residual.
 struct Base {
     q: Vec<DVector<f64>>,
     /// Column k of R: k + 1 entries.
@@ -107,7 +107,7 @@ struct Base {
     residual: DVector<f64>,
 }
 
-/// A unit vector, and the length that it had.
+/// A unit vector, and its original length.
 type Direction = (DVector<f64>, f64);
 
 impl Base {
@@ -126,12 +126,14 @@ impl Base {
         Some(base)
     }
 
-    /// What of a column lies along the support, and the direction and length of what lies outside.
+    /// Splits a column into its components along the support, and the direction and length of the
+    /// orthogonal rest.
     fn outside(&self, f: &DMatrix<f64>, j: usize) -> Option<(Vec<f64>, Direction)> {
         let mut rest = f.column(j).into_owned();
-        let whole = rest.norm();
+        let original = rest.norm();
         let mut along = vec![0.0; self.q.len()];
-        // Twice is enough (Kahan; Parlett, The Symmetric Eigenvalue Problem, section 6.9).
+        // Orthogonalising twice is enough (Kahan; Parlett, The Symmetric Eigenvalue Problem,
+        // section 6.9).
         for _ in 0..2 {
             for (sum, q) in along.iter_mut().zip(&self.q) {
                 let part = q.dot(&rest);
@@ -140,14 +142,14 @@ impl Base {
             }
         }
         let length = rest.norm();
-        if length <= DEPENDENT * whole {
+        if length <= DEPENDENT * original {
             return None;
         }
         rest /= length;
         Some((along, (rest, length)))
     }
 
-    /// The fit with one column more.
+    /// The fit with one additional column.
     fn with(&self, f: &DMatrix<f64>, support: &[usize], new: usize) -> Option<Candidate> {
         let (along, (direction, length)) = self.outside(f, new)?;
         let part = direction.dot(&self.residual);
@@ -171,7 +173,7 @@ impl Base {
         let k = coefficients.len() as f64;
         let mut residual = self.residual.clone();
         residual.axpy(-part, &direction, 1.0);
-        let squares = (residual.norm_squared() / n).max(LEAST_SQUARES);
+        let squares = (residual.norm_squared() / n).max(MIN_MEAN_SQUARE);
         let criterion = n * squares.ln() + 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0);
         Some(Candidate { criterion, columns: [support, &[new]].concat(), coefficients })
     }

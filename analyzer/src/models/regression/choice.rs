@@ -1,14 +1,14 @@
-//! Which method, which model: judged by how well each extrapolates inside the data. It is fitted to
-//! the small configurations and asked for the large ones.
+//! Chooses between methods and between models by how well each extrapolates within the data: each
+//! is fitted to the small configurations and predicts the large ones.
 
 use std::sync::Arc;
 
 use super::{Basis, Method, Options, Part, Points, RegressionError};
 
-/// How well something extrapolates: relative errors at points that were held back.
+/// How well a method or model extrapolates: relative errors at points that were held back.
 #[derive(Debug, Clone)]
 pub struct Score {
-    /// Method or model.
+    /// Name of the method or model.
     pub name: String,
     /// Median of |predicted/measured − 1|; `None` where it could not be fitted.
     pub median: Option<f64>,
@@ -23,28 +23,28 @@ pub struct Score {
 /// Which points were held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldBack {
-    /// Those that the user named.
+    /// Those named by the user.
     Named,
     /// Those with the largest values of each variable in turn.
     Largest,
 }
 
-/// Scores of several, and what they were asked for.
+/// Scores of several methods or models on the same points.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// Which points were held back.
     pub what: HeldBack,
-    /// Points held back, over all splits.
+    /// Number of points held back, over all splits.
     pub held: usize,
-    /// In the order in which they were offered.
+    /// In the order of the methods or models compared.
     pub scores: Vec<Score>,
 }
 
-/// A split of points into those to fit and those to ask for.
+/// A split of the points: indices to fit, and indices to predict.
 type Split = (Vec<usize>, Vec<usize>);
 
-/// Splits that hold back the largest values of one variable: the largest, and the two largest, as
-/// long as three values and five points (or all but a third of fewer) remain.
+/// Splits that hold back the largest, or the two largest, values of one variable. At least three
+/// values, four points, and as many points as are held back must remain.
 pub fn inner_splits(points: &Points) -> Vec<Split> {
     let mut splits = Vec::new();
     for v in 0..points.variables.len() {
@@ -89,8 +89,8 @@ fn score(name: &str, points: &Points, splits: &[Split], basis: &Basis, method: M
     Score { name: name.to_owned(), median: at(0.5), p95: at(0.95), largest: at(1.0), failure }
 }
 
-/// Every method with the same columns on points held back: `held` when the user named them, else
-/// the largest configurations inside the data.
+/// Compares all methods with the same columns on held-back points: `held` if the user named some,
+/// else the largest configurations within the data.
 ///
 /// # Errors
 /// Nothing can be held back.
@@ -104,8 +104,8 @@ pub fn compare(
             let mut all = fit.clone();
             all.values.extend(held.values.iter().cloned());
             all.times.extend(&held.times);
-            all.places.extend(held.places.iter().cloned());
-            // Methods with columns have no use for them.
+            all.locations.extend(held.locations.iter().cloned());
+            // Methods that fit columns do not use them.
             all.computations.clear();
             let split = ((0..fit.len()).collect(), (fit.len()..all.len()).collect());
             (all, vec![split], HeldBack::Named)
@@ -126,8 +126,8 @@ pub fn compare(
     Ok(Comparison { what, held, scores })
 }
 
-/// Lets models compete and gives the chosen one's index: the first, unless another's median error
-/// is less than two thirds of its. `None` where nothing can be held back.
+/// Compares models and returns the index of the chosen one: the first, unless the best model's
+/// median error is less than two thirds of the first's. `None` where nothing can be held back.
 pub fn choose(points: &Points, bases: &[Basis], method: Method) -> Option<(usize, Comparison)> {
     let splits = inner_splits(points);
     if splits.is_empty() || bases.is_empty() {

@@ -1,19 +1,19 @@
-//! What can be wrong with a regression: the place and the fact. `present` adds which options help.
+//! Errors of the regression. Each message says where and what; `present` adds which options help.
 
 use thiserror::Error;
 
 use super::basis::BasisError;
-use super::two_step::LEAST_IN_SLICE;
+use super::two_step::MIN_SLICE_POINTS;
 use crate::models::expression::ExpressionError;
 use crate::models::observations::ObservationsError;
 
-/// Why a model cannot be fitted or asked.
+/// Why a model cannot be fitted or evaluated.
 #[derive(Debug, Error)]
 pub enum RegressionError {
-    /// The list of columns.
+    /// An error in the list of columns.
     #[error(transparent)]
     Basis(#[from] BasisError),
-    /// The table.
+    /// An error in the table.
     #[error(transparent)]
     Observations(#[from] ObservationsError),
     /// A name in a column that is neither variable nor constant.
@@ -25,32 +25,30 @@ pub enum RegressionError {
         name: String,
     },
     /// A column has no value at a point.
-    #[error("{place}: column {source}")]
+    #[error("{location}: column {source}")]
     NoValue {
         /// The table and line.
-        place: String,
+        location: String,
         /// The expression's own error.
         source: ExpressionError,
     },
     /// Too few points.
     #[error(
-        "{source_name}: {points} different points; {method} needs at least {least}. Measure more \
-         configurations; repetitions of one do not count"
+        "{source_name}: {points} different points; {method} needs at least {required}. Measure \
+         more configurations; repetitions of one do not count"
     )]
     TooFewPoints {
         /// The table.
         source_name: String,
-        /// Configurations.
+        /// Number of configurations.
         points: usize,
-        /// How many there must be.
-        least: usize,
+        /// Minimum number.
+        required: usize,
         /// The method.
         method: &'static str,
     },
-    /// A variable has one value.
-    #[error(
-        "{source_name}: {variable} is {value} at every point to fit; what it does cannot be learnt"
-    )]
+    /// A variable has the same value at every point.
+    #[error("{source_name}: {variable} is {value} at every point to fit, so its effect is unknown")]
     ConstantVariable {
         /// The table.
         source_name: String,
@@ -59,15 +57,15 @@ pub enum RegressionError {
         /// Its value.
         value: f64,
     },
-    /// Least squares without a sign has no unique solution.
+    /// Unconstrained least squares has no unique solution.
     #[error(
-        "lsm: {columns} columns cannot be told apart on {rows} points; use fewer columns, more \
-         points, or a method with a sign (nnls, robust)"
+        "lsm: {rows} points do not determine {columns} columns; use fewer columns, more points, or \
+         a method without negative coefficients (nnls, robust)"
     )]
     NotDetermined {
-        /// Points.
+        /// Number of points.
         rows: usize,
-        /// Columns.
+        /// Number of columns.
         columns: usize,
     },
     /// A solver failed.
@@ -75,31 +73,31 @@ pub enum RegressionError {
     Solver {
         /// The method.
         method: &'static str,
-        /// What the solver said.
+        /// The solver's own message.
         what: String,
     },
     /// A rank count of 0 or less.
-    #[error("{place}: {variable} is {value}; a rank count is above 0")]
+    #[error("{location}: {variable} is {value}; a rank count is above 0")]
     RankCount {
         /// The table and line.
-        place: String,
+        location: String,
         /// The variable that counts ranks.
         variable: String,
         /// Its value.
         value: f64,
     },
-    /// A variable to select in that the points do not have.
+    /// Columns are to be selected in a variable that the points do not have.
     #[error("{variable} is not among the variables {}", .known.join(","))]
     UnknownVariable {
         /// The variable.
         variable: String,
-        /// The variables that there are.
+        /// The variables of the points.
         known: Vec<String>,
     },
-    /// Nowhere are there enough values of one variable while the others stay the same.
+    /// No slice has enough values of one variable at fixed values of the others.
     #[error(
-        "{source_name}: at least {LEAST_IN_SLICE} values of {variable} at one value of the other \
-         variables are wanted; there are fewer everywhere"
+        "{source_name}: at least {MIN_SLICE_POINTS} values of {variable} are needed at the same \
+         values of the other variables; there are fewer everywhere"
     )]
     FewValues {
         /// The table.
@@ -107,7 +105,7 @@ pub enum RegressionError {
         /// The variable.
         variable: String,
     },
-    /// No variable has values enough to hold back some.
-    #[error("nothing can be held back: at least 4 different values of a variable are wanted")]
+    /// No variable has enough values to hold some back.
+    #[error("nothing can be held back: at least 4 different values of a variable are needed")]
     NothingToHoldBack,
 }

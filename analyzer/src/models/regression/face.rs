@@ -1,15 +1,15 @@
-//! The tie rule of the minimax program: of all optimal coefficients those with the least squares,
-//! and of these the shortest vector of scaled coefficients.
+//! The tie rule of the minimax program: among all optimal coefficients, choose those with the least
+//! squares, and among these the shortest vector of scaled coefficients.
 //!
-//! In goes an optimal vertex, out goes the optimum of a convex quadratic program on the optimal
-//! face {a ≥ 0, |y − F·a| ≤ ε}, by a primal active-set method (Nocedal and Wright, Numerical
+//! From an optimal vertex, this solves a convex quadratic program on the optimal face
+//! {a ≥ 0, |y − F·a| ≤ ε} by a primal active-set method (Nocedal and Wright, Numerical
 //! Optimization, algorithm 16.3) with null-space steps.
 
 use nalgebra::{DMatrix, DVector};
 
-/// Weight of the coefficients' own length: small enough to decide only what is undecided.
-const SHORTEST: f64 = 1e-4;
-/// Smaller than this is zero; the problem is scaled.
+/// Weight of the coefficients' length: small enough to decide only between equal least squares.
+const LENGTH_WEIGHT: f64 = 1e-4;
+/// Values smaller than this count as zero; the problem is scaled.
 const ZERO: f64 = 1e-11;
 
 /// An inequality that may be active.
@@ -23,11 +23,11 @@ enum Bound {
     Below(usize),
 }
 
-/// Least squares on the face, from the feasible `a`.
+/// Least squares on the face, starting from the feasible `a`.
 pub(super) fn least_squares(f: &DMatrix<f64>, y: &DVector<f64>, a: DVector<f64>) -> DVector<f64> {
     let (rows, columns) = f.shape();
     let largest = (y - f * &a).amax();
-    // The vertex is feasible to the solver's tolerance only; a hair's breadth keeps it inside.
+    // The vertex is feasible only to the solver's tolerance; a small margin keeps it inside.
     let bound = largest * (1.0 + 1e-9) + 1e-13;
     let mut a = a;
     let mut active: Vec<Bound> = (0..columns).filter(|&j| a[j] == 0.0).map(Bound::Column).collect();
@@ -38,8 +38,8 @@ pub(super) fn least_squares(f: &DMatrix<f64>, y: &DVector<f64>, a: DVector<f64>)
         let step = step(f, &residual, &a, &free, &active);
         if step.amax() <= ZERO * (1.0 + a.amax()) {
             match most_negative_multiplier(f, &residual, &a, &active) {
-                Some(place) => {
-                    active.remove(place);
+                Some(position) => {
+                    active.remove(position);
                     continue;
                 }
                 None => break,
@@ -75,11 +75,11 @@ pub(super) fn least_squares(f: &DMatrix<f64>, y: &DVector<f64>, a: DVector<f64>)
             active.push(what);
         }
     }
-    // What the hair's breadth let in is no selection.
+    // Columns that entered only through that margin do not count as selected.
     a.map(|a| if a < 1e-7 { 0.0 } else { a })
 }
 
-/// The step to the optimum with the active bounds kept.
+/// The step to the optimum within the active bounds.
 fn step(
     f: &DMatrix<f64>,
     residual: &DVector<f64>,
@@ -93,14 +93,14 @@ fn step(
         return step;
     }
     let part = f.select_columns(free);
-    let kept: Vec<usize> = active
+    let active_rows: Vec<usize> = active
         .iter()
         .filter_map(|bound| match bound {
             Bound::Above(i) | Bound::Below(i) => Some(*i),
             Bound::Column(_) => None,
         })
         .collect();
-    let directions = null_space(&part.select_rows(&kept));
+    let directions = null_space(&part.select_rows(&active_rows));
     if directions.ncols() == 0 {
         return step;
     }
@@ -108,26 +108,26 @@ fn step(
     let rows = f.nrows();
     let mut left = DMatrix::zeros(rows + free.len(), directions.ncols());
     left.rows_mut(0, rows).copy_from(&(&part * &directions));
-    left.rows_mut(rows, free.len()).copy_from(&(&directions * SHORTEST));
+    left.rows_mut(rows, free.len()).copy_from(&(&directions * LENGTH_WEIGHT));
     let mut right = DVector::zeros(rows + free.len());
     right.rows_mut(0, rows).copy_from(residual);
-    for (place, &j) in free.iter().enumerate() {
-        right[rows + place] = -SHORTEST * a[j];
+    for (position, &j) in free.iter().enumerate() {
+        right[rows + position] = -LENGTH_WEIGHT * a[j];
     }
     let qr = left.qr();
     qr.q_tr_mul(&mut right);
     let rotated = right.rows(0, directions.ncols()).into_owned();
     if let Some(along) = qr.r().solve_upper_triangular(&rotated) {
         let part_step = directions * along;
-        for (place, &j) in free.iter().enumerate() {
-            step[j] = part_step[place];
+        for (position, &j) in free.iter().enumerate() {
+            step[j] = part_step[position];
         }
     }
     step
 }
 
-/// An orthonormal basis of {d : A·d = 0}, one column a direction; the rows of A are independent,
-/// for a bound becomes active only when a step that keeps the others runs into it.
+/// An orthonormal basis of {d : A·d = 0}, one column per direction. The rows of A are independent,
+/// because a bound becomes active only when a step that keeps the others runs into it.
 fn null_space(a: &DMatrix<f64>) -> DMatrix<f64> {
     let (height, width) = a.shape();
     if height >= width {
@@ -138,7 +138,7 @@ fn null_space(a: &DMatrix<f64>) -> DMatrix<f64> {
     square.qr().q().columns(height, width - height).into_owned()
 }
 
-/// Which active bound holds the optimum back, or `None` where all are needed.
+/// The active bound to release; `None` where all are needed.
 fn most_negative_multiplier(
     f: &DMatrix<f64>,
     residual: &DVector<f64>,
@@ -149,13 +149,13 @@ fn most_negative_multiplier(
         return None;
     }
     let columns = f.ncols();
-    let gradient = -f.tr_mul(residual) + a * (SHORTEST * SHORTEST);
+    let gradient = -f.tr_mul(residual) + a * (LENGTH_WEIGHT * LENGTH_WEIGHT);
     let mut normals = DMatrix::zeros(columns, active.len());
-    for (place, bound) in active.iter().enumerate() {
+    for (position, bound) in active.iter().enumerate() {
         match bound {
-            Bound::Column(j) => normals[(*j, place)] = 1.0,
-            Bound::Above(i) => normals.column_mut(place).copy_from(&f.row(*i).transpose()),
-            Bound::Below(i) => normals.column_mut(place).copy_from(&-f.row(*i).transpose()),
+            Bound::Column(j) => normals[(*j, position)] = 1.0,
+            Bound::Above(i) => normals.column_mut(position).copy_from(&f.row(*i).transpose()),
+            Bound::Below(i) => normals.column_mut(position).copy_from(&-f.row(*i).transpose()),
         }
     }
     let qr = normals.qr();
@@ -163,6 +163,6 @@ fn most_negative_multiplier(
     qr.q_tr_mul(&mut rotated);
     let rotated = rotated.rows(0, active.len().min(columns)).into_owned();
     let multipliers = qr.r().solve_upper_triangular(&rotated)?;
-    let (place, least) = multipliers.argmin();
-    (least < -ZERO).then_some(place)
+    let (position, smallest) = multipliers.argmin();
+    (smallest < -ZERO).then_some(position)
 }

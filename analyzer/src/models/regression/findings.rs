@@ -1,36 +1,36 @@
-//! All that `gammachi model` found, for [`crate::present`].
+//! Everything that `gammachi model` found, for [`crate::present`].
 
 use super::{Comparison, Model, Points, Prediction, SELECTED, TwoStep};
 
-/// A model and what was asked of it.
+/// A model, and what it was used for.
 #[derive(Debug, Clone)]
 pub struct Findings {
-    /// The table.
+    /// Name of the table.
     pub source: String,
-    /// Rows of the table that were fitted; repetitions included.
+    /// Number of rows that were fitted, repetitions included.
     pub rows: usize,
-    /// Columns of the table that were modelled, `compute + mpi`.
+    /// Columns of the table that were modelled, such as `compute + mpi`.
     pub response: String,
     /// The model.
     pub model: Model,
-    /// Predictions asked for.
+    /// The predictions asked for.
     pub predictions: Vec<Prediction>,
-    /// Points held back, and their predictions.
-    pub held: Option<Held>,
-    /// Methods compared.
+    /// Points held back, with their predictions.
+    pub held: Option<HeldOut>,
+    /// Comparison of the methods.
     pub comparison: Option<Comparison>,
-    /// Models that competed: the index of the chosen one, and their scores.
+    /// Models that competed: index of the chosen one, and the scores of all.
     pub choice: Option<(usize, Comparison)>,
-    /// What Method 2's first step found.
+    /// Result of the first step of Method 2.
     pub two_step: Option<TwoStep>,
 }
 
-/// Points that were not fitted, and what the model says about them.
+/// Points that were not fitted, and the model's predictions for them.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct HeldOut {
     /// The points, with measured times.
     pub points: Points,
-    /// One a point.
+    /// One per point.
     pub predictions: Vec<Prediction>,
 }
 
@@ -43,32 +43,32 @@ pub struct FitQuality {
     pub rms_relative: f64,
 }
 
-/// One column of a model, with what it contributes at a point.
+/// One column of a model, with its contribution at a point.
 #[derive(Debug, Clone)]
 pub struct Term {
     /// Label of its part.
     pub part: String,
     /// Its text.
     pub text: String,
-    /// Its coefficient in the model (factors of the parts multiplied in).
+    /// Its coefficient in the model, including the factor of its part.
     pub coefficient: f64,
     /// Share of the candidates' weight that has it.
     pub support: f64,
     /// Share of the replicas that selected it.
     pub replica_share: Option<f64>,
-    /// Seconds at the point asked, where there is one.
+    /// Seconds at [`Findings::evaluation_point`]; `None` where the column has no value there.
     pub seconds: Option<f64>,
 }
 
 impl Term {
-    /// Whether most candidates have it, and the model does.
+    /// Whether both the model and most of the candidates have it.
     pub fn selected(&self) -> bool {
         self.coefficient != 0.0 && self.support >= SELECTED
     }
 }
 
 impl Findings {
-    /// Quality of the fit, over all parts together where they share points.
+    /// Quality of the fit, over the points of all parts.
     pub fn quality(&self) -> FitQuality {
         let errors: Vec<f64> = self.residuals().iter().map(|(_, _, relative)| *relative).collect();
         let squares: f64 = errors.iter().map(|e| e * e).sum();
@@ -78,7 +78,7 @@ impl Findings {
         }
     }
 
-    /// Of every fitted point: part and point index, and (y − ŷ)/y.
+    /// For every fitted point: indices of part and point, and (y − ŷ)/y.
     pub fn residuals(&self) -> Vec<(usize, usize, f64)> {
         let mut residuals = Vec::new();
         for (k, part) in self.model.parts.iter().enumerate() {
@@ -89,8 +89,9 @@ impl Findings {
         residuals
     }
 
-    /// The point at which columns are weighed: the last prediction, else the last fitted point.
-    pub fn asked(&self) -> Points {
+    /// The point at which columns are compared: that of the last prediction, else the last fitted
+    /// one.
+    pub fn evaluation_point(&self) -> Points {
         let part = &self.model.parts[0];
         let mut point = part.points.select(&[part.points.len() - 1]);
         if let Some(last) = self.predictions.last() {
@@ -100,12 +101,12 @@ impl Findings {
         point
     }
 
-    /// The columns of all parts, with their seconds at [`Self::asked`].
+    /// The columns of all parts, evaluated at [`Self::evaluation_point`].
     pub fn terms(&self) -> Vec<Term> {
-        let asked = self.asked();
+        let evaluation_point = self.evaluation_point();
         let mut terms = Vec::new();
         for part in &self.model.parts {
-            let at = asked.matrix(&part.basis).ok();
+            let at = evaluation_point.matrix(&part.basis).ok();
             for (j, column) in part.basis.columns.iter().enumerate() {
                 let coefficient = part.coefficients[j] * part.factor;
                 terms.push(Term {
@@ -121,7 +122,7 @@ impl Findings {
         terms
     }
 
-    /// Groups of columns that the points cannot tell apart, by text.
+    /// Groups of columns that the points cannot distinguish, as text.
     pub fn indistinguishable(&self) -> Vec<Vec<String>> {
         let mut groups: Vec<Vec<String>> = Vec::new();
         for part in &self.model.parts {

@@ -1,4 +1,4 @@
-//! A table of observations comes in, points with the minimum of their repetitions go out.
+//! Turns a table of observations into points to fit, with the minimum of the repetitions of each.
 
 use super::points::Excess;
 use super::{Points, RegressionError};
@@ -6,18 +6,18 @@ use crate::models::Observations;
 use crate::models::evidence::Computation;
 use crate::models::observations::{CHI_MIN_S, GAMMA_THREADS, P, SUM_GAMMA_S, TAU_S};
 
-/// Rows where `variable operator value` holds.
+/// A condition on rows: `variable operator value`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// Column.
+    /// The column.
     pub variable: String,
     /// `<`, `<=`, `>`, `>=`, `==` or `!=`.
     pub operator: &'static str,
-    /// What it is compared with.
+    /// The value that it is compared with.
     pub value: f64,
 }
 
-/// A text that is not a condition.
+/// The text is not a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a condition; write one like p>1024 or N==20000")]
 pub struct ConditionError {
@@ -29,10 +29,10 @@ impl Condition {
     /// Reads `p>1024`.
     ///
     /// # Errors
-    /// The text has no operator, no column before it or no finite number behind it.
+    /// The text has no operator, no column before it, or no finite number after it.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let wrong = || ConditionError { text: text.to_owned() };
-        // The longer ones first: `>=` holds `>`.
+        // The longer ones first, because `>=` contains `>`.
         for (written, operator) in [
             (">=", ">="),
             ("<=", "<="),
@@ -54,7 +54,7 @@ impl Condition {
         Err(wrong())
     }
 
-    /// Whether it holds.
+    /// Whether the condition holds for a value.
     pub fn holds(&self, value: f64) -> bool {
         match self.operator {
             "<" => value < self.value,
@@ -67,11 +67,11 @@ impl Condition {
     }
 }
 
-/// Points of a table: rows that agree in the variables are repetitions, and the smallest time of
-/// them counts. Without a response there are no times (points to predict).
+/// The points of a table. Rows that agree in the variables are repetitions, of which the smallest
+/// time counts. Without a response the points have no times, as points to predict.
 ///
 /// # Errors
-/// A column that is missing or holds something else than numbers (times: above 0).
+/// A column is missing, or holds something other than numbers (times: above 0).
 pub fn points_from(
     table: &Observations,
     response: Option<&str>,
@@ -103,26 +103,26 @@ pub fn points_from(
             None => group.rows[0],
         };
         points.values.push(columns.iter().map(|column| column[row]).collect());
-        points.places.push(table.place(row));
+        points.locations.push(table.location(row));
         points.computations.extend(computations.as_ref().map(|all| all[row]));
     }
     points.excess = Excess::of(repetitions.iter().map(Vec::as_slice));
     Ok(points)
 }
 
-/// Computation of every row; `None` where a column is missing or has gaps.
+/// Computation in every row; `None` where a column is missing or has gaps.
 fn computations(table: &Observations) -> Result<Option<Vec<Computation>>, RegressionError> {
     if !table.has(P) || !table.has(SUM_GAMMA_S) {
         return Ok(None);
     }
     let (ranks, times) = (table.numbers(P)?, table.positive_numbers(TAU_S)?);
     let sums = table.known_numbers(SUM_GAMMA_S)?;
-    let least = table.has(CHI_MIN_S).then(|| table.known_numbers(CHI_MIN_S)).transpose()?;
+    let chi_min = table.has(CHI_MIN_S).then(|| table.known_numbers(CHI_MIN_S)).transpose()?;
     let threads = table.has(GAMMA_THREADS).then(|| table.numbers(GAMMA_THREADS)).transpose()?;
     let of = |row: usize| {
         let mean_s = sums[row]? / ranks[row] / threads.as_ref().map_or(1.0, |all| all[row]);
-        let most_s = least.as_ref().and_then(|all| all[row]).map(|least| times[row] - least);
-        (mean_s > 0.0 && mean_s <= times[row] * 1.000_001).then_some(Computation { mean_s, most_s })
+        let max_s = chi_min.as_ref().and_then(|all| all[row]).map(|chi_min| times[row] - chi_min);
+        (mean_s > 0.0 && mean_s <= times[row] * 1.000_001).then_some(Computation { mean_s, max_s })
     };
     Ok((0..ranks.len()).map(of).collect())
 }

@@ -1,7 +1,8 @@
-//! The positive lasso: ½‖y − F·a‖² + λ·Σa‖F_j‖ over a ≥ 0, along λ, and chosen by cross-validation.
+//! The positive lasso: minimises ½‖y − F·a‖² + λ·Σa‖F_j‖ over a ≥ 0 along a path of λ, or at the λ
+//! that cross-validation chooses.
 //!
-//! (Tibshirani 1996; the positive lasso of Efron et al. 2004, section 3.4.) Columns count by their
-//! own length, so that scaling one changes nothing.
+//! See Tibshirani 1996, and the positive lasso of Efron et al. 2004, section 3.4. Each coefficient
+//! is penalised by the length of its column, so that scaling a column changes nothing.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -10,12 +11,12 @@ use super::problem::Problem;
 
 /// Values of λ along the path.
 const STEPS: usize = 60;
-/// The smallest λ, relative to the one at which the first column comes in.
+/// The smallest λ, relative to the one at which the first column enters.
 const SMALLEST: f64 = 1e-5;
-/// Parts into which the points are cut for cross-validation.
+/// Number of folds in cross-validation.
 const FOLDS: usize = 5;
 
-/// The supports along the path, from none to all that least squares wants, each once.
+/// The supports along the path, from small to large, each once.
 pub(super) fn supports(problem: &Problem) -> Vec<Vec<usize>> {
     let (f, _) = unit_columns(&problem.f);
     let mut supports: Vec<Vec<usize>> = Vec::new();
@@ -28,8 +29,8 @@ pub(super) fn supports(problem: &Problem) -> Vec<Vec<usize>> {
     supports
 }
 
-/// The coefficients at the λ with the least error in cross-validation. Fold k holds every fifth
-/// point, so that each has small and large runs.
+/// The coefficients at the λ with the smallest error in cross-validation. Each fold takes every
+/// fifth point, so that it has small and large runs.
 pub(super) fn cross_validated(problem: &Problem) -> DVector<f64> {
     let (f, lengths) = unit_columns(&problem.f);
     let y = &problem.y;
@@ -37,9 +38,9 @@ pub(super) fn cross_validated(problem: &Problem) -> DVector<f64> {
     let folds = FOLDS.min(y.len());
     let mut errors = vec![0.0; lambdas.len()];
     for fold in 0..folds {
-        let kept: Vec<usize> = (0..y.len()).filter(|i| i % folds != fold).collect();
+        let training: Vec<usize> = (0..y.len()).filter(|i| i % folds != fold).collect();
         let held: Vec<usize> = (0..y.len()).filter(|i| i % folds == fold).collect();
-        let solutions = path(&f.select_rows(&kept), &y.select_rows(&kept), &lambdas);
+        let solutions = path(&f.select_rows(&training), &y.select_rows(&training), &lambdas);
         let (held_f, held_y) = (f.select_rows(&held), y.select_rows(&held));
         for (error, a) in errors.iter_mut().zip(solutions) {
             *error += (&held_y - &held_f * a).norm_squared();
@@ -50,7 +51,7 @@ pub(super) fn cross_validated(problem: &Problem) -> DVector<f64> {
     chosen.unwrap_or_else(|| DVector::zeros(f.ncols())).component_div(&lengths)
 }
 
-/// Columns of length 1, and the lengths that they had.
+/// Columns scaled to length 1, and their original lengths.
 fn unit_columns(f: &DMatrix<f64>) -> (DMatrix<f64>, DVector<f64>) {
     let lengths = DVector::from_iterator(
         f.ncols(),
@@ -66,7 +67,7 @@ fn unit_columns(f: &DMatrix<f64>) -> (DMatrix<f64>, DVector<f64>) {
     (unit, lengths)
 }
 
-/// λ from where every coefficient is 0, falling by equal factors.
+/// Values of λ in geometric progression, from the one at which every coefficient becomes 0.
 fn lambdas(f: &DMatrix<f64>, y: &DVector<f64>) -> Vec<f64> {
     let largest = f.tr_mul(y).max().max(f64::MIN_POSITIVE);
     let step = SMALLEST.powf(1.0 / (STEPS - 1) as f64);

@@ -1,5 +1,5 @@
-//! The paper's minimax linear program (SCIENCE C, eq. 2) and least absolute deviations, both with
-//! coefficients that are not negative, by a simplex solver.
+//! The minimax linear program of Orii et al. (eq. 2) and least absolute deviations, both with
+//! non-negative coefficients, solved by the simplex method.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem as Program, Variable};
 use nalgebra::DVector;
@@ -11,28 +11,28 @@ use super::problem::Problem;
 /// Why a program has no solution.
 #[derive(Debug, Error)]
 pub(super) enum SolverError {
-    /// What the solver says.
+    /// The solver's own error.
     #[error("{0}")]
     Solver(#[from] microlp::Error),
-    /// It gave up.
+    /// The solver gave up.
     #[error("the solver was interrupted")]
     Interrupted,
 }
 
-/// The optimum of a program and whether another was as good.
+/// The optimum of a program, and how far the tie rule moved it.
 #[derive(Debug, Clone)]
 pub(super) struct Optimum {
     /// Scaled coefficients.
     pub a: DVector<f64>,
-    /// The largest change of a fitted value that the tie rule made, in units of the scaled times;
-    /// `None` where no tie rule applies.
+    /// The largest change of a scaled coefficient by the tie rule; `None` where no tie rule
+    /// applies.
     pub moved: Option<f64>,
 }
 
-/// Minimises max|y − F·a| over a ≥ 0; of all optima the one with the least squares.
+/// Minimises max|y − F·a| over a ≥ 0, and among all optima takes the one with the least squares.
 ///
 /// # Errors
-/// What the solver says when it fails.
+/// The solver fails.
 pub(super) fn minimax(problem: &Problem) -> Result<Optimum, SolverError> {
     let vertex = vertex(problem)?;
     let a = face::least_squares(&problem.f, &problem.y, vertex.clone());
@@ -62,7 +62,7 @@ pub(super) fn vertex(problem: &Problem) -> Result<DVector<f64>, SolverError> {
 /// Minimises Σ|y − F·a| over a ≥ 0.
 ///
 /// # Errors
-/// What the solver says when it fails.
+/// The solver fails.
 pub(super) fn least_absolute(problem: &Problem) -> Result<DVector<f64>, SolverError> {
     let mut program = Program::new(OptimizationDirection::Minimize);
     let variables = coefficients(&mut program, problem);
@@ -85,7 +85,7 @@ fn coefficients(program: &mut Program, problem: &Problem) -> Vec<Variable> {
 fn solved(program: &Program, variables: &[Variable]) -> Result<DVector<f64>, SolverError> {
     let outcome = program.solve()?;
     let solution = outcome.into_solution().map_err(|_| SolverError::Interrupted)?;
-    // The solver's own zeros may carry rounding.
+    // The solver's zeros may carry rounding errors.
     let value = |variable: &Variable| {
         let value = solution.var_value(*variable);
         if value > 1e-12 { value } else { 0.0 }

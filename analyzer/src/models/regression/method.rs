@@ -1,4 +1,4 @@
-//! One name a method: a matrix and times come in, coefficients go out.
+//! The methods by name: fits coefficients to a matrix and times.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -9,21 +9,21 @@ use super::{RegressionError, lasso, linear_program, nonnegative};
 /// How coefficients are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// The default: Huber weights, positive-lasso and neighbouring supports, the mean of the
-    /// candidates by AICc.
+    /// The default: Huber weights, supports from the positive lasso path and their neighbours, and
+    /// the mean of the candidates by AICc.
     Robust,
-    /// As robust, but the best support alone.
+    /// As robust, but with the best support alone.
     Sparse,
-    /// The paper's linear program: the largest residual is smallest; of equal optima the one with
-    /// least squares.
+    /// The linear program of Orii et al., which minimises the largest residual; of equal optima the
+    /// one with the least squares.
     Minimax,
     /// Non-negative least squares.
     Nnls,
-    /// The sum of absolute residuals is smallest.
+    /// Minimises the sum of absolute residuals.
     L1,
     /// Positive lasso, λ by 5-fold cross-validation.
     Lasso,
-    /// Least squares without a sign: the paper's example of overfitting.
+    /// Unconstrained least squares, Orii et al.'s example of overfitting.
     Lsm,
 }
 
@@ -32,7 +32,7 @@ impl Method {
     pub const ALL: [Self; 7] =
         [Self::Robust, Self::Sparse, Self::Nnls, Self::Minimax, Self::L1, Self::Lasso, Self::Lsm];
 
-    /// As on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Robust => "robust",
@@ -45,8 +45,8 @@ impl Method {
         }
     }
 
-    /// The residuals that it makes small unless the user asks for others: the paper's methods take
-    /// seconds, as the paper does.
+    /// The residuals that it minimises by default: the methods of Orii et al. use seconds, as they
+    /// do.
     pub fn residual(self) -> Residual {
         match self {
             Self::Robust | Self::Sparse | Self::Nnls => Residual::Relative,
@@ -58,9 +58,9 @@ impl Method {
 /// Coefficients of one fit.
 #[derive(Debug, Clone)]
 pub(super) struct Coefficients {
-    /// One a column, unscaled.
+    /// One per column, unscaled.
     pub values: Vec<f64>,
-    /// Share of the candidates that have the column; 1 or 0 where there is one candidate.
+    /// Share of the candidates' weight that has each column; 1 or 0 where there is one candidate.
     pub support: Vec<f64>,
     /// Standard deviation of the residuals (relative, or in seconds), corrected for the number of
     /// coefficients.
@@ -69,27 +69,27 @@ pub(super) struct Coefficients {
     pub moved: Option<f64>,
 }
 
-/// How a replica of the default method settles its columns.
+/// Which columns a replica of the default method uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Settle {
-    /// One candidate, drawn with its weight by this number in 0..1.
+pub(super) enum ReplicaColumns {
+    /// Those of one candidate, drawn by its weight with this number in 0..1.
     Draw(f64),
     /// All columns.
     All,
 }
 
-/// Fits one method. `matrix` is points × columns, unscaled; one positive time a point. `settle` is
-/// for replicas.
+/// Fits by one method. `matrix` is points × columns, unscaled; each point has one positive time.
+/// `replica` is given for replicas only.
 ///
 /// # Errors
-/// A linear program that its solver gives up; more columns than points for least squares without a
-/// sign.
+/// The solver gives up on a linear program; or the points do not determine the columns in
+/// unconstrained least squares.
 pub(super) fn fit(
     method: Method,
     residual: Residual,
     matrix: &DMatrix<f64>,
     times: &[f64],
-    settle: Option<Settle>,
+    replica: Option<ReplicaColumns>,
 ) -> Result<Coefficients, RegressionError> {
     let problem = Problem::new(matrix, times, residual);
     let failed = |error: linear_program::SolverError| RegressionError::Solver {
@@ -99,14 +99,14 @@ pub(super) fn fit(
     let mut moved = None;
     let a = match method {
         Method::Robust | Method::Sparse => {
-            let selection = match (method, settle) {
+            let selection = match (method, replica) {
                 (Method::Robust, None) => Selection::Mean,
-                (Method::Robust, Some(Settle::Draw(place))) => Selection::Draw(place),
-                (Method::Robust, Some(Settle::All)) => Selection::All,
+                (Method::Robust, Some(ReplicaColumns::Draw(share))) => Selection::Draw(share),
+                (Method::Robust, Some(ReplicaColumns::All)) => Selection::All,
                 _ => Selection::Best,
             };
             let fit = robust::fit(&problem, selection);
-            let values = problem.unscale(&negligible_out(&problem, fit.a));
+            let values = problem.unscale(&without_negligible(&problem, fit.a));
             let scale = scale_of(residual, times);
             let spread = fit.spread * scale;
             return Ok(Coefficients { values, support: fit.support, spread, moved });
@@ -121,7 +121,7 @@ pub(super) fn fit(
         Method::Lasso => lasso::cross_validated(&problem),
         Method::Lsm => least_squares(&problem)?,
     };
-    let a = if method == Method::Lsm { a } else { negligible_out(&problem, a) };
+    let a = if method == Method::Lsm { a } else { without_negligible(&problem, a) };
     let used = a.iter().filter(|a| **a != 0.0).count() as f64;
     let residuals = problem.residuals(&a);
     let free = (times.len() as f64 - used).max(1.0);
@@ -130,7 +130,7 @@ pub(super) fn fit(
     Ok(Coefficients { values: problem.unscale(&a), support, spread, moved })
 }
 
-/// What one unit of a scaled residual is.
+/// The size of one unit of a scaled residual, as a ratio or in seconds.
 fn scale_of(residual: Residual, times: &[f64]) -> f64 {
     match residual {
         Residual::Relative => 1.0,
@@ -138,8 +138,8 @@ fn scale_of(residual: Residual, times: &[f64]) -> f64 {
     }
 }
 
-/// Columns that rounding brought in are not selected.
-fn negligible_out(problem: &Problem, a: DVector<f64>) -> DVector<f64> {
+/// Drops columns that are there only by rounding.
+fn without_negligible(problem: &Problem, a: DVector<f64>) -> DVector<f64> {
     // Scaled columns and times are at most 1.
     let largest = problem.y.amax();
     a.map(|a| if a.abs() < 1e-9 * largest { 0.0 } else { a })

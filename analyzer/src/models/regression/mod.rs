@@ -1,18 +1,20 @@
-//! Regression for prediction (SCIENCE C): [`Points`] and a [`Basis`] come in, a [`Model`] goes out.
+//! Regression for prediction (Orii et al.): fits a [`Model`] with the columns of a [`Basis`] to
+//! [`Points`].
 //!
-//! y(x) = Σ a_k f_k(x) with a ≥ 0. Columns are scaled before anything is solved; residuals are
-//! relative unless the method is one of the paper's. What the points cannot tell apart is found and
-//! said ([`Identifiability`]), and every prediction carries the interval of its replicas.
+//! y(x) = Σ a_k f_k(x) with a ≥ 0. Columns are scaled before anything is solved. Residuals are
+//! relative unless the method comes from Orii et al. The fit reports which columns the points
+//! cannot tell apart ([`Identifiability`]), and every prediction carries the interval of its
+//! bootstrap replicas.
 //!
-//! | module | what it is |
+//! | module | what it does |
 //! |---|---|
-//! | `points`, `basis` | what is fitted to what |
-//! | `method` | one name a method; `robust`, `candidates`, `nonnegative`, `lasso`, `linear_program`, `face` do the work on a scaled `problem` |
-//! | `by_evidence` | the rank count as the only variable |
+//! | `points`, `basis` | the points to fit and the columns to fit them with |
+//! | `method` | one name per method; `robust`, `candidates`, `nonnegative`, `lasso`, `linear_program` and `face` do the work on a scaled `problem` |
+//! | `by_evidence` | fits where the rank count is the only variable |
 //! | `bootstrap` | replicas and intervals |
-//! | `choice` | methods and models judged by how well they extrapolate inside the data |
-//! | `two_step` | the paper's Method 2 |
-//! | `from_table` | a table of observations as points |
+//! | `choice` | judges methods and models by how well they extrapolate within the data |
+//! | `two_step` | Method 2 of Orii et al. |
+//! | `from_table` | turns a table of observations into points |
 
 mod basis;
 mod bootstrap;
@@ -35,7 +37,7 @@ mod two_step;
 pub use basis::{Basis, BasisError, is_rank_count};
 pub use choice::{Comparison, HeldBack, Score, choose, compare, inner_splits};
 pub use error::RegressionError;
-pub use findings::{Findings, FitQuality, Held, Term};
+pub use findings::{Findings, FitQuality, HeldOut, Term};
 pub use from_table::{Condition, ConditionError, points_from};
 pub use method::Method;
 pub use points::{Excess, Identifiability, Points};
@@ -44,9 +46,9 @@ pub use two_step::{TwoStep, two_step};
 
 use nalgebra::{DMatrix, DVector};
 
-use crate::models::evidence::{Evidence, WIDEST};
+use crate::models::evidence::{Evidence, MAX_INTERVAL_RATIO};
 
-/// A column is selected when candidates with at least this share of the weight have it.
+/// A column is selected when the candidates that have it carry at least this share of the weight.
 pub const SELECTED: f64 = 0.5;
 
 /// How a model is fitted.
@@ -54,16 +56,16 @@ pub const SELECTED: f64 = 0.5;
 pub struct Options {
     /// The method.
     pub method: Method,
-    /// The residuals that it makes small.
+    /// The residuals that it minimises.
     pub residual: Residual,
-    /// Bootstrap replicas; 0 for none, and then no intervals.
+    /// Number of bootstrap replicas; with 0 there are no intervals.
     pub replicas: usize,
     /// Seed of the replicas.
     pub seed: u64,
 }
 
 impl Options {
-    /// A method with its own residuals and 200 replicas.
+    /// A method with its default residuals and 200 replicas.
     pub fn of(method: Method) -> Self {
         Self { method, residual: method.residual(), replicas: 200, seed: 1 }
     }
@@ -74,24 +76,24 @@ impl Options {
 pub struct Part {
     /// `compute`, `mpi lower`; empty where the model has one part.
     pub label: String,
-    /// What its coefficients are multiplied with in the model: ½ for each envelope.
+    /// Factor of its coefficients in the model: ½ for each envelope.
     pub factor: f64,
     /// Its columns.
     pub basis: Basis,
-    /// One a column, not yet multiplied with the factor.
+    /// One per column, without the factor.
     pub coefficients: Vec<f64>,
-    /// Share of the candidates' weight that has the column.
+    /// Share of the candidates' weight that has each column.
     pub support: Vec<f64>,
-    /// Share of the bootstrap replicas that selected the column, of those that chose; `None` without
-    /// replicas.
+    /// Share of the bootstrap replicas that selected each column, among those that select at all;
+    /// `None` without replicas.
     pub replica_share: Option<Vec<f64>>,
     /// Spread of the residuals: relative, or seconds.
     pub spread: f64,
-    /// What they are measured in.
+    /// Kind of the residuals.
     pub residual: Residual,
-    /// What the points can tell apart.
+    /// Which columns the points can tell apart.
     pub identifiability: Identifiability,
-    /// How far the tie rule moved a scaled coefficient of the minimax program.
+    /// How far the tie rule of the minimax program moved a scaled coefficient.
     pub tie_moved: Option<f64>,
     /// The points that it was fitted to.
     pub points: Points,
@@ -99,7 +101,7 @@ pub struct Part {
     pub fitted: Vec<f64>,
     /// Fits of the replicas.
     replicas: Vec<bootstrap::Replica>,
-    /// What its times are weighed by, where the rank count is the only variable.
+    /// Predicts its times where the rank count is the only variable.
     pub evidence: Option<Evidence>,
 }
 
@@ -112,23 +114,23 @@ pub struct Model {
     pub parts: Vec<Part>,
 }
 
-/// What a model says about one configuration.
+/// A model's prediction for one configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     /// Values of the variables, in the model's order.
     pub values: Vec<f64>,
-    /// Seconds; `None` where it would be negative.
+    /// Seconds; `None` where the model's time is not positive or too uncertain.
     pub value: Option<f64>,
-    /// Lower end of the 90 % interval of the model's time (noise of a single run comes on top);
-    /// `None` without replicas or where it would be negative.
+    /// Lower end of the 90 % interval of the model's time, without the noise of a single run;
+    /// `None` without replicas or where it would not be positive.
     pub lo: Option<f64>,
     /// Upper end.
     pub hi: Option<f64>,
-    /// What the reader must know about this very prediction.
+    /// Warnings about this prediction.
     pub warnings: Vec<PredictionWarning>,
 }
 
-/// A reason to take a prediction with care, or not at all.
+/// A reason to distrust a prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PredictionWarning {
     /// A variable lies above all measured values.
@@ -137,7 +139,7 @@ pub enum PredictionWarning {
         variable: String,
         /// Its value over the largest measured one.
         times: f64,
-        /// Whether the prediction assumes that nothing changes its regime on the way.
+        /// Whether the prediction assumes that no regime changes on the way there.
         assumes_regime: bool,
     },
     /// A variable lies below all measured values.
@@ -147,9 +149,9 @@ pub enum PredictionWarning {
         /// The smallest measured value over its value.
         times: f64,
     },
-    /// The value depends on columns that the fitted points cannot tell apart.
+    /// The value depends on columns that the fitted points cannot distinguish.
     Undecided,
-    /// The ends of the 90 % interval lie more than a factor of [`WIDEST`] apart.
+    /// The ends of the 90 % interval lie more than a factor of [`MAX_INTERVAL_RATIO`] apart.
     TooWide,
     /// The model's time is not positive there.
     NotPositive,
@@ -161,8 +163,8 @@ impl Part {
     /// Fits one part.
     ///
     /// # Errors
-    /// Names that nobody defines, functions without a value, constant variables, too few points, a
-    /// solver that gives up.
+    /// Undefined names, functions without a value, constant variables, too few points, or a solver
+    /// that gives up.
     pub fn fit(
         points: &Points,
         basis: &Basis,
@@ -180,11 +182,11 @@ impl Part {
         let source = |fitted, spread, selects| bootstrap::Source { fitted, spread, selects };
         let mut sources = vec![source(fitted.clone(), found.spread, true)];
         if options.method == Method::Robust && options.replicas > 0 {
-            let all = Some(method::Settle::All);
+            let all = Some(method::ReplicaColumns::All);
             let all = method::fit(options.method, options.residual, &matrix, &points.times, all)?;
             sources.push(source(times(&DVector::from_vec(all.values)), all.spread, false));
         }
-        // Replicas of the linear program do not scatter as far as its predictions err: none are shown.
+        // Replicas of the linear program scatter less than its predictions err, so there are none.
         let number = if options.method == Method::Minimax { 0 } else { options.replicas };
         let replicas = bootstrap::replicas(
             options.method,
@@ -195,9 +197,10 @@ impl Part {
             (number, options.seed),
         );
         let replica_share = (!replicas.is_empty()).then(|| {
-            let chose: Vec<&bootstrap::Replica> = replicas.iter().filter(|r| r.selected).collect();
-            let having = |j: usize| chose.iter().filter(|r| r.support[j] >= SELECTED).count();
-            (0..basis.columns.len()).map(|j| having(j) as f64 / chose.len() as f64).collect()
+            let selecting: Vec<&bootstrap::Replica> =
+                replicas.iter().filter(|r| r.selected).collect();
+            let with = |j: usize| selecting.iter().filter(|r| r.support[j] >= SELECTED).count();
+            (0..basis.columns.len()).map(|j| with(j) as f64 / selecting.len() as f64).collect()
         });
         Ok(Self {
             label: String::new(),
@@ -219,13 +222,14 @@ impl Part {
 }
 
 impl Part {
-    /// Seconds of every replica at a point, which is row `i` of `matrix`.
+    /// Seconds of every replica at a point, whose columns are row `i` of `matrix`.
     fn replica_times(&self, values: &[f64], matrix: &DMatrix<f64>, i: usize) -> Vec<f64> {
         if let Some(evidence) = &self.evidence {
             let times = evidence.times(values[0], 1.0);
             return times.into_iter().map(|time| self.factor * time).collect();
         }
-        // A dictionary has columns near the right ones only: what it misses grows with the distance.
+        // The columns of a dictionary only resemble the true ones, so their error grows with the
+        // distance.
         let growth = match self.basis.is_generic() {
             true => bootstrap::FORM_GROWTH * self.doublings_outside(values).sqrt(),
             false => 0.0,
@@ -238,7 +242,7 @@ impl Part {
         pairs.map(time).collect()
     }
 
-    /// Doublings and halvings from the measured ranges to a point, over all variables.
+    /// Doublings or halvings from the measured ranges to a point, summed over all variables.
     fn doublings_outside(&self, values: &[f64]) -> f64 {
         let of = |(v, value): (usize, &f64)| {
             let measured = || self.points.values.iter().map(|point| point[v]);
@@ -260,15 +264,15 @@ fn check(
     method: Method,
     source_name: &str,
 ) -> Result<(), RegressionError> {
-    let least = match method {
+    let required = match method {
         Method::Lsm => basis.columns.len().max(3),
         _ => 3,
     };
-    if points.len() < least {
+    if points.len() < required {
         return Err(RegressionError::TooFewPoints {
             source_name: source_name.to_owned(),
             points: points.len(),
-            least,
+            required,
             method: method.name(),
         });
     }
@@ -291,11 +295,10 @@ impl Model {
         Self { method, parts: vec![part] }
     }
 
-    /// The model's time at points, and the largest and the root mean square relative residual there,
-    /// for points with times.
+    /// The model's times at points, seconds.
     ///
     /// # Errors
-    /// A function without a value at a point.
+    /// A function has no value at a point.
     pub fn times_at(&self, points: &Points) -> Result<Vec<f64>, RegressionError> {
         let mut times = DVector::zeros(points.len());
         for part in &self.parts {
@@ -308,7 +311,7 @@ impl Model {
     /// Predicts at new points.
     ///
     /// # Errors
-    /// A function without a value at a point.
+    /// A function has no value at a point.
     pub fn predict(&self, points: &Points) -> Result<Vec<Prediction>, RegressionError> {
         let matrices: Vec<DMatrix<f64>> =
             self.parts.iter().map(|part| points.matrix(&part.basis)).collect::<Result<_, _>>()?;
@@ -335,7 +338,7 @@ impl Model {
             let (mut lo, mut hi) = (None, None);
             if let Some((low, high)) = interval
                 && self.parts.iter().any(|part| part.evidence.is_some())
-                && high > WIDEST * low
+                && high > MAX_INTERVAL_RATIO * low
             {
                 value = None;
                 warnings.push(PredictionWarning::TooWide);
@@ -352,7 +355,7 @@ impl Model {
         Ok((0..points.len()).map(at).collect())
     }
 
-    /// What found the coefficients, as on the command line.
+    /// The method that found the coefficients, as named on the command line.
     pub fn method_name(&self) -> &'static str {
         match self.parts.iter().all(|part| part.evidence.is_some()) {
             true => "evidence",
@@ -360,7 +363,7 @@ impl Model {
         }
     }
 
-    /// How far outside the measured ranges a point lies, one warning a variable.
+    /// One warning for each variable that lies outside its measured range.
     fn distance(&self, values: &[f64]) -> Vec<PredictionWarning> {
         let mut warnings = Vec::new();
         let Some(part) = self.parts.first() else { return warnings };

@@ -1,17 +1,18 @@
-//! Least squares with coefficients that are not negative, and the same with a lasso penalty.
+//! Non-negative least squares, optionally with a lasso penalty.
 //!
 //! The active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23),
-//! with a linear term λ·Σa, each subproblem solved by Householder QR of the columns in use.
+//! extended by a linear term λ·Σa. Each subproblem is solved by Householder QR of the columns in
+//! use.
 
 use nalgebra::{DMatrix, DVector};
 
-/// A gradient smaller than this is zero; the problem is scaled.
+/// A gradient smaller than this counts as zero; the problem is scaled.
 const ZERO: f64 = 1e-11;
 
-/// Minimises ½‖y − F·a‖² + λ·Σa over a ≥ 0. `start`: columns thought to be in use.
+/// Minimises ½‖y − F·a‖² + λ·Σa over a ≥ 0, starting from the columns `start`.
 ///
-/// The result has exact zeros. Where the optimum is not unique, columns come in by the largest
-/// gradient, the first of equal ones.
+/// The result has exact zeros. Where the optimum is not unique, the column with the largest
+/// gradient enters first, and the first of equal ones.
 pub(super) fn solve(
     f: &DMatrix<f64>,
     y: &DVector<f64>,
@@ -21,28 +22,28 @@ pub(super) fn solve(
     let columns = f.ncols();
     let mut a = DVector::zeros(columns);
     let mut used: Vec<usize> = start.to_vec();
-    settle(f, y, lambda, &mut used, &mut a);
-    // A column that came in and was thrown out at once would do so for ever.
-    let mut refused = vec![false; columns];
+    inner_loop(f, y, lambda, &mut used, &mut a);
+    // A column that entered and left at once would do so for ever.
+    let mut rejected = vec![false; columns];
     for _ in 0..3 * columns + 10 {
         let gradient = f.tr_mul(&(y - f * &a)).add_scalar(-lambda);
         let next = (0..columns)
-            .filter(|&j| !refused[j] && !used.contains(&j) && gradient[j] > ZERO)
+            .filter(|&j| !rejected[j] && !used.contains(&j) && gradient[j] > ZERO)
             .max_by(|&i, &j| gradient[i].total_cmp(&gradient[j]).then(j.cmp(&i)));
         let Some(next) = next else { break };
         used.push(next);
-        settle(f, y, lambda, &mut used, &mut a);
+        inner_loop(f, y, lambda, &mut used, &mut a);
         if a[next] > 0.0 {
-            refused.fill(false);
+            rejected.fill(false);
         } else {
-            refused[next] = true;
+            rejected[next] = true;
         }
     }
     a
 }
 
-/// Moves `a` to the optimum on the columns in use, leaving out those that would turn negative.
-fn settle(
+/// Moves `a` to the optimum on the columns in use, dropping columns that would turn negative.
+fn inner_loop(
     f: &DMatrix<f64>,
     y: &DVector<f64>,
     lambda: f64,
@@ -56,28 +57,28 @@ fn settle(
             a[last] = 0.0;
             continue;
         };
-        // How far towards the target nothing turns negative.
+        // The longest step towards the target at which nothing turns negative.
         let mut step = 1.0;
         let mut blocking = None;
-        for (place, &j) in used.iter().enumerate() {
-            if target[place] <= 0.0 {
-                let length = a[j] / (a[j] - target[place]);
+        for (position, &j) in used.iter().enumerate() {
+            if target[position] <= 0.0 {
+                let length = a[j] / (a[j] - target[position]);
                 let length = if length.is_finite() { length } else { 0.0 };
                 if length < step || blocking.is_none() {
-                    (step, blocking) = (length, Some(place));
+                    (step, blocking) = (length, Some(position));
                 }
             }
         }
-        for (place, &j) in used.iter().enumerate() {
-            a[j] += step * (target[place] - a[j]);
+        for (position, &j) in used.iter().enumerate() {
+            a[j] += step * (target[position] - a[j]);
         }
-        let Some(place) = blocking else { return };
-        a[used[place]] = 0.0;
-        used.remove(place);
+        let Some(position) = blocking else { return };
+        a[used[position]] = 0.0;
+        used.remove(position);
     }
 }
 
-/// The unconstrained optimum on some columns, or `None` where they depend on each other.
+/// The unconstrained optimum on some columns; `None` where they are linearly dependent.
 pub(super) fn on_columns(
     f: &DMatrix<f64>,
     y: &DVector<f64>,

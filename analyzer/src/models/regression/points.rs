@@ -1,5 +1,5 @@
-//! Observations come in; the points to fit, the matrix of basis functions on them, and what that
-//! matrix can tell apart go out.
+//! The points to fit, the matrix of basis functions at them, and which columns that matrix can tell
+//! apart.
 
 use nalgebra::DMatrix;
 
@@ -7,47 +7,48 @@ use super::RegressionError;
 use super::basis::Basis;
 use crate::models::evidence::Computation;
 
-/// Singular values below this share of the largest are zero; columns are scaled first.
+/// Singular values below this share of the largest count as zero; columns are scaled first.
 const RANK_TOLERANCE: f64 = 1e-9;
-/// A column takes part in a dependence when this share of it does.
-const TAKES_PART: f64 = 1e-6;
+/// A column takes part in a linear dependence when more than this share of it does.
+const PARTICIPATION: f64 = 1e-6;
 
-/// What is measured: a time at values of variables.
+/// Measured times at values of variables.
 #[derive(Debug, Clone, Default)]
 pub struct Points {
     /// Names of the variables.
     pub variables: Vec<String>,
     /// Constants of the expressions.
     pub constants: Vec<(String, f64)>,
-    /// One a point, in the order of the variables.
+    /// One entry per point, with values in the order of the variables.
     pub values: Vec<Vec<f64>>,
-    /// Minimum of the repetitions of each point, seconds; empty where only predictions are asked.
+    /// Minimum of the repetitions of each point, seconds; empty for points to predict.
     pub times: Vec<f64>,
-    /// Where each point is from, for messages.
-    pub places: Vec<String>,
-    /// By how much the minima of the repetitions lie above what they come down to; `None` without
+    /// Where each point comes from, for error messages.
+    pub locations: Vec<String>,
+    /// By how much the minima of the repetitions lie above the undisturbed times; `None` without
     /// repetitions.
     pub excess: Option<Excess>,
-    /// Computation of the ranks of each point; empty where it is not known of all.
+    /// Computation of the ranks at each point; empty unless known for all.
     pub computations: Vec<Computation>,
 }
 
-/// By how much the smallest of several times lies above the time without any disturbance, which none of
-/// them goes below, relative to it.
+/// By how much the smallest of several times exceeds the undisturbed time, relative to it. The
+/// undisturbed time is a lower bound of all times.
 ///
-/// Of n times the smallest exceeds that bound by E and the next by E + D with mean E : mean D =
-/// (n − 1) : n, where the times' density at the bound is neither 0 nor infinite (normalised spacings,
-/// Rényi 1953).
+/// The smallest of n times exceeds that bound by E, and the next by E + D, where mean E : mean D =
+/// (n − 1) : n if the density of the times at the bound is neither 0 nor infinite (normalised
+/// spacings, Rényi 1953).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Excess {
     /// Mean over the points.
     pub mean: f64,
-    /// Points with repetitions.
+    /// Number of points with repetitions.
     pub points: usize,
 }
 
 impl Excess {
-    /// From the repetitions of each point, seconds; those with fewer than two say nothing.
+    /// Estimates it from the repetitions of each point, seconds. Points with fewer than two are
+    /// ignored.
     pub fn of<'a>(repetitions: impl IntoIterator<Item = &'a [f64]>) -> Option<Self> {
         let (mut sum, mut points) = (0.0, 0);
         for times in repetitions {
@@ -84,7 +85,7 @@ impl Points {
                 true => Vec::new(),
                 false => indices.iter().map(|&i| self.times[i]).collect(),
             },
-            places: indices.iter().map(|&i| self.places[i].clone()).collect(),
+            locations: indices.iter().map(|&i| self.locations[i].clone()).collect(),
             excess: self.excess,
             computations: match self.computations.is_empty() {
                 true => Vec::new(),
@@ -93,7 +94,7 @@ impl Points {
         }
     }
 
-    /// The same points in an order of their own, so that no result depends on that of the rows.
+    /// The same points in a canonical order, so that no result depends on the order of the rows.
     pub fn sorted(&self) -> Self {
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by(|&i, &j| {
@@ -119,7 +120,7 @@ impl Points {
     /// Basis functions at the points: points × columns.
     ///
     /// # Errors
-    /// A name that is neither variable nor constant; a function without a value, with its point.
+    /// A name is neither variable nor constant, or a function has no value at a point.
     pub fn matrix(&self, basis: &Basis) -> Result<DMatrix<f64>, RegressionError> {
         let names: Vec<&str> = self
             .variables
@@ -143,7 +144,7 @@ impl Points {
             for i in 0..self.len() {
                 matrix[(i, j)] =
                     column.evaluate(&|name| self.value(i, name)).map_err(|source| {
-                        RegressionError::NoValue { place: self.places[i].clone(), source }
+                        RegressionError::NoValue { location: self.locations[i].clone(), source }
                     })?;
             }
         }
@@ -158,14 +159,14 @@ impl Points {
     }
 }
 
-/// What a matrix of basis functions can tell apart.
+/// Which columns a matrix of basis functions can tell apart.
 #[derive(Debug, Clone)]
 pub struct Identifiability {
     /// Numerical rank of the scaled matrix.
     pub rank: usize,
-    /// Largest by smallest singular value that counts.
+    /// Ratio of the largest to the smallest singular value that is not zero.
     pub condition: f64,
-    /// Groups of columns that depend on each other on these points.
+    /// Groups of columns that are linearly dependent on these points.
     pub groups: Vec<Vec<usize>>,
     /// Orthonormal basis of the dependences, columns × directions, for scaled columns.
     null_space: DMatrix<f64>,
@@ -173,7 +174,8 @@ pub struct Identifiability {
 }
 
 impl Identifiability {
-    /// Of points × columns, rows divided by the times so that small runs count.
+    /// Analyses a matrix of points × columns. Rows are divided by the times, so that small runs
+    /// count.
     pub fn of(matrix: &DMatrix<f64>, times: &[f64]) -> Self {
         let (rows, columns) = matrix.shape();
         let mut scaled = matrix.clone();
@@ -187,7 +189,7 @@ impl Identifiability {
             column /= length;
             scales.push(length);
         }
-        // Zero rows give the decomposition all right singular vectors.
+        // Padding with zero rows makes the decomposition return all right singular vectors.
         let square = scaled.resize_vertically(rows.max(columns), 0.0);
         let svd = square.svd(false, true);
         let values = &svd.singular_values;
@@ -212,8 +214,8 @@ impl Identifiability {
         }
     }
 
-    /// Whether the data decide the model's value at a row of basis functions: 0 where they do, up to
-    /// 1 where nothing but the rule that chose among equal models does.
+    /// How far the data leave the model's value undecided at a row of basis functions: 0 where they
+    /// decide it, 1 where only the rule for choosing among equal models does.
     pub fn undecided(&self, row: &[f64]) -> f64 {
         let scaled: Vec<f64> = row.iter().zip(&self.scales).map(|(f, s)| f / s).collect();
         let row = nalgebra::DVector::from_vec(scaled);
@@ -224,14 +226,14 @@ impl Identifiability {
     }
 }
 
-/// Columns joined by dependences: connected parts of the projector on the null space.
+/// Columns joined by dependences: connected components of the projector on the null space.
 fn groups(null_space: &DMatrix<f64>) -> Vec<Vec<usize>> {
     let columns = null_space.nrows();
     let projector = null_space * null_space.transpose();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut seen = vec![false; columns];
     for first in 0..columns {
-        if seen[first] || projector[(first, first)] <= TAKES_PART {
+        if seen[first] || projector[(first, first)] <= PARTICIPATION {
             continue;
         }
         let mut group = Vec::new();
@@ -240,7 +242,7 @@ fn groups(null_space: &DMatrix<f64>) -> Vec<Vec<usize>> {
         while let Some(j) = open.pop() {
             group.push(j);
             for k in 0..columns {
-                if !seen[k] && projector[(j, k)].abs() > TAKES_PART {
+                if !seen[k] && projector[(j, k)].abs() > PARTICIPATION {
                     seen[k] = true;
                     open.push(k);
                 }
@@ -257,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_excess_of_minima_comes_from_the_two_smallest_of_each_point() {
+    fn excess_comes_from_the_two_smallest_times_of_each_point() {
         let excess = |repetitions: &[&[f64]]| Excess::of(repetitions.iter().copied());
         assert_eq!(excess(&[&[3.0], &[7.0]]), None, "nothing was repeated");
         let found = excess(&[&[5.0, 2.0, 2.2, 9.0], &[1.0], &[4.0, 4.4]]).unwrap();

@@ -1,17 +1,18 @@
-//! Columns and times come in, a scaled fitting problem goes out.
+//! Scales a fitting problem.
 //!
-//! Columns of a performance model differ by 20 orders of magnitude (N³ beside 1); every solver
-//! tried gave wrong answers on the raw numbers and right ones after scaling. So a column is divided
-//! by its largest magnitude, the times by theirs, and coefficients are scaled back at the end.
+//! Columns of a performance model differ by 20 orders of magnitude (N³ beside 1). Every solver
+//! tried gave wrong answers on the raw numbers and right ones after scaling. So each column is
+//! divided by its largest magnitude and the times by theirs, and the coefficients are scaled back
+//! at the end.
 
 use nalgebra::{DMatrix, DVector};
 
-/// What a residual is measured in.
+/// The kind of residuals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residual {
     /// (y − Fa)/y: a small run counts as much as a large one.
     Relative,
-    /// y − Fa in seconds, as the paper has it.
+    /// y − Fa in seconds, as in Orii et al.
     Absolute,
 }
 
@@ -27,7 +28,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// `f` is rows × columns, unscaled; `y` has one positive time a row.
+    /// `f` is rows × columns, unscaled; `y` has one positive time per row.
     pub fn new(f: &DMatrix<f64>, y: &[f64], residual: Residual) -> Self {
         let mut scaled = f.clone();
         let (target, y_scale) = match residual {
@@ -57,8 +58,8 @@ impl Problem {
         a.iter().zip(&self.column_scale).map(|(a, scale)| a * self.y_scale / scale).collect()
     }
 
-    /// The same problem with each row's weight multiplied in (by its root: weights are those of
-    /// squares).
+    /// The same problem with weighted rows. Weights apply to squared residuals, so rows are
+    /// multiplied by their square roots.
     pub fn weighted(&self, weights: &[f64]) -> Self {
         let mut weighted = self.clone();
         for (i, weight) in weights.iter().enumerate() {

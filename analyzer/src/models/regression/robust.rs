@@ -1,11 +1,12 @@
-//! The default method: which columns are there, and with which coefficients.
+//! The default method: selects columns and finds their coefficients.
 //!
-//! 1. Huber weights by non-negative least squares on relative residuals, all columns.
-//! 2. Candidate supports: those of the positive lasso path, and what adding, dropping and exchanging
-//!    single columns makes of the best.
-//! 3. Every support is fitted and judged by AICc; the coefficients are the mean over the candidates,
-//!    weighted by exp(−ΔAICc/2) (Burnham and Anderson 2002, chapter 4). The model is linear in its
-//!    coefficients, so the mean is one model again.
+//! 1. Huber weights by non-negative least squares on relative residuals, with all columns.
+//! 2. Candidate supports: those of the positive lasso path, then those that result from adding,
+//!    dropping and exchanging single columns of the best.
+//! 3. Every support is fitted and judged by AICc. The coefficients are the mean over the
+//!    candidates, weighted by exp(−ΔAICc/2) (Burnham and Anderson 2002, chapter 4), with the
+//!    weights softened by [`SOFTNESS`]. The model is linear in its coefficients, so the mean is
+//!    again one model.
 
 use nalgebra::DVector;
 
@@ -13,30 +14,30 @@ use super::candidates::Candidates;
 use super::problem::Problem;
 use super::{lasso, linear_program, nonnegative};
 
-/// A residual that never counts as less than rounding.
-const LEAST_SCALE: f64 = 1e-9;
+/// Residuals below this are rounding.
+const MIN_SCALE: f64 = 1e-9;
 /// Huber's constant: 95 % efficient where the noise is normal.
 const HUBER: f64 = 1.345;
 
-/// Fits of weights and supports in turn; the supports hardly move after the second.
+/// Rounds of fitting supports and updating weights; supports hardly change after the second.
 const PASSES: usize = 2;
-/// Candidates weigh exp(−ΔAICc/(2·SOFTNESS)). 1 is Akaike's weight; extrapolation gains from softer
-/// ones, because the candidates' criteria share the noise of the same few points.
+/// Candidates weigh exp(−ΔAICc/(2·SOFTNESS)). A value of 1 gives Akaike's weights; softer weights
+/// extrapolate better, because the candidates' criteria share the noise of the same few points.
 const SOFTNESS: f64 = 3.0;
-/// Candidates that weigh less than this share of the best are left out.
+/// Candidates that weigh less than this share of the best are ignored.
 const NEGLIGIBLE: f64 = 1e-3;
 
-/// What becomes of the candidates.
+/// How the candidates give the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Selection {
-    /// The weighted mean of all.
+    /// Their weighted mean.
     Mean,
-    /// One of them, drawn with its weight by this number in 0..1: for replicas, whose spread then
-    /// holds the disagreement of the candidates, too.
+    /// One candidate, drawn by its weight with this number in 0..1. Replicas use it, so that their
+    /// spread includes the disagreement of the candidates.
     Draw(f64),
-    /// None of them: all columns, as if nobody had to choose.
+    /// No candidate: all columns, without selection.
     All,
-    /// The best one alone: fewer columns, and errors about a tenth larger.
+    /// The best candidate alone, which gives fewer columns and errors about a tenth larger.
     Best,
 }
 
@@ -45,14 +46,14 @@ pub enum Selection {
 pub(super) struct Robust {
     /// Scaled coefficients.
     pub a: DVector<f64>,
-    /// Share of the candidates' weight that has the column; one a column.
+    /// Share of the candidates' weight that has each column.
     pub support: Vec<f64>,
-    /// Robust spread of the relative residuals, corrected for the number of coefficients and for how
-    /// few points it is known from.
+    /// Robust spread of the relative residuals, corrected for the number of coefficients and for
+    /// the small number of points.
     pub spread: f64,
 }
 
-/// Fits relative residuals.
+/// Fits by relative residuals.
 pub(super) fn fit(problem: &Problem, selection: Selection) -> Robust {
     let (mut weights, _) = huber(problem);
     let mut support_weights = Vec::new();
@@ -72,8 +73,8 @@ pub(super) fn fit(problem: &Problem, selection: Selection) -> Robust {
     Robust { spread: spread(&residuals, k_eff), a: result, support: support_weights }
 }
 
-/// Spread for replicas: the larger of the median's and of the weighted squares' estimate, and wider
-/// where few degrees of freedom leave it uncertain, as Student's t is wider than the normal.
+/// Spread for replicas: the larger of two estimates, one from the median and one from the weighted
+/// squares. With few degrees of freedom it is widened, as Student's t is wider than the normal.
 fn spread(residuals: &DVector<f64>, coefficients: f64) -> f64 {
     let median = scale(residuals, coefficients);
     let free = (residuals.len() as f64 - coefficients).max(1.0);
@@ -82,7 +83,7 @@ fn spread(residuals: &DVector<f64>, coefficients: f64) -> f64 {
     median.max((squares / free).sqrt()) * (1.0 + 1.1 / free)
 }
 
-/// Robust standard deviation of residuals after fitting so many coefficients.
+/// Robust standard deviation of the residuals after fitting this many coefficients.
 fn scale(residuals: &DVector<f64>, coefficients: f64) -> f64 {
     let n = residuals.len() as f64;
     let mut magnitudes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
@@ -93,7 +94,7 @@ fn scale(residuals: &DVector<f64>, coefficients: f64) -> f64 {
         _ => 0.5 * (magnitudes[middle - 1] + magnitudes[middle]),
     };
     let correction = (n / (n - coefficients).max(1.0)).sqrt();
-    (1.4826 * median * correction).max(LEAST_SCALE)
+    (1.4826 * median * correction).max(MIN_SCALE)
 }
 
 fn huber_weights(residuals: &DVector<f64>, scale: f64) -> Vec<f64> {
@@ -121,7 +122,7 @@ fn huber(problem: &Problem) -> (Vec<f64>, DVector<f64>) {
     (weights, a)
 }
 
-/// What selection made of a weighted problem.
+/// Result of selecting columns for a weighted problem.
 struct Chosen {
     mean: DVector<f64>,
     /// Mean number of coefficients.
@@ -139,7 +140,7 @@ fn select(problem: &Problem, selection: Selection) -> Chosen {
     }
     let mut candidates = Candidates::new(&problem.f, &problem.y);
     for support in lasso::supports(problem) {
-        // A support whose fit turns negative stands for its non-negative part.
+        // Where a fit turns negative, use the non-negative part of its support.
         let part = problem.f.select_columns(&support);
         let a = nonnegative::solve(&part, &problem.y, 0.0, &[]);
         let positive = support.into_iter().zip(a.iter()).filter(|(_, a)| **a > 0.0);
@@ -154,12 +155,12 @@ fn select(problem: &Problem, selection: Selection) -> Chosen {
     }
     let mut chosen =
         Chosen { mean: DVector::zeros(columns), size: 0.0, weights: vec![0.0; columns] };
-    let Some((least, best)) = candidates.best() else { return chosen };
+    let Some((smallest, best)) = candidates.best() else { return chosen };
     let mut weighed = Vec::new();
     for (support, candidate) in candidates.sorted() {
         let weight = match selection {
             Selection::Mean | Selection::Draw(_) => {
-                (-(candidate.criterion - least) / (2.0 * SOFTNESS)).exp()
+                (-(candidate.criterion - smallest) / (2.0 * SOFTNESS)).exp()
             }
             Selection::Best | Selection::All => f64::from(u8::from(support == best)),
         };
@@ -167,8 +168,8 @@ fn select(problem: &Problem, selection: Selection) -> Chosen {
             weighed.push((weight, candidate));
         }
     }
-    if let Selection::Draw(place) = selection {
-        let mut left = place * weighed.iter().map(|(weight, _)| weight).sum::<f64>();
+    if let Selection::Draw(share) = selection {
+        let mut left = share * weighed.iter().map(|(weight, _)| weight).sum::<f64>();
         let drawn = weighed.iter().position(|(weight, _)| {
             left -= weight;
             left <= 0.0

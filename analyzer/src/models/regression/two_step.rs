@@ -1,29 +1,31 @@
-//! The paper's Method 2: select in each variable apart, multiply the survivors, select again.
+//! Method 2 of Orii et al.: select columns in each variable separately, multiply the survivors, and
+//! select again.
 
 use super::{Basis, Method, Options, Part, Points, RegressionError};
 use crate::models::expression::Expression;
 
-/// Points that a slice needs for a fit in its one variable.
-pub(super) const LEAST_IN_SLICE: usize = 3;
+/// Minimum number of points in a slice, to fit its one variable.
+pub(super) const MIN_SLICE_POINTS: usize = 3;
 
-/// What the first step found.
+/// Result of the first step.
 #[derive(Debug, Clone)]
 pub struct TwoStep {
-    /// Survivors of each of the two variables, and in how many slices of how many each was selected.
+    /// Surviving columns of each of the two variables: in how many slices each was selected, and
+    /// out of how many.
     pub survivors: [Vec<(Expression, usize, usize)>; 2],
-    /// Products of the survivors: the columns of the second selection.
+    /// Products of the survivors, the columns of the second step.
     pub basis: Basis,
 }
 
-/// Finds the columns in each variable with the other fixed, and multiplies them.
+/// Selects the columns in each variable with the other fixed, and multiplies them.
 ///
-/// Candidates of a variable are the columns of `basis` that have no other variable in them, or, where
-/// there is none but a constant, the one-variable dictionary. A candidate survives where at least
-/// half of the slices that have points enough select it; the constant always survives, for it stands
-/// for all that the other variable does.
+/// The candidates of a variable are the columns of `basis` that contain no other variable; if these
+/// are only constants, the one-variable dictionary is used. A candidate survives if at least half
+/// of the slices with enough points select it. The constant always survives, because it represents
+/// the effect of the other variable alone.
 ///
 /// # Errors
-/// A variable that the points do not have, no slice with at least 3 points, a fit that fails.
+/// The points lack a variable, no slice has at least 3 points, or a fit fails.
 pub fn two_step(
     points: &Points,
     variables: [&str; 2],
@@ -31,7 +33,7 @@ pub fn two_step(
     method: Method,
     source_name: &str,
 ) -> Result<TwoStep, RegressionError> {
-    // The mean of candidates would keep nearly every column alive.
+    // With the mean of the candidates, nearly every column would survive.
     let method = if method == Method::Robust { Method::Sparse } else { method };
     let first = survivors(points, variables, basis, method, source_name)?;
     let second = survivors(points, [variables[1], variables[0]], basis, method, source_name)?;
@@ -61,7 +63,7 @@ fn survivors(
     let mut slices = 0;
     for slice in slices_along(points, &others) {
         let mut part = points.select(&slice);
-        // The other variables are constants of this slice.
+        // The other variables are constant in this slice.
         for &v in &others {
             part.constants.push((points.variables[v].clone(), points.values[slice[0]][v]));
         }
@@ -87,8 +89,8 @@ fn survivors(
         .collect())
 }
 
-/// The variables that stay the same along one: all others but those that follow it. Where P·Q is 64
-/// everywhere, Q follows P.
+/// The variables that stay fixed while one varies: all others except those that are functions of
+/// it. Where P·Q is 64 everywhere, Q is a function of P.
 fn fixed_with(points: &Points, index: usize, fixed: &str) -> Vec<usize> {
     let follows = |v: usize| {
         let mut values: Vec<(f64, f64)> =
@@ -101,7 +103,7 @@ fn fixed_with(points: &Points, index: usize, fixed: &str) -> Vec<usize> {
     (0..points.variables.len()).filter(of).collect()
 }
 
-/// Points that agree in these variables, at least [`LEAST_IN_SLICE`] of them.
+/// Groups of at least [`MIN_SLICE_POINTS`] points that agree in these variables.
 fn slices_along(points: &Points, fixed: &[usize]) -> Vec<Vec<usize>> {
     let others = |i: usize| -> Vec<f64> { fixed.iter().map(|v| points.values[i][*v]).collect() };
     let mut slices: Vec<Vec<usize>> = Vec::new();
@@ -111,7 +113,7 @@ fn slices_along(points: &Points, fixed: &[usize]) -> Vec<Vec<usize>> {
             None => slices.push(vec![i]),
         }
     }
-    slices.retain(|slice| slice.len() >= LEAST_IN_SLICE);
+    slices.retain(|slice| slice.len() >= MIN_SLICE_POINTS);
     slices
 }
 
@@ -125,8 +127,8 @@ fn candidates(variable: &str, variables: &[String], basis: Option<&Basis>) -> Ba
             basis.columns.iter().filter(only).cloned().collect()
         })
         .unwrap_or_default();
-    let speaks = |column: &Expression| column.names().contains(&variable);
-    let mut candidates = match own.iter().any(speaks) {
+    let has_variable = |column: &Expression| column.names().contains(&variable);
+    let mut candidates = match own.iter().any(has_variable) {
         true => Basis { name: "own columns".into(), columns: own },
         false => Basis::dictionary(&[variable.to_owned()], &[]),
     };

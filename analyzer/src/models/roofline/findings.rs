@@ -1,4 +1,4 @@
-//! All that `gammachi roofline` has to say, in one value; and what a change would give.
+//! What `gammachi roofline` reports, and the effect of changes to program or machine.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use crate::metrics::exchanges::Work;
 
 use super::sweep::Sweep;
 use super::systems::System;
-use super::{Point, Roofs, Verdict, one_after_the_other, overlapped};
+use super::{Point, Roofs, Verdict, with_overlap, without_overlap};
 
-/// A change to look at.
+/// A change whose effect is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WhatIf {
-    /// Bytes of communication divided by this: the intensity rises.
+    /// Divides the bytes of communication by this, which raises the intensity.
     Communication(f64),
-    /// Bandwidth times this.
+    /// Multiplies the bandwidth by this.
     Bandwidth(f64),
-    /// Ceiling of operations times this.
+    /// Multiplies the ceiling of operations by this.
     Peak(f64),
 }
 
-/// A text that is not a change.
+/// The text does not describe a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a change is written comm/4, bandwidth*2 or peak*2")]
 pub struct WhatIfError;
@@ -44,7 +44,7 @@ impl WhatIf {
         }
     }
 
-    /// For people.
+    /// Name for display.
     pub fn name(&self) -> String {
         match self {
             Self::Communication(k) => format!("communication / {k}"),
@@ -53,8 +53,8 @@ impl WhatIf {
         }
     }
 
-    /// A ridge after the change: the operations a byte that a program must have today to reach the peak
-    /// then.
+    /// The ridge after the change: the intensity that a program must have before the change to
+    /// reach the peak after it.
     pub fn ridge(&self, ridge: f64) -> f64 {
         match self {
             Self::Communication(k) | Self::Bandwidth(k) => ridge / k,
@@ -62,7 +62,7 @@ impl WhatIf {
         }
     }
 
-    /// Intensity, the roof with overlap and the curve without, after the change.
+    /// Intensity, roof with overlap, and curve without overlap, after the change.
     pub fn apply(&self, intensity: f64, roofs: &Roofs) -> Option<(f64, f64, f64)> {
         let (f, b) = (roofs.flops_per_s()?, roofs.bytes_per_s()?);
         let (i, f, b) = match self {
@@ -70,13 +70,13 @@ impl WhatIf {
             Self::Bandwidth(k) => (intensity, f, b * k),
             Self::Peak(k) => (intensity, f * k, b),
         };
-        Some((i, overlapped(f, b, i), one_after_the_other(f, b, i)))
+        Some((i, with_overlap(f, b, i), without_overlap(f, b, i)))
     }
 }
 
 /// A point with its roofs and verdict.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Placed {
+pub struct Assessment {
     /// The point.
     pub point: Point,
     /// Its roofs.
@@ -90,18 +90,18 @@ pub struct Placed {
 pub struct RunFindings {
     /// Its directory.
     pub name: String,
-    /// The whole run, its hosts, then each region and its hosts.
-    pub placed: Vec<Placed>,
-    /// Operations that were seen, by function, of the first selection.
+    /// Points of the whole run and its hosts, then of each region and its hosts.
+    pub assessed: Vec<Assessment>,
+    /// Operations seen in the first selection, by function.
     pub work: BTreeMap<String, Work>,
-    /// What was not and could not be counted, in sentences.
+    /// What was not or could not be counted, in sentences.
     pub notes: Vec<String>,
 }
 
-/// What goes to the screen, the JSON document and the figures.
+/// Everything that the screen, the JSON document and the figures show.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
-    /// Where the ceilings come from; `None` without any.
+    /// Where the ceilings come from; `None` without ceilings.
     pub source: Option<String>,
     /// Runs.
     pub runs: Vec<RunFindings>,
@@ -109,8 +109,8 @@ pub struct Findings {
     pub sweeps: Vec<Sweep>,
     /// Published systems.
     pub systems: Vec<System>,
-    /// Changes to look at.
+    /// Changes asked for.
     pub what_if: Vec<WhatIf>,
-    /// What a reader should know.
+    /// Remarks.
     pub notes: Vec<String>,
 }

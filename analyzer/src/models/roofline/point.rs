@@ -1,18 +1,18 @@
-//! Points of the roofline: what the ranks of a selection did ([`Exchanges`]) comes in; operations,
-//! bytes, time and shares of the job and of each host go out.
+//! Points of the roofline: operations, bytes and time of the job and of each host, from the
+//! [`Exchanges`] of a selection.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_format::counters::{BYTES, FLOPS};
 
-use crate::metrics::exchanges::{Exchanges, Moved, Place, RankExchanges};
+use crate::metrics::exchanges::{Exchanges, Locality, Moved, RankExchanges};
 
-/// Whose point it is.
+/// The ranks that a point covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// All ranks.
     Job,
-    /// Those of a host.
+    /// The ranks of a host.
     Host(String),
 }
 
@@ -21,53 +21,54 @@ pub enum Scope {
 pub struct Point {
     /// `whole run`, or the region's name.
     pub name: String,
-    /// Whose.
+    /// The ranks that it covers.
     pub scope: Scope,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: usize,
-    /// τ.
+    /// Elapsed time (τ), seconds.
     pub elapsed_s: f64,
-    /// Operations: those that the counter `flops` counted where it was read on all ranks, else those that
-    /// were seen; `None` when none were.
+    /// Operations: those of the counter `flops` where it was read on all ranks, else those seen;
+    /// `None` without either.
     pub flops: Option<f64>,
-    /// Whether [`Point::flops`] are a counter's.
+    /// Whether [`Point::flops`] come from a counter.
     pub flops_counted: bool,
-    /// Operations that were seen, of calls and declared: a lower bound; `None` when none were.
+    /// Operations seen in library calls or declared by the program: a lower bound; `None` without
+    /// any.
     pub seen_flops: Option<f64>,
     /// Bytes to and from other hosts.
     pub between_hosts: Moved,
-    /// Bytes to and from ranks of the same host, counted on both.
+    /// Bytes to and from ranks of the same host, counted at both.
     pub inside_hosts: Moved,
-    /// Which of the two stands for communication: between hosts where there are several.
-    pub place: Place,
-    /// Bytes of operands (declared bytes where work is declared): an upper bound of the memory
-    /// intensity follows from them; `None` when unknown.
+    /// Which of the two counts as communication: between hosts where there are several.
+    pub locality: Locality,
+    /// Bytes of operands (declared bytes where work is declared), which give an upper bound on the
+    /// memory intensity; `None` where unknown.
     pub operand_bytes: Option<f64>,
-    /// Bytes to and from memory by the counter `bytes`; `None` unless it was read on all ranks.
+    /// Bytes to and from memory according to the counter `bytes`; `None` unless all ranks read it.
     pub counted_bytes: Option<f64>,
     /// Σγ_i, seconds.
     pub compute_s: f64,
     /// Seconds in point-to-point and collective communication, all ranks together.
     pub communication_s: f64,
-    /// Sizes of the messages at that place.
+    /// Number of messages of that locality, by size.
     pub sizes: BTreeMap<u64, u64>,
-    /// Ranks that a rank exchanges with at that place, at most.
+    /// Largest number of partners of a rank within that locality.
     pub partners: usize,
 }
 
 impl Point {
-    /// Operations a second.
+    /// Operations per second.
     pub fn attained(&self) -> Option<f64> {
         Some(self.flops? / self.elapsed_s).filter(|rate| rate.is_finite())
     }
 
     /// Bytes that count as communication.
     pub fn moved(&self) -> Moved {
-        match self.place {
-            Place::OtherHost => self.between_hosts,
-            Place::SameHost => self.inside_hosts,
+        match self.locality {
+            Locality::OtherHost => self.between_hosts,
+            Locality::SameHost => self.inside_hosts,
         }
     }
 
@@ -76,13 +77,13 @@ impl Point {
         Some(self.flops? / self.moved().both()).filter(|intensity| intensity.is_finite())
     }
 
-    /// Operations over bytes of operands, an upper bound; over counted bytes where there are such.
+    /// Operations over counted bytes, or else over bytes of operands, which is an upper bound.
     pub fn memory_intensity(&self) -> Option<f64> {
         let bytes = self.counted_bytes.or(self.operand_bytes)?;
         Some(self.flops? / bytes).filter(|intensity| intensity.is_finite())
     }
 
-    /// Operations a second of all ranks while they compute: over the mean γ.
+    /// Operations per second of all ranks while they compute: operations over the mean γ.
     pub fn rate_while_computing(&self) -> Option<f64> {
         let mean = self.compute_s / self.ranks as f64;
         Some(self.flops? / mean).filter(|rate| rate.is_finite())
@@ -93,13 +94,13 @@ impl Point {
         self.compute_s / (self.ranks as f64 * self.elapsed_s)
     }
 
-    /// Of the job, then of each host where there are several.
+    /// The point of the job, then one for each host where there are several.
     pub fn of(name: &str, exchanges: &Exchanges) -> Vec<Self> {
         let ranks: Vec<&RankExchanges> = exchanges.participants().collect();
         let several = exchanges.hosts.len() > 1;
-        let place = if several { Place::OtherHost } else { Place::SameHost };
+        let locality = if several { Locality::OtherHost } else { Locality::SameHost };
         let point = |scope: Scope, ranks: &[&RankExchanges], hosts: usize| {
-            Self::new((name, scope), ranks, (hosts, place), exchanges)
+            Self::new((name, scope), ranks, (hosts, locality), exchanges)
         };
         let mut points = vec![point(Scope::Job, &ranks, exchanges.hosts.len())];
         if several {
@@ -117,12 +118,12 @@ impl Point {
     fn new(
         (name, scope): (&str, Scope),
         ranks: &[&RankExchanges],
-        (hosts, place): (usize, Place),
+        (hosts, locality): (usize, Locality),
         exchanges: &Exchanges,
     ) -> Self {
-        let moved = |place: Place| {
+        let moved = |locality: Locality| {
             ranks.iter().fold(Moved::default(), |sum, rank| {
-                let one = rank.moved(place);
+                let one = rank.moved(locality);
                 Moved { sent: sum.sent + one.sent, received: sum.received + one.received }
             })
         };
@@ -130,7 +131,7 @@ impl Point {
         for ((at, bytes), count) in
             ranks.iter().flat_map(|rank| rank.sent.iter().chain(&rank.received))
         {
-            if *at == place {
+            if *at == locality {
                 *sizes.entry(*bytes).or_default() += count;
             }
         }
@@ -152,9 +153,9 @@ impl Point {
             flops: counted_flops.or(seen_flops),
             flops_counted: counted_flops.is_some(),
             seen_flops,
-            between_hosts: moved(Place::OtherHost),
-            inside_hosts: moved(Place::SameHost),
-            place,
+            between_hosts: moved(Locality::OtherHost),
+            inside_hosts: moved(Locality::SameHost),
+            locality,
             operand_bytes: (bytes > 0.0).then_some(bytes),
             counted_bytes: counted(BYTES),
             compute_s: ranks.iter().map(|rank| rank.compute_s).sum(),
@@ -162,7 +163,7 @@ impl Point {
             sizes,
             partners: ranks
                 .iter()
-                .map(|rank| rank.partners.iter().filter(|(at, _)| *at == place).count())
+                .map(|rank| rank.partners.iter().filter(|(at, _)| *at == locality).count())
                 .max()
                 .unwrap_or(0),
         }

@@ -1,41 +1,41 @@
-//! The roofs over a point: what `machine.json` measured (and a data sheet says), the ranks that work
-//! and the messages that they exchange come in; [`Roofs`] goes out.
+//! The roofs over a point, from what `machine.json` measured and what a data sheet says.
 //!
-//! A rank's ceiling times the number of ranks is the ceiling of a host or job: `calibrate` measures a
-//! rank while all others run. Bandwidths count bytes sent and received; inside one host a byte
-//! counts on both its ranks, in the ceiling as in the run.
+//! The ceiling of a host or job is a rank's ceiling times the number of ranks: `calibrate` measures
+//! a rank while all others run. Bandwidths count bytes sent and received; inside a host a byte
+//! counts at both its ranks, in the ceiling as in the run.
 
 use std::collections::BTreeMap;
 
-use crate::metrics::exchanges::Place;
+use crate::metrics::exchanges::Locality;
 use crate::models::machine::{Machine, PairClass};
 
-use super::{one_after_the_other, overlapped, ridge};
+use super::{ridge, with_overlap, without_overlap};
 
 /// A ceiling of operations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ceiling {
-    /// `theoretical peak`, `dgemm`, `fma`.
+    /// `theoretical peak`, `dgemm` or `fma`.
     pub name: String,
     /// flop/s, or bytes/s.
     pub rate: f64,
 }
 
-/// Bandwidths of communication; bytes a second of all ranks together.
+/// Bandwidths of communication: bytes per second of all ranks together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bandwidths {
-    /// `measured`, `theoretical`.
+    /// How they are known: `measured, …` or `theoretical`.
     pub name: String,
-    /// Sent alone.
+    /// Sending only.
     pub out: f64,
-    /// Received alone.
+    /// Receiving only.
     pub into: f64,
-    /// Sent and received at once, both counted.
+    /// Sending and receiving at once, both counted.
     pub both: f64,
 }
 
 impl Bandwidths {
-    /// T_comm = max(sent/B_out, received/B_in, (sent + received)/B_both), and which of them it is.
+    /// T_comm = max(sent/B_out, received/B_in, (sent + received)/B_both), and which of the three is
+    /// the largest.
     pub fn time_s(&self, sent: f64, received: f64) -> (f64, &'static str) {
         let times = [
             (sent / self.out, "sent"),
@@ -46,41 +46,40 @@ impl Bandwidths {
     }
 }
 
-/// Everything that is drawn over a point.
+/// All the roofs over a point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roofs {
-    /// Ceilings of operations, the one that the verdict is by first: dgemm, else fma, else the
-    /// theoretical one.
+    /// Ceilings of operations. The first decides the verdict: dgemm, else fma, else the theoretical
+    /// peak.
     pub compute: Vec<Ceiling>,
-    /// The communication that the point's bytes are: between hosts, or between the ranks of a host.
-    pub place: Place,
-    /// Communication with large messages; the one that the verdict is by first (measured before
-    /// theoretical).
+    /// Whether the point's bytes moved between hosts or between the ranks of a host.
+    pub locality: Locality,
+    /// Bandwidths with large messages. The first decides the verdict: measured before theoretical.
     pub communication: Vec<Bandwidths>,
-    /// With the run's own message sizes, both ways.
+    /// Bandwidth with the run's own message sizes, both ways, bytes per second.
     pub own_sizes: Option<f64>,
-    /// By number of partners at once, both ways.
+    /// Bandwidth by number of simultaneous partners, both ways, bytes per second.
     pub partners: Vec<(u32, f64)>,
-    /// Memory, bytes a second as STREAM triad counts them.
+    /// Memory bandwidth, bytes per second as STREAM triad counts them.
     pub memory: Option<f64>,
 }
 
-/// What a data sheet says of a host.
+/// Figures of a host from its data sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DataSheet {
-    /// Peak, flop/s.
+    /// Peak rate, flop/s.
     pub peak_flops_per_s: Option<f64>,
-    /// Bandwidth one way, bytes a second.
+    /// Bandwidth one way, bytes per second.
     pub one_way_bytes_per_s: Option<f64>,
 }
 
 impl Roofs {
-    /// Of `ranks` ranks on `hosts` hosts that exchange messages of these sizes with ranks at `place`.
+    /// The roofs of `ranks` ranks on `hosts` hosts that exchange messages of these sizes.
     pub fn new(
         machine: Option<&Machine>,
         sheet: &DataSheet,
         (ranks, hosts): (usize, usize),
-        place: Place,
+        locality: Locality,
         sizes: &BTreeMap<u64, u64>,
     ) -> Self {
         let (p, h) = (ranks as f64, hosts as f64);
@@ -92,8 +91,8 @@ impl Roofs {
         let theoretical =
             peak.map(|peak| Ceiling { name: "theoretical peak".into(), rate: h * peak });
         let compute = [rate("dgemm"), rate("fma"), theoretical].into_iter().flatten().collect();
-        let class = machine.and_then(|machine| machine.network.class(place.class_name()));
-        let measured = machine.and_then(|machine| measured_bandwidths(machine, class, place, p));
+        let class = machine.and_then(|machine| machine.network.class(locality.class_name()));
+        let measured = machine.and_then(|machine| measured_bandwidths(machine, class, locality, p));
         let theoretical = sheet.one_way_bytes_per_s.map(|one_way| Bandwidths {
             name: "theoretical".into(),
             out: h * one_way,
@@ -119,7 +118,7 @@ impl Roofs {
         partners.sort_by_key(|(number, _)| *number);
         Self {
             compute,
-            place,
+            locality,
             communication: [measured, theoretical].into_iter().flatten().collect(),
             own_sizes,
             partners,
@@ -127,24 +126,24 @@ impl Roofs {
         }
     }
 
-    /// F that the verdict is by.
+    /// F, the ceiling of operations that decides the verdict.
     pub fn flops_per_s(&self) -> Option<f64> {
         self.compute.first().map(|ceiling| ceiling.rate)
     }
 
-    /// B, both ways, that the verdict is by.
+    /// B, both ways, the bandwidth that decides the verdict.
     pub fn bytes_per_s(&self) -> Option<f64> {
         self.communication.first().map(|bandwidths| bandwidths.both)
     }
 
     /// min(F, B·I).
-    pub fn overlapped(&self, intensity: f64) -> Option<f64> {
-        Some(overlapped(self.flops_per_s()?, self.bytes_per_s()?, intensity))
+    pub fn with_overlap(&self, intensity: f64) -> Option<f64> {
+        Some(with_overlap(self.flops_per_s()?, self.bytes_per_s()?, intensity))
     }
 
     /// 1/(1/F + 1/(B·I)).
-    pub fn one_after_the_other(&self, intensity: f64) -> Option<f64> {
-        Some(one_after_the_other(self.flops_per_s()?, self.bytes_per_s()?, intensity))
+    pub fn without_overlap(&self, intensity: f64) -> Option<f64> {
+        Some(without_overlap(self.flops_per_s()?, self.bytes_per_s()?, intensity))
     }
 
     /// I*.
@@ -160,15 +159,16 @@ fn largest_rate(class: &PairClass) -> f64 {
 fn measured_bandwidths(
     machine: &Machine,
     class: Option<&PairClass>,
-    place: Place,
+    locality: Locality,
     ranks: f64,
 ) -> Option<Bandwidths> {
     let all_at_once = machine
         .ceilings
         .of("communication")
-        .filter(|_| machine.ceilings.communication_class.as_deref() == Some(place.class_name()))
+        .filter(|_| machine.ceilings.communication_class.as_deref() == Some(locality.class_name()))
         .map(|ceiling| ceiling.per_rank.median);
-    // Without all pairs at once, one pair alone has to do: more than all of them may reach together.
+    // Where all pairs at once were not measured, use one pair alone. That may be more per rank than
+    // all pairs reach together.
     let both = all_at_once.or_else(|| class.map(largest_rate))?;
     let ratio = class.map_or(0.5, |class| {
         let one_way = class.sizes.iter().map(|size| size.one_way_bytes_per_s.median);
@@ -182,8 +182,8 @@ fn measured_bandwidths(
     Some(Bandwidths { name: name.into(), out: one_way, into: one_way, both: ranks * both })
 }
 
-/// Bytes a second of a pair, both ways, over messages of these sizes: their bytes over the time that
-/// each would take.
+/// Bytes per second of a pair, both ways, over messages of these sizes: all bytes over the sum of
+/// the times that the messages would take.
 fn of_sizes(class: &PairClass, sizes: &BTreeMap<u64, u64>) -> Option<f64> {
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for (size, count) in sizes.iter().filter(|(size, _)| **size > 0) {

@@ -1,13 +1,13 @@
-//! The sweep of intensities: a document of `kernels roofline --json` comes in; each point with the
-//! roofs that were measured beside it, and whether the model holds, go out.
+//! Reads the sweep of intensities that `kernels roofline --json` measured, and checks the roofline
+//! against it: each point comes with the roofs measured beside it.
 
 use serde::Deserialize;
 
 use crate::models::machine::{Conditions, Measured};
 
-use super::{one_after_the_other, overlapped};
+use super::{with_overlap, without_overlap};
 
-/// The keys of the kernel's document that are read here.
+/// The keys that we read from the kernel's document.
 #[derive(Debug, Clone, Deserialize)]
 struct Output {
     kernel: String,
@@ -25,49 +25,49 @@ struct PointOutput {
     flops_per_s: Measured,
     computation_alone_flops_per_s: Measured,
     communication_alone_bytes_per_s: Measured,
-    /// Round by round, so that a drift of the machine moves both; absent in older outputs.
+    /// Computed round by round, so that drift of the machine cancels; absent in older outputs.
     #[serde(default)]
     share_of_roof: Option<Measured>,
 }
 
-/// One intensity, of a rank.
+/// One intensity; rates are per rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepPoint {
     /// Operations over bytes sent and received.
     pub intensity: f64,
-    /// Operations a second, both at once.
+    /// Operations per second with products and communication at once.
     pub attained: Measured,
-    /// Operations a second, the same products alone.
+    /// Operations per second of the same products alone.
     pub flops_per_s: f64,
-    /// Bytes a second, the same communication alone.
+    /// Bytes per second of the same communication alone.
     pub bytes_per_s: f64,
-    /// Attained over its roof, each round by itself, where the kernel says so.
+    /// Attained over its roof, computed round by round, where the kernel reports it.
     pub share_of_roof: Option<f64>,
 }
 
 impl SweepPoint {
     /// min(F, B·I) of its own roofs.
-    pub fn overlapped(&self) -> f64 {
-        overlapped(self.flops_per_s, self.bytes_per_s, self.intensity)
+    pub fn with_overlap(&self) -> f64 {
+        with_overlap(self.flops_per_s, self.bytes_per_s, self.intensity)
     }
 
     /// 1/(1/F + 1/(B·I)) of its own roofs.
-    pub fn one_after_the_other(&self) -> f64 {
-        one_after_the_other(self.flops_per_s, self.bytes_per_s, self.intensity)
+    pub fn without_overlap(&self) -> f64 {
+        without_overlap(self.flops_per_s, self.bytes_per_s, self.intensity)
     }
 
     /// Attained over its roof.
     pub fn of_roof(&self) -> f64 {
-        self.share_of_roof.unwrap_or_else(|| self.attained.median / self.overlapped())
+        self.share_of_roof.unwrap_or_else(|| self.attained.median / self.with_overlap())
     }
 
     /// Attained over the curve without overlap.
     pub fn of_no_overlap(&self) -> f64 {
-        self.attained.median / self.one_after_the_other()
+        self.attained.median / self.without_overlap()
     }
 }
 
-/// A sweep.
+/// A sweep over intensities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     /// MPI library.
@@ -82,13 +82,13 @@ pub struct Sweep {
     pub noise: Vec<String>,
 }
 
-/// Why a text is not the document of `kernels roofline`.
+/// Why a text cannot be read as the document of `kernels roofline`.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// It is not JSON, or keys are missing.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It is of another kernel or version.
+    /// The document is from another kernel or version.
     #[error("kernel {kernel} of version {version}")]
     OtherKernel {
         /// Name of the kernel.
@@ -96,15 +96,15 @@ pub enum SweepError {
         /// Version of its document.
         version: u32,
     },
-    /// There is no point, or one with a figure of 0 or less.
-    #[error("a point that is not positive, or none")]
+    /// There are no points, or one has a figure of 0 or less.
+    #[error("no points, or a point with a figure of 0 or less")]
     Points,
 }
 
-/// A point may lie above its roof by this, for noise.
-pub const ABOVE_ROOF: f64 = 0.05;
-/// The ends may miss their ceilings by this.
-pub const AT_THE_ENDS: f64 = 0.15;
+/// Relative distance that noise may put a point beyond its roof.
+pub const ROOF_TOLERANCE: f64 = 0.05;
+/// Relative distance by which the ends of the sweep may miss their ceilings.
+pub const END_TOLERANCE: f64 = 0.15;
 
 impl Sweep {
     /// Whether a text is the kernel's output.
@@ -152,17 +152,17 @@ impl Sweep {
         })
     }
 
-    /// Points above their roof by more than [`ABOVE_ROOF`].
+    /// Points above their roof by more than [`ROOF_TOLERANCE`].
     pub fn above(&self) -> impl Iterator<Item = &SweepPoint> {
-        self.points.iter().filter(|point| point.of_roof() > 1.0 + ABOVE_ROOF)
+        self.points.iter().filter(|point| point.of_roof() > 1.0 + ROOF_TOLERANCE)
     }
 
-    /// Points below the curve without overlap by more than [`ABOVE_ROOF`].
+    /// Points below the curve without overlap by more than [`ROOF_TOLERANCE`].
     pub fn below(&self) -> impl Iterator<Item = &SweepPoint> {
-        self.points.iter().filter(|point| point.of_no_overlap() < 1.0 - ABOVE_ROOF)
+        self.points.iter().filter(|point| point.of_no_overlap() < 1.0 - ROOF_TOLERANCE)
     }
 
-    /// How far the two ends are from their ceilings: relative, B·I at the left and F at the right.
+    /// Relative distances of the two ends from their ceilings: B·I on the left, F on the right.
     pub fn ends(&self) -> Option<(f64, f64)> {
         let (first, last) = (self.points.first()?, self.points.last()?);
         let left = first.attained.median / (first.bytes_per_s * first.intensity) - 1.0;

@@ -1,39 +1,39 @@
-//! The systems of the paper's table 1, as built-in examples.
+//! The systems of table 1 of Yasuda et al., as built-in examples.
 //!
-//! The paper's ridge points take B as twice the one-way bandwidth. Its slips: the text's 38.2 for the
-//! Nehalem EX cluster is 36.2; the SX-9's 6.4 belongs to a peak of 1638.4 Gflop/s; the SR16000's 8.1
-//! between drawers should be 8.5 (460/8 = 57.5 GB/s one way).
+//! The printed ridge points take B as twice the one-way bandwidth. Misprints: 38.2 in the text for
+//! the Nehalem EX cluster is 36.2; 6.4 for the SX-9 belongs to a peak of 1638.4 Gflop/s; 8.1 for
+//! the SR16000 between drawers should be 8.5 (460/8 = 57.5 GB/s one way).
 
 use super::ridge;
 
-/// A system: peak of a node and bandwidth between nodes, by the data sheet.
+/// A published system: peak of a node and bandwidth between nodes, from data sheets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct System {
     /// Name on the command line.
     pub key: &'static str,
-    /// For people.
+    /// Name for display.
     pub name: &'static str,
     /// Peak of a node, flop/s.
     pub peak_flops_per_s: f64,
-    /// Bandwidth of a node one way, bytes a second.
+    /// Bandwidth of a node one way, bytes per second.
     pub one_way_bytes_per_s: f64,
-    /// Network.
+    /// Network topology.
     pub topology: &'static str,
-    /// Ridge point as the paper prints it.
+    /// Ridge point as printed.
     pub printed: f64,
-    /// Nodes that the paper used.
+    /// Number of nodes that Yasuda et al. used.
     pub nodes: u32,
-    /// What is to be known about it.
+    /// A remark on the figures.
     pub remark: &'static str,
 }
 
 impl System {
-    /// Ridge with B one way.
+    /// Ridge point with B counted one way.
     pub fn ridge_one_way(&self) -> f64 {
         ridge(self.peak_flops_per_s, self.one_way_bytes_per_s)
     }
 
-    /// Ridge with B both ways, as the paper has it.
+    /// Ridge point with B counted both ways, as Yasuda et al. have it.
     pub fn ridge_both_ways(&self) -> f64 {
         ridge(self.peak_flops_per_s, 2.0 * self.one_way_bytes_per_s)
     }
@@ -60,7 +60,7 @@ const fn system(
     }
 }
 
-/// All of them; the ways of one system's network apart.
+/// All systems; one with several kinds of links has an entry for each.
 pub const SYSTEMS: [System; 8] = [
     system(
         ("sx-9", "NEC SX-9"),

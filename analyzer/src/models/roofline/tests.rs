@@ -3,13 +3,12 @@ use std::collections::BTreeMap;
 use super::roofs::DataSheet;
 use super::systems::SYSTEMS;
 use super::*;
-use crate::metrics::exchanges::{Moved, Place};
+use crate::metrics::exchanges::{Locality, Moved};
 use crate::models::machine::tests::machine;
 
 #[test]
-fn ridges_of_the_papers_systems_in_both_conventions() {
-    // roofline_systems.csv of the project's data: one way, both ways; the printed value where it is
-    // right.
+fn ridges_of_published_systems_in_both_conventions() {
+    // Ridge with B one way, ridge with B both ways, and whether the printed value is right.
     let expected = [
         ("sx-9", 13.1, 6.55, false),
         ("nehalem-ex", 72.48, 36.24, true),
@@ -35,14 +34,15 @@ fn ridges_of_the_papers_systems_in_both_conventions() {
 fn roofs_meet_at_the_ridge_and_the_curve_lies_below_them() {
     let (f, b) = (40e9, 4e9);
     assert_eq!(ridge(f, b), 10.0);
-    assert_eq!(overlapped(f, b, 10.0), f);
-    assert_eq!(one_after_the_other(f, b, 10.0), f / 2.0);
+    assert_eq!(with_overlap(f, b, 10.0), f);
+    assert_eq!(without_overlap(f, b, 10.0), f / 2.0);
     for i in [0.01, 0.1, 1.0, 9.99, 10.01, 100.0, 1000.0] {
-        let (roof, curve) = (overlapped(f, b, i), one_after_the_other(f, b, i));
+        let (roof, curve) = (with_overlap(f, b, i), without_overlap(f, b, i));
         assert!(curve < roof && curve >= roof / 2.0, "{i}");
     }
-    // The paper's figure 12: SX-9, a quarter of the communication, intensity 4.59: 1175 Gflop/s.
-    let after = overlapped(1676.8e9, 256e9, 4.59);
+    // Figure 12 of Yasuda et al.: SX-9, a quarter of the communication, intensity 4.59: 1175
+    // Gflop/s.
+    let after = with_overlap(1676.8e9, 256e9, 4.59);
     assert!((after - 1175e9).abs() < 1e9);
 }
 
@@ -58,7 +58,7 @@ fn point(flops: f64, bytes: f64, elapsed_s: f64, compute_s: f64) -> Point {
         seen_flops: Some(flops),
         between_hosts: Moved::default(),
         inside_hosts: Moved { sent: bytes / 2.0, received: bytes / 2.0 },
-        place: Place::SameHost,
+        locality: Locality::SameHost,
         operand_bytes: None,
         counted_bytes: None,
         compute_s,
@@ -70,13 +70,13 @@ fn point(flops: f64, bytes: f64, elapsed_s: f64, compute_s: f64) -> Point {
 
 fn roofs() -> Roofs {
     let sizes = BTreeMap::from([(1u64 << 20, 10u64)]);
-    Roofs::new(Some(&machine()), &DataSheet::default(), (2, 1), Place::SameHost, &sizes)
+    Roofs::new(Some(&machine()), &DataSheet::default(), (2, 1), Locality::SameHost, &sizes)
 }
 
 #[test]
 fn roofs_of_two_ranks_come_from_the_machine() {
     let roofs = roofs();
-    // dgemm 18 Gflop/s and communication 4 GB/s a rank.
+    // dgemm 18 Gflop/s and communication 4 GB/s per rank.
     assert_eq!(roofs.flops_per_s(), Some(36e9));
     assert_eq!(roofs.bytes_per_s(), Some(8e9));
     assert_eq!(roofs.ridge(), Some(4.5));
@@ -85,19 +85,19 @@ fn roofs_of_two_ranks_come_from_the_machine() {
     assert_eq!(names, ["dgemm", "fma"]);
     let small = BTreeMap::from([(8u64, 1000u64)]);
     let small =
-        Roofs::new(Some(&machine()), &DataSheet::default(), (2, 1), Place::SameHost, &small);
+        Roofs::new(Some(&machine()), &DataSheet::default(), (2, 1), Locality::SameHost, &small);
     assert!(small.own_sizes.unwrap() < 0.05 * small.bytes_per_s().unwrap());
-    // No pair between hosts was measured: no roof is made up.
+    // No pair between hosts was measured, so there is no roof.
     let between = Roofs::new(
         Some(&machine()),
         &DataSheet::default(),
         (2, 2),
-        Place::OtherHost,
+        Locality::OtherHost,
         &BTreeMap::new(),
     );
     assert_eq!(between.bytes_per_s(), None);
     let sheet = DataSheet { peak_flops_per_s: Some(1e12), one_way_bytes_per_s: Some(1e10) };
-    let sheet = Roofs::new(None, &sheet, (8, 2), Place::OtherHost, &BTreeMap::new());
+    let sheet = Roofs::new(None, &sheet, (8, 2), Locality::OtherHost, &BTreeMap::new());
     assert_eq!((sheet.flops_per_s(), sheet.bytes_per_s()), (Some(2e12), Some(4e10)));
 }
 
@@ -105,23 +105,23 @@ fn roofs_of_two_ranks_come_from_the_machine() {
 fn verdicts_by_where_a_point_lies() {
     let roofs = roofs();
     let verdict = |point: &Point| Verdict::new(point, &roofs).bottleneck;
-    // 36 Gflop/s and 8 GB/s: one second of work, or of bytes, is the unit.
+    // The roofs are 36 Gflop/s and 8 GB/s: 36e9 operations or 8e9 bytes take one second.
     assert_eq!(verdict(&point(36e9, 0.8e9, 1.1, 2.0)), Bottleneck::Computation);
     assert_eq!(verdict(&point(3.6e9, 8e9, 1.1, 0.2)), Bottleneck::Communication);
     assert_eq!(verdict(&point(36e9, 8e9, 2.1, 2.0)), Bottleneck::NoOverlap);
     assert_eq!(verdict(&point(36e9, 0.8e9, 4.0, 7.5)), Bottleneck::SlowComputation);
     assert_eq!(verdict(&point(36e9, 0.8e9, 4.0, 2.1)), Bottleneck::Waiting);
     assert_eq!(verdict(&point(36e9, 0.8e9, 0.5, 1.0)), Bottleneck::AboveRoof);
-    // 16 GB/s of triad: a flop a byte allows 16 Gflop/s, of which these are 60 %.
+    // 16 GB/s of triad: one flop per byte allows 16 Gflop/s, and this point reaches 60 % of that.
     let streaming = Point { operand_bytes: Some(36e9), ..point(36e9, 0.8e9, 4.0, 7.5) };
     assert_eq!(verdict(&streaming), Bottleneck::Memory);
-    // Counted bytes go before those of operands.
+    // Counted bytes take precedence over bytes of operands.
     let cached = Point { counted_bytes: Some(0.36e9), ..streaming };
     assert_eq!(verdict(&cached), Bottleneck::SlowComputation);
     let none = Point { flops: None, ..point(1.0, 1.0, 1.0, 1.0) };
     assert_eq!(verdict(&none), Bottleneck::NothingSeen);
     let no_roofs =
-        Roofs::new(None, &DataSheet::default(), (2, 1), Place::SameHost, &BTreeMap::new());
+        Roofs::new(None, &DataSheet::default(), (2, 1), Locality::SameHost, &BTreeMap::new());
     assert_eq!(
         Verdict::new(&point(36e9, 1.0, 1.0, 1.0), &no_roofs).bottleneck,
         Bottleneck::NoRoofs
@@ -129,11 +129,11 @@ fn verdicts_by_where_a_point_lies() {
 }
 
 #[test]
-fn the_time_of_bytes_is_that_of_the_direction_that_takes_longest() {
+fn the_slowest_direction_determines_the_communication_time() {
     let roofs = roofs();
     let bandwidths = &roofs.communication[0];
     assert_eq!(bandwidths.time_s(4e9, 4e9), (1.0, "both"));
-    // All of it one way: at the bandwidth of one way.
+    // Everything one way: the one-way bandwidth limits.
     let (seconds, which) = bandwidths.time_s(8e9, 0.0);
     assert!(seconds > 1.0 && which == "sent", "{seconds} {which}");
 }

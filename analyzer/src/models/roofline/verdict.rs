@@ -1,15 +1,15 @@
-//! Which of its [`Roofs`] bounds a [`Point`].
+//! Decides which of its [`Roofs`] bounds a [`Point`].
 
-use super::{Point, Roofs, one_after_the_other, overlapped};
+use super::{Point, Roofs, with_overlap, without_overlap};
 
-/// A point at this share of a roof is near it.
+/// A point that reaches this share of a roof is near it.
 pub const NEAR: f64 = 0.75;
-/// A point above its roof by more than this is wrong, or the roof is.
+/// Beyond this ratio to its roof, the point or the roof must be wrong.
 pub const ABOVE: f64 = 1.05;
 
-/// Computation that reaches this share of what memory allows is explained by memory: few loops reach
-/// the triad's rate.
-const HALF: f64 = 0.5;
+/// Computation that reaches this share of what memory allows counts as bound by memory: few loops
+/// reach the triad's rate.
+const EXPLAINED_BY_MEMORY: f64 = 0.5;
 
 /// What bounds a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +28,13 @@ pub enum Bottleneck {
     MessageSizes,
     /// Near the curve where computation and communication take turns.
     NoOverlap,
-    /// Ranks compute most of the time, at a rate that memory explains.
+    /// Ranks compute most of the time, at a rate that memory bandwidth explains.
     Memory,
-    /// Under all: ranks compute most of the time, far below the ceiling.
+    /// Below all roofs: ranks compute most of the time, but far below the ceiling.
     SlowComputation,
-    /// Under all: time goes to MPI, though the bytes would not need it.
+    /// Below all roofs: much time goes to MPI, more than the bytes need.
     Waiting,
-    /// Under all, by a little of each.
+    /// Below all roofs, for several small reasons.
     Mixed,
 }
 
@@ -57,25 +57,25 @@ impl Bottleneck {
     }
 }
 
-/// A verdict in figures and a sentence.
+/// What bounds a point, with the figures that the verdict rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// What bounds it.
+    /// What bounds the point.
     pub bottleneck: Bottleneck,
     /// Attained over min(F, B·I), or over F where there is no communication.
     pub of_roof: Option<f64>,
     /// Attained over the curve without overlap.
     pub of_no_overlap: Option<f64>,
-    /// Rate while computing over F.
+    /// Rate while computing, over F.
     pub computing_of_ceiling: Option<f64>,
-    /// Rate while computing over what memory allows, where bytes of operands are known.
+    /// Rate while computing, over what memory allows; `None` where bytes of operands are unknown.
     pub computing_of_memory: Option<f64>,
-    /// Seconds that the bytes need at the measured bandwidths, and which bandwidth it is.
+    /// Seconds that the bytes need at the first bandwidths, and which of its three bounds holds.
     pub communication_needs_s: Option<(f64, &'static str)>,
 }
 
 impl Verdict {
-    /// Of a point under its roofs.
+    /// The verdict on a point under its roofs.
     pub fn new(point: &Point, roofs: &Roofs) -> Self {
         let attained = point.attained().filter(|rate| *rate > 0.0);
         let f = roofs.flops_per_s();
@@ -86,20 +86,21 @@ impl Verdict {
             .filter(|_| moved.both() > 0.0)
             .map(|bandwidths| bandwidths.time_s(moved.sent, moved.received));
         let (Some(flops), Some(attained)) = (point.flops, attained) else {
-            return Self::nothing(Bottleneck::NothingSeen, needs);
+            return Self::without_figures(Bottleneck::NothingSeen, needs);
         };
-        let Some(f) = f else { return Self::nothing(Bottleneck::NoRoofs, needs) };
-        // Rates that the communication alone would allow; infinite without any.
+        let Some(f) = f else { return Self::without_figures(Bottleneck::NoRoofs, needs) };
+        // The rate that communication alone would allow; infinite where there is none.
         let by_bytes = needs.map_or(f64::INFINITY, |(seconds, _)| flops / seconds);
         let roof = f.min(by_bytes);
         let turns = 1.0 / (1.0 / f + 1.0 / by_bytes);
         let own = roofs
             .own_sizes
             .zip(point.intensity())
-            .map(|(b, i)| (overlapped(f, b, i), one_after_the_other(f, b, i)));
+            .map(|(b, i)| (with_overlap(f, b, i), without_overlap(f, b, i)));
         let computing = point.rate_while_computing().map(|rate| rate / f);
-        // Operands bound the bytes from below, so this is the most that memory allows.
-        let memory = roofs.memory.zip(point.memory_intensity()).map(|(b, i)| overlapped(f, b, i));
+        // Bytes of operands are a lower bound on bytes moved, so this is an upper bound on the
+        // rate.
+        let memory = roofs.memory.zip(point.memory_intensity()).map(|(b, i)| with_overlap(f, b, i));
         let of_memory =
             memory.filter(|roof| *roof < 0.9 * f).zip(computing).map(|(roof, of)| of * f / roof);
         let share = point.share_computing();
@@ -111,9 +112,11 @@ impl Verdict {
             () if own.is_some_and(|(own, _)| own < NEAR * roof && near(own)) => {
                 Bottleneck::MessageSizes
             }
-            // Only where communication matters at all.
+            // Meaningful only where communication matters.
             () if near(turns) && turns < 0.9 * roof => Bottleneck::NoOverlap,
-            () if share >= 0.5 && of_memory.is_some_and(|of| of >= HALF) => Bottleneck::Memory,
+            () if share >= 0.5 && of_memory.is_some_and(|of| of >= EXPLAINED_BY_MEMORY) => {
+                Bottleneck::Memory
+            }
             () if share >= 0.5 && computing.is_some_and(|of| of < 0.6) => {
                 Bottleneck::SlowComputation
             }
@@ -130,7 +133,7 @@ impl Verdict {
         }
     }
 
-    fn nothing(bottleneck: Bottleneck, needs: Option<(f64, &'static str)>) -> Self {
+    fn without_figures(bottleneck: Bottleneck, needs: Option<(f64, &'static str)>) -> Self {
         Self {
             bottleneck,
             of_roof: None,

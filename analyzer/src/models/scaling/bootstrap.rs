@@ -1,9 +1,8 @@
-//! How wrong a fit may be: the fit's points and noise come in, intervals of its coefficients, of
-//! p_c and of predicted times go out.
+//! Bootstrap of a fit: intervals of its coefficients, of p_c and of predicted times.
 //!
-//! Parametric bootstrap: measured times are drawn anew about the fitted curve and refitted. The
-//! noise level is itself an estimate from few degrees of freedom; each replica draws its own from
-//! the scaled inverse χ² distribution, which widens the intervals as Student's t would.
+//! This is a parametric bootstrap: measured times are redrawn about the fitted curve and refitted.
+//! The noise level is itself estimated from few degrees of freedom, so each replica draws its own
+//! level from the scaled inverse χ² distribution. That widens the intervals as Student's t would.
 
 use super::curve::Curve;
 use super::least_squares::Quadratic;
@@ -11,10 +10,10 @@ use super::least_squares::Quadratic;
 /// Share of the replicas inside an interval.
 pub const CONFIDENCE: f64 = 0.90;
 const REPLICAS: usize = 4000;
-/// Fixed: the same data give the same intervals.
+/// Fixed, so that the same data give the same intervals.
 const SEED: u64 = 0x6761_6d6d_6163_6869;
 
-/// Where the noise level is known from.
+/// What the noise level is estimated from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoiseSource {
     /// Scatter of the points about the fit.
@@ -25,35 +24,35 @@ pub enum NoiseSource {
     Both,
 }
 
-/// Noise of a measured τ.
+/// The noise of a measured τ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// Standard deviation relative to τ.
     pub relative: f64,
-    /// Degrees of freedom that it is estimated from.
+    /// Degrees of freedom of the estimate.
     pub freedom: usize,
-    /// Where from.
+    /// What it is estimated from.
     pub source: NoiseSource,
 }
 
 impl Noise {
-    /// From the scatter about the fit and from the repetitions, each a standard deviation with its
-    /// degrees of freedom. `None` without any.
+    /// Combines the scatter about the fit and that of the repetitions, each a standard deviation
+    /// with its degrees of freedom. `None` where both have none.
     pub(super) fn of(scatter: (f64, usize), repetitions: (f64, usize)) -> Option<Self> {
         let noise = |(relative, freedom), source| Self { relative, freedom, source };
         match (scatter.1, repetitions.1) {
             (0, 0) => None,
             (0, _) => Some(noise(repetitions, NoiseSource::Repetitions)),
             (_, 0) => Some(noise(scatter, NoiseSource::Scatter)),
-            // Points scatter more than repetitions: the curve misses something, and only the
-            // points know how much.
+            // Points that scatter more than repetitions show that the curve misses something. Only
+            // their scatter tells how much.
             _ if scatter.0 > repetitions.0 => Some(noise(scatter, NoiseSource::Scatter)),
             _ => Some(noise((repetitions.0, scatter.1 + repetitions.1), NoiseSource::Both)),
         }
     }
 }
 
-/// From and to, inclusive.
+/// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// Lower end.
@@ -62,16 +61,17 @@ pub struct Interval {
     pub hi: f64,
 }
 
-/// Refits of data drawn anew.
+/// Refits of redrawn data.
 #[derive(Debug, Clone)]
 pub(super) struct Replicas {
     curves: Vec<Curve>,
-    /// Relative noise of one more run, one a replica.
+    /// Relative time of one more run, one per replica.
     runs: Vec<f64>,
 }
 
 impl Replicas {
-    /// Draws and refits. `noisy` says which points were measured; the others are assumed.
+    /// Draws and refits. `noisy` marks the points that were measured; the others are assumptions
+    /// without noise.
     pub fn draw(problem: &Quadratic, curve: &Curve, noisy: &[bool], noise: Noise) -> Self {
         let mut random = fastrand::Rng::with_seed(SEED);
         let fitted: Vec<f64> = problem.points().iter().map(|p| 1.0 + curve.y(*p)).collect();
@@ -90,7 +90,7 @@ impl Replicas {
         Self { curves, runs }
     }
 
-    /// Interval of a figure of the curve; infinite where a replica has none.
+    /// Interval of a figure of the curve; replicas without the figure count as infinite.
     pub fn interval(&self, figure: impl Fn(&Curve) -> Option<f64>) -> Interval {
         interval(self.curves.iter().map(|c| figure(c).unwrap_or(f64::INFINITY)).collect())
     }

@@ -1,35 +1,34 @@
-//! How the terms of the model grow with the size of the problem: fits come in, ratios and growth
-//! exponents go out.
+//! Compares fits of several problem sizes: ratios and growth exponents of the terms of the model.
 
 use super::fit::Fit;
 
-/// The first fit is the reference.
+/// The terms of all fits; the first fit is the reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The parameter that tells the fits apart.
+    /// The parameter in which the fits differ.
     pub param: String,
-    /// One a fit with a model, ascending in the parameter.
+    /// One for each fit with a model, ascending in the parameter.
     pub steps: Vec<Step>,
 }
 
-/// One size.
+/// One problem size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// Value of the parameter.
     pub value: f64,
     /// a over that of the first fit.
     pub a_ratio: f64,
-    /// Growth exponent of a, χ'₀ and χ'₁ since the fit before: d ln term / d ln parameter; `None`
-    /// for the first, and where a term is not above 0.
+    /// Growth exponents of a, χ'₀ and χ'₁ since the previous fit: d ln term / d ln parameter;
+    /// `None` for the first fit, and where a term is not above 0.
     pub exponents: [Option<f64>; 3],
-    /// χ'₀ over the median χ'₀ of the other fits, where all are above 0 and there are three at
-    /// least.
+    /// χ'₀ over the median χ'₀ of the other fits; `None` unless there are at least three fits and
+    /// all χ'₀ are above 0.
     pub chi0_ratio: Option<f64>,
 }
 
 impl Comparison {
-    /// `None` where not exactly one parameter, a number, differs, or fewer than two fits have a
-    /// model.
+    /// `None` unless the fits differ in exactly one parameter, it is a positive number, and at
+    /// least two fits have a model.
     pub(super) fn of(fits: &[Fit]) -> Option<Self> {
         let first = fits.first()?;
         let differs = |at: &usize| {

@@ -1,29 +1,27 @@
-//! The three-term model as formulas: coefficients come in, times, rank counts and efficiencies go
-//! out.
+//! The formulas of the three-term model: times, rank counts and efficiencies from coefficients.
 //!
-//! Equation numbers are those of Orii, "Method of Parallel Performance Evaluation for Highly
-//! Parallel Processing" (IPSJ SIG 2009). With S = Σγ(p₁) and w(p) the work relative to p₁ (1 in
+//! Equation numbers are those of Orii 2009. With S = Σγ(p₁), and w(p) the work relative to p₁ (1 in
 //! strong scaling):
 //!
 //! - ε'_p(p) = S·w/(p·τ) (8), y = (1−ε')/ε' = c0 + c1·p + c2·p² (11);
 //! - τ(p) = w·(a/p + χ'(p)) (6), a = S·(1+c0) (12), χ'(p) = S·(c1 + c2·p) (13);
-//! - p_c = sqrt((1+c0)/c2) (14): where w/τ, the speed, is largest.
+//! - p_c = sqrt((1+c0)/c2) (14), where w/τ, the speed, is largest.
 //!
 //! The same curve is Gunther's universal scalability law with a free scale A: 1+c0 = A(1−σ),
 //! c1 = A(σ−κ), c2 = Aκ.
 
-/// Which numerator an efficiency has.
+/// How an efficiency is defined: its numerator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Definition {
     /// ε' of equation (8): S·w/(p·τ), with S measured at p₁.
     Reference,
-    /// a·w/(p·τ): against the model's own computation a, so that it tends to 1 for small p. The
-    /// paper's Tables 1-2 and 1-3 use it without saying so.
+    /// a·w/(p·τ): relative to the model's own computation a, so that it tends to 1 for small p.
+    /// Tables 1-2 and 1-3 of Orii 2009 use it without saying so.
     Asymptotic,
 }
 
 impl Definition {
-    /// As the option and the JSON document write it.
+    /// Its name in the option and in the JSON document.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reference => "reference",
@@ -37,7 +35,7 @@ impl Definition {
 pub struct Curve {
     /// S = Σγ(p₁), seconds.
     pub s: f64,
-    /// c0, c1 (per rank) and c2 (per rank squared) of (11).
+    /// c0, c1 (per rank) and c2 (per rank squared) in (11).
     pub c: [f64; 3],
 }
 
@@ -52,7 +50,7 @@ impl Curve {
         self.s * self.c[1]
     }
 
-    /// Linear term of χ', seconds a rank (13).
+    /// Linear term of χ', seconds per rank (13).
     pub fn chi1_s(&self) -> f64 {
         self.s * self.c[2]
     }
@@ -81,7 +79,7 @@ impl Curve {
         numerator / (1.0 + self.y(p))
     }
 
-    /// p_c, where the speed is largest (14); `None` where c2 ≤ 0 or 1+c0 ≤ 0 allows none.
+    /// p_c, where the speed is largest (14); `None` if c2 ≤ 0 or 1+c0 ≤ 0.
     pub fn p_c(&self) -> Option<f64> {
         let square = (1.0 + self.c[0]) / self.c[2];
         (self.c[2] > 0.0 && square > 0.0).then(|| square.sqrt())
@@ -93,7 +91,7 @@ impl Curve {
         (scale > 0.0).then(|| ((self.c[1] + self.c[2]) / scale, self.c[2] / scale))
     }
 
-    /// The rank count at which the efficiency falls to `target`; `None` where it never does, or is
+    /// The rank count at which the efficiency falls to `target`; `None` if it never does, or is
     /// below it from the start.
     pub fn isoefficiency(&self, target: f64, definition: Definition) -> Option<f64> {
         let goal = (1.0 - target) / target;
@@ -106,7 +104,7 @@ impl Curve {
     }
 }
 
-/// The x at which q·x² + l·x + k passes 0 upwards.
+/// The x at which q·x² + l·x + k crosses 0 upwards.
 fn rising_root(q: f64, l: f64, k: f64) -> Option<f64> {
     let scale = q.abs().max(l.abs());
     if scale == 0.0 {
@@ -116,7 +114,8 @@ fn rising_root(q: f64, l: f64, k: f64) -> Option<f64> {
     if discriminant < 0.0 {
         return None;
     }
-    // Upwards means 2qx + l = +sqrt(discriminant); the form without cancellation of the two.
+    // At an upward crossing 2qx + l = +sqrt(discriminant). Of the two forms of that root, use the
+    // one without cancellation.
     let root = discriminant.sqrt();
     match l >= 0.0 {
         true if l + root > 0.0 => Some(-2.0 * k / (l + root)),
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curve_passes_the_target_upwards() {
+    fn finds_the_upward_crossing() {
         for (q, l, k, x) in [
             (1.0, 0.0, -4.0, Some(2.0)),
             (0.0, 2.0, -4.0, Some(2.0)),
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_time_is_at_p_c() {
+    fn time_is_minimal_at_p_c() {
         let curve = Curve { s: 4445.0, c: [0.081, 0.00275, 0.000164] };
         let p_c = curve.p_c().unwrap();
         let tau = |p| curve.tau_s(p, 1.0);
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_universal_scalability_law_is_the_same_curve() {
+    fn agrees_with_the_universal_scalability_law() {
         let curve = Curve { s: 100.0, c: [0.05, 0.01, 0.0002] };
         let (sigma, kappa) = curve.usl().unwrap();
         let scale = curve.tau_s(1.0, 1.0);

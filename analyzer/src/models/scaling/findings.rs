@@ -1,5 +1,5 @@
-//! What lies beside the fit: bounds that single runs set, overhead hidden in the computation,
-//! uneven ranks, and the run that would tell most.
+//! Findings beside the fit: bounds that single runs set, overhead hidden in the computation, uneven
+//! ranks, and the run that would tell most.
 
 use nalgebra::{Matrix3, Vector3};
 
@@ -9,10 +9,10 @@ use super::fit::Fit;
 use super::least_squares::Quadratic;
 use super::series::Series;
 
-/// A share of τ that is worth a word.
-const WORTH_A_WORD: f64 = 0.05;
+/// Share of τ from which a finding is reported.
+const NOTABLE_SHARE: f64 = 0.05;
 
-/// What the runs say of τ_min without a model: in τ–χ space, more ranks move a run left, and
+/// Bounds of τ_min that need no model: in τ–χ space, more ranks move a run to the left, and
 /// overhead that does not fall with p stops it at the diagonal τ = χ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
@@ -20,7 +20,7 @@ pub struct Bounds {
     pub lo_s: f64,
     /// Smallest measured τ, seconds.
     pub hi_s: f64,
-    /// Rank count of the run that the lower bound is from.
+    /// Rank count of the run that gives the lower bound.
     pub p: u32,
 }
 
@@ -31,7 +31,8 @@ pub(super) fn bounds(series: &Series) -> Option<Bounds> {
     }
     let fastest = (0..series.points.len())
         .min_by(|a, b| series.points[*a].tau_s.total_cmp(&series.points[*b].tau_s))?;
-    // Where the largest rank count is not the fastest, the least time may lie one point below it.
+    // If the largest rank count is not the fastest, the minimum may lie one point below the
+    // fastest.
     let last = series.points.len() - 1;
     let from = if fastest == last { last } else { fastest.saturating_sub(1) };
     let (p, lo_s) =
@@ -39,7 +40,7 @@ pub(super) fn bounds(series: &Series) -> Option<Bounds> {
     Some(Bounds { lo_s: lo_s.max(0.0), hi_s: series.points[fastest].tau_s, p })
 }
 
-/// Overhead counted as computation: χ' grows away from the measured χ, because Σγ grows with p.
+/// Overhead counted as computation: χ' grows beyond the measured χ, because Σγ grows with p.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hidden {
     /// Largest rank count with a known χ.
@@ -50,12 +51,12 @@ pub struct Hidden {
     pub model_chi_s: f64,
     /// χ there, seconds.
     pub chi_s: f64,
-    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds, and where.
+    /// The smallest τ − (χ' − χ) over the measured rank counts, seconds, and its rank count.
     pub tau_without_s: (f64, u32),
 }
 
-/// Overhead hidden in the computation, where the gap between χ' and χ grows with p to more than 5 %
-/// of τ.
+/// Overhead hidden in the computation, if the gap between χ' and χ grows with p to at least 5 % of
+/// τ.
 pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
     let gaps: Vec<(u32, f64, f64, f64)> = fit
         .series
@@ -69,8 +70,8 @@ pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
         .collect();
     let (first, last) = (gaps.first()?, gaps.last()?);
     let gap = |(_, _, model_chi_s, chi_s): &(u32, f64, f64, f64)| model_chi_s - chi_s;
-    let grows = gap(last) - gap(first) > WORTH_A_WORD / 2.0 * last.1;
-    if gaps.len() < 2 || !grows || gap(last) < WORTH_A_WORD * last.1 {
+    let grows = gap(last) - gap(first) > NOTABLE_SHARE / 2.0 * last.1;
+    if gaps.len() < 2 || !grows || gap(last) < NOTABLE_SHARE * last.1 {
         return None;
     }
     let without = gaps.iter().map(|all| (all.1 - gap(all).max(0.0), all.0));
@@ -83,22 +84,23 @@ pub(super) fn hidden(fit: &Fit, curve: &Curve) -> Option<Hidden> {
     })
 }
 
-/// Uneven computation: χ_i apart on the ranks of one run.
+/// Uneven computation: χ_i differs over the ranks of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unbalanced {
-    /// Largest rank count at which the ranks are known.
+    /// Largest rank count with a known range of χ_i.
     pub p: u32,
-    /// χ_i smallest and largest there, seconds.
+    /// Smallest and largest χ_i there, seconds.
     pub chi_range_s: (f64, f64),
-    /// Mean χ less smallest χ_i there, seconds: what the busiest rank computes beyond the mean.
+    /// Mean χ less smallest χ_i there, seconds: the computation of the busiest rank beyond the
+    /// mean.
     pub excess_s: f64,
-    /// Whether the share of τ grows from the smallest rank count above 1 to the largest.
+    /// Whether its share of τ grows from the smallest rank count above 1 to the largest.
     pub grows: bool,
-    /// The smallest τ less this excess over the measured rank counts, seconds, and where.
+    /// The smallest τ less this excess over the measured rank counts, seconds, and its rank count.
     pub tau_without_s: (f64, u32),
 }
 
-/// Uneven ranks, where balance could win more than 5 % of τ at the largest rank count known.
+/// Uneven ranks, if balance could save at least 5 % of τ at the largest known rank count.
 pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
     let known: Vec<(u32, f64, f64, (f64, f64))> = series
         .points
@@ -110,7 +112,7 @@ pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
         })
         .collect();
     let (first, last) = (known.first()?, known.last()?);
-    if last.2 < WORTH_A_WORD * last.1 {
+    if last.2 < NOTABLE_SHARE * last.1 {
         return None;
     }
     let without = known.iter().map(|(p, tau_s, excess_s, _)| (tau_s - excess_s, *p));
@@ -128,15 +130,15 @@ pub(super) fn unbalanced(series: &Series) -> Option<Unbalanced> {
 pub struct NextRun {
     /// Rank count.
     pub p: u32,
-    /// Standard error of what is asked relative to it, now and with the run: of p_c, or of c2
-    /// relative to its present size where there is no p_c. `None` where the noise is not known.
+    /// Relative standard error of p_c (of c2 where there is no p_c), now and with the run. `None`
+    /// where the noise is not known.
     pub error: Option<(f64, f64)>,
-    /// Whether it is p_c that is narrowed, or c2.
+    /// Whether the run narrows p_c; otherwise it narrows c2.
     pub of_p_c: bool,
 }
 
 /// Chooses among rank counts up to twice the largest measured one, by the variance of ln p_c (of c2
-/// where there is no p_c) after one more run of the same noise.
+/// where there is no p_c) after one more run with the same noise.
 pub(super) fn next_run(
     problem: &Quadratic,
     curve: &Curve,

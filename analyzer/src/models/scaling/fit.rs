@@ -1,5 +1,5 @@
-//! One series becomes one fit: points in, coefficients with intervals, rank counts and predictions
-//! out, or why there are none.
+//! Fits one series: coefficients with intervals, rank counts and predictions, or why there are
+//! none.
 
 use super::bootstrap::{Interval, Noise, Replicas};
 use super::curve::{Curve, Definition};
@@ -11,9 +11,9 @@ use super::warning::Warning;
 use super::{Form, Options, PointChoice, ScalingError, Weights};
 use crate::models::evidence::Evidence;
 
-/// Efficiencies at or below this say little of a system that anybody would use (the paper's
-/// section 3.1); at or above 1 the model has no overhead to speak of.
-const LEAST_EFFICIENCY: f64 = 0.1;
+/// Efficiencies at or below this are too low for practical use (Orii 2009, section 3.1), and those
+/// at or above 1 leave the model no overhead.
+const MIN_EFFICIENCY: f64 = 0.1;
 
 /// Why a point was not fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,14 +48,14 @@ pub struct Isoefficiency {
     pub p: Option<f64>,
 }
 
-/// What the coefficients say.
+/// A fitted curve, and what follows from it.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// The fitted curve.
     pub curve: Curve,
     /// Correlation coefficient of y as measured and as fitted.
     pub r: f64,
-    /// Noise of a measured τ, where the data tell it.
+    /// Noise of a measured τ, where the data determine it.
     pub noise: Option<Noise>,
     /// Intervals of c0, c1, c2.
     pub c_intervals: Option<[Interval; 3]>,
@@ -63,58 +63,59 @@ pub struct Model {
     pub p_c_interval: Option<Interval>,
     /// Interval of τ_min, seconds.
     pub tau_min_interval_s: Option<Interval>,
-    /// By target and definition.
+    /// For each target and definition.
     pub isoefficiency: Vec<Isoefficiency>,
-    /// Overhead that hides in the computation.
+    /// Overhead hidden in the computation.
     pub hidden: Option<Hidden>,
-    /// The measurement that would narrow the answer most.
+    /// The run that would narrow the answer most.
     pub next: Option<NextRun>,
     pub(super) replicas: Option<Replicas>,
 }
 
 impl Model {
-    /// 90 % interval of one measured τ, seconds, at these rank counts; without those at which the
-    /// work is not known, and empty where the noise is not.
+    /// 90 % intervals of one measured τ at these rank counts, seconds. Rank counts with unknown
+    /// work are left out; without an estimate of the noise the result is empty.
     pub fn band(&self, fit: &Fit, rank_counts: &[f64]) -> Vec<(f64, Interval)> {
         let Some(replicas) = &self.replicas else { return Vec::new() };
         let at = |p: &f64| Some((*p, replicas.prediction(*p, fit.relative_work_at(*p)?)));
         rank_counts.iter().filter_map(at).collect()
     }
 
-    /// τ(p_c), seconds; `None` in weak scaling, where p_c is the largest speed and no least time.
+    /// τ(p_c), seconds; `None` in weak scaling, where p_c maximises speed but does not minimise
+    /// time.
     pub fn tau_min_s(&self, series: &Series) -> Option<f64> {
         let p_c = self.curve.p_c().filter(|_| series.work.is_constant())?;
         Some(self.curve.tau_s(p_c, 1.0))
     }
 }
 
-/// One series and what was made of it.
+/// One series, with its model and predictions.
 #[derive(Debug, Clone)]
 pub struct Fit {
-    /// What was measured.
+    /// The measured points.
     pub series: Series,
     /// Reference rank count.
     pub p1: u32,
     /// S = Σγ(p₁), seconds.
     pub s: f64,
-    /// What was fitted.
+    /// The points that were fitted.
     pub fitted: Vec<FittedPoint>,
-    /// What was not, and why.
+    /// The rank counts that were not, and why.
     pub left_out: Vec<(u32, LeftOut)>,
     /// `None` where too few points are left.
     pub model: Option<Model>,
-    /// Times as asked for, and of the held-back points.
+    /// Predictions asked for, and those of held-back points.
     pub predictions: Vec<Prediction>,
     /// What predicts them.
     pub form: Form,
-    /// What the points say of times that were not measured; `None` where nothing was asked, the three
-    /// terms predict, or too few rank counts were measured.
+    /// Basis of the predictions; `None` where none were asked for, the three terms predict, or too
+    /// few rank counts were measured.
     pub evidence: Option<Evidence>,
-    /// What every single run says of τ_min, model or not.
+    /// Bounds of τ_min that need no model.
     pub bounds: Option<Bounds>,
-    /// Computation that is unevenly spread over the ranks.
+    /// Uneven computation over the ranks.
     pub unbalanced: Option<Unbalanced>,
-    /// What a reader should know before believing a figure.
+    /// Reasons to doubt figures.
     pub warnings: Vec<Warning>,
 }
 
@@ -125,7 +126,7 @@ impl Fit {
         point.work / reference.map_or(1.0, |reference| reference.work)
     }
 
-    /// w(p) where nothing was measured; `None` where the data do not say how the work goes on.
+    /// w(p) at any rank count; `None` where the data do not determine the work there.
     pub fn relative_work_at(&self, p: f64) -> Option<f64> {
         let reference = self.series.points.iter().find(|point| point.p == self.p1)?;
         Some(self.series.work_at(p)? / reference.work)
@@ -136,7 +137,7 @@ impl Fit {
         self.s * self.relative_work(point) / (f64::from(point.p) * point.tau_s)
     }
 
-    /// S·w/Σγ(p), the factor between ε_p and ε'.
+    /// Computation scaling S·w/Σγ(p), the factor between ε_p and ε'.
     pub fn computation_scaling(&self, point: &Point) -> Option<f64> {
         point.sum_gamma_s.map(|sum| self.s * self.relative_work(point) / sum)
     }
@@ -184,7 +185,7 @@ impl Fit {
                 LeftOut::BelowP1
             } else if !chosen {
                 LeftOut::NotChosen
-            } else if efficiency <= LEAST_EFFICIENCY || efficiency >= 1.0 {
+            } else if efficiency <= MIN_EFFICIENCY || efficiency >= 1.0 {
                 LeftOut::Efficiency(efficiency)
             } else {
                 taken += 1;
@@ -239,8 +240,8 @@ impl Fit {
         Some(model)
     }
 
-    /// Standard deviation of τ relative to its mean, and degrees of freedom, over the repetitions
-    /// of the points that were fitted.
+    /// Standard deviation of τ relative to its mean over the repetitions of the fitted points, and
+    /// its degrees of freedom.
     pub(super) fn repetition_noise(&self) -> (f64, usize) {
         let fitted = |point: &&Point| self.fitted.iter().any(|f| f.measured && f.p == point.p);
         let (mut square, mut freedom) = (0.0, 0);
@@ -269,7 +270,7 @@ fn reference(series: &Series, p1: Option<u32>) -> Result<(u32, f64), ScalingErro
     })
 }
 
-/// Standard deviation of what is left over relative to τ, and degrees of freedom.
+/// Standard deviation of the residuals relative to τ, and its degrees of freedom.
 fn scatter(y: &[f64], fitted: &[f64]) -> (f64, usize) {
     let freedom = y.len().saturating_sub(3);
     let square: f64 = y.iter().zip(fitted).map(|(y, f)| ((y - f) / (1.0 + f)).powi(2)).sum();

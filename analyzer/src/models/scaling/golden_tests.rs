@@ -1,5 +1,5 @@
-//! The paper's numbers: Orii's Tables 1-1 to 1-3, 2-1 and 2-2, within 1 %, since the printed coefficients
-//! are themselves rounded; and what those coefficients give, found by bisection in 30 digits.
+//! Tables 1-1 to 1-3, 2-1 and 2-2 of Orii 2009, within 1 %, because the printed coefficients are
+//! themselves rounded; and what those coefficients give, found by bisection with 30 digits.
 
 use super::curve::{Curve, Definition};
 use super::*;
@@ -34,7 +34,7 @@ const FITS: [FitRow; 4] = [
     ),
 ];
 
-/// Within 1 % of what is printed.
+/// Checks that a value is within 1 % of the printed one.
 fn assert_printed(value: f64, printed: &str, what: &str) {
     assert_close(value, printed.parse().unwrap(), 0.01, what);
 }
@@ -67,8 +67,8 @@ fn tables_1_2() {
 #[test]
 fn table_1_3_by_both_definitions() {
     use Definition::{Asymptotic, Reference};
-    // As printed, and by the printed coefficients. N=5000 at 0.25 is misprinted 63.2; "0.7" for N=2000 at 0.9
-    // has too few digits to compare with.
+    // As printed, and computed from the printed coefficients. N=5000 at 0.25 is misprinted as 63.2;
+    // "0.7" for N=2000 at 0.9 has too few digits to compare.
     type Row = (u32, Definition, [&'static str; 4], [Option<f64>; 4]);
     let rows: [Row; 8] = [
         (
@@ -156,7 +156,7 @@ fn table_1_3_by_both_definitions() {
     }
 }
 
-/// τ(p) of N=20000, recovered from Table 2-1 by inversion (± 0.3 s); Σγ where the paper prints it.
+/// τ(p) of N=20000, recovered from Table 2-1 by inversion (± 0.3 s), and Σγ where it is printed.
 const N20000: &str = "p,tau_s,sum_gamma_s
 20,267.0,4568
 30,199.8,
@@ -197,7 +197,7 @@ fn table_2_2_from_three_points_and_the_anchor() {
         assert!((model.r - r).abs() <= 0.0001, "{p1}: R {}", model.r);
         assert_printed(model.curve.p_c().unwrap(), p_c, "p_c");
     }
-    // The same from τ before it is rounded to 0.1 s: Table 2-1's curves at the points that they
+    // The same from τ before rounding to 0.1 s: the curves of Table 2-1 at the points that they
     // pass through.
     let curves = [
         (20, Curve { s: 4568.0, c: [-0.00514, 0.00496, 0.000187] }),
@@ -218,8 +218,8 @@ fn table_2_2_from_three_points_and_the_anchor() {
 }
 
 #[test]
-fn the_printed_coefficients_of_tables_2_give_what_is_printed_beside_them() {
-    // p1, Σγ(p1), c, then a, χ'₀, χ'₁, p_c.
+fn printed_coefficients_of_tables_2_give_the_printed_results() {
+    // p1, Σγ(p1), c, then a, χ'₀, χ'₁ and p_c as printed.
     type Row = (u32, f64, [f64; 3], [&'static str; 4]);
     let rows: [Row; 8] = [
         (20, 4568.0, [-0.00514, 0.00496, 0.000187], ["4545", "22.6", "0.855", "72.9"]),

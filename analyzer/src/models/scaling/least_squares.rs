@@ -1,33 +1,32 @@
-//! Least squares of y(p) = c0 + c1·p + c2·p²: rank counts and weights come in, a solver that maps
-//! any y to coefficients goes out.
+//! Least squares of y(p) = c0 + c1·p + c2·p², factorised once for given rank counts and weights.
 //!
-//! The rank counts are divided by the largest before the QR factorisation, and the coefficients
-//! scaled back: powers of raw rank counts are far apart.
+//! The rank counts are divided by the largest before the QR factorisation and the coefficients
+//! scaled back, because powers of raw rank counts differ by orders of magnitude.
 
 use nalgebra::{DMatrix, DVector};
 
-/// How a point's residual counts.
+/// How the residuals of the points are weighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weights {
-    /// All alike: equation (11) as the paper fits it.
+    /// Equally: equation (11) as Orii 2009 fits it.
     #[default]
     Plain,
     /// By 1/(1+y): relative errors of τ.
     Relative,
 }
 
-/// The factorised problem: 3 × n, n points.
+/// The factorised problem.
 #[derive(Debug, Clone)]
 pub(super) struct Quadratic {
-    /// Coefficients = `inverse` · y.
+    /// 3 × n for n points: coefficients = `inverse` · y.
     inverse: DMatrix<f64>,
-    /// Points.
+    /// Rank counts.
     p: Vec<f64>,
 }
 
 impl Quadratic {
-    /// Factorises; `weights` has one number a point. `None` where fewer than three rank counts
-    /// differ.
+    /// Factorises; `weights` has one number per point. `None` for fewer than three different rank
+    /// counts.
     pub fn new(p: &[f64], weights: &[f64]) -> Option<Self> {
         let mut distinct = p.to_vec();
         distinct.sort_by(f64::total_cmp);
@@ -55,19 +54,19 @@ impl Quadratic {
         Some(Self { inverse, p: p.to_vec() })
     }
 
-    /// c0, c1, c2 for these y, one a point.
+    /// c0, c1, c2 for these y, one per point.
     pub fn solve(&self, y: &[f64]) -> [f64; 3] {
         let c = &self.inverse * DVector::from_column_slice(y);
         [c[0], c[1], c[2]]
     }
 
-    /// Points.
+    /// Rank counts of the points.
     pub fn points(&self) -> &[f64] {
         &self.p
     }
 }
 
-/// Correlation coefficient of what was fitted and the fit; 1 where nothing is left over.
+/// Correlation coefficient of the values and their fit; 1 if either is constant.
 pub(super) fn correlation(y: &[f64], fitted: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (mean_y, mean_f) = (mean(y), mean(fitted));
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parabola_is_recovered_over_decades() {
+    fn recovers_a_parabola_over_decades() {
         let p: Vec<f64> = (0..12).map(|k| 4f64.powi(k)).collect();
         let truth = [0.25, 3e-5, 2e-13];
         let y: Vec<f64> = p.iter().map(|p| truth[0] + p * (truth[1] + p * truth[2])).collect();
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn three_rank_counts_must_differ() {
+    fn needs_three_different_rank_counts() {
         assert!(Quadratic::new(&[1.0, 2.0, 2.0, 1.0], &[1.0; 4]).is_none());
         assert!(Quadratic::new(&[1.0, 2.0, 3.0], &[1.0; 3]).is_some());
     }

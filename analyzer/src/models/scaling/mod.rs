@@ -1,5 +1,5 @@
-//! The efficiency model: a table of runs over the rank count comes in, a [`Scaling`] with one
-//! [`Fit`] a combination of parameters goes out.
+//! The efficiency model (Orii 2009): fits a table of runs over the rank count, one [`Fit`] for each
+//! combination of parameters.
 //!
 //! No sequential run is needed: Σγ at a reference rank count p₁ takes its place. The model and its
 //! formulas are in [`curve`]; docs/guide/predict.md explains every figure to the user.
@@ -34,7 +34,7 @@ pub enum PointChoice {
     /// All from p₁ on.
     #[default]
     All,
-    /// So many from p₁ on; the others are held back and predicted.
+    /// The first few from p₁ on; the others are held back and predicted.
     First(usize),
     /// These rank counts; the others are held back and predicted.
     Listed(Vec<u32>),
@@ -46,26 +46,26 @@ pub enum Form {
     /// Many sums of terms, weighed by how well they explain the points ([`super::evidence`]).
     #[default]
     Evidence,
-    /// The paper's three terms, a/p + χ'0 + χ'1·p.
+    /// The three terms of Orii 2009, a/p + χ'0 + χ'1·p.
     ThreeTerms,
 }
 
-/// How to fit and what to answer.
+/// How to fit, and what to compute.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Reference rank count; the smallest with a known Σγ where not given.
+    /// Reference rank count; if not given, the smallest with a known Σγ.
     pub p1: Option<u32>,
-    /// Assume ε'(1) = 1 as one more point.
+    /// Assume ε'(1) = 1 as an additional point.
     pub anchor_one: bool,
-    /// Which points.
+    /// Which points to fit.
     pub points: PointChoice,
-    /// Whether residuals of y or relative residuals of τ are squared.
+    /// Whether to square residuals of y or relative residuals of τ.
     pub weights: Weights,
     /// Target efficiencies, each above 0 and at most 1.
     pub targets: Vec<f64>,
-    /// Which efficiencies reach the targets.
+    /// The definitions of efficiency that the targets apply to.
     pub definitions: Vec<Definition>,
-    /// The work as an expression of p, the parameters and `flops`.
+    /// The work, as an expression of p, the parameters and `flops`.
     pub work: Option<Expression>,
     /// Rank counts to predict.
     pub predict: Vec<u32>,
@@ -92,13 +92,13 @@ impl Default for Options {
 /// Why nothing can be fitted.
 #[derive(Debug, Error)]
 pub enum ScalingError {
-    /// The table.
+    /// An error in the table.
     #[error(transparent)]
     Observations(#[from] ObservationsError),
-    /// The expression of the work.
+    /// An error in the expression of the work.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// Parameters change with p, and nothing says how the work does.
+    /// Parameters change with p, and nothing says how the work changes with them.
     #[error(
         "{source_name}: every combination of parameters has one rank count only, because {params} \
          changes with p"
@@ -109,25 +109,25 @@ pub enum ScalingError {
         /// The parameters that change with p.
         params: String,
     },
-    /// The work is no amount.
-    #[error("{place}: the work is {value}; it must be a number above 0")]
+    /// The work is not a positive number.
+    #[error("{location}: the work is {value}; it must be a number above 0")]
     NoWork {
         /// Table and row.
-        place: String,
-        /// What came out.
+        location: String,
+        /// The computed work.
         value: f64,
     },
     /// Σγ(p₁) is not known.
     #[error("{}", no_reference(.params, *.p1, .known))]
     NoReference {
-        /// Which series.
+        /// Parameters of the series.
         params: Vec<(String, String)>,
-        /// What was asked for.
+        /// The p₁ asked for.
         p1: Option<u32>,
         /// Rank counts with a Σγ.
         known: Vec<u32>,
     },
-    /// One point in the table has an answer of its own; fewer than two asked for have none.
+    /// Fewer than two points were asked for. (A table with one point is not an error.)
     #[error("{0} points to fit: at least two points are needed")]
     FewPoints(usize),
 }
@@ -150,7 +150,7 @@ fn no_reference(params: &[(String, String)], p1: Option<u32>, known: &[u32]) -> 
     }
 }
 
-/// `N=20000, NB=80`.
+/// Parameters as text: `N=20000, NB=80`.
 pub fn label(params: &[(String, String)]) -> String {
     let pairs: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     pairs.join(", ")
@@ -161,9 +161,9 @@ pub fn label(params: &[(String, String)]) -> String {
 pub struct Scaling {
     /// The table that they are from.
     pub source: String,
-    /// One a combination of parameters, ascending.
+    /// One per combination of parameters, ascending.
     pub fits: Vec<Fit>,
-    /// How the terms grow from fit to fit, where one numeric parameter tells them apart.
+    /// How the terms grow from fit to fit, where the fits differ in one numeric parameter.
     pub comparison: Option<Comparison>,
 }
 
@@ -171,7 +171,7 @@ impl Scaling {
     /// Fits every series of a table.
     ///
     /// # Errors
-    /// The table, the expression or an option does not allow it.
+    /// The table, the expression or an option is unsuitable.
     pub fn new(table: &Observations, options: &Options) -> Result<Self, ScalingError> {
         if let PointChoice::First(number) = options.points
             && number < 2

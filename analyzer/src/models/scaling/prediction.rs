@@ -1,4 +1,4 @@
-//! Predicts times that were not measured, with intervals, or says why there are none.
+//! Predicts times that were not measured, with intervals, or says why it cannot.
 
 use super::bootstrap::Interval;
 use super::fit::{Fit, LeftOut};
@@ -9,43 +9,44 @@ use crate::models::evidence::{Computation, Evidence, Measured, noise_of_minimum}
 /// Why a time is not predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unsupported {
-    /// Too few rank counts were measured; what to measure next.
+    /// Too few rank counts were measured; holds the one to measure next.
     FewRankCounts(u32),
     /// The 90 % interval is too wide to say anything.
     TooWide {
-        /// Largest rank count, of doublings of the largest measured, that can be predicted.
+        /// Largest rank count that can be predicted, among doublings of the largest measured one.
         beyond: u32,
-        /// What to measure next.
+        /// Rank count to measure next.
         next: u32,
     },
-    /// How the work goes on is not known.
+    /// The work at that rank count is not known.
     UnknownWork,
-    /// The three terms have no time above 0 there.
+    /// The time that the three terms give is not above 0.
     NotPositive,
     /// The three terms cannot be fitted.
     NoModel,
 }
 
-/// A time that was not measured, or was held back.
+/// A predicted time, at a rank count that was not measured or was held back.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// Rank count.
     pub p: u32,
     /// τ(p), seconds, or why there is none.
     pub tau_s: Result<f64, Unsupported>,
-    /// 90 % interval, seconds: of the undisturbed time by evidence, of one measured run by three terms.
+    /// 90 % interval, seconds: by evidence that of the undisturbed time, by the three terms that of
+    /// one measured run.
     pub interval_s: Option<Interval>,
-    /// τ as measured, seconds, where a held-back point tells.
+    /// Measured τ, seconds, if the point was held back.
     pub measured_s: Option<f64>,
 }
 
 impl Fit {
-    /// Largest rank count that predictions rest on.
+    /// Largest rank count that predictions are based on.
     pub fn largest_measured(&self) -> u32 {
-        self.kept().map(|point| point.p).max().unwrap_or(1)
+        self.used_points().map(|point| point.p).max().unwrap_or(1)
     }
 
-    /// 90 % interval of times at these rank counts, seconds; empty where nothing predicts them.
+    /// 90 % intervals of times at these rank counts, seconds; empty where nothing predicts them.
     pub fn band(&self, rank_counts: &[f64]) -> Vec<(f64, Interval)> {
         let Some(evidence) = &self.evidence else {
             return self
@@ -60,7 +61,7 @@ impl Fit {
         rank_counts.iter().filter_map(at).collect()
     }
 
-    /// The time that is predicted at p ranks, seconds, measured there or not.
+    /// The time predicted at p ranks, seconds, whether or not p was measured.
     pub fn predicted_s(&self, p: f64) -> Option<f64> {
         let work = self.relative_work_at(p)?;
         let tau_s = match &self.evidence {
@@ -71,31 +72,31 @@ impl Fit {
     }
 
     /// Points that were not held back.
-    fn kept(&self) -> impl Iterator<Item = &Point> {
+    fn used_points(&self) -> impl Iterator<Item = &Point> {
         let held = |p: u32| self.left_out.contains(&(p, LeftOut::NotChosen));
         self.series.points.iter().filter(move |point| !held(point.p))
     }
 
     pub(super) fn predict(&mut self, options: &Options) {
         let held_back = self.left_out.iter().filter(|(_, why)| *why == LeftOut::NotChosen);
-        let mut asked: Vec<u32> =
+        let mut requested: Vec<u32> =
             held_back.map(|(p, _)| *p).chain(options.predict.iter().copied()).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        if self.form == Form::Evidence && !asked.is_empty() {
+        requested.sort_unstable();
+        requested.dedup();
+        if self.form == Form::Evidence && !requested.is_empty() {
             self.evidence = self.weigh(options.anchor_one);
         }
-        self.predictions = asked.into_iter().map(|p| self.predicted(p)).collect();
+        self.predictions = requested.into_iter().map(|p| self.predicted(p)).collect();
     }
 
-    /// Takes every point that was not held back: a sum of terms that are never negative has no use for
-    /// the paper's range of efficiencies.
+    /// Weighs every point that was not held back, whatever its efficiency: sums of non-negative
+    /// terms do not need the range of efficiencies of Orii 2009.
     fn weigh(&self, anchor_one: bool) -> Option<Evidence> {
         let mut points: Vec<Measured> = Vec::new();
         if anchor_one && self.series.points.iter().all(|point| point.p > 1) {
             let work = self.relative_work_at(1.0)?;
             let tau_s = self.s * work;
-            let computation = Some(Computation { mean_s: tau_s, most_s: Some(tau_s) });
+            let computation = Some(Computation { mean_s: tau_s, max_s: Some(tau_s) });
             points.push(Measured { p: 1.0, work, tau_s, computation });
         }
         let measured = |point: &Point| Measured {
@@ -104,13 +105,13 @@ impl Fit {
             tau_s: point.tau_s,
             computation: point.sum_gamma_s.map(|sum| Computation {
                 mean_s: sum / f64::from(point.p),
-                most_s: point.chi_range_s.map(|(least, _)| point.tau_s - least),
+                max_s: point.chi_range_s.map(|(smallest, _)| point.tau_s - smallest),
             }),
         };
-        points.extend(self.kept().map(measured));
+        points.extend(self.used_points().map(measured));
         let (relative, freedom) = self.repetition_noise();
-        let runs: usize = self.kept().map(|point| point.spread.number).sum();
-        let repetitions = runs as f64 / self.kept().count().max(1) as f64;
+        let runs: usize = self.used_points().map(|point| point.spread.number).sum();
+        let repetitions = runs as f64 / self.used_points().count().max(1) as f64;
         Evidence::of(&points, (freedom > 0).then(|| noise_of_minimum(relative, repetitions)))
     }
 
@@ -135,10 +136,10 @@ impl Fit {
             return (Err(Unsupported::FewRankCounts(next)), None);
         };
         let forecast = evidence.at(f64::from(p), work);
-        if forecast.is_void() {
+        if forecast.is_too_wide() {
             let holds = |p: &u32| {
                 let work = self.relative_work_at(f64::from(*p));
-                work.is_some_and(|work| !evidence.at(f64::from(*p), work).is_void())
+                work.is_some_and(|work| !evidence.at(f64::from(*p), work).is_too_wide())
             };
             let doublings = std::iter::successors(Some(largest), |p| p.checked_mul(2));
             let beyond = doublings.take_while(|q| *q < p).take_while(holds).last();

@@ -1,7 +1,7 @@
-//! One series a combination of parameters: a table of runs comes in, points over the rank count go
-//! out, with the growth of the work.
+//! Splits a table into series, one for each combination of parameters: points over the rank count,
+//! and how the work grows with it.
 //!
-//! Repetitions are one point: the run with the smallest τ, with the spread of all.
+//! Repetitions become one point: the run with the smallest τ, with the spread of all.
 
 use crate::models::Observations;
 use crate::models::expression::Expression;
@@ -15,11 +15,11 @@ use super::ScalingError;
 /// How the work W grows with p.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// It does not: strong scaling. The reason is for the reader.
+    /// Not at all: strong scaling. The text gives the reason.
     Constant(&'static str),
-    /// As the user says: weak scaling, or 1.
+    /// As an expression given by the user.
     Expression(Expression),
-    /// As the counted floating-point operations: weak scaling.
+    /// Like the counted floating-point operations: weak scaling.
     Flops,
 }
 
@@ -34,7 +34,7 @@ impl Work {
     }
 }
 
-/// The runs of one rank count: the fastest, and the spread of all.
+/// The runs at one rank count: figures of the fastest, and the spread of all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// Rank count.
@@ -45,13 +45,13 @@ pub struct Point {
     pub spread: Spread,
     /// Standard deviation of τ over the repetitions, relative to their mean; `None` for one run.
     pub relative_sd: Option<f64>,
-    /// Σγ of the fastest run, seconds; per thread where it runs over threads.
+    /// Σγ of the fastest run, seconds; per thread where it sums over threads.
     pub sum_gamma_s: Option<f64>,
     /// Smallest and largest χ_i of the fastest run, seconds.
     pub chi_range_s: Option<(f64, f64)>,
     /// Floating-point operations of the fastest run.
     pub flops: Option<f64>,
-    /// W, in whatever unit the work is given; 1 in strong scaling.
+    /// W, in the unit in which the work is given; 1 in strong scaling.
     pub work: f64,
     /// Ranks of the fastest run; empty where not recorded.
     pub ranks: Vec<RankTimes>,
@@ -72,7 +72,7 @@ impl Point {
 /// The points of one combination of parameters, ascending in p.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// Parameters that tell it from the other series, and those that are the same everywhere.
+    /// Parameters that distinguish it from other series, and those that are the same everywhere.
     pub params: Vec<(String, String)>,
     /// At least one; rank counts differ.
     pub points: Vec<Point>,
@@ -81,7 +81,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// W at a rank count that was not measured; `None` where the data do not say it.
+    /// W at a rank count that was not measured; `None` where the data do not determine it.
     pub fn work_at(&self, p: f64) -> Option<f64> {
         match &self.work {
             Work::Constant(_) => return Some(1.0),
@@ -110,8 +110,8 @@ impl Series {
 /// Splits a table into series.
 ///
 /// # Errors
-/// A column is missing or holds what it must not; rows that cannot be told apart; strong or weak
-/// scaling is unclear; the work cannot be evaluated.
+/// A column is missing or holds invalid values, rows cannot be distinguished, it is unclear whether
+/// scaling is strong or weak, or the work cannot be evaluated.
 pub(super) fn series(
     table: &Observations,
     work: Option<&Expression>,
@@ -129,20 +129,22 @@ pub(super) fn series(
         .copied()
         .filter(|name| of_work.contains(name) || follows_p(table, name))
         .collect();
-    let apart: Vec<&str> =
+    let distinguishing: Vec<&str> =
         parameters.iter().copied().filter(|name| !following.contains(name)).collect();
-    // Parameters that follow p tell no series apart only where nothing else would leave one point.
-    let lonely = |groups: &[Repetitions]| groups.iter().all(|group| columns.rank_counts(group) < 2);
+    // Parameters that follow p also distinguish series, unless the work is given or every series
+    // would be left with one rank count.
+    let one_rank_count =
+        |groups: &[Repetitions]| groups.iter().all(|group| columns.rank_counts(group) < 2);
     let many_p = columns.rank_counts(&Repetitions { key: Vec::new(), rows: all_rows(table) }) > 1;
     let by_all = table.groups(&parameters)?;
-    let must_join = work.is_some() || (many_p && !following.is_empty() && lonely(&by_all));
-    let keys = if must_join { apart } else { parameters };
+    let merge = work.is_some() || (many_p && !following.is_empty() && one_rank_count(&by_all));
+    let keys = if merge { distinguishing } else { parameters };
     let groups = table.groups(&keys)?;
     let mut all = Vec::with_capacity(groups.len());
     for group in &groups {
         let grown = match work {
             Some(expression) => Work::Expression(expression.clone()),
-            None if must_join => columns.work_by_flops(table, group, &following)?,
+            None if merge => columns.work_by_flops(table, group, &following)?,
             None => Work::Constant("the parameters are the same at every rank count"),
         };
         let params = keys.iter().map(|name| (*name).to_owned()).zip(group.key.clone()).collect();
@@ -157,7 +159,7 @@ fn all_rows(table: &Observations) -> Vec<usize> {
     (0..table.rows().len()).collect()
 }
 
-/// Whether a parameter is one value at each rank count, and not the same at all.
+/// Whether a parameter has one value at each rank count, but not the same value everywhere.
 fn follows_p(table: &Observations, name: &str) -> bool {
     let count = |keys: &[&str]| table.groups(keys).map_or(0, |groups| groups.len());
     count(&[P, name]) == count(&[P]) && count(&[name]) > 1
@@ -176,7 +178,7 @@ fn by_value(a: &[(String, String)], b: &[(String, String)]) -> std::cmp::Orderin
     std::cmp::Ordering::Equal
 }
 
-/// The figures of the table, one a row.
+/// The figures of the table, one entry per row.
 struct Columns {
     p: Vec<u32>,
     tau_s: Vec<f64>,
@@ -238,7 +240,7 @@ impl Columns {
         counts.len()
     }
 
-    /// Strong or weak, told by the operations that were counted.
+    /// Decides between strong and weak scaling by the counted operations.
     fn work_by_flops(
         &self,
         table: &Observations,
@@ -273,7 +275,7 @@ impl Columns {
         by_p.extend(keys);
         let mut points = Vec::new();
         for repetitions in rows.repetitions(&by_p)? {
-            // From indices in the group to those in the table.
+            // Map indices within the group to indices in the table.
             let rows = repetitions.rows.iter().map(|row| group.rows[*row]).collect();
             let repetitions = Repetitions { rows, ..repetitions };
             let fastest = repetitions.smallest(&self.tau_s);
@@ -316,7 +318,7 @@ impl Columns {
         };
         match value > 0.0 && value.is_finite() {
             true => Ok(value),
-            false => Err(ScalingError::NoWork { place: table.place(row), value }),
+            false => Err(ScalingError::NoWork { location: table.location(row), value }),
         }
     }
 }

@@ -8,11 +8,11 @@ fn fit(text: &str, options: &Options) -> Fit {
     Scaling::new(&table(text), options).unwrap().fits.remove(0)
 }
 
-fn refused(text: &str, options: &Options) -> String {
+fn error_of(text: &str, options: &Options) -> String {
     Scaling::new(&table(text), options).unwrap_err().to_string()
 }
 
-/// a/p + c + d·p, with Σγ = 0.97·a.
+/// A table with τ = a/p + c + d·p and Σγ = 0.97·a.
 fn exact(rank_counts: &[u32], a: f64, c: f64, d: f64) -> String {
     let rows = rank_counts.iter().map(|p| {
         let p = f64::from(*p);
@@ -22,7 +22,7 @@ fn exact(rank_counts: &[u32], a: f64, c: f64, d: f64) -> String {
 }
 
 #[test]
-fn without_noise_the_truth_is_recovered() {
+fn recovers_the_truth_without_noise() {
     let (a, c, d) = (4805.0, 12.2, 0.729);
     let form = Form::ThreeTerms;
     let options = Options { predict: vec![160, 320], form, ..Options::default() };
@@ -83,7 +83,7 @@ fn repetitions_are_fitted_by_their_minimum() {
 }
 
 #[test]
-fn efficiencies_out_of_range_are_left_out_and_named() {
+fn leaves_out_efficiencies_out_of_range_and_warns() {
     let text = exact(&[1, 2, 4, 8, 16, 32, 128], 100.0, 1.0, 0.2);
     let fit = fit(&text, &Options::default());
     assert!(matches!(fit.left_out[..], [(128, LeftOut::Efficiency(eps))] if eps < 0.1));
@@ -98,7 +98,7 @@ fn efficiencies_out_of_range_are_left_out_and_named() {
 }
 
 #[test]
-fn parameters_out_of_range_are_warned_of() {
+fn warns_about_coefficients_out_of_range() {
     let warned = |c: f64, d: f64, wanted: &dyn Fn(&Warning) -> bool| {
         let fit = fit(&exact(&[1, 2, 4, 8, 16], 100.0, c, d), &Options::default());
         assert!(fit.warnings.iter().any(wanted), "{c} {d}: {:?}", fit.warnings);
@@ -111,8 +111,8 @@ fn parameters_out_of_range_are_warned_of() {
 }
 
 #[test]
-fn an_interval_of_c2_that_touches_0_takes_p_c_its_support() {
-    // 10 % scatter about a curve with hardly any minimum inside.
+fn p_c_is_unsupported_where_the_interval_of_c2_reaches_0() {
+    // 10 % scatter about a curve with hardly a minimum in its range.
     let text = "p,tau_s,sum_gamma_s\n1,101,97\n2,57,97\n4,27,97\n8,15.8,97\n16,7.4,97\n";
     let fit = fit(text, &Options::default());
     let model = fit.model.unwrap();
@@ -122,7 +122,7 @@ fn an_interval_of_c2_that_touches_0_takes_p_c_its_support() {
 }
 
 #[test]
-fn one_run_bounds_the_least_time() {
+fn one_run_bounds_the_minimum_time() {
     let fit = fit("p,tau_s,sum_gamma_s\n10,500,4600\n", &Options::default());
     assert!(fit.model.is_none());
     let bounds = fit.bounds.unwrap();
@@ -146,22 +146,22 @@ fn weak_scaling_by_expression_and_by_counted_operations() {
         let model = fit.model.as_ref().unwrap();
         assert!((model.curve.a_s() - 10.0).abs() < 1e-9);
         assert!((model.curve.p_c().unwrap() - 1000f64.sqrt()).abs() < 1e-6);
-        assert_eq!(model.tau_min_s(&fit.series), None, "the largest speed is no least time");
+        assert_eq!(model.tau_min_s(&fit.series), None, "largest speed is not minimum time");
         let truth = 32.0 * (10.0 / 32.0 + 0.1 + 0.32);
         assert!((fit.predictions[0].tau_s.unwrap() / truth - 1.0).abs() < 1e-9);
         assert!(fit.warnings.contains(&Warning::WeakScaling));
     }
     let without_flops = text.lines().map(|l| l.rsplit_once(',').unwrap().0.to_owned() + "\n");
-    let error = refused(&without_flops.collect::<String>(), &Options::default());
+    let error = error_of(&without_flops.collect::<String>(), &Options::default());
     assert!(error.ends_with("because N changes with p"), "{error}");
-    let error = refused(&text, &Options { work: work("M"), ..Options::default() });
+    let error = error_of(&text, &Options { work: work("M"), ..Options::default() });
     assert!(error.starts_with("`M`, ") && error.contains("unknown name `M`"), "{error}");
-    let error = refused(&text, &Options { work: work("N-1000"), ..Options::default() });
+    let error = error_of(&text, &Options { work: work("N-1000"), ..Options::default() });
     assert!(error.contains("line 2: the work is 0; it must be"), "{error}");
 }
 
 #[test]
-fn a_process_grid_that_follows_p_is_no_size() {
+fn a_process_grid_that_follows_p_is_not_a_problem_size() {
     let strong = exact(&[1, 2, 4, 8], 100.0, 1.0, 0.2);
     let lines = strong.lines().skip(1).map(|line| {
         let p = line.split(',').next().unwrap();
@@ -173,8 +173,8 @@ fn a_process_grid_that_follows_p_is_no_size() {
 }
 
 #[test]
-fn hidden_overhead_and_uneven_ranks_are_named() {
-    // Σγ grows with p: by 64 % up to p = 16, while the model sees it as overhead.
+fn reports_hidden_overhead_and_uneven_ranks() {
+    // Σγ grows by 64 % up to p = 16; the model sees the growth as overhead.
     let mut text = String::from("p,tau_s,sum_gamma_s,chi_min_s,chi_max_s\n");
     for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
         let sum = 100.0 + 0.25 * p * p;
@@ -186,7 +186,7 @@ fn hidden_overhead_and_uneven_ranks_are_named() {
     let hidden = fit.model.unwrap().hidden.unwrap();
     assert_eq!(hidden.p, 16);
     assert!((hidden.gap_s - 4.0).abs() < 1e-6, "{hidden:?}");
-    assert_eq!(fit.unbalanced, None, "0.1 s of 10.2 is no imbalance");
+    assert_eq!(fit.unbalanced, None, "0.1 s of 10.2 s is not an imbalance");
     let uneven = "p,tau_s,sum_gamma_s,chi_min_s,chi_max_s\n2,10,16,1.5,2.5\n4,6,16,0.5,3\n";
     let uneven = super::tests::fit(uneven, &Options::default()).unbalanced.unwrap();
     assert!((uneven.excess_s - 1.5).abs() < 1e-12 && uneven.grows && uneven.p == 4, "{uneven:?}");
@@ -194,7 +194,7 @@ fn hidden_overhead_and_uneven_ranks_are_named() {
 }
 
 #[test]
-fn sizes_are_compared() {
+fn compares_problem_sizes() {
     let mut text = String::from("p,tau_s,sum_gamma_s,N\n");
     for (n, a, c) in [(1000.0, 10.0, 0.5), (2000.0, 80.0, 1.0), (4000.0, 640.0, 20.0)] {
         for p in [1.0, 2.0, 4.0, 8.0] {
@@ -211,17 +211,17 @@ fn sizes_are_compared() {
 }
 
 #[test]
-fn the_next_run_is_one_that_helps() {
+fn suggests_a_next_run_that_helps() {
     let text = "p,tau_s,sum_gamma_s\n1,101,97\n2,51.5,97\n4,27,97\n8,15.1,97\n";
     let model = fit(text, &Options::default()).model.unwrap();
     let next = model.next.unwrap();
-    assert_eq!(next.p, 16, "the far end tells most of c2: {next:?}");
+    assert_eq!(next.p, 16, "the far end tells most about c2: {next:?}");
     let (now, then) = next.error.unwrap();
     assert!(then < 0.7 * now, "{next:?}");
 }
 
 #[test]
-fn bad_tables_are_refused_with_the_place() {
+fn refuses_bad_tables_and_names_the_line() {
     let options = Options::default();
     for (text, message) in [
         ("p,tau_s\n1,2\n", "t.csv: has no column sum_gamma_s"),
@@ -237,16 +237,16 @@ fn bad_tables_are_refused_with_the_place() {
         ("p,tau_s,sum_gamma_s\n4,2,1\n4,3,1\n", "t.csv: line 2 and line 3 are both p=4"),
         ("p,tau_s,sum_gamma_s\n4,2,\n", "no run has a sum_gamma_s"),
     ] {
-        let error = refused(text, &options);
-        assert!(error.starts_with(message), "{error}\nwanted {message}");
+        let error = error_of(text, &options);
+        assert!(error.starts_with(message), "{error}\nexpected {message}");
     }
     let p1 = Options { p1: Some(3), ..Options::default() };
-    let error = refused("p,tau_s,sum_gamma_s\n1,2,1\n2,1,1\n", &p1);
+    let error = error_of("p,tau_s,sum_gamma_s\n1,2,1\n2,1,1\n", &p1);
     assert!(error.starts_with("no run has p = 3 and a sum_gamma_s; those"), "{error}");
 }
 
 #[test]
-fn sums_over_threads_are_taken_per_thread() {
+fn divides_sums_over_threads_by_the_threads() {
     let one = "p,tau_s,sum_gamma_s\n1,100,97\n2,51,97\n4,28,97\n8,17,97\n";
     let four =
         "p,tau_s,sum_gamma_s,gamma_threads\n1,100,388,4\n2,51,388,4\n4,28,388,4\n8,17,388,4\n";

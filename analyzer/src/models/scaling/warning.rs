@@ -1,22 +1,23 @@
-//! What a reader should know before believing a figure.
+//! Reasons to doubt the figures of a fit.
 
 use super::fit::{Fit, LeftOut};
 use super::series::Work;
 use super::{Form, Options, PointChoice};
 
-/// How far beyond the largest fitted rank count a prediction is still called near.
+/// Beyond this multiple of the largest fitted rank count, a prediction counts as far.
 const FAR: f64 = 2.0;
 
 /// One warning.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Warning {
-    /// So many rank counts are left to fit, fewer than three; whether ε'(1) = 1 could be one more.
+    /// Fewer than three rank counts are left to fit: how many, and whether ε'(1) = 1 would help.
     TooFewPoints(usize, bool),
-    /// As many points as coefficients: the curve passes through all, and says nothing of itself.
+    /// As many points as coefficients: the curve passes through all points, so it does not show how
+    /// good it is.
     ExactFit,
-    /// Neither scatter nor repetitions tell the noise.
+    /// Neither scatter nor repetitions give the noise.
     NoNoise,
-    /// ε' of these is not between 0.1 and 1.
+    /// ε' at these rank counts is not between 0.1 and 1.
     OutOfRange(Vec<(u32, f64)>),
     /// Measured, but below p₁.
     BelowP1(Vec<u32>),
@@ -28,24 +29,24 @@ pub enum Warning {
     NoMinimum(f64),
     /// c2's interval touches 0.
     UnsupportedPc,
-    /// p_c lies far beyond what was fitted.
+    /// p_c lies far beyond the fitted rank counts.
     FarPc(f64, u32),
-    /// The anchor was asked for where p = 1 was measured.
+    /// The anchor was asked for, but p = 1 was measured.
     AnchorMeasured,
     /// ε'(1) = 1 is assumed.
     Anchored,
-    /// A listed rank count was not measured.
+    /// Listed rank counts that were not measured.
     NotMeasured(Vec<u32>),
-    /// The three terms are asked far beyond what was fitted.
+    /// The three terms predict far beyond the fitted rank counts.
     FarPrediction(u32, f64),
     /// Counted operations change with p though the work is taken as constant.
     FlopsChange(f64),
-    /// Weak scaling: p_c is the largest speed.
+    /// Weak scaling, where p_c maximises speed.
     WeakScaling,
 }
 
 impl Warning {
-    /// All of a fit.
+    /// All warnings about a fit.
     pub(super) fn of(fit: &Fit, options: &Options) -> Vec<Self> {
         let mut all = Vec::new();
         let points = &fit.series.points;
@@ -98,18 +99,18 @@ impl Warning {
         all
     }
 
-    /// Whether the three terms' own account of p_c and τ_min must not be believed.
-    pub fn takes_back_p_c(&self) -> bool {
+    /// Whether p_c and τ_min of the three terms are not to be trusted.
+    pub fn invalidates_p_c(&self) -> bool {
         matches!(self, Self::UnsupportedPc | Self::FarPc(..) | Self::NegativeA(_))
     }
 
-    /// Whether the three terms' efficiencies must not be believed.
-    pub fn takes_back_efficiency(&self) -> bool {
+    /// Whether the efficiencies of the three terms are not to be trusted.
+    pub fn invalidates_efficiency(&self) -> bool {
         matches!(self, Self::NegativeA(_))
     }
 
-    /// Whether χ' must not be believed.
-    pub fn takes_back_overhead(&self) -> bool {
+    /// Whether χ' is not to be trusted.
+    pub fn invalidates_overhead(&self) -> bool {
         matches!(self, Self::NegativeA(_) | Self::NegativeC1(_))
     }
 
@@ -149,8 +150,8 @@ impl Warning {
     }
 }
 
-/// Largest over smallest count of operations less 1, where the work is taken as constant and they
-/// differ by more than 5 %.
+/// Ratio of the largest to the smallest count of operations, less 1, where the work is taken as
+/// constant and they differ by more than 5 %.
 fn flops_change(fit: &Fit) -> Option<f64> {
     if !matches!(fit.series.work, Work::Constant(_)) {
         return None;

@@ -145,7 +145,7 @@ pub(super) fn sites(of: &SiteMetrics, total_s: f64) -> (Vec<Value>, usize) {
 /// A run under the roofs of a machine.
 pub(super) fn roofline(findings: &Findings) -> Value {
     let document = roofline::value(findings);
-    let placed: Vec<_> = findings.runs.iter().flat_map(|run| &run.placed).collect();
+    let placed: Vec<_> = findings.runs.iter().flat_map(|run| &run.assessed).collect();
     let documents = document["runs"].as_array().into_iter().flatten();
     let documents = documents.flat_map(|run| run["points"].as_array().into_iter().flatten());
     let both = |moved: &serde_json::Value| {

@@ -6,7 +6,7 @@ use crate::metrics::exchanges::Exchanges;
 use crate::metrics::{Metrics, Selection};
 use crate::models::Observations;
 use crate::models::machine::tests::machine;
-use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::roofs::DataSheet;
 use crate::models::roofline::{Point, Roofs, Verdict};
 use crate::models::scaling::{Options, Scaling};
@@ -177,13 +177,13 @@ fn the_roofline_is_that_of_its_own_document() {
     let placed = Point::of("whole run <b>", &exchanges).into_iter().map(|point| {
         let size = (point.ranks, point.hosts);
         let roofs =
-            Roofs::new(Some(&machine()), &DataSheet::default(), size, point.place, &point.sizes);
+            Roofs::new(Some(&machine()), &DataSheet::default(), size, point.locality, &point.sizes);
         let verdict = Verdict::new(&point, &roofs);
-        Placed { point, roofs, verdict }
+        Assessment { point, roofs, verdict }
     });
     let run_findings = RunFindings {
         name: "run".into(),
-        placed: placed.collect(),
+        assessed: placed.collect(),
         work: exchanges.work(),
         notes: vec!["a note".into()],
     };

@@ -15,7 +15,7 @@ use super::{PageError, environment, parts, safe};
 use crate::analysis::Analysis;
 use crate::causes::{ALL_WAITS, Causes};
 use crate::metrics::activity::detail::Budget;
-use crate::metrics::activity::index::Look;
+use crate::metrics::activity::index::IndexReader;
 use crate::metrics::activity::{self, Kind, bins_for};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::causes::Why;
@@ -52,7 +52,7 @@ pub struct Meetings {
 
 /// A run as it is looked at.
 pub struct View<'a> {
-    look: Look<'a>,
+    look: IndexReader<'a>,
     communicators: &'a CommunicatorTable,
     dump: Dump<'a>,
     functions: Numbers,
@@ -65,7 +65,7 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     /// Of a run and its communicators.
-    pub fn new(look: Look<'a>, communicators: &'a CommunicatorTable) -> Self {
+    pub fn new(look: IndexReader<'a>, communicators: &'a CommunicatorTable) -> Self {
         let mut functions = Numbers::default();
         for rank in &look.run.ranks {
             rank.file.function_names().iter().for_each(|name| {
@@ -328,7 +328,7 @@ impl<'a> View<'a> {
         let found = self.parts.get_or_init(|| {
             let (run, timeline) = (self.look.run, self.look.timeline);
             let analysis = Analysis::of(run, timeline);
-            let page = Page { bins: bins_for(self.rows()), asked: &[], budget: NO_DETAIL };
+            let page = Page { bins: bins_for(self.rows()), windows: &[], budget: NO_DETAIL };
             let selection = &Selection::Whole;
             let question = Question { selection, messages: true, exchanges: &[], page: Some(page) };
             let Answer { metrics, page, .. } = Answer::new(&analysis, &question).ok()?;

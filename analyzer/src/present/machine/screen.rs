@@ -1,7 +1,9 @@
 //! A measured machine on the screen, and what changed since it was measured before.
 
 use crate::models::machine::difference::Change;
-use crate::models::machine::{Ceiling, Held, Machine, Measured, PairClass, Piece, SizeTimes};
+use crate::models::machine::{
+    BufferedSends, Ceiling, Machine, Measured, PairClass, Piece, SizeTimes,
+};
 
 use crate::present::quantity::{count, percent, seconds, significant, with_prefix};
 use crate::present::table::Table;
@@ -96,7 +98,7 @@ fn class_lines(class: &PairClass) -> Vec<String> {
     lines
 }
 
-fn held(held: Held) -> String {
+fn held(held: BufferedSends) -> String {
     let least = if held.at_least { "≥ " } else { "" };
     format!("{least}{} messages", count(held.messages))
 }

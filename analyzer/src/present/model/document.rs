@@ -32,7 +32,7 @@ fn document(findings: &Findings) -> Value {
             })
         })
         .collect();
-    let asked = findings.asked();
+    let asked = findings.evaluation_point();
     json!({
         "source": findings.source,
         "response": findings.response,

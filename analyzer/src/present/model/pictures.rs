@@ -157,7 +157,7 @@ fn times_along(
     let mut along = points.select(&[]);
     along.times.clear();
     along.values = grid.iter().map(|x| at(*x)).collect();
-    along.places = vec![String::new(); grid.len()];
+    along.locations = vec![String::new(); grid.len()];
     let times = findings.model.times_at(&along).unwrap_or_default();
     grid.iter().copied().zip(times).collect()
 }
@@ -184,7 +184,7 @@ fn residuals(findings: &Findings) -> Figure {
 }
 
 fn columns(findings: &Findings) -> Figure {
-    let asked = findings.asked();
+    let asked = findings.evaluation_point();
     let mut terms = findings.terms();
     terms.retain(|term| term.coefficient != 0.0);
     let seconds = |term: &crate::models::regression::Term| term.seconds.unwrap_or(0.0);

@@ -112,7 +112,7 @@ fn head(text: &mut String, findings: &Findings) {
 }
 
 fn columns(text: &mut String, findings: &Findings) {
-    let asked = findings.asked();
+    let asked = findings.evaluation_point();
     let terms = findings.terms();
     let total: f64 = terms.iter().filter_map(|term| term.seconds).sum();
     let weight = |term: &Term| term.seconds.unwrap_or(0.0).abs();

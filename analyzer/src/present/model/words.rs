@@ -1,6 +1,6 @@
 //! What can be wrong with a model or its predictions, in words that name the options.
 
-use crate::models::evidence::WIDEST;
+use crate::models::evidence::MAX_INTERVAL_RATIO;
 use crate::models::regression::{HeldBack, Prediction, PredictionWarning, RegressionError};
 
 /// Why a model cannot be fitted or asked: the option or the place, what is wrong, what to do.
@@ -63,7 +63,7 @@ fn warning(warning: &PredictionWarning) -> String {
                 .into()
         }
         PredictionWarning::TooWide => format!(
-            "cannot be predicted: the ends of the 90 % interval lie a factor of more than {WIDEST} \
+            "cannot be predicted: the ends of the 90 % interval lie a factor of more than {MAX_INTERVAL_RATIO} \
              apart; measure at twice the largest rank count"
         ),
         PredictionWarning::NotPositive => {

@@ -78,7 +78,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
         Note::ComputeModeUnknown(mode) => {
             format!("--compute {mode:?} is not known here; outside is used")
         }
-        Note::TakeNoPart { ranks, of, first } => format!(
+        Note::NotParticipating { ranks, of, first } => format!(
             "{ranks} of {of} ranks take no part in the selection (the first: rank {first}); efficiency is \
              that of the others"
         ),
@@ -86,7 +86,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
                                     first begin to the last end, and what lies between a rank's \
                                     occurrences counts as outside"
             .into(),
-        Note::MessagesLeftOut => "messages and communicators are left out (--no-messages)".into(),
+        Note::MessagesNotRequested => "messages and communicators are left out (--no-messages)".into(),
         Note::SeveralThreads => "ranks with several threads: MPI, tool and other time are those of the thread \
                                  that called MPI first; overhead is elapsed time less the union of the \
                                  threads' useful time"
@@ -121,7 +121,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
 
 fn of_messages(what: MessageNote) -> &'static str {
     match what {
-        MessageNote::OfOtherSize => {
+        MessageNote::SizeMismatch => {
             "messages of another size than their receive says: matching, or the trace, is wrong"
         }
         MessageNote::Truncated => {

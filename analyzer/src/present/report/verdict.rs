@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::metrics::{Behind, ComputeMode, Oversubscription, RankMetrics, Selection};
+use crate::metrics::{Competitor, ComputeMode, Oversubscription, RankMetrics, Selection};
 use crate::timeline::Ending;
 
 use super::job_end::JobEnd;
@@ -158,10 +158,12 @@ fn inside_gamma(report: &Report, rank: Option<u32>) -> String {
 
 /// Of ranks that waited for cores though each can have one.
 fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
-    let waits: Vec<(u32, f64, &Behind)> = found
+    let waits: Vec<(u32, f64, &Competitor)> = found
         .iter()
         .filter_map(|one| match one {
-            Oversubscription::Waited { rank, share, behind } => Some((*rank, *share, behind)),
+            Oversubscription::Waited { rank, share, competitor: behind } => {
+                Some((*rank, *share, behind))
+            }
             _ => None,
         })
         .collect();
@@ -174,11 +176,11 @@ fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
     let inside = inside_gamma(report, Some(*rank));
     let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
     Some(match behind {
-        Behind::Ranks => format!("Oversubscribed: {waited}."),
-        Behind::Threads { wanted, cores } => format!(
+        Competitor::Ranks => format!("Oversubscribed: {waited}."),
+        Competitor::Threads { wanted, cores } => format!(
             "Oversubscribed: the ranks' threads wanted {wanted:.1} cores of {cores} on average, and {waited}."
         ),
-        Behind::OtherPrograms => {
+        Competitor::OtherPrograms => {
             let waited = waited.replacen("rank", "Rank", 1);
             format!(
                 "{waited}, though the ranks wanted no more cores than they have: other programs ran on them."

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::metrics::exchanges::{Moved, Work};
-use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::System;
 use crate::models::roofline::{Findings, Roofs, Scope, WhatIf};
@@ -186,15 +186,15 @@ fn run<'a>(of: &'a RunFindings, changes: &[WhatIf]) -> RunDocument<'a> {
     };
     RunDocument {
         run: &of.name,
-        points: of.placed.iter().map(|placed| point(placed, changes)).collect(),
+        points: of.assessed.iter().map(|placed| point(placed, changes)).collect(),
         flops_seen: of.work.iter().map(|(name, one)| (name.as_str(), work(one))).collect(),
-        flops_are_a_lower_bound: of.placed.iter().any(|placed| !placed.point.flops_counted),
+        flops_are_a_lower_bound: of.assessed.iter().any(|placed| !placed.point.flops_counted),
         notes: &of.notes,
     }
 }
 
-fn point<'a>(of: &'a Placed, changes: &[WhatIf]) -> PointDocument<'a> {
-    let Placed { point, roofs, verdict } = of;
+fn point<'a>(of: &'a Assessment, changes: &[WhatIf]) -> PointDocument<'a> {
+    let Assessment { point, roofs, verdict } = of;
     let moved = |moved: &Moved| MovedDocument { sent: moved.sent, received: moved.received };
     let intensity = point.intensity();
     let what_if = changes.iter().filter_map(|change| {
@@ -221,7 +221,7 @@ fn point<'a>(of: &'a Placed, changes: &[WhatIf]) -> PointDocument<'a> {
         attained_flops_per_s: point.attained(),
         bytes_between_hosts: moved(&point.between_hosts),
         bytes_inside_hosts: moved(&point.inside_hosts),
-        communication: point.place.class_name(),
+        communication: point.locality.class_name(),
         partners: point.partners,
         flops_per_byte: intensity,
         operand_bytes: point.operand_bytes,
@@ -263,8 +263,8 @@ fn roofs_document(of: &Roofs, intensity: Option<f64>) -> RoofsDocument<'_> {
         partners_bytes_per_s: &of.partners,
         memory_bytes_per_s: of.memory,
         ridge_flops_per_byte: of.ridge(),
-        overlapped_flops_per_s: intensity.and_then(|i| of.overlapped(i)),
-        no_overlap_flops_per_s: intensity.and_then(|i| of.one_after_the_other(i)),
+        overlapped_flops_per_s: intensity.and_then(|i| of.with_overlap(i)),
+        no_overlap_flops_per_s: intensity.and_then(|i| of.without_overlap(i)),
     }
 }
 
@@ -272,8 +272,8 @@ fn sweep(of: &Sweep) -> SweepDocument<'_> {
     let point = |point: &crate::models::roofline::sweep::SweepPoint| SweepPointDocument {
         flops_per_byte: point.intensity,
         attained_flops_per_s: point.attained.median,
-        overlapped_flops_per_s: point.overlapped(),
-        no_overlap_flops_per_s: point.one_after_the_other(),
+        overlapped_flops_per_s: point.with_overlap(),
+        no_overlap_flops_per_s: point.without_overlap(),
     };
     SweepDocument {
         mpi: &of.mpi,

@@ -1,10 +1,10 @@
 //! Figures, as SVG: points under the roofs of computation and communication, and of memory; the sweep
 //! of intensities; the published systems.
 
-use crate::models::roofline::findings::{Placed, RunFindings};
+use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::Sweep;
 use crate::models::roofline::systems::System;
-use crate::models::roofline::{Findings, Roofs, Scope, WhatIf, one_after_the_other, overlapped};
+use crate::models::roofline::{Findings, Roofs, Scope, WhatIf, with_overlap, without_overlap};
 
 use super::super::figure::{Axis, Figure, Panel, Reference, Series};
 
@@ -88,9 +88,9 @@ fn with_ceilings(mut panel: Panel, roofs: &Roofs) -> Panel {
     panel
 }
 
-fn drawn(run: &RunFindings) -> Vec<&Placed> {
+fn drawn(run: &RunFindings) -> Vec<&Assessment> {
     // Hosts have roofs of their own; in the figure the job stands for them.
-    run.placed.iter().filter(|one| one.point.scope == Scope::Job).take(MOST_POINTS).collect()
+    run.assessed.iter().filter(|one| one.point.scope == Scope::Job).take(MOST_POINTS).collect()
 }
 
 fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
@@ -104,17 +104,18 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
     };
     let mut panel = with_ceilings(axes("operations a byte sent and received"), roofs)
         .titled("communication")
-        .with(Series::line("roof, all overlaps", line(&|i| overlapped(f, b, i), f / b)).looking(0))
         .with(
-            Series::line("nothing overlaps", line(&|i| one_after_the_other(f, b, i), f / b))
-                .looking(1),
+            Series::line("roof, all overlaps", line(&|i| with_overlap(f, b, i), f / b)).looking(0),
+        )
+        .with(
+            Series::line("nothing overlaps", line(&|i| without_overlap(f, b, i), f / b)).looking(1),
         );
     if let Some(own) = roofs.own_sizes {
-        let curve = line(&|i| overlapped(f, own, i), f / own);
+        let curve = line(&|i| with_overlap(f, own, i), f / own);
         panel = panel.with(Series::line("roof, own message sizes", curve).looking(2));
     }
     for one in roofs.communication.iter().skip(1) {
-        let curve = line(&|i| overlapped(f, one.both, i), f / one.both);
+        let curve = line(&|i| with_overlap(f, one.both, i), f / one.both);
         panel = panel.with(Series::line(format!("roof, {}", one.name), curve).looking(3));
     }
     for (index, one) in placed.iter().enumerate() {
@@ -125,7 +126,7 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
             panel.with(Series::points(&one.point.name, vec![(i, attained / G)]).looking(4 + index));
     }
     for (index, change) in changes.iter().enumerate() {
-        let moved = |one: &&Placed| {
+        let moved = |one: &&Assessment| {
             let (to, roof, _) = change.apply(one.point.intensity()?, &one.roofs)?;
             Some((to, roof / G))
         };
@@ -150,7 +151,7 @@ fn memory(run: &RunFindings) -> Option<Panel> {
         return None;
     }
     let x = range(points.iter().map(|(_, i, _)| *i).chain([f / b]));
-    let roof = grid(x, f / b).into_iter().map(|i| (i, overlapped(f, b, i))).collect();
+    let roof = grid(x, f / b).into_iter().map(|i| (i, with_overlap(f, b, i))).collect();
     let counted = points.iter().any(|(one, ..)| one.point.counted_bytes.is_some());
     let axis = match counted {
         true => "operations a byte counted",
@@ -172,8 +173,8 @@ fn sweep_panel(sweep: &Sweep) -> Panel {
         scaled(points.iter().map(|point| (point.intensity, value(point))).collect())
     };
     axes("operations a byte sent and received")
-        .with(Series::line("roof, all overlaps", line(&|point| point.overlapped())).looking(0))
-        .with(Series::line("nothing overlaps", line(&|p| p.one_after_the_other())).looking(1))
+        .with(Series::line("roof, all overlaps", line(&|point| point.with_overlap())).looking(0))
+        .with(Series::line("nothing overlaps", line(&|p| p.without_overlap())).looking(1))
         .with(Series::points("measured", line(&|point| point.attained.median)).looking(2))
 }
 
@@ -181,7 +182,7 @@ fn systems(all: &[System]) -> Panel {
     let mut panel = axes("operations a byte between nodes");
     for system in all {
         let (f, b) = (system.peak_flops_per_s, 2.0 * system.one_way_bytes_per_s);
-        let roof = grid((0.1, 1000.0), f / b).into_iter().map(|i| (i, overlapped(f, b, i)));
+        let roof = grid((0.1, 1000.0), f / b).into_iter().map(|i| (i, with_overlap(f, b, i)));
         panel = panel.with(Series::line(system.name, scaled(roof.collect())));
     }
     panel

@@ -1,8 +1,8 @@
 //! The terminal's screen.
 
-use crate::metrics::exchanges::Place;
-use crate::models::roofline::findings::{Placed, RunFindings};
-use crate::models::roofline::sweep::{ABOVE_ROOF, AT_THE_ENDS, Sweep};
+use crate::metrics::exchanges::Locality;
+use crate::models::roofline::findings::{Assessment, RunFindings};
+use crate::models::roofline::sweep::{END_TOLERANCE, ROOF_TOLERANCE, Sweep};
 use crate::models::roofline::systems::System;
 use crate::models::roofline::{Bottleneck, Findings, Roofs, WhatIf};
 
@@ -24,9 +24,10 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         lines.push(bold(&format!("ROOFLINE  {}", run.name)));
         lines.extend(indented(points(run)));
         lines.push(String::new());
-        let judged =
-            |one: &&Placed| !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty();
-        if let Some(placed) = run.placed.first().filter(judged) {
+        let judged = |one: &&Assessment| {
+            !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty()
+        };
+        if let Some(placed) = run.assessed.first().filter(judged) {
             lines.push(bold(&format!(
                 "ROOFS  {} ranks on {} hosts, {}",
                 placed.point.ranks,
@@ -37,7 +38,7 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
             lines.push(String::new());
         }
         lines.push(bold("VERDICT"));
-        for placed in &run.placed {
+        for placed in &run.assessed {
             lines.extend(wrapped("  ", &sentence(placed)));
         }
         lines.push(String::new());
@@ -104,7 +105,7 @@ fn number(value: Option<f64>) -> String {
 }
 
 fn points(run: &RunFindings) -> Vec<String> {
-    let all = &run.placed;
+    let all = &run.assessed;
     let mut table = Table::default();
     table.left("", all.iter().map(|one| label(&one.point)));
     table.right("ranks", all.iter().map(|one| one.point.ranks.to_string()));
@@ -112,16 +113,16 @@ fn points(run: &RunFindings) -> Vec<String> {
     let counted = all.iter().any(|one| one.point.flops_counted);
     table.right("flop", all.iter().map(|one| rate(one.point.flops, "")));
     if counted {
-        let source = |one: &Placed| if one.point.flops_counted { "counter" } else { "calls" };
+        let source = |one: &Assessment| if one.point.flops_counted { "counter" } else { "calls" };
         table.left("by", all.iter().map(|one| source(one).to_owned()));
         table.right("flop of calls", all.iter().map(|one| rate(one.point.seen_flops, "")));
     }
-    let several = all.iter().any(|one| one.point.place == Place::OtherHost);
+    let several = all.iter().any(|one| one.point.locality == Locality::OtherHost);
     if several {
-        let bytes = |one: &Placed| rate(Some(one.point.between_hosts.both()), "B");
+        let bytes = |one: &Assessment| rate(Some(one.point.between_hosts.both()), "B");
         table.right("between hosts", all.iter().map(bytes));
     }
-    let bytes = |one: &Placed| rate(Some(one.point.inside_hosts.both()), "B");
+    let bytes = |one: &Assessment| rate(Some(one.point.inside_hosts.both()), "B");
     table.right("inside hosts", all.iter().map(bytes));
     table.right("flop/B", all.iter().map(|one| number(one.point.intensity())));
     table.right("attained", all.iter().map(|one| rate(one.point.attained(), "flop/s")));
@@ -134,16 +135,16 @@ fn points(run: &RunFindings) -> Vec<String> {
     table.lines()
 }
 
-fn roofs(placed: &Placed) -> Vec<String> {
-    let Roofs { compute, communication, own_sizes, partners, memory, place } = &placed.roofs;
+fn roofs(placed: &Assessment) -> Vec<String> {
+    let Roofs { compute, communication, own_sizes, partners, memory, locality } = &placed.roofs;
     let mut rows: Vec<(String, String, Option<f64>)> = Vec::new();
     let f = placed.roofs.flops_per_s();
     for ceiling in compute {
         rows.push((ceiling.name.clone(), rate(Some(ceiling.rate), "flop/s"), None));
     }
-    let place = match place {
-        Place::SameHost => "inside hosts",
-        Place::OtherHost => "between hosts",
+    let place = match locality {
+        Locality::SameHost => "inside hosts",
+        Locality::OtherHost => "between hosts",
     };
     for one in communication {
         let name = format!("communication {place}, {}", one.name);
@@ -173,8 +174,8 @@ fn roofs(placed: &Placed) -> Vec<String> {
 }
 
 /// What bounds a point, and what would help.
-pub(in crate::present) fn sentence(placed: &Placed) -> String {
-    let Placed { point, verdict, .. } = placed;
+pub(in crate::present) fn sentence(placed: &Assessment) -> String {
+    let Assessment { point, verdict, .. } = placed;
     let of_roof = verdict.of_roof.map_or("unknown".into(), percent);
     let what = match verdict.bottleneck {
         Bottleneck::NothingSeen => {
@@ -233,7 +234,7 @@ pub(in crate::present) fn sentence(placed: &Placed) -> String {
 
 fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     let mut rows = Vec::new();
-    for placed in &run.placed {
+    for placed in &run.assessed {
         let Some(intensity) = placed.point.intensity() else { continue };
         for change in changes {
             if let Some((i, roof, curve)) = change.apply(intensity, &placed.roofs) {
@@ -258,7 +259,7 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
         rows.iter().map(|(placed, _, i, _, roof, _)| {
             format!(
                 "{} -> {}",
-                rate(placed.roofs.overlapped(*i), "flop/s"),
+                rate(placed.roofs.with_overlap(*i), "flop/s"),
                 rate(Some(*roof), "flop/s")
             )
         }),
@@ -266,7 +267,7 @@ fn what_if(run: &RunFindings, changes: &[WhatIf]) -> Vec<String> {
     table.right(
         "without overlap",
         rows.iter().map(|(placed, _, i, _, _, curve)| {
-            let before = rate(placed.roofs.one_after_the_other(*i), "flop/s");
+            let before = rate(placed.roofs.without_overlap(*i), "flop/s");
             format!("{before} -> {}", rate(Some(*curve), "flop/s"))
         }),
     );
@@ -319,9 +320,9 @@ fn sweep_points(sweep: &Sweep) -> Vec<String> {
     table.right("flop/B", all.iter().map(|point| significant(point.intensity, 3)));
     table.right("attained", all.iter().map(|point| rate(Some(point.attained.median), "flop/s")));
     table.right("±", all.iter().map(|point| percent(point.attained.relative_uncertainty())));
-    table.right("roof", all.iter().map(|point| rate(Some(point.overlapped()), "flop/s")));
+    table.right("roof", all.iter().map(|point| rate(Some(point.with_overlap()), "flop/s")));
     table.right("of it", all.iter().map(|point| percent(point.of_roof())));
-    let curve = |point: &crate::models::roofline::sweep::SweepPoint| point.one_after_the_other();
+    let curve = |point: &crate::models::roofline::sweep::SweepPoint| point.without_overlap();
     table.right("no overlap", all.iter().map(|point| rate(Some(curve(point)), "flop/s")));
     table.right("of it", all.iter().map(|point| percent(point.of_no_overlap())));
     table.lines()
@@ -335,9 +336,9 @@ fn sweep_sentence(sweep: &Sweep) -> String {
     let above: Vec<f64> = sweep.above().map(|point| point.intensity).collect();
     let below: Vec<f64> = sweep.below().map(|point| point.intensity).collect();
     let mut text = match above.is_empty() {
-        true => format!("No point lies above its roof by more than {}.", percent(ABOVE_ROOF)),
+        true => format!("No point lies above its roof by more than {}.", percent(ROOF_TOLERANCE)),
         false => {
-            format!("Above their roof by more than {}: {}.", percent(ABOVE_ROOF), listed(above))
+            format!("Above their roof by more than {}: {}.", percent(ROOF_TOLERANCE), listed(above))
         }
     };
     text += &match below.is_empty() {
@@ -345,13 +346,13 @@ fn sweep_sentence(sweep: &Sweep) -> String {
         false => format!(" Below the curve without overlap: {}.", listed(below)),
     };
     if let Some((left, right)) = sweep.ends() {
-        let fine = left.abs().max(right.abs()) <= AT_THE_ENDS;
+        let fine = left.abs().max(right.abs()) <= END_TOLERANCE;
         text += &format!(
             " The ends are off their ceilings by {} (communication) and {} (computation): {} {}.",
             percent(left),
             percent(right),
             if fine { "within" } else { "NOT within" },
-            percent(AT_THE_ENDS)
+            percent(END_TOLERANCE)
         );
     }
     text

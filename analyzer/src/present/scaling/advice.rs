@@ -12,14 +12,14 @@ pub(super) fn sentences(fit: &Fit) -> Vec<String> {
     let taken_back = |by: fn(&Warning) -> bool| fit.warnings.iter().any(by);
     match &fit.model {
         Some(model) => {
-            if !taken_back(Warning::takes_back_efficiency) {
+            if !taken_back(Warning::invalidates_efficiency) {
                 all.extend(efficient_until(fit, model));
             }
-            match fit.warnings.iter().find(|warning| warning.takes_back_p_c()) {
+            match fit.warnings.iter().find(|warning| warning.invalidates_p_c()) {
                 Some(warning) => all.push(unknown_end(fit, warning)),
                 None => all.push(stops_falling(fit, model)),
             }
-            if !taken_back(Warning::takes_back_overhead) {
+            if !taken_back(Warning::invalidates_overhead) {
                 all.extend(hidden(model));
             }
         }
@@ -33,7 +33,7 @@ pub(super) fn sentences(fit: &Fit) -> Vec<String> {
 /// What a reader should know besides: the warnings that no sentence stands for.
 pub(super) fn warnings(fit: &Fit) -> Vec<String> {
     let leading = match fit.model {
-        Some(_) => fit.warnings.iter().position(Warning::takes_back_p_c),
+        Some(_) => fit.warnings.iter().position(Warning::invalidates_p_c),
         None => None,
     };
     let others = fit.warnings.iter().enumerate().filter(|(i, _)| Some(*i) != leading);

@@ -1,6 +1,6 @@
 //! What predictions rest on, warnings and errors, in words that name the options.
 
-use crate::models::evidence::{LEAST_POINTS, WIDEST};
+use crate::models::evidence::{MAX_INTERVAL_RATIO, MIN_POINTS};
 use crate::models::scaling::{Fit, ScalingError, Unsupported, Warning};
 
 use super::super::quantity::count;
@@ -22,12 +22,12 @@ pub(super) fn assumption(fit: &Fit) -> Option<String> {
 pub(super) fn unsupported(why: Unsupported) -> String {
     match why {
         Unsupported::FewRankCounts(next) => format!(
-            "cannot be predicted: {LEAST_POINTS} rank counts are needed; measure p = {}",
+            "cannot be predicted: {MIN_POINTS} rank counts are needed; measure p = {}",
             count(u64::from(next))
         ),
         Unsupported::TooWide { beyond, next } => format!(
             "cannot be predicted beyond p = {}: the ends of the 90 % interval lie a factor of more than \
-             {WIDEST} apart; measure p = {}",
+             {MAX_INTERVAL_RATIO} apart; measure p = {}",
             count(u64::from(beyond)),
             count(u64::from(next))
         ),

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::metrics::{
-    CallRecord, CauseKind, Partner, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor, Whom,
+    Awaited, CallRecord, CauseKind, Partner, ThreadPosition, Unfinished, UnfinishedRank, WaitsFor,
 };
 use crate::trace::ProcessState;
 
@@ -206,10 +206,10 @@ impl<'a> WaitPart<'a> {
         };
         let needs = needs.iter().map(|need| {
             let (mut rank, mut any_of, mut collective) = (None, None, None);
-            match need.whom {
-                Whom::Rank(of) => rank = Some(of),
-                Whom::AnyOf(_) => any_of = Some(need.communicator.as_str()),
-                Whom::Missing(number) => collective = Some(number),
+            match need.awaited {
+                Awaited::Rank(of) => rank = Some(of),
+                Awaited::AnyOf(_) => any_of = Some(need.communicator.as_str()),
+                Awaited::Missing(number) => collective = Some(number),
             }
             NeedPart {
                 operation: need.operation,

@@ -1,7 +1,7 @@
 //! A rank's position in words: call, process, whom it waits for.
 
 use crate::metrics::{
-    CallRecord, Need, OpenCollective, Partner, Unfinished, UnfinishedRank, WaitsFor, Whom,
+    Awaited, CallRecord, Need, OpenCollective, Partner, Unfinished, UnfinishedRank, WaitsFor,
 };
 use crate::plain_text::printable;
 use crate::present::context::{number_list, plural};
@@ -91,12 +91,12 @@ pub(super) fn waits_text(waits: &WaitsFor, unfinished: &Unfinished) -> String {
             let mut ranks: Vec<u32> = Vec::new();
             let mut others: Vec<String> = Vec::new();
             for need in needs {
-                match need.whom {
-                    Whom::Rank(rank) => ranks.push(rank),
-                    Whom::AnyOf(_) => {
+                match need.awaited {
+                    Awaited::Rank(rank) => ranks.push(rank),
+                    Awaited::AnyOf(_) => {
                         others.push(format!("any of {}", printable(&need.communicator)));
                     }
-                    Whom::Missing(number) => match unfinished.collectives.get(number) {
+                    Awaited::Missing(number) => match unfinished.collectives.get(number) {
                         Some(open) => others.push(missing_text(open)),
                         None => others.push("?".into()),
                     },

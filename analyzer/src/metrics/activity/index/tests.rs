@@ -1,13 +1,13 @@
 use super::*;
 use crate::metrics::activity::Activity;
-use crate::metrics::activity::index_file::{KeptIndex, Unusable, keep};
+use crate::metrics::activity::index_file::{StoredIndex, Unusable, store};
 use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 use trace_format::markers::ToolReason;
 
 const B: u64 = 5_000_000_000;
 const STEPS: u64 = 3000;
 
-/// Two ranks of some 10⁴ events, with polls, compute calls, the recorder's time and a second thread.
+/// Two ranks of some 10⁴ events, with polls, compute calls, recorder time and a second thread.
 fn ranks() -> Vec<SyntheticRank> {
     let end = B + STEPS * 10_000 + 1_000_000;
     let rank = |number: u32| {
@@ -34,20 +34,20 @@ fn ranks() -> Vec<SyntheticRank> {
 }
 
 #[test]
-fn any_stretch_is_told_as_one_pass_tells_it_encoded_or_not() {
+fn any_stretch_agrees_with_one_pass_encoded_or_not() {
     let ranks = ranks();
     for directory in [RunDirectory::of(&ranks), RunDirectory::of_encoded(&ranks)] {
         let run = Run::open(directory.path()).unwrap();
         let timeline = GlobalTimeline::new(&run);
         let index = ActivityIndex::new(&run, &timeline, &AtomicU64::new(0));
-        let look = Look { run: &run, timeline: &timeline, index: &index };
+        let reader = IndexReader { run: &run, timeline: &timeline, index: &index };
         assert!(index.rows.iter().all(|row| row.places.1 - row.places.0 >= 2));
         for bins in [1, 3, 40, 5000] {
             let activity = Activity::new(&run, &timeline, bins);
             assert_eq!(activity.rows.len(), index.rows.len());
             let bin_s = activity.bin_s();
             for (number, row) in activity.rows.iter().enumerate() {
-                let shares = look.shares(number, 0.0, activity.length_s, bins);
+                let shares = reader.shares(number, 0.0, activity.length_s, bins);
                 for kind in 0..KINDS {
                     let total: f64 = shares.iter().map(|bin| f64::from(bin[kind]) * bin_s).sum();
                     let wanted = row.totals_s[kind];
@@ -72,36 +72,35 @@ fn any_stretch_is_told_as_one_pass_tells_it_encoded_or_not() {
 }
 
 #[test]
-fn single_calls_come_from_anywhere_and_too_many_do_not() {
+fn gives_single_calls_of_any_stretch_unless_too_many() {
     let directory = RunDirectory::of(&ranks());
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let index = ActivityIndex::new(&run, &timeline, &AtomicU64::new(0));
-    let look = Look { run: &run, timeline: &timeline, index: &index };
+    let reader = IndexReader { run: &run, timeline: &timeline, index: &index };
     // Step 2000 of rank 0, from inside the first call to inside the last.
     let from = (500_000 + 2000 * 10_000 + 50) as f64 * 1e-9;
-    let events = look.events(0, from, from + 6500e-9, 100).unwrap();
+    let events = reader.events(0, from, from + 6500e-9, 100).unwrap();
     let lengths: Vec<u64> = events.iter().map(|e| e.event.end.unwrap() - e.event.begin).collect();
     assert_eq!(lengths[0], 100 + 2000 % 90);
     assert_eq!(events.last().unwrap().kind_in(&run, &index), Kind::Receive);
-    assert!(look.events(0, 0.0, 1.0, 100).is_none());
-    assert!(look.events(0, 2.0, 3.0, 100).unwrap().is_empty());
+    assert!(reader.events(0, 0.0, 1.0, 100).is_none());
+    assert!(reader.events(0, 2.0, 3.0, 100).unwrap().is_empty());
 }
 
 #[test]
-fn a_kept_index_comes_back_until_a_file_changes() {
+fn a_stored_index_is_valid_until_a_file_changes() {
     let directory = RunDirectory::of(&ranks());
-    assert_eq!(KeptIndex::read(directory.path()).unwrap_err(), Unusable::Absent);
+    assert_eq!(StoredIndex::read(directory.path()).unwrap_err(), Unusable::Absent);
     let run = Run::open(directory.path()).unwrap();
     let timeline = GlobalTimeline::new(&run);
     let index = ActivityIndex::new(&run, &timeline, &AtomicU64::new(0));
-    let bytes = keep(&run, &index).unwrap();
-    let kept = KeptIndex::read(directory.path()).unwrap();
-    assert_eq!(kept.index, index);
-    let extents = kept.extents();
-    let again =
-        Run::open_with_extents(directory.path(), &|name| extents.get(name).cloned()).unwrap();
-    assert!(kept.is_of(&again));
+    let bytes = store(&run, &index).unwrap();
+    let stored = StoredIndex::read(directory.path()).unwrap();
+    assert_eq!(stored.index, index);
+    let extents = stored.extents();
+    let again = Run::open_with_extents(directory.path(), &|name| extents.get(name).cloned()).unwrap();
+    assert!(stored.matches(&again));
     let threads = |run: &Run| run.ranks.iter().map(|r| r.threads.clone()).collect::<Vec<_>>();
     assert_eq!(threads(&again), threads(&run));
     let path = directory.path().join(super::super::index_file::INDEX_FILE);
@@ -111,14 +110,16 @@ fn a_kept_index_comes_back_until_a_file_changes() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
         std::fs::write(&path, damaged).unwrap();
-        assert!(matches!(KeptIndex::read(directory.path()), Err(Unusable::Stale(_))), "{at}");
+        assert!(matches!(StoredIndex::read(directory.path()), Err(Unusable::Stale(_))), "{at}");
     }
     for length in [0, 26, 40, whole.len() / 2] {
         std::fs::write(&path, &whole[..length]).unwrap();
-        assert!(matches!(KeptIndex::read(directory.path()), Err(Unusable::Stale(_))), "{length}");
+        assert!(matches!(StoredIndex::read(directory.path()), Err(Unusable::Stale(_))), "{length}");
     }
     std::fs::write(&path, &whole).unwrap();
     directory.write(&ranks()[1]);
-    let Err(Unusable::Stale(why)) = KeptIndex::read(directory.path()) else { panic!("not stale") };
+    let Err(Unusable::Stale(why)) = StoredIndex::read(directory.path()) else {
+        panic!("not stale")
+    };
     assert!(why.contains("rank-000001.gmc has changed"), "{why}");
 }

@@ -1,4 +1,4 @@
-//! The linear program against every vertex of its feasible set.
+//! Checks the linear program against every vertex of its feasible set.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -6,8 +6,8 @@ use super::normal;
 use crate::models::regression::linear_program::{minimax, vertex};
 use crate::models::regression::problem::{Problem, Residual};
 
-/// The smallest largest residual over a ≥ 0, by trying all sets of active constraints: an optimum
-/// lies at a vertex of {(a, ε): a ≥ 0, |y − F·a| ≤ ε}.
+/// The minimum over a ≥ 0 of the largest residual, found by trying all sets of active constraints:
+/// an optimum lies at a vertex of {(a, ε): a ≥ 0, |y − F·a| ≤ ε}.
 fn enumerated(f: &DMatrix<f64>, y: &DVector<f64>) -> f64 {
     let (rows, columns) = f.shape();
     // Constraint k: normal · (a, ε) ≥ right
@@ -38,20 +38,20 @@ fn enumerated(f: &DMatrix<f64>, y: &DVector<f64>) -> f64 {
             }
         }
         // The next set in lexicographic order.
-        let Some(place) =
+        let Some(position) =
             (0..=columns).rev().find(|&k| chosen[k] < normals.len() - (columns + 1 - k))
         else {
             return best;
         };
-        chosen[place] += 1;
-        for k in place + 1..=columns {
+        chosen[position] += 1;
+        for k in position + 1..=columns {
             chosen[k] = chosen[k - 1] + 1;
         }
     }
 }
 
 #[test]
-fn a_thousand_linear_programs_have_the_optimum_of_enumeration() {
+fn a_thousand_linear_programs_agree_with_enumeration() {
     let mut random = fastrand::Rng::with_seed(9);
     let mut ties = 0;
     for case in 0..1000 {
@@ -71,7 +71,7 @@ fn a_thousand_linear_programs_have_the_optimum_of_enumeration() {
         }
         let mut y: Vec<f64> = (0..rows).map(|_| 0.1 + 10.0 * random.f64()).collect();
         if case % 3 == 0 {
-            // Two times of one configuration fix the largest residual; the rest is free.
+            // Two times of the same configuration fix the largest residual and leave the rest free.
             let first = f.row(0).into_owned();
             f.row_mut(1).copy_from(&first);
             y[1] = 5.0 * y[0] + 10.0;

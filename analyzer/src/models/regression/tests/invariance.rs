@@ -1,5 +1,5 @@
-//! What no result may depend on: units, the order of rows and columns, the solver's choice among
-//! equal optima.
+//! Checks that results do not depend on units, on the order of rows and columns, or on the solver's
+//! choice among equal optima.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn units_and_order_change_no_prediction() {
     let at = grid(&[("p", &[4096.0, 16384.0]), ("N", &[5e4, 1e5])], &[("s", 1.0)]);
     for seed in 0..5 {
         let (points, basis) = noisy(seed);
-        // N^3/p in other units: its coefficient takes the factor up.
+        // The coefficients absorb the factors.
         let scaled =
             Basis::parse("N^3/p*3e9, N^2/p, N^2/sqrt(p)/7e5, N, 1, log2(p)").expect("it is");
         let turned = Basis::parse("log2(p), 1, N, N^2/sqrt(p), N^2/p, N^3/p").expect("it is one");
@@ -49,7 +49,7 @@ fn units_and_order_change_no_prediction() {
 }
 
 #[test]
-fn replicas_give_an_interval_that_a_seed_repeats() {
+fn intervals_are_reproducible_by_seed() {
     let (points, basis) = noisy(1);
     let at = grid(&[("p", &[16384.0]), ("N", &[1e5])], &[("s", 1.0)]);
     let interval = |seed| {
@@ -69,7 +69,7 @@ fn replicas_give_an_interval_that_a_seed_repeats() {
 }
 
 #[test]
-fn outliers_do_not_move_the_default() {
+fn outliers_hardly_change_the_default_method() {
     let (mut points, basis) = noisy(3);
     let at = grid(&[("p", &[4096.0]), ("N", &[1e5])], &[("s", 1.0)]);
     let before = predict(&fit(&points, &basis, Method::Robust), Method::Robust, &at)[0];

@@ -1,8 +1,8 @@
-//! The papers' tables, and what must hold for any data.
+//! Published tables, and properties that must hold for any data.
 
 mod against_enumeration;
 mod invariance;
-mod papers;
+mod published;
 
 use super::{Basis, Method, Model, Options, Part, Points};
 
@@ -18,13 +18,13 @@ fn grid(variables: &[(&str, &[f64])], constants: &[(&str, f64)]) -> Points {
     Points {
         variables: variables.iter().map(|(name, _)| (*name).to_owned()).collect(),
         constants: constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-        places: (0..values.len()).map(|i| format!("line {}", i + 2)).collect(),
+        locations: (0..values.len()).map(|i| format!("line {}", i + 2)).collect(),
         values,
         ..Points::default()
     }
 }
 
-/// The same points with the times of these coefficients.
+/// The same points, with the times that these coefficients give.
 fn timed(mut points: Points, basis: &Basis, coefficients: &[f64]) -> Points {
     let matrix = points.matrix(basis).expect("columns have values");
     let times = matrix * nalgebra::DVector::from_column_slice(coefficients);
@@ -41,7 +41,7 @@ fn predict(part: &Part, method: Method, at: &Points) -> Vec<f64> {
     Model::of(part.clone(), method).times_at(at).expect("columns have values")
 }
 
-/// A standard normal number.
+/// A standard normal deviate.
 fn normal(random: &mut fastrand::Rng) -> f64 {
     (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
 }

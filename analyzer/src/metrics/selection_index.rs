@@ -1,26 +1,26 @@
-//! Which of several selections a moment of a rank lies in, found by one search.
+//! Finds which of several selections contain a moment of a rank, by one binary search.
 
 use std::collections::HashMap;
 
 use super::resolve::Resolved;
 
-/// Selections on every rank, laid over each other.
+/// Several selections on every rank.
 #[derive(Debug)]
-pub(super) struct Selected {
+pub(super) struct SelectionIndex {
     ranks: Vec<OfRank>,
-    /// Lists of selections, each once.
+    /// The distinct sets of selections.
     sets: Vec<Vec<usize>>,
 }
 
-/// From each moment on, the number of the list of selections that hold what begins then.
+/// For one rank: from each moment on, the index of the set of selections that contain it.
 #[derive(Debug)]
 struct OfRank {
     from_ticks: Vec<u64>,
     sets: Vec<u32>,
 }
 
-impl Selected {
-    /// Of selections of a run of so many ranks.
+impl SelectionIndex {
+    /// Indexes selections of a run with this many ranks.
     pub fn new(ranks: usize, selections: &[&Resolved]) -> Self {
         let mut numbers: HashMap<Vec<usize>, u32> = HashMap::new();
         let mut sets: Vec<Vec<usize>> = Vec::new();
@@ -50,8 +50,8 @@ impl Selected {
             for (at, index, enters) in changes {
                 match (enters, inside.iter().position(|other| *other == index)) {
                     (true, None) => inside.push(index),
-                    (false, Some(place)) => {
-                        inside.remove(place);
+                    (false, Some(position)) => {
+                        inside.remove(position);
                     }
                     _ => {}
                 }
@@ -70,7 +70,7 @@ impl Selected {
         Self { ranks, sets }
     }
 
-    /// The selections that hold what begins at a moment of the rank at that position of the run.
+    /// The selections that contain a moment of the rank at this position in the run.
     #[inline]
     pub fn at(&self, position: usize, ticks: u64) -> &[usize] {
         let Some(rank) = self.ranks.get(position) else { return &[] };

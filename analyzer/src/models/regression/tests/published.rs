@@ -1,4 +1,4 @@
-//! Tables 1 to 6 of the regression paper.
+//! Tables 1 to 6 of Orii et al.
 
 use super::*;
 use crate::models::regression::{PredictionWarning, two_step};
@@ -14,7 +14,7 @@ const TABLE_5: [[f64; 7]; 2] = [
     [1.295e-8, 0.0, 0.0, 5.013e-14, 0.0, 1.932e-4, 0.0],
     [3.847e-8, 0.0, 0.0, 2.675e-14, 0.0, 2.235e-4, 0.0],
 ];
-/// Processors of the paper's EigenExa runs.
+/// Numbers of processes in the EigenExa runs of Orii et al.
 const PROCESSORS: [f64; 7] = [128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0];
 const ORDERS: [f64; 5] = [1e4, 2e4, 3e4, 4e4, 5e4];
 
@@ -26,12 +26,11 @@ fn hpl_grid(orders: &[f64], grids: &[(f64, f64)]) -> Points {
     let mut points = grid(&[("P", &[1.0]), ("Q", &[1.0]), ("N", &[1.0])], &[("NB", 192.0)]);
     points.values =
         orders.iter().flat_map(|n| grids.iter().map(|(p, q)| vec![*p, *q, *n])).collect();
-    points.places = vec!["line".into(); points.values.len()];
+    points.locations = vec!["line".into(); points.values.len()];
     points
 }
 
-/// Largest relative difference of coefficients; those that are 0 in the table are compared in
-/// shares of the smallest time.
+/// Checks that no coefficient differs by enough to change a time by 1e-5 of it.
 fn assert_recovered(part: &Part, table: &[f64], what: &str) {
     let matrix = part.points.matrix(&part.basis).expect("columns have values");
     for (j, (found, expected)) in part.coefficients.iter().zip(table).enumerate() {
@@ -59,8 +58,8 @@ fn tables_1_and_2_least_squares_explodes_and_minimax_does_not() {
         }
     }
     let [least_squares, minimax] = &mut errors;
-    // Ten times outside the data the polynomial has no meaning at all, and the non-negative one
-    // has the order of magnitude.
+    // Ten times beyond the data the polynomial is meaningless, while the non-negative one still has
+    // the right order of magnitude.
     let (explodes, holds) = (quantile(least_squares, 0.5), quantile(minimax, 0.5));
     assert!(explodes > 100.0, "least squares: median error {explodes}");
     assert!(holds < 1.0, "minimax: median error {holds}");
@@ -87,7 +86,7 @@ fn tables_4_and_5_are_recovered_from_their_own_times() {
 #[test]
 fn table_3_is_recovered_where_the_grid_identifies_it() {
     let hpl = basis("hpl");
-    // Process grids of several sizes: every column but those that log2 ties together.
+    // Process grids of several sizes make all twelve columns distinguishable.
     let grids = [
         (1.0, 64.0),
         (2.0, 32.0),
@@ -126,7 +125,7 @@ fn a_constant_product_of_p_and_q_is_reported() {
             .any(|group| group.iter().any(|text| text == a) && group.iter().any(|text| text == b))
     };
     assert!(together("-N/(P*Q)", "-N"), "{groups:?}");
-    // At another product of P and Q the two differ, and nothing has decided between them.
+    // At another product of P and Q the two columns differ, and no point decides between them.
     let model = Model::of(part, Method::Robust);
     let other = model.predict(&hpl_grid(&[6e4], &[(8.0, 16.0)])).expect("it has a value");
     assert!(other[0].warnings.contains(&PredictionWarning::Undecided), "{other:?}");
@@ -137,7 +136,7 @@ fn a_constant_product_of_p_and_q_is_reported() {
 }
 
 #[test]
-fn three_orders_cannot_carry_four_powers() {
+fn three_orders_cannot_determine_four_powers() {
     let powers = basis("1, N, N^2, N^3");
     let points = timed(grid(&[("N", &[1e4, 2e4, 3e4])], &[]), &powers, &[1.0, 0.0, 0.0, 1e-12]);
     let matrix = points.matrix(&powers).expect("it has values");
@@ -146,7 +145,7 @@ fn three_orders_cannot_carry_four_powers() {
 }
 
 #[test]
-fn a_negative_time_is_refused() {
+fn negative_times_are_not_predicted() {
     let hpl = basis("hpl");
     let grids = [(1.0, 64.0), (2.0, 32.0), (4.0, 16.0), (8.0, 8.0), (16.0, 4.0), (32.0, 2.0)];
     let points = timed(hpl_grid(&[4e4, 6e4, 8e4, 10e4], &grids), &hpl, &TABLE_3);
@@ -179,8 +178,8 @@ fn method_2_finds_the_products() {
 }
 
 #[test]
-fn method_2_takes_the_papers_layout_of_64_processes_and_three_orders() {
-    // P·Q = 64 everywhere, so Q follows P; three orders.
+fn method_2_accepts_64_processes_and_three_orders() {
+    // P·Q = 64 everywhere, so Q is a function of P.
     let grids = [(1.0, 64.0), (2.0, 32.0), (4.0, 16.0), (8.0, 8.0), (16.0, 4.0)];
     let points = hpl_grid(&[2e4, 4e4, 6e4], &grids);
     let truth = Basis::parse("N^3, N^2/P, N^2*P").expect("columns");

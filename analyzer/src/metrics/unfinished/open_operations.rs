@@ -1,5 +1,5 @@
-//! What matching leaves open: its findings come in, collective operations that are not complete and
-//! operations that are still active go out.
+//! Collects what matching leaves open: incomplete collective operations, and operations that are
+//! still active.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{ActiveOperation, CollectiveInstance};
 use crate::trace::Run;
 
-use super::{MOST_RANKS, OpenCollective, Ranks, members};
+use super::{MAX_RANKS, OpenCollective, Ranks, members};
 
-/// What matching left open, in a run.
+/// The operations of a run that matching left open.
 #[derive(Debug, Default)]
-pub(in crate::metrics) struct Gathering {
+pub(in crate::metrics) struct OpenOperations {
     pub(super) collectives: Vec<OpenCollective>,
-    /// By world rank and counter at the call's begin, the collective operation.
+    /// Index of the collective operation, by world rank and counter at the call's start.
     pub(super) calls: HashMap<(u32, u64), usize>,
-    /// By world rank.
+    /// Active operations by world rank.
     pub(super) active: HashMap<u32, Vec<ActiveOperation>>,
 }
 
-impl Gathering {
-    /// Takes a collective operation that gets no more members.
+impl OpenOperations {
+    /// Adds a collective operation that gets no more members, if a rank is still inside it.
     pub fn collective(
         &mut self,
         instance: &CollectiveInstance,
@@ -28,7 +28,7 @@ impl Gathering {
         communicators: &CommunicatorTable,
     ) {
         let open = |member: &&crate::timeline::matching::CollectiveMember| {
-            run.world_size <= MOST_RANKS
+            run.world_size <= MAX_RANKS
                 && member.complete_s.is_none()
                 && run.position_of(member.rank).is_some_and(|i| !run.ranks[i].facts.finalized())
         };
@@ -50,7 +50,7 @@ impl Gathering {
             (missing, unknown) = members(entry, run.world_size);
             missing.retain(|rank| present.binary_search(rank).is_err());
         }
-        // A communicator whose members are not all known may have any number of them missing.
+        // Of the unknown members, no more are missing than the operation lacks.
         let unknown = unknown.min(instance.missing.saturating_sub(missing.len() as u32));
         self.collectives.push(OpenCollective {
             function: instance.function.clone(),
@@ -63,7 +63,7 @@ impl Gathering {
         });
     }
 
-    /// Adds what was left open in another share of the run.
+    /// Adds the open operations of another share of the run.
     pub fn add(&mut self, other: Self) {
         let first = self.collectives.len();
         self.collectives.extend(other.collectives);
@@ -73,7 +73,7 @@ impl Gathering {
         }
     }
 
-    /// Takes an operation that is still active.
+    /// Adds an operation that is still active.
     pub fn active(&mut self, operation: &ActiveOperation) {
         self.active.entry(operation.rank).or_default().push(*operation);
     }
