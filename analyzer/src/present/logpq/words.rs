@@ -1,4 +1,4 @@
-//! Words the notes of the network models as sentences.
+//! Writes the notes of the network models as sentences.
 
 use crate::models::logpq::ParameterNote;
 use crate::models::logpq::study::{ProductSource, StudyNote};

@@ -1,4 +1,4 @@
-//! Words the differences between machines.
+//! Describes the differences between machines.
 
 use crate::models::machine::{Difference, Doubt, HostKind};
 

@@ -48,9 +48,9 @@ fn many_ranks_are_grouped_and_hold_no_descriptors() {
     let [screen, json] = texts(directory.path(), &Selection::Whole).unwrap();
     assert!(screen.lines().count() < 50, "{screen}");
     let groups: Vec<&str> =
-        screen.lines().skip_while(|line| !line.contains("alike ranks")).take(5).collect();
+        screen.lines().skip_while(|line| !line.contains("similar ranks")).take(5).collect();
     insta::assert_snapshot!(groups.join("\n"), @r"
-    RANKS (s)   count  alike ranks                                       mean computing (γ)  lost (χ)  in MPI  start and end  recorder  most off the CPU  state of the first
+    RANKS (s)   count  similar ranks                                     mean computing (γ)  lost (χ)  in MPI  start and end  recorder  most off the CPU  state of the first
                   120  9,19,29,39,49,59,69,79,89,99,109,119,129,139,14…               0.400     0.600   0.600          0.000     0.000                 ?
                     1  700                                                            0.450     0.550   0.550          0.000     0.000                 ?  in MPI_Barrier since 950 ms
                  1078  1-8,10-18,20-28,30-38,40-48,50-58,60-68,70-78,8…               0.500     0.500   0.500          0.000     0.000                 ?

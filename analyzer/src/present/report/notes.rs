@@ -1,4 +1,4 @@
-//! Words the notes of all stages as sentences.
+//! Writes the notes of all stages as sentences.
 
 use trace_format::header::KeepingPolicy;
 

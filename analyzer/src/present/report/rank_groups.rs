@@ -1,7 +1,7 @@
 //! Shows many ranks in few lines, as groups of similar ranks.
 //!
 //! A rank belongs to a group if it ended in the same way as the group's first rank, and if none of computing (γ),
-//! lost (χ), MPI time and time outside differs from that rank's by more than [`ALIKE`] of elapsed time (τ).
+//! lost (χ), MPI time and time outside differs from that rank's by more than [`TOLERANCE`] of elapsed time (τ).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::present::quantity::TimeUnit;
 use crate::present::table::Table;
 
 /// Share of τ by which similar ranks may differ.
-const ALIKE: f64 = 0.02;
+const TOLERANCE: f64 = 0.02;
 /// Maximum number of groups shown.
 const MAX_GROUPS: usize = 16;
 
@@ -35,8 +35,8 @@ fn kind(rank: &RankMetrics) -> (bool, bool, u8) {
 
 /// Groups of similar ranks, those that lose most first.
 pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
-    let near = |a: f64, b: f64| (a - b).abs() <= ALIKE * metrics.elapsed_s;
-    let alike = |a: &RankMetrics, b: &RankMetrics| {
+    let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * metrics.elapsed_s;
+    let similar = |a: &RankMetrics, b: &RankMetrics| {
         kind(a) == kind(b)
             && near(a.compute_s, b.compute_s)
             && near(a.overhead_s, b.overhead_s)
@@ -45,7 +45,7 @@ pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
     };
     let mut groups: Vec<RankGroup> = Vec::new();
     for rank in &metrics.ranks {
-        match groups.iter_mut().find(|group| alike(group.members[0], rank)) {
+        match groups.iter_mut().find(|group| similar(group.members[0], rank)) {
             Some(group) => group.members.push(rank),
             None => groups.push(RankGroup { members: vec![rank] }),
         }
@@ -72,7 +72,7 @@ pub(super) fn lines(
     let mut table = Table::default();
     table.right("count", shown.iter().map(|group| group.members.len().to_string()));
     let list = |group: &RankGroup| number_list(group.members.iter().map(|rank| rank.rank));
-    table.left("alike ranks", shown.iter().map(list));
+    table.left("similar ranks", shown.iter().map(list));
     table.right("mean computing (γ)", column(|rank| rank.compute_s).map(time));
     table.right("lost (χ)", column(|rank| rank.overhead_s).map(time));
     match in_mpi {

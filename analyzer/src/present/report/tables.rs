@@ -18,7 +18,7 @@ const MAX_THREADS: usize = 16;
 /// Maximum number of functions shown.
 const MAX_CALLS: usize = 12;
 
-/// A rank's time in MPI, of_ranks into waiting and transfer, in seconds.
+/// A rank's time in MPI, divided into waiting and transfer, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InMpi {
     pub waiting_s: f64,

@@ -293,7 +293,7 @@ fn similar_ranks_are_grouped() {
         .collect();
     let [screen, json] = texts_of(&ranks, &Selection::Whole);
     let rows: Vec<&str> =
-        screen.lines().skip_while(|line| !line.contains("count  alike ranks")).collect();
+        screen.lines().skip_while(|line| !line.contains("count  similar ranks")).collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(rows[1])[..2], ["1", "7"], "{screen}");
     assert_eq!(words(rows[2])[..2], ["29", "0-6,8-29"], "{screen}");

@@ -27,7 +27,7 @@ const ASLEEP_SHARE: f64 = 0.05;
 /// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
 const ASLEEP_MIN_S: f64 = 0.02;
 
-/// The sentences of a report.
+/// The verdict: the sentences at the head of a report.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(damage(report));

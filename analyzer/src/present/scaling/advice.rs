@@ -1,4 +1,4 @@
-//! Words the findings of a fit as sentences, and advises what to measure next.
+//! Writes the findings of a fit as sentences, and advises what to measure next.
 
 use crate::models::scaling::{Definition, Fit, Isoefficiency, Model, Warning};
 
@@ -128,7 +128,7 @@ fn unbalanced(fit: &Fit) -> Option<String> {
     let uneven = fit.unbalanced?;
     let grows = if uneven.grows { ", and more so with more ranks" } else { "" };
     Some(format!(
-        "Load is uneven{grows}: at p = {} χ_i goes from {} to {}. Balance could win up to {} there; \
+        "Load is uneven{grows}: at p = {} χ_i goes from {} to {}. Perfect balance would save up to {} there; \
          the best measured time would be {} at p = {}.",
         uneven.p,
         seconds(uneven.chi_range_s.0),

@@ -1,4 +1,4 @@
-//! Words changes for readers, and names them in the document.
+//! Describes changes in words for readers, and names them in the document.
 
 use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, with_prefix};
