@@ -97,7 +97,7 @@ under_both! {
         assert!((1000.0..2000.0).contains(&count.value) && count.until_s.is_some(), "{count:?}");
         assert_eq!(whole[0].total(), None);
         let text = analyzed(&["report"], &recorded);
-        assert!(text.contains("did not come to the end"), "{text}");
+        assert!(text.contains("did not reach the end"), "{text}");
     }
 
     fn a_counter_that_cannot_be_had_changes_nothing_and_is_explained(mpi) {

@@ -211,7 +211,7 @@ under_both! {
         };
         assert_eq!(events(imagined), events(&recorded.directory()));
         let report = read("report", imagined, &[]);
-        assert!(report.contains("(imagined)") && report.contains("nobody measured its times"), "{report}");
+        assert!(report.contains("(imagined)") && report.contains("its times were not measured"), "{report}");
         assert!(report.contains("region late is x 2 as fast"), "{report}");
         read("timeline", imagined, &[]);
         let again = read("whatif", imagined, &["--rank", "0", "--speed", "1", "--json"]);

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::error::{CommandError, print, say};
 use super::records::Only;
 use crate::comparison::baseline::{self, Added, Kept};
-use crate::present::comparison::{kept_json, kept_screen};
+use crate::present::comparison::{baseline_json, baseline_screen};
 use crate::present::quantity::count;
 
 /// Keeps summaries of runs in a folder of small files, to check against.
@@ -90,10 +90,10 @@ pub fn baseline(arguments: &BaselineArguments) -> Result<(), CommandError> {
             let all = baseline::read(baseline).map_err(failed)?;
             match json {
                 true => {
-                    let text = kept_json(&all);
+                    let text = baseline_json(&all);
                     print(&text.map_err(|error| CommandError::failed(error.to_string()))?)
                 }
-                false => print(&kept_screen(&all, baseline)),
+                false => print(&baseline_screen(&all, baseline)),
             }
         }
         What::Trim { baseline, keep } => {

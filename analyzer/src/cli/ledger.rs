@@ -9,7 +9,7 @@ use clap::Args;
 use super::error::{CommandError, print, say};
 use crate::cli::terminal::has_colours;
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
-use crate::present::ledger::{Shown, differences, json, screen};
+use crate::present::ledger::{LedgerContents, differences, json, screen};
 use crate::trace::run_json::Instant;
 use search::Measured;
 
@@ -78,7 +78,7 @@ pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     ledger.answers.extend(found.runs);
     ledger.answers.extend(found.rows);
     let score = Score::new(&ledger);
-    let shown = Shown { path: &path, score: &score, notes: &notes };
+    let shown = LedgerContents { path: &path, score: &score, notes: &notes };
     let text = match arguments.json {
         true => json(&shown).map_err(|error| CommandError::failed(error.to_string()))?,
         false => {

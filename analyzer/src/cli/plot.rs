@@ -12,7 +12,7 @@ use super::timeline::{rows, window, within};
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
-use crate::present::picture::matrix::{self, Places, Shown};
+use crate::present::picture::matrix::{self, CellValue, LabelledMatrix};
 use crate::present::picture::{self, timeline as timeline_picture};
 use crate::present::{Report, figure::Figure};
 use crate::shell_word::shell_word;
@@ -167,9 +167,9 @@ fn draw_figures(
             drawn(picture::durations(&activity), "no call was recorded")
         }
         PlotKind::Matrix | PlotKind::MatrixCount => {
-            let shown = if kind == PlotKind::Matrix { Shown::Bytes } else { Shown::Count };
+            let shown = if kind == PlotKind::Matrix { CellValue::Bytes } else { CellValue::Count };
             let messages = metrics.messages.as_ref().ok_or_else(|| nothing(no_messages))?;
-            let places = Places::new(run, &messages.matrix);
+            let places = LabelledMatrix::new(run, &messages.matrix);
             let places =
                 places.ok_or_else(|| nothing("more than 128 hosts: no matrix is drawn"))?;
             Ok(matrix::svg(&places, shown, false))

@@ -20,7 +20,7 @@ use crate::metrics::{Answer, Metrics, Page, Question, Selection, SelectionError}
 use crate::models::scaling::{Options, Scaling};
 use crate::present::html::study::Study;
 use crate::present::report::{json, screen};
-use crate::present::whatif::aside;
+use crate::present::whatif::savings_for_report;
 use crate::present::{Report, html};
 use crate::timeline::{ElapsedScope, GlobalTimeline, KnownRates};
 use crate::trace::Run;
@@ -137,7 +137,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
     let metrics = metrics.map_err(empty_selection)?;
     let causes = causes_of(&Analysis::of(&run, &timeline), &metrics, arguments);
     let causes = causes.as_ref();
-    let (savings, ideal) = aside(&Analysis::of(&run, &timeline), causes);
+    let (savings, ideal) = savings_for_report(&Analysis::of(&run, &timeline), causes);
     let savings = &savings;
     let report =
         Report { run: &run, timeline: &timeline, metrics: &metrics, causes, savings, ideal };
@@ -201,7 +201,7 @@ fn page(
         unreachable!("a page was asked for");
     };
     let causes = causes_of(&analysis, &metrics, arguments);
-    let (savings, ideal) = aside(&Analysis::of(run, timeline), causes.as_ref());
+    let (savings, ideal) = savings_for_report(&Analysis::of(run, timeline), causes.as_ref());
     let causes = causes.as_ref();
     let report = Report { run, timeline, metrics: &metrics, causes, savings: &savings, ideal };
     let roofs = match (&arguments.machine, &placed) {

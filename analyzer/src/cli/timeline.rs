@@ -9,7 +9,7 @@ use super::error::{CommandError, print};
 use super::newest_run::named_or_newest;
 use super::{selection_arguments, terminal};
 use crate::metrics::activity::{Activity, bins_for};
-use crate::present::strip::{self, Strip};
+use crate::present::text_timeline::{self, TextTimeline};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
@@ -72,9 +72,12 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
         )));
     }
     let colour = terminal::has_colours();
-    let strip = Strip { seconds, rows, columns, colour };
+    let timeline = TextTimeline { seconds, rows, columns, colour };
     run.check_readable().map_err(CommandError::of_run)?;
-    print(&(strip::heading(&run, &activity, &strip) + &strip::text(&run, &activity, &strip)))
+    print(
+        &(text_timeline::heading(&run, &activity, &timeline)
+            + &text_timeline::text(&run, &activity, &timeline)),
+    )
 }
 
 pub(super) fn window(text: Option<&str>) -> Result<Option<Range<f64>>, CommandError> {

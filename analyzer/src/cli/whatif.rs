@@ -18,7 +18,7 @@ use crate::cli::terminal::has_colours;
 use crate::imagined::Imagined;
 use crate::ledger::{Predictor, Subject};
 use crate::models::observations::TAU_S;
-use crate::present::whatif::{Asked, Tolerance, json, reason, screen, sentence};
+use crate::present::whatif::{Tolerance, WhatIfResults, json, reason, screen, sentence};
 use crate::replay::{Answer, Assembled, Change, Graph, Placement, WhatIf};
 use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
@@ -137,7 +137,7 @@ pub fn what_if(arguments: &WhatIfArguments) -> Result<(), CommandError> {
     };
     let tolerances: Vec<Tolerance> =
         SLOWDOWNS.par_iter().filter(|_| is_standard).map(tolerance).collect();
-    let asked = Asked {
+    let asked = WhatIfResults {
         run: &run,
         timeline: &timeline,
         what_if: &what_if,

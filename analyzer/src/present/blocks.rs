@@ -1,15 +1,15 @@
-//! A screen of blocks: a head, a few sentences, then labels with lines beside them.
+//! Lays out a screen as blocks: a head, a few sentences, then labels with lines beside them.
 
 use crate::plain_text::printable;
 use crate::present::context::{mpi_library, placement, program_line};
-use crate::present::paragraph::{wrapped, wrapped_behind};
+use crate::present::paragraph::{wrapped, wrapped_after};
 use crate::present::width;
 use crate::trace::Run;
 
 /// Columns before the text of a labelled line.
 pub(super) const INDENT: usize = 12;
 
-/// A screen in the making.
+/// A screen to which blocks are added.
 #[derive(Debug)]
 pub(super) struct Blocks {
     text: String,
@@ -17,19 +17,19 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Begins with what ran where, and sentences. With `colour` labels are emphasised; nothing is said by colour
-    /// alone.
+    /// Begins with what ran where, followed by sentences. With `colour`, labels are emphasised; colour alone never
+    /// carries information.
     pub fn new(run: &Run, sentences: &str, colour: bool) -> Self {
         let head = [program_line(run), mpi_library(run), placement(run)].join(" | ");
         Self::headed(&head, sentences, colour)
     }
 
-    /// Begins without a head, below other blocks.
+    /// Begins without a head, to be placed below other blocks.
     pub fn continued(colour: bool) -> Self {
         Self { text: String::new(), colour }
     }
 
-    /// Begins with a head of its own.
+    /// Begins with the given head, followed by sentences.
     pub fn headed(head: &str, sentences: &str, colour: bool) -> Self {
         let head = printable(head);
         let head = if width::fits(head.chars().count()) { vec![head] } else { wrapped("", &head) };
@@ -47,7 +47,7 @@ impl Blocks {
         self.text.push('\n');
     }
 
-    /// A label before the first of some lines.
+    /// Lines, with a label before the first.
     pub fn block(&mut self, label: &str, lines: Vec<String>) {
         let padding = " ".repeat(INDENT.saturating_sub(label.len()));
         let mut start = match self.colour {
@@ -63,7 +63,7 @@ impl Blocks {
 
     /// Sentences beside a label.
     pub fn sentence(&mut self, label: &str, text: &str) {
-        self.block(label, wrapped_behind(INDENT, &printable(text)));
+        self.block(label, wrapped_after(INDENT, &printable(text)));
     }
 
     /// A note.
@@ -71,7 +71,7 @@ impl Blocks {
         self.sentence("NOTE", sentence);
     }
 
-    /// The screen.
+    /// The finished text.
     pub fn finish(self) -> String {
         self.text
     }

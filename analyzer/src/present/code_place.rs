@@ -1,8 +1,8 @@
-//! Says in a word where in a program an address lies.
+//! Names the place in a program at which an address lies.
 
 use crate::trace::symbols::SourceLocation;
 
-/// `solve (heat.c:42)`, or as much of it as is known.
+/// `solve (heat.c:42)`, or the parts of it that are known.
 pub(super) fn code_place(module: &str, address: u64, place: &SourceLocation) -> String {
     let line = match (&place.file, place.line) {
         (Some(file), Some(line)) => Some(format!("{}:{line}", file_name(file))),
@@ -17,7 +17,7 @@ pub(super) fn code_place(module: &str, address: u64, place: &SourceLocation) -> 
     }
 }
 
-/// `heat+0x12ec`, where no name is known.
+/// `heat+0x12ec`, for code without a known name.
 pub(super) fn offset(module: &str, address: u64) -> String {
     let module = match module {
         "" => "unknown code",

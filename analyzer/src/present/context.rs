@@ -1,4 +1,4 @@
-//! What ran where, in a line: headers of the rank files come in, short texts go out.
+//! Short descriptions of what ran where, from the headers of the rank files.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::plain_text::printable;
 use crate::trace::Run;
 
-/// Longest list of arguments or numbers in a line, characters.
-const MOST_CHARACTERS: usize = 48;
+/// Maximum length of a list of arguments or numbers in a line, in characters.
+const MAX_CHARACTERS: usize = 48;
 
-/// The program's name; of several programs all names. Traces of other tools may have none.
+/// The program's name, or the names of all programs. Traces of other tools may have none.
 pub(super) fn program(run: &Run) -> String {
     let name = |path: &str| match path.rsplit('/').next().unwrap_or(path) {
         "" => "unknown program".to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn parameters(run: &Run) -> Vec<(String, String)> {
     run.parameters()
 }
 
-/// Program with parameters, or with its arguments where there are no parameters.
+/// Program with its parameters or, without parameters, with its arguments.
 pub(super) fn program_line(run: &Run) -> String {
     let parameters = parameters(run);
     let details: Vec<String> = match parameters.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn program_line(run: &Run) -> String {
     if details.is_empty() { program(run) } else { format!("{}  {details}", program(run)) }
 }
 
-/// Name and version of the MPI library, from its own long text, and its ABI where it is not its own.
+/// Name and version of the MPI library, taken from its long version text; says so if the program uses the standard ABI.
 pub(super) fn mpi_library(run: &Run) -> String {
     let Some(header) = run.ranks.first().map(|rank| &rank.file.header) else {
         return "unknown MPI".into();
@@ -81,7 +81,7 @@ fn cores(run: &Run) -> String {
     format!(" on {word} {}", number_list(cores))
 }
 
-/// Numbers with their runs drawn together: `0-3,8`.
+/// Numbers, consecutive ones as a range: `0-3,8`.
 pub(crate) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -93,7 +93,7 @@ pub(crate) fn number_list(numbers: impl IntoIterator<Item = u32>) -> String {
     range_list(runs)
 }
 
-/// Runs of numbers, first and last: `0-3,8`.
+/// Ranges of numbers, given by first and last: `0-3,8`.
 pub(crate) fn range_list(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
     let text = |(first, last): (u32, u32)| match last - first {
         0 => format!("{first}"),
@@ -103,26 +103,26 @@ pub(crate) fn range_list(runs: impl IntoIterator<Item = (u32, u32)>) -> String {
     shortened(&runs.into_iter().map(text).collect::<Vec<_>>().join(","))
 }
 
-/// A count and its noun.
+/// A count with its noun in the right number.
 pub(super) fn plural(count: usize, noun: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {noun}{s}", super::quantity::count(count as u64))
 }
 
-/// At most so many characters that a line bears.
+/// A text cut to the maximum length of a list in a line.
 pub(super) fn shortened(text: &str) -> String {
-    if text.chars().count() <= MOST_CHARACTERS {
+    if text.chars().count() <= MAX_CHARACTERS {
         return text.to_owned();
     }
-    let start: String = text.chars().take(MOST_CHARACTERS - 1).collect();
+    let start: String = text.chars().take(MAX_CHARACTERS - 1).collect();
     format!("{start}…")
 }
 
-/// What a list in a document was cut by.
+/// The entries that a list in a document leaves out.
 #[derive(Debug, Serialize)]
 pub(crate) struct Omitted {
-    /// Entries.
+    /// Number of entries.
     pub count: usize,
-    /// How long they are together.
+    /// Their total length.
     pub seconds: f64,
 }

@@ -1,20 +1,20 @@
-//! What people and programs get to see: what the stages hand on comes in; screens of the terminal, JSON
-//! documents, pages and pictures go out.
+//! Presents results: terminal screens, JSON documents, HTML pages and pictures.
 //!
-//! A folder a subject: `screen` is its text for the terminal, `document` its JSON, `pictures` its figures.
+//! Nothing is measured or computed here beyond what wording and layout need. Each subject has a folder, in which
+//! `screen` writes the text for the terminal, `document` the JSON and `pictures` the figures.
 //!
 //! | folder | subject |
 //! |---|---|
-//! | [`report`] | a run: [`Report`] |
+//! | [`report`] | one run: [`Report`] |
 //! | [`causes`] | why ranks waited |
 //! | `unfinished` | ranks that did not finish, within a report |
 //! | [`dump`] | single events and messages |
-//! | [`clock`] | clocks: their calibration, and their part of a report |
-//! | [`whatif`], [`ledger`] | a run's time under other conditions; predictions, and what came of them |
+//! | [`clock`] | how well clocks are aligned |
+//! | [`whatif`], [`ledger`] | a run's time under other conditions; predictions and how they compared with measured runs |
 //! | [`comparison`] | two sets of runs, checks, baselines, histories |
-//! | [`machine`], [`logpq`], [`roofline`] | a measured machine, and what it says of a run |
+//! | [`machine`], [`logpq`], [`roofline`] | a measured machine, and runs compared with what it can do |
 //! | [`scaling`], [`model`], [`study`] | models of times over configurations, and sweeps |
-//! | [`html`], [`picture`], [`figure`], [`strip`] | pages, pictures of a run, plots, the terminal's timeline: of all subjects |
+//! | [`html`], [`picture`], [`figure`], [`text_timeline`] | shared by all subjects: pages, pictures of a run, plots, the timeline in a terminal |
 
 mod blocks;
 pub mod causes;
@@ -35,9 +35,9 @@ pub(crate) mod quantity;
 pub mod report;
 pub mod roofline;
 pub mod scaling;
-pub mod strip;
 pub mod study;
 mod table;
+pub mod text_timeline;
 mod unfinished;
 pub mod whatif;
 pub mod width;
@@ -51,25 +51,25 @@ use crate::replay::NoIdeal;
 use crate::timeline::GlobalTimeline;
 use crate::trace::{FileDiagnosis, Run};
 
-/// All that a report is made of.
+/// Everything that a report is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its timeline.
     pub timeline: &'a GlobalTimeline,
-    /// The figures of the selection.
+    /// Metrics of the selected part of the run.
     pub metrics: &'a Metrics,
-    /// Why ranks waited, where that was asked: of the whole run.
+    /// Why ranks waited in the whole run; `None` unless asked for.
     pub causes: Option<&'a Causes<'a>>,
-    /// What changes would save, where that was asked.
+    /// What changes would save; empty unless asked for.
     pub savings: &'a [whatif::Saving],
-    /// T₀ of the efficiency tree over τ, where a replay told it.
+    /// T₀ of the efficiency tree over τ; `None` without a replay.
     pub ideal: Option<f64>,
 }
 
 impl<'a> Report<'a> {
-    /// What there is to say of causes.
+    /// The analysis of causes with its context, if there is one.
     pub fn why(&self) -> Option<causes::Why<'a>> {
         let Self { run, timeline, ideal, .. } = *self;
         self.causes.map(|causes| causes::Why {
@@ -82,15 +82,15 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// What is wrong with the files, of all stages.
+    /// What is wrong with the files, as found by all stages.
     pub fn diagnoses(&self) -> impl Iterator<Item = FileDiagnosis<String>> + 'a {
         let Self { run, timeline, metrics, .. } = *self;
-        let of_run = run.diagnoses.iter().map(in_words);
-        let of_times = timeline.diagnoses.iter().map(in_words);
-        of_run.chain(of_times).chain(metrics.diagnoses.iter().map(in_words))
+        let of_run = run.diagnoses.iter().map(with_text);
+        let of_timeline = timeline.diagnoses.iter().map(with_text);
+        of_run.chain(of_timeline).chain(metrics.diagnoses.iter().map(with_text))
     }
 
-    /// What a reader should know, of all stages.
+    /// What a reader should know, as found by all stages.
     pub fn notes(&self) -> impl Iterator<Item = String> + 'a {
         let Self { run, timeline, metrics, .. } = *self;
         let before = run.notes.iter().map(run_note).chain(timeline.notes.iter().map(time_note));
@@ -98,6 +98,6 @@ impl<'a> Report<'a> {
     }
 }
 
-fn in_words<W: std::fmt::Display>(diagnosis: &FileDiagnosis<W>) -> FileDiagnosis<String> {
+fn with_text<W: std::fmt::Display>(diagnosis: &FileDiagnosis<W>) -> FileDiagnosis<String> {
     FileDiagnosis { file: diagnosis.file.clone(), what: diagnosis.what.to_string() }
 }

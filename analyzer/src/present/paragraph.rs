@@ -2,17 +2,17 @@
 
 use super::width;
 
-/// Broken into lines, the later ones indented further.
+/// Breaks a text into lines and indents all but the first further.
 pub(super) fn wrapped(indent: &str, text: &str) -> Vec<String> {
-    broken(indent, &format!("{indent}  "), text, width::of_sentences())
+    break_lines(indent, &format!("{indent}  "), text, width::for_sentences())
 }
 
-/// Broken into lines that stand behind so many columns.
-pub(super) fn wrapped_behind(columns: usize, text: &str) -> Vec<String> {
-    broken("", "", text, width::of_sentences() - columns)
+/// Breaks a text into lines that begin after `columns` columns.
+pub(super) fn wrapped_after(columns: usize, text: &str) -> Vec<String> {
+    break_lines("", "", text, width::for_sentences() - columns)
 }
 
-fn broken(first: &str, later: &str, text: &str, width: usize) -> Vec<String> {
+fn break_lines(first: &str, later: &str, text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![first.to_owned()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is a first line");
@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn numbers_stay_with_their_units() {
-        let lines = broken("", "  ", "the ranks wait for 84.0 ms each", 22);
+        let lines = break_lines("", "  ", "the ranks wait for 84.0 ms each", 22);
         assert_eq!(lines, ["the ranks wait for", "  84.0 ms each"]);
-        assert_eq!(broken("", "", "123 milliseconds", 8), ["123", "milliseconds"]);
+        assert_eq!(break_lines("", "", "123 milliseconds", 8), ["123", "milliseconds"]);
     }
 }

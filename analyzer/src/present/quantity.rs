@@ -1,6 +1,6 @@
-//! Numbers as people read them: bare numbers come in, text with a unit goes out.
+//! Formats numbers as people read them: with a unit, a few significant digits and grouped thousands.
 
-/// With so many significant digits; thousands are grouped where no fraction is left.
+/// A value with `digits` significant digits; groups thousands if no fraction is left.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -31,7 +31,7 @@ pub(crate) fn count(number: u64) -> String {
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TimeUnit {
-    /// As it is written.
+    /// Its symbol.
     pub name: &'static str,
     scale: f64,
 }
@@ -39,7 +39,7 @@ pub(super) struct TimeUnit {
 impl TimeUnit {
     /// The unit in which this many seconds have one to three digits before the point.
     pub fn of(seconds: f64) -> Self {
-        // What would be rounded to 1000 of a smaller unit takes the larger.
+        // A value that would round to 1000 of a smaller unit takes the larger one.
         let at_least = |limit: f64| seconds.abs() >= limit * 0.9995;
         let (name, scale) = match seconds {
             _ if seconds == 0.0 || at_least(1.0) => ("s", 1.0),
@@ -50,7 +50,7 @@ impl TimeUnit {
         Self { name, scale }
     }
 
-    /// Seconds in this unit, with the digits of a step in seconds: ticks of an axis.
+    /// Seconds in this unit, with as many decimals as `step_s` needs: for the ticks of an axis.
     pub fn stepped(self, seconds: f64, step_s: f64) -> String {
         let decimals = (-(step_s * self.scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
         let text = format!("{:.decimals$}", seconds * self.scale);
@@ -60,7 +60,7 @@ impl TimeUnit {
         text
     }
 
-    /// Seconds in this unit, to a thousandth of the largest value that shares the column.
+    /// Seconds in this unit, with the decimals that suit the largest value of the column.
     pub fn column(self, seconds: f64, largest_s: f64) -> String {
         let largest = (largest_s * self.scale).abs();
         let decimals = if largest >= 100.0 {
@@ -90,7 +90,7 @@ pub(crate) fn nanoseconds(value: f64) -> String {
     if value < 1000.0 { format!("{value:.0} ns") } else { seconds(value * 1e-9) }
 }
 
-/// A share as per cent, two significant digits below ten.
+/// A share in per cent, with two significant digits below ten.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent.abs() {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_significant_digits_and_a_unit() {
+    fn seconds_have_three_significant_digits_and_a_unit() {
         for (value, text) in [
             (0.0, "0 s"),
             (4329.4, "4,329 s"),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_prefixes_and_counts() {
+    fn percent_prefix_and_count_are_short() {
         assert_eq!(percent(0.0009), "0.090 %");
         assert_eq!(percent(0.8), "80 %");
         assert_eq!(percent(0.099951), "10 %");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_shares_its_decimals() {
+    fn cells_of_a_column_have_equal_decimals() {
         let unit = TimeUnit::of(8.31);
         assert_eq!(unit.column(6.7123, 8.31), "6.712");
         assert_eq!(unit.column(-1e-12, 8.31), "0.000");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_that_differ_have_labels_that_differ() {
+    fn different_ticks_have_different_labels() {
         let unit = TimeUnit::of(5.825);
         let labels = [5.81, 5.815, 5.82].map(|tick| unit.stepped(tick, 0.005));
         assert_eq!(labels, ["5.810", "5.815", "5.820"]);

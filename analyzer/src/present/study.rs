@@ -1,4 +1,4 @@
-//! The table at the end of a sweep: figures by configuration come in, lines go out.
+//! The table at the end of a sweep: times and efficiency of each configuration.
 
 use crate::models::observations::Spread;
 
@@ -16,7 +16,7 @@ pub struct Row {
     pub efficiency: f64,
 }
 
-/// Aligned lines, ascending in the keys.
+/// The table's lines, sorted by the keys.
 pub fn study_table(keys: &[&str], mut rows: Vec<Row>) -> String {
     let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
     rows.sort_by(|a, b| {

@@ -1,16 +1,16 @@
-//! Aligned columns.
+//! Tables with aligned columns.
 //!
-//! A table that is wider than the terminal shortens its texts in the middle; what is still too wide comes below, with
-//! the first column again.
+//! If a table is wider than the terminal, its text columns are shortened in the middle. Columns that still do not
+//! fit follow below, with the first column repeated.
 
 use super::blocks::INDENT;
 use super::width;
 
-/// Text columns are not made narrower.
-const NARROWEST: usize = 24;
+/// Smallest width to which text columns are shortened.
+const MIN_TEXT_COLUMNS: usize = 24;
 const GAP: usize = 2;
 
-/// A table in the making.
+/// A table to which columns are added.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     columns: Vec<Column>,
@@ -29,12 +29,12 @@ impl Column {
 }
 
 impl Table {
-    /// Adds a column whose cells end at the same place.
+    /// Adds a right-aligned column.
     pub fn right(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.add(false, title, cells);
     }
 
-    /// Adds a column whose cells begin at the same place.
+    /// Adds a left-aligned column.
     pub fn left(&mut self, title: &str, cells: impl IntoIterator<Item = String>) {
         self.add(true, title, cells);
     }
@@ -44,14 +44,14 @@ impl Table {
         self.columns.push(Column { left, cells });
     }
 
-    /// The lines, the titles first, two spaces between columns, none at the end of a line.
+    /// The lines, titles first, with two spaces between columns and no trailing spaces.
     pub fn lines(&self) -> Vec<String> {
-        self.lines_within(width::of_tables(INDENT))
+        self.lines_within(width::for_tables(INDENT))
     }
 
     fn lines_within(&self, columns: Option<usize>) -> Vec<String> {
         let mut widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
-        let Some(columns) = columns else { return self.drawn(&widths, 0..widths.len()) };
+        let Some(columns) = columns else { return self.draw(&widths, 0..widths.len()) };
         self.narrow(&mut widths, columns);
         let mut lines = Vec::new();
         let mut from = 0;
@@ -63,20 +63,20 @@ impl Table {
                 used += GAP + widths[to];
                 to += 1;
             }
-            lines.extend(self.drawn(&widths, from..to));
+            lines.extend(self.draw(&widths, from..to));
             from = to;
         }
         lines
     }
 
-    /// Takes from the widest text columns what is too much.
+    /// Shortens the widest text columns until the table fits or none can be shortened further.
     fn narrow(&self, widths: &mut [usize], columns: usize) {
         let gaps = GAP * widths.len().saturating_sub(1);
         let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
         while excess > 0 {
             let texts = (0..widths.len()).filter(|at| self.columns[*at].left);
             let Some(widest) = texts.max_by_key(|at| widths[*at]) else { return };
-            if widths[widest] <= NARROWEST {
+            if widths[widest] <= MIN_TEXT_COLUMNS {
                 return;
             }
             widths[widest] -= 1;
@@ -84,8 +84,8 @@ impl Table {
         }
     }
 
-    /// Some columns, the first of the table before them.
-    fn drawn(&self, widths: &[usize], shown: std::ops::Range<usize>) -> Vec<String> {
+    /// Draws some columns, with the table's first column before them.
+    fn draw(&self, widths: &[usize], shown: std::ops::Range<usize>) -> Vec<String> {
         let rows = self.columns.first().map_or(0, |column| column.cells.len());
         let mut lines = vec![String::new(); rows];
         let repeated = (shown.start > 0).then_some(0);
@@ -106,7 +106,7 @@ impl Table {
     }
 }
 
-/// A text without its middle, for names of files and lines stand at its end.
+/// Shortens a text in its middle, because file names and line numbers are at its end.
 fn shortened(cell: &str, width: usize) -> String {
     let length = cell.chars().count();
     if length <= width {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_tables_are_shortened_and_then_continued_below() {
+    fn wide_tables_are_shortened_then_continued_below() {
         let mut table = Table::default();
         table.right("rank", ["0", "1"].map(String::from));
         table.left("where", ["MPI_Allreduce at main (comes_late.c:45)", "-"].map(String::from));

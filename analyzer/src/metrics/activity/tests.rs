@@ -177,13 +177,13 @@ fn totals_are_drawn_evenly_and_by_kind() {
             assert!((share(Kind::Send) - 0.1).abs() < 1e-3, "{shares:?}");
             assert!((share(Kind::Own) - 0.58).abs() < 1e-3, "{shares:?}");
         }
-        let strip = crate::present::strip::Strip {
+        let strip = crate::present::text_timeline::TextTimeline {
             seconds: 0.0..1e-3,
             rows: vec![0],
             columns: 40,
             colour: false,
         };
-        let text = crate::present::strip::text(run, &activity, &strip);
+        let text = crate::present::text_timeline::text(run, &activity, &strip);
         assert!(text.contains("c collective"), "{text}");
         assert!(text.contains("kept as totals: there is no timeline"), "{text}");
         let row = text.lines().nth(1).unwrap();

@@ -14,10 +14,10 @@ use super::{Why, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
-/// Longest lists.
-const MOST_WAITS: usize = 200;
-const MOST_CAUSES: usize = 1_000;
-const MOST_CONTEXTS: usize = 1_000;
+/// Maximum lengths of lists.
+const MAX_WAITS: usize = 200;
+const MAX_CAUSES: usize = 1_000;
+const MAX_CONTEXTS: usize = 1_000;
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -84,7 +84,7 @@ struct WaitPart<'a> {
     caused_by: Vec<ReasonPart>,
 }
 
-/// What made a culprit late: its own context, or a wait of its own.
+/// What made a culprit late: time in a context, or a wait of its own.
 #[derive(Debug, Serialize)]
 struct ReasonPart {
     context: Option<String>,
@@ -148,12 +148,12 @@ struct OnContext {
 /// The document of `gammachi why --json`.
 ///
 /// # Errors
-/// When it cannot be put into JSON.
+/// If it cannot be serialised.
 pub fn json(why: &Why) -> Result<String, serde_json::Error> {
     let Why { run, timeline, causes, .. } = *why;
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let (waits, waits_omitted) = waits(why);
-    let (dearest, causes_omitted) = dearest(why, MOST_CAUSES);
+    let (dearest, causes_omitted) = costliest_causes(why, MAX_CAUSES);
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
@@ -180,7 +180,7 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
 
-/// What a report's document says of causes.
+/// The causes in a report's document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary<'a> {
     waiting: WaitingPart,
@@ -192,9 +192,9 @@ pub(crate) struct Summary<'a> {
     missing: Vec<String>,
 }
 
-/// The states and the dearest causes, as the document of `gammachi why` has them.
+/// The states and the costliest causes, as in the document of `gammachi why`.
 pub(crate) fn summary<'a>(why: &Why<'a>, most: usize) -> Summary<'a> {
-    let (dearest, omitted) = dearest(why, most);
+    let (dearest, omitted) = costliest_causes(why, most);
     let (waiting, states) = (waiting(why.causes), states(why.causes));
     let (regions, phases) = (regions(why), phases(why));
     Summary { waiting, states, dearest, omitted, regions, phases, missing: why.missing() }
@@ -229,7 +229,7 @@ fn states(causes: &Causes) -> Vec<StatePart> {
     causes.states().into_iter().map(part).collect()
 }
 
-/// The function of a place, and where that is.
+/// The MPI function of a place, and its call site.
 fn place_of(causes: &Causes, place: u32) -> (Option<String>, Option<String>) {
     match causes.contexts.all.get(place as usize).filter(|_| place != NO_CONTEXT) {
         Some(Context::Transfer(site)) => {
@@ -248,7 +248,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     };
     let mut numbers = causes.longest(causes.waits.len());
     numbers.retain(concerns);
-    let cut = numbers.split_off(numbers.len().min(MOST_WAITS));
+    let cut = numbers.split_off(numbers.len().min(MAX_WAITS));
     let left_out: i64 = cut.iter().map(|number| causes.waits[*number as usize].ticks).sum();
     let omitted = Omitted { count: cut.len(), seconds: s(left_out) };
     let part = |number: u32| {
@@ -293,7 +293,7 @@ fn waits<'a>(why: &Why<'a>) -> (Vec<WaitPart<'a>>, Omitted) {
     (numbers.into_iter().map(part).collect(), omitted)
 }
 
-fn dearest<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omitted) {
+fn costliest_causes<'a>(why: &Why<'a>, most: usize) -> (Vec<CausePart<'a>>, Omitted) {
     let (run, causes) = (why.run, why.causes);
     let s = |ticks: i64| causes.clock.seconds(ticks);
     let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
@@ -342,7 +342,7 @@ fn path(why: &Why) -> PathPart {
         let host = &run.ranks[line.position].file.header.host;
         *hosts.entry(host.clone()).or_default() += ticks;
     }
-    let contexts = causes.imbalance().into_iter().take(MOST_CONTEXTS).map(|row| {
+    let contexts = causes.imbalance().into_iter().take(MAX_CONTEXTS).map(|row| {
         let found = causes.contexts.get(row.context);
         OnContext {
             context: words::context(found),

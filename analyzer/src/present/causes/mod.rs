@@ -1,4 +1,4 @@
-//! The screen and the document of `gammachi why`, made from [`Causes`].
+//! Renders [`Causes`] as the screen and the JSON document of `gammachi why`, and as parts of a report.
 
 mod document;
 mod rows;
@@ -21,37 +21,37 @@ pub(super) use stretches::{iteration_summary, region_lines};
 pub(super) use verdict::sentences;
 pub(super) use words::{state_name, why_late};
 
-/// Serialisation and transfer of the whole run, whose product is its communication efficiency; `None` where no
-/// replay told them.
-pub(super) fn divided_communication(why: &Why) -> Option<(f64, f64)> {
+/// Serialisation and transfer of the whole run, whose product is its communication efficiency; `None` without a
+/// replay.
+pub(super) fn serialisation_and_transfer(why: &Why) -> Option<(f64, f64)> {
     why.tree().and_then(|tree| tree.serialisation.zip(tree.transfer))
 }
 
-/// What is shown.
+/// The causes with everything that is needed to show them.
 #[derive(Debug, Clone, Copy)]
 pub struct Why<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its timeline.
     pub timeline: &'a GlobalTimeline,
-    /// What was found.
+    /// The causes found.
     pub causes: &'a Causes<'a>,
     /// The run's time on an ideal network over its own.
     pub ideal: Result<f64, NoIdeal>,
-    /// Only what concerns this rank of MPI_COMM_WORLD: its waits, and those for it.
+    /// If set, only waits of and for this rank of MPI_COMM_WORLD are shown.
     pub rank: Option<u32>,
-    /// Which waits were asked for.
+    /// The selected waits.
     pub choice: &'a WaitFilter,
 }
 
 impl Why<'_> {
-    /// What cannot be said, and why.
+    /// What is not known, and why.
     fn missing(&self) -> Vec<String> {
         let unknown = self.causes.unknown.iter().map(|what| words::unknown(*what));
         unknown.chain(self.ideal.err().and_then(words::no_ideal)).collect()
     }
 
-    /// The efficiency of what was asked for: an iteration, a region, else the run.
+    /// The efficiency of the selected iteration or region, else of the run.
     fn tree(&self) -> Option<Tree> {
         let WaitFilter { region, iteration } = self.choice;
         if let (Some(number), Some(phase)) = (*iteration, self.causes.phases.first()) {
@@ -66,12 +66,12 @@ impl Why<'_> {
         }
     }
 
-    /// Whether all waits were asked for, not those of a region or an iteration.
+    /// Whether all waits are selected, not only those of a region or an iteration.
     fn is_of_all(&self) -> bool {
         *self.choice == ALL_WAITS
     }
 
-    /// Ticks of what was asked for.
+    /// Ticks of the selected iteration or region, else of the run.
     fn elapsed(&self) -> i64 {
         let WaitFilter { region, iteration } = self.choice;
         let iteration = iteration.and_then(|at| self.causes.phases.first()?.iterations.get(at));
@@ -83,9 +83,9 @@ impl Why<'_> {
             .unwrap_or(self.causes.whole.1 - self.causes.whole.0)
     }
 
-    /// Whether a line, or [`crate::causes::NO_CULPRIT`], is of the rank that is asked for.
+    /// Whether a line (or [`crate::causes::NO_CULPRIT`]) belongs to the selected rank, if one is selected.
     fn concerns(&self, line: u32) -> bool {
         let rank = self.causes.lines.all.get(line as usize).map(|line| line.rank);
-        self.rank.is_none_or(|asked| rank == Some(asked))
+        self.rank.is_none_or(|selected| rank == Some(selected))
     }
 }

@@ -1,17 +1,17 @@
-//! Waits in rows of a table: those that are alike together, the longest one by one.
+//! Waits as rows of tables: groups of similar waits, and the longest single ones.
 
 use crate::causes::{Group, NO_CULPRIT};
 use crate::present::context::plural;
 
 use super::{Why, words};
 
-/// Waits of one state, in one place, for one culprit.
+/// Waits in one state, at one call site, for one culprit.
 #[derive(Debug)]
 pub(crate) struct WaitRow {
     pub state: &'static str,
-    /// The rank that waits, or how many do.
+    /// The rank that waits, or the number of such ranks.
     pub waiters: String,
-    /// For whom.
+    /// The rank that it waits for.
     pub culprit: String,
     pub count: u64,
     pub seconds: f64,
@@ -19,7 +19,7 @@ pub(crate) struct WaitRow {
     pub place: String,
     /// What made the culprit late.
     pub late_by: String,
-    /// Its number among [`crate::causes::Causes::groups`].
+    /// Its index in [`crate::causes::Causes::groups`].
     pub group: usize,
     /// The ranks that wait.
     pub ranks: Vec<u32>,
@@ -36,10 +36,10 @@ pub(crate) struct LongWait {
     pub place: String,
     pub begin_s: f64,
     pub seconds: f64,
-    /// For whom.
+    /// The rank that it waits for.
     pub culprit: String,
     pub culprit_rank: Option<u32>,
-    /// What made the culprit late; empty where that is not known.
+    /// What made the culprit late; empty if that is not known.
     pub late_by: String,
 }
 
@@ -66,15 +66,15 @@ fn rank_of(why: &Why, line: u32) -> Option<u32> {
     why.causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT).map(|line| line.rank)
 }
 
-/// Those of most time, and how many more there are.
+/// The groups of waits that took most time, and the number of further ones.
 pub(crate) fn wait_rows(why: &Why, most: usize) -> (Vec<WaitRow>, usize) {
     let causes = why.causes;
-    let of_asked = |group: &&Group| {
+    let is_selected = |group: &&Group| {
         let waits = why.rank.is_none_or(|rank| group.ranks.contains(&rank));
         waits || group.culprit != NO_CULPRIT && why.concerns(group.culprit)
     };
     let numbered = causes.groups.iter().enumerate();
-    let groups: Vec<(usize, &Group)> = numbered.filter(|(_, group)| of_asked(group)).collect();
+    let groups: Vec<(usize, &Group)> = numbered.filter(|(_, group)| is_selected(group)).collect();
     let row = |&(number, group): &(usize, &Group)| WaitRow {
         group: number,
         ranks: group.ranks.clone(),

@@ -1,4 +1,4 @@
-//! The screen of `gammachi why`: lines for the terminal.
+//! Renders the screen of `gammachi why`.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::rows::wait_rows;
 use super::words::{self, seconds_of, share};
 use super::{Why, stretches, verdict};
 
-/// Rows of each table.
-const MOST_ROWS: usize = 10;
-/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
+/// Maximum number of rows of a table.
+const MAX_ROWS: usize = 10;
+/// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(why: &Why, colour: bool) -> String {
     let mut blocks = Blocks::new(why.run, &verdict::sentences(why).join(" "), colour);
     blocks.block("EFFICIENCY", efficiency(why));
@@ -31,7 +31,7 @@ pub fn screen(why: &Why, colour: bool) -> String {
         blocks.block("ITERATIONS", stretches::iteration_lines(why.causes));
     }
     for what in why.missing() {
-        blocks.note(&format!("Cannot be said: {what}."));
+        blocks.note(&format!("Not known: {what}."));
     }
     if why.ideal.is_ok() {
         let run = shell_word(&why.run.directory.display().to_string());
@@ -80,14 +80,16 @@ fn states(why: &Why) -> Vec<String> {
     let mut lines = table.lines();
     if why.causes.uncertain > 0 {
         let uncertain = seconds_of(why, why.causes.uncertain);
-        lines.push(format!("{uncertain} more in waits shorter than the clocks may be wrong"));
+        lines.push(format!(
+            "{uncertain} more in waits that are shorter than the clocks' uncertainty"
+        ));
     }
     lines
 }
 
-/// Waits that are alike, with what made their culprit late.
+/// Groups of similar waits, with what made their culprits late.
 fn waits(why: &Why) -> Vec<String> {
-    let (rows, left_out) = wait_rows(why, MOST_ROWS);
+    let (rows, left_out) = wait_rows(why, MAX_ROWS);
     let mut table = Table::default();
     table.left("state", rows.iter().map(|row| row.state.to_owned()));
     table.left("waits", rows.iter().map(|row| row.waiters.clone()));
@@ -97,11 +99,11 @@ fn waits(why: &Why) -> Vec<String> {
     table.left("where", rows.iter().map(|row| row.place.clone()));
     table.left("made late by", rows.iter().map(|row| row.late_by.clone()));
     let mut lines = table.lines();
-    more(&mut lines, left_out, "kinds of waits");
+    push_omitted(&mut lines, left_out, "kinds of waits");
     lines
 }
 
-fn more(lines: &mut Vec<String>, left_out: usize, what: &str) {
+fn push_omitted(lines: &mut Vec<String>, left_out: usize, what: &str) {
     if left_out > 0 {
         lines.push(format!("{} more {what} (--json lists more)", count(left_out as u64)));
     }
@@ -112,7 +114,7 @@ fn causes(why: &Why) -> Vec<String> {
     let all = causes.charges.causes.iter().filter(|((line, _), _)| why.concerns(*line));
     let mut rows: Vec<(&(u32, u32), &Cost)> = all.collect();
     rows.sort_by_key(|(key, cost)| (std::cmp::Reverse(cost.total()), **key));
-    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let shown = &rows[..rows.len().min(MAX_ROWS)];
     let waiting = causes.waiting();
     let what = |context: u32| {
         let found = causes.contexts.get(context);
@@ -129,7 +131,7 @@ fn causes(why: &Why) -> Vec<String> {
     table.right("indirectly", shown.iter().map(|(_, cost)| seconds_of(why, cost.indirect)));
     table.left("what takes longer", shown.iter().map(|((_, context), _)| what(*context)));
     let mut lines = table.lines();
-    more(&mut lines, rows.len() - shown.len(), "causes");
+    push_omitted(&mut lines, rows.len() - shown.len(), "causes");
     if why.rank.is_none() && causes.charges.unattributed > 0 {
         lines.push(format!(
             "{} of waiting ({}) is charged to nobody",
@@ -140,16 +142,16 @@ fn causes(why: &Why) -> Vec<String> {
     lines
 }
 
-/// From the longest wait along those that its culprits waited for themselves.
+/// The chain from the longest wait to the wait that made its culprit late, and so on to the first cause.
 fn chain(why: &Why) -> Vec<String> {
     let causes = why.causes;
-    let of_asked = |number: &&u32| why.concerns(causes.waits[**number as usize].line);
+    let is_selected = |number: &&u32| why.concerns(causes.waits[**number as usize].line);
     let longest = causes.longest(causes.waits.len().min(1_000));
     let with_culprit =
-        longest.iter().filter(of_asked).find(|n| causes.waits[**n as usize].has_culprit());
+        longest.iter().filter(is_selected).find(|n| causes.waits[**n as usize].has_culprit());
     let Some(mut number) = with_culprit.copied() else { return Vec::new() };
     let mut lines = Vec::new();
-    while lines.len() < MOST_ROWS {
+    while lines.len() < MAX_ROWS {
         let wait = &causes.waits[number as usize];
         let of_culprit = causes.reasons.waits(number);
         let inner = of_culprit.max_by_key(|inner| causes.waits[*inner as usize].ticks);
@@ -169,7 +171,7 @@ fn chain(why: &Why) -> Vec<String> {
                 lines.push(first);
                 number = inner;
                 if !causes.waits[number as usize].has_culprit() {
-                    lines.push(format!("{culprit} waited itself, for whom is not known"));
+                    lines.push(format!("{culprit} waited itself, not known for which rank"));
                     break;
                 }
             }
@@ -179,7 +181,7 @@ fn chain(why: &Why) -> Vec<String> {
                 lines.push(format!(
                     "{culprit} was {} longer {}",
                     seconds_of(why, *ticks),
-                    words::in_or(found)
+                    words::where_phrase(found)
                 ));
                 break;
             }
@@ -209,7 +211,7 @@ fn path(why: &Why) -> Vec<String> {
         plural(causes.path.switches as usize, "time")
     )];
     let rows = causes.imbalance();
-    let shown = &rows[..rows.len().min(MOST_ROWS / 2)];
+    let shown = &rows[..rows.len().min(MAX_ROWS / 2)];
     let mut table = Table::default();
     table.right("on the path", shown.iter().map(|row| seconds_of(why, row.on_path)));
     table.right("more than the mean", shown.iter().map(|row| seconds_of(why, row.imbalance)));
@@ -231,10 +233,10 @@ fn ranks(why: &Why) -> Vec<String> {
             let of_rank = caused.get(&rank).copied().unwrap_or(0);
             (rank, causes.computing(line), causes.in_mpi(line), of_rank)
         })
-        .filter(|(rank, ..)| why.rank.is_none_or(|asked| asked == *rank))
+        .filter(|(rank, ..)| why.rank.is_none_or(|selected| selected == *rank))
         .collect();
     rows.sort_by_key(|(rank, .., caused)| (std::cmp::Reverse(*caused), *rank));
-    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let shown = &rows[..rows.len().min(MAX_ROWS)];
     let mut table = Table::default();
     table.right("rank", shown.iter().map(|(rank, ..)| rank.to_string()));
     table.right("computing", shown.iter().map(|(_, computing, ..)| seconds_of(why, *computing)));
@@ -244,6 +246,6 @@ fn ranks(why: &Why) -> Vec<String> {
     table
         .right("waiting that it causes", shown.iter().map(|(.., caused)| seconds_of(why, *caused)));
     let mut lines = table.lines();
-    more(&mut lines, rows.len() - shown.len(), "ranks");
+    push_omitted(&mut lines, rows.len() - shown.len(), "ranks");
     lines
 }

@@ -1,4 +1,4 @@
-//! Parts of a run in tables: regions that the program marked, phases, and the iterations of the longest.
+//! Tables of parts of a run: regions that the program marked, phases, and the iterations of the longest phase.
 
 use crate::causes::{Causes, Context, NO_CONTEXT, Period, Phase, Statistics, Tree};
 use crate::present::context::plural;
@@ -8,14 +8,16 @@ use crate::trace::Run;
 
 use super::words;
 
-/// Rows of each table, columns of the strip.
-const MOST_ROWS: usize = 10;
-const MOST_SLOW: usize = 3;
-const STRIP: usize = 60;
-/// Heights of a column of the strip.
+/// Maximum number of rows of a table.
+const MAX_ROWS: usize = 10;
+/// Maximum number of slow iterations shown.
+const MAX_SLOW: usize = 3;
+/// Width of the sparkline.
+const SPARKLINE_COLUMNS: usize = 60;
+/// Heights of a column of the sparkline.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Where the iterations of a phase begin: a call in words.
+/// The call at which the iterations of a phase begin.
 pub(super) fn begins_at(causes: &Causes, phase: &Phase) -> String {
     match causes.contexts.all.get(phase.context as usize).filter(|_| phase.context != NO_CONTEXT) {
         Some(Context::Transfer(site)) => words::call_site(site),
@@ -27,7 +29,7 @@ fn two(value: Option<f64>) -> String {
     value.map_or_else(|| "?".to_owned(), |value| significant(value, 2))
 }
 
-/// Columns that are filled from trees.
+/// Adds the columns of efficiencies.
 fn efficiencies(table: &mut Table, trees: &[Option<Tree>]) {
     let of = |part: fn(&Tree) -> Option<f64>| {
         trees.iter().map(move |tree| two(tree.as_ref().and_then(part)))
@@ -37,13 +39,13 @@ fn efficiencies(table: &mut Table, trees: &[Option<Tree>]) {
     table.right("communication", of(|tree| Some(tree.communication)));
 }
 
-/// The regions of a run, the longest first.
+/// The table of a run's regions, the longest first.
 pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let all = &causes.regions.all;
     if all.is_empty() {
         return Vec::new();
     }
-    let shown = &all[..all.len().min(MOST_ROWS)];
+    let shown = &all[..all.len().min(MAX_ROWS)];
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
     let mut table = Table::default();
     table.left("region", shown.iter().map(|region| region.name.clone()));
@@ -59,7 +61,7 @@ pub(crate) fn region_lines(run: &Run, causes: &Causes) -> Vec<String> {
     lines
 }
 
-/// The phases of a run, in order of time.
+/// The table of a run's phases, in order of time.
 pub(super) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
     let mut phases: Vec<&Phase> = causes.phases.iter().collect();
     if phases.is_empty() {
@@ -80,11 +82,11 @@ pub(super) fn phase_lines(run: &Run, causes: &Causes) -> Vec<String> {
     table.lines()
 }
 
-/// The times of the iterations, the slowest of those in a column, from 0 to the slowest of all.
-fn strip(phase: &Phase) -> String {
+/// The times of the iterations as a sparkline from 0 to the slowest; a column shows the slowest of its iterations.
+fn sparkline(phase: &Phase) -> String {
     let times: Vec<i64> = phase.iterations.iter().map(|iteration| iteration.ticks).collect();
     let slowest = times.iter().max().copied().unwrap_or(0).max(1);
-    let columns = times.len().min(STRIP);
+    let columns = times.len().min(SPARKLINE_COLUMNS);
     let column = |at: usize| {
         let (from, to) = (at * times.len() / columns, (at + 1) * times.len() / columns);
         let most = times[from..to].iter().max().copied().unwrap_or(0);
@@ -93,7 +95,7 @@ fn strip(phase: &Phase) -> String {
     (0..columns).map(column).collect()
 }
 
-/// The iterations of the longest phase in a line; none where none were found.
+/// A line on the iterations of the longest phase; `None` if none were found.
 pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
     let phase = causes.phases.first()?;
     let s = |ticks: i64| seconds(causes.clock.seconds(ticks));
@@ -119,7 +121,7 @@ pub(crate) fn iteration_summary(causes: &Causes) -> Option<String> {
     Some(line)
 }
 
-/// The iterations of the longest phase: what stands out.
+/// Lines on the iterations of the longest phase and what stands out among them.
 pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
     let Some(phase) = causes.phases.first() else {
         return vec![
@@ -138,7 +140,7 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
             s(mad),
             begins_at(causes, phase)
         ),
-        strip(phase),
+        sparkline(phase),
     ];
     if let Some(Period { length, first, longer }) = period {
         lines.push(format!("every {length}th, from {first} on, takes {} longer", s(longer)));
@@ -155,7 +157,7 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
             plural(slow.len(), "iteration"),
             s(extra)
         ));
-        let shown = &slow[..slow.len().min(MOST_SLOW)];
+        let shown = &slow[..slow.len().min(MAX_SLOW)];
         let of = |at: &usize| &phase.iterations[*at];
         let rank =
             |position: usize| causes.lines.all[causes.lines.first_of(position) as usize].rank;
@@ -172,6 +174,6 @@ pub(super) fn iteration_lines(causes: &Causes) -> Vec<String> {
         table.left("computes longest", shown.iter().map(busiest));
         lines.extend(table.lines());
     }
-    lines.push(format!("iteration {representative} is like most"));
+    lines.push(format!("iteration {representative} is typical"));
     lines
 }

@@ -1,4 +1,4 @@
-//! Parts of a run in the document of `gammachi why`: iterations, phases, regions.
+//! The document's keys on parts of a run: iterations, phases, regions.
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ use crate::present::context::Omitted;
 use super::Why;
 use super::stretches::begins_at;
 
-/// Longest lists.
-const MOST_SLOW: usize = 100;
-const MOST_EACH: usize = 10_000;
+/// Maximum lengths of lists.
+const MAX_SLOW: usize = 100;
+const MAX_EACH: usize = 10_000;
 
 #[derive(Debug, Serialize)]
 pub(super) struct TreePart {
@@ -69,7 +69,7 @@ struct IterationPart {
     ticks: i64,
     computing_s: f64,
     waiting_s: f64,
-    /// Rank that computes longest.
+    /// The rank that computes longest.
     slowest: u32,
     culprit: Option<u32>,
 }
@@ -124,9 +124,9 @@ pub(super) fn iterations(causes: &Causes) -> Option<IterationsPart> {
         count: left_out.len(),
         seconds: s(left_out.iter().map(|at| phase.iterations[*at].ticks).sum()),
     };
-    let (slow, slow_left) = found.slow.split_at(found.slow.len().min(MOST_SLOW));
+    let (slow, slow_left) = found.slow.split_at(found.slow.len().min(MAX_SLOW));
     let all: Vec<usize> = (0..count).collect();
-    let (each, each_left) = all.split_at(count.min(MOST_EACH));
+    let (each, each_left) = all.split_at(count.min(MAX_EACH));
     Some(IterationsPart {
         count,
         place: begins_at(causes, phase),

@@ -1,14 +1,14 @@
-//! Says in a few sentences how much was waited, and what cost most.
+//! Writes a few sentences on how much ranks waited, and what cost most.
 
 use crate::causes::Cost;
 
 use super::Why;
 use super::words::{self, seconds_of, share};
 
-/// Share of the waiting below which a cause is not worth a sentence.
-const WORTH_A_WORD: f64 = 0.05;
+/// Share of the waiting below which a cause is not mentioned.
+const NOTABLE_SHARE: f64 = 0.05;
 
-/// Total waiting against p·τ, and the dearest cause.
+/// Sentences on total waiting as a share of p·τ, and on the costliest cause.
 pub(crate) fn sentences(why: &Why) -> Vec<String> {
     let causes = why.causes;
     let elapsed = why.elapsed();
@@ -22,14 +22,14 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
         share(waiting, ranks * elapsed),
         seconds_of(why, waiting / ranks)
     )];
-    let dearest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
-    if let Some(((line, context), cost)) = dearest
-        && cost.total() as f64 >= WORTH_A_WORD * waiting as f64
+    let costliest = causes.charges.causes.iter().max_by_key(|(_, cost)| cost.total());
+    if let Some(((line, context), cost)) = costliest
+        && cost.total() as f64 >= NOTABLE_SHARE * waiting as f64
     {
         let found = causes.contexts.get(*context);
         let whose = words::line(causes, *line).replacen("rank", "Rank", 1);
         let what = match words::kind(found) {
-            "computation" => format!("it computes longer {}", words::in_or(found)),
+            "computation" => format!("it computes longer {}", words::where_phrase(found)),
             _ => format!("it is longer {}", words::context(found)),
         };
         sentences.push(format!(
@@ -40,7 +40,7 @@ pub(crate) fn sentences(why: &Why) -> Vec<String> {
         ));
     }
     let unattributed = causes.charges.unattributed;
-    if unattributed as f64 >= WORTH_A_WORD * waiting as f64 {
+    if unattributed as f64 >= NOTABLE_SHARE * waiting as f64 {
         sentences.push(format!(
             "What caused {} of the waiting is not known.",
             share(unattributed, waiting)

@@ -1,4 +1,4 @@
-//! Puts contexts, groups of waits and what is not known into words.
+//! Words for contexts, for what made ranks late, and for what is not known.
 
 use crate::causes::{CallSite, Causes, Context, LateBy, NO_CONTEXT, NO_CULPRIT, State, Unknown};
 use crate::present::code_place::{code_place, file_name, offset};
@@ -19,8 +19,8 @@ pub(super) fn call_site(site: &CallSite) -> String {
     }
 }
 
-/// File and line of a call site; where they are not known its function, else an address; of one that is not
-/// known at all the MPI function.
+/// File and line of a call site, or, in this order, the calling function, the address, the MPI function: the first
+/// that is known.
 fn short_site(site: &CallSite) -> String {
     let SourceLocation { function, file, line } = &site.place;
     match (file, line, function) {
@@ -51,31 +51,31 @@ pub(super) fn brief(found: &Context) -> String {
             }
         }
         Context::Between(None, Some(to)) => format!("before {}", short_site(to)),
-        Context::Between(Some(from), None) => format!("behind {}", short_site(from)),
+        Context::Between(Some(from), None) => format!("after {}", short_site(from)),
         Context::Transfer(site) => brief_site(site),
         other => context(other),
     }
 }
 
-/// Where a context is: `between MPI_Recv at … and MPI_Send at …`.
+/// A context in a sentence: `between MPI_Recv at … and MPI_Send at …`.
 pub(super) fn context(context: &Context) -> String {
     match context {
         Context::Waiting => "waiting".to_owned(),
-        Context::WaitingForUnknown => "waiting, for whom is not known".to_owned(),
+        Context::WaitingForUnknown => "waiting, not known for which rank".to_owned(),
         Context::Recorder => "the recorder".to_owned(),
         Context::Region(name) => format!("region {name}"),
         Context::Between(None, None) => "all of the run".to_owned(),
         Context::Between(None, Some(to)) => format!("before {}", call_site(to)),
-        Context::Between(Some(from), None) => format!("behind {}", call_site(from)),
+        Context::Between(Some(from), None) => format!("after {}", call_site(from)),
         Context::Between(Some(from), Some(to)) => {
             format!("between {} and {}", call_site(from), call_site(to))
         }
         Context::Transfer(site) => format!("inside {}", call_site(site)),
-        Context::Totals => "calls of which only totals are kept".to_owned(),
+        Context::Totals => "calls that are kept only as totals".to_owned(),
     }
 }
 
-/// What kind of time a context is, as documents name it.
+/// A context's kind of time, as documents name it.
 pub(super) fn kind(context: &Context) -> &'static str {
     match context {
         Context::Region(_) | Context::Between(..) => "computation",
@@ -85,7 +85,7 @@ pub(super) fn kind(context: &Context) -> &'static str {
     }
 }
 
-/// `rank 2`, with its thread where that is not the first.
+/// `rank 2`, with its thread unless that is the first.
 pub(super) fn line(causes: &Causes, line: u32) -> String {
     match causes.lines.all.get(line as usize).filter(|_| line != NO_CULPRIT) {
         None => "-".to_owned(),
@@ -94,7 +94,7 @@ pub(super) fn line(causes: &Causes, line: u32) -> String {
     }
 }
 
-/// Where waiting calls stand.
+/// The call site of waiting calls.
 pub(super) fn place(causes: &Causes, place: u32) -> String {
     match place {
         NO_CONTEXT => "-".to_owned(),
@@ -105,7 +105,7 @@ pub(super) fn place(causes: &Causes, place: u32) -> String {
     }
 }
 
-/// What made a line late, in a few words.
+/// What made a rank or thread late, in a few words.
 pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> String {
     let whose = line(causes, culprit);
     match by {
@@ -121,12 +121,12 @@ pub(super) fn late_by(causes: &Causes, culprit: u32, by: Option<LateBy>) -> Stri
     }
 }
 
-/// What kind of wait it is.
+/// The name of a state of waiting.
 pub(crate) fn state_name(state: State) -> &'static str {
     state.name()
 }
 
-/// What made the culprit of a wait late, in a few words; empty where that is not known.
+/// What made the culprit of a wait late, in a few words; empty if that is not known.
 pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
     let wait = &causes.waits[number as usize];
     let delays = causes.reasons.delays(number).iter();
@@ -144,8 +144,8 @@ pub(crate) fn why_late(causes: &Causes, number: u32) -> String {
     }
 }
 
-/// `in region smooth`, `between …`.
-pub(super) fn in_or(found: &Context) -> String {
+/// Where a context is, as the end of a sentence: `in region smooth`, `between …`.
+pub(super) fn where_phrase(found: &Context) -> String {
     match found {
         Context::Region(_) => format!("in {}", context(found)),
         Context::Between(None, None) => "from begin to end".to_owned(),
@@ -153,7 +153,7 @@ pub(super) fn in_or(found: &Context) -> String {
     }
 }
 
-/// What cannot be said, and why.
+/// What is not known, and why.
 pub(super) fn unknown(what: Unknown) -> String {
     match what {
         Unknown::NoAttributes => {
@@ -167,7 +167,7 @@ pub(super) fn unknown(what: Unknown) -> String {
         }
         Unknown::IncompleteCollectives(number) => {
             format!(
-                "waits in {} collective operations whose members are not all there",
+                "waits in {} collective operations that lack members",
                 count(number)
             )
         }
@@ -189,19 +189,19 @@ pub(super) fn unknown(what: Unknown) -> String {
         Unknown::Cut(number) => {
             format!("causes of {} waits whose order contradicts the clocks", count(number))
         }
-        Unknown::Totals => "waits in calls of which only totals are kept".to_owned(),
+        Unknown::Totals => "waits in calls that are kept only as totals".to_owned(),
         Unknown::OneSided => {
             "waits for locks, and between start, complete, post and wait of one-sided communication: \
              who holds a lock and who is in a group is not recorded"
                 .to_owned()
         }
         Unknown::MadeByGroup => {
-            "waits where a group makes a communicator: who is in it is not recorded".to_owned()
+            "waits where a group creates a communicator: its members are not recorded".to_owned()
         }
     }
 }
 
-/// Why communication is not divided into serialisation and transfer; nothing where nobody asked.
+/// Why communication is not divided into serialisation and transfer; `None` if that was not asked for.
 pub(super) fn no_ideal(why: NoIdeal) -> Option<String> {
     let because = match why {
         NoIdeal::NotAsked => return None,
@@ -212,13 +212,13 @@ pub(super) fn no_ideal(why: NoIdeal) -> Option<String> {
             format!("the run cannot be replayed, for {}", crate::present::whatif::reason(why))
         }
         NoIdeal::Off(error) => {
-            format!("the replay that tells them is {} off the run's time", percent(error.abs()))
+            format!("the replay is {} off the run's time", percent(error.abs()))
         }
     };
-    Some(format!("what of communication is serialisation and what transfer: {because}"))
+    Some(format!("how communication divides into serialisation and transfer: {because}"))
 }
 
-/// Seconds of ticks.
+/// Ticks as seconds with a unit.
 pub(super) fn seconds_of(why: &Why, ticks: i64) -> String {
     seconds(why.causes.clock.seconds(ticks))
 }

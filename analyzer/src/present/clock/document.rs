@@ -1,5 +1,4 @@
-//! The clock's part of the JSON document: the timeline comes in, `docs/reference/report-json.md` says what goes
-//! out.
+//! The JSON document's part on clocks, described in `docs/reference/report-json.md`.
 
 use serde::Serialize;
 use trace_format::header::Phase;
@@ -7,7 +6,7 @@ use trace_format::header::Phase;
 use crate::present::Report;
 use crate::timeline::{CausalCorrection, GlobalTimeline, WANDER};
 
-/// `clock`.
+/// The value of `clock`.
 #[derive(Debug, Serialize)]
 pub(in crate::present) struct ClockPart {
     bound_ns: Option<f64>,
@@ -26,7 +25,7 @@ struct UtcDocument {
     spread_ns: f64,
 }
 
-/// An element of `ranks[].clock_exchanges`.
+/// An item of `ranks[].clock_exchanges`.
 #[derive(Debug, Serialize)]
 pub(in crate::present) struct ExchangeDocument {
     phase: &'static str,
@@ -61,7 +60,7 @@ impl ClockPart {
     }
 }
 
-/// The exchanges of the rank at a position of the run.
+/// The clock exchanges of the rank at an index of the run.
 pub(in crate::present) fn exchanges(report: &Report, index: usize) -> Vec<ExchangeDocument> {
     let (facts, time) = (&report.run.ranks[index].facts, &report.timeline.ranks[index]);
     let ns = |ticks: f64| ticks / time.frequency.ticks_per_s * 1e9;

@@ -1,5 +1,5 @@
-//! Clocks for people and programs: a [`Calibration`](crate::calibration::Calibration) comes in, a screen
-//! ([`screen()`]) and a picture ([`figure`]) go out; of a report's timeline the clock's part of the document.
+//! Renders a clock [`Calibration`](crate::calibration::Calibration) as a screen ([`screen()`]) and a picture
+//! ([`figure`]), and writes the part on clocks of a report's document.
 
 mod document;
 mod pictures;

@@ -1,13 +1,13 @@
-//! The picture of a clock calibration.
+//! Draws a clock calibration.
 
-use super::screen::{MOST_PAIRS, largest};
+use super::screen::{MAX_PAIRS, largest};
 use crate::calibration::{Calibration, PairCalibration};
 use crate::present::figure::{Axis, Figure, Marks, Panel, Reference, Series};
 
-/// Deviation of each trial from the reference, forward and reverse, one panel a pair (the first
-/// `MOST_PAIRS`): the paper's figure of ten trials. Bars are the estimate's own bound.
+/// Deviation of each trial from the reference offset, forward and reverse, with a panel for each of the first
+/// `MAX_PAIRS` pairs, as in the figure of ten trials by Masuguchi et al. Bars show the estimate's own bound.
 pub fn figure(calibration: &Calibration) -> String {
-    let shown: Vec<&PairCalibration> = calibration.pairs.iter().take(MOST_PAIRS).collect();
+    let shown: Vec<&PairCalibration> = calibration.pairs.iter().take(MAX_PAIRS).collect();
     let panels = shown.iter().map(|pair| panel(pair)).collect();
     let title = format!("Clock offset by trial, {}", calibration.mpi);
     Figure::grid(title, panels, shown.len().clamp(1, 2)).svg()
@@ -30,8 +30,8 @@ fn panel(pair: &PairCalibration) -> Panel {
     });
     Panel::new(Axis::linear("trial", ""), Axis::linear("deviation", unit))
         .titled(format!("rank {} against rank {}", pair.child, pair.parent))
-        .with(Series::new("bound", Marks::Ranges(bounds.collect())).looking(0))
-        .with(Series::line_and_points("forward", forward).looking(0))
-        .with(Series::line_and_points("reverse", reverse).looking(1))
+        .with(Series::new("bound", Marks::Ranges(bounds.collect())).with_look(0))
+        .with(Series::line_and_points("forward", forward).with_look(0))
+        .with(Series::line_and_points("reverse", reverse).with_look(1))
         .with_reference(Reference::horizontal(0.0, ""))
 }

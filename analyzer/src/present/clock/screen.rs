@@ -1,4 +1,4 @@
-//! A clock calibration on the screen.
+//! Renders a clock calibration for the terminal.
 
 use crate::calibration::{Calibration, PairCalibration, TrialCalibration};
 use crate::plain_text::printable;
@@ -6,22 +6,22 @@ use crate::present::context::{plural, shortened};
 use crate::present::quantity::{count, nanoseconds, significant};
 use crate::present::table::Table;
 
-/// Pairs up to which all trials are shown.
-pub(super) const MOST_PAIRS: usize = 4;
-/// Longest bar of a histogram, characters.
-const BAR: usize = 40;
+/// Maximum number of pairs whose trials are shown.
+pub(super) const MAX_PAIRS: usize = 4;
+/// Length of the longest bar of a histogram, characters.
+const BAR_CHARACTERS: usize = 40;
 
-/// The tables.
+/// The screen: pairs, trials, round trips and estimators.
 pub fn screen(calibration: &Calibration) -> String {
     let mut text = header(calibration);
     text.push('\n');
     push(
         &mut text,
         "PAIRS",
-        "offset: parent's counter less child's, the median of the trials but the first",
+        "offset: parent's counter minus child's, median of all trials but the first",
         &pair_table(calibration),
     );
-    for pair in calibration.pairs.iter().take(MOST_PAIRS) {
+    for pair in calibration.pairs.iter().take(MAX_PAIRS) {
         let title = format!("TRIALS {} against {}", pair.child, pair.parent);
         let what = "deviation from that offset; the first trial is not counted";
         push(&mut text, &title, what, &trial_table(pair));
@@ -29,8 +29,8 @@ pub fn screen(calibration: &Calibration) -> String {
         let what = format!("{} exchanges, both ways", count(pair.round_trips.count as u64));
         push(&mut text, &title, &what, &histogram(pair));
     }
-    if calibration.pairs.len() > MOST_PAIRS {
-        let more = calibration.pairs.len() - MOST_PAIRS;
+    if calibration.pairs.len() > MAX_PAIRS {
+        let more = calibration.pairs.len() - MAX_PAIRS;
         text.push_str(&format!("\n{} (--json has all)\n", plural(more, "more pair")));
     }
     match calibration.estimators.is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.map(f64::abs).fold(0.0, f64::max)
 }
 
-/// The trials that count: without the first, where there are others.
+/// The trials that count: all but the first if there are several.
 fn counted(pair: &PairCalibration) -> &[TrialCalibration] {
     match pair.trials.len() {
         0 | 1 => &pair.trials,
@@ -166,12 +166,12 @@ fn histogram(pair: &PairCalibration) -> Vec<String> {
     table.right("from", bins.iter().map(|bin| nanoseconds(bin.0)));
     table.right("count", bins.iter().map(|bin| count(bin.2)));
     let bar = |bin: &(f64, f64, u64)| {
-        let length = (bin.2 as f64 / most as f64 * BAR as f64).round() as usize;
+        let length = (bin.2 as f64 / most as f64 * BAR_CHARACTERS as f64).round() as usize;
         "#".repeat(length.max(usize::from(bin.2 > 0)))
     };
     table.left("", bins.iter().map(bar));
     let mut lines = table.lines();
-    lines.push(format!("the last line holds all up to {}", nanoseconds(pair.round_trips.max_ns)));
+    lines.push(format!("the last line counts all up to {}", nanoseconds(pair.round_trips.max_ns)));
     lines
 }
 

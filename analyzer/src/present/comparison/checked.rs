@@ -1,4 +1,4 @@
-//! The outcome of `gammachi check`: for people, for programs, for test reports, for GitHub.
+//! Renders the outcome of `gammachi check` as a screen, JSON document, JUnit report and GitHub annotation.
 
 use std::path::Path;
 
@@ -14,21 +14,21 @@ use crate::present::quantity::percent;
 
 use super::{document, screen, verdict, words};
 
-/// What is shown.
+/// Everything that is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'a> {
-    /// Baseline and runs.
+    /// The comparison of baseline and runs.
     pub comparison: &'a Comparison<'a>,
-    /// What came of it.
+    /// The outcome.
     pub check: &'a Check,
-    /// How much slower runs may be.
+    /// How much slower the runs may be, as a share.
     pub at_most: f64,
-    /// Runs of the baseline that are not compared.
+    /// Runs of the baseline that are not compared, by what they differ in.
     pub others: &'a [(Vec<Difference>, usize)],
 }
 
 impl Checked<'_> {
-    /// The outcome, and the cause where there is one.
+    /// Sentences on the outcome, and on the cause if one was found.
     pub fn sentences(&self) -> Vec<String> {
         let (of, check) = (self.comparison, self.check);
         let decisive = of.decisive();
@@ -46,13 +46,13 @@ impl Checked<'_> {
                     whole.iter().filter(|(of, _)| of.is_certain() && of.relative() > self.at_most);
                 match slower.max_by(|a, b| a.0.relative().total_cmp(&b.0.relative())) {
                     Some((worst, name)) => sentences.push(format!(
-                        "Slower than the {allowed} that are allowed: {name} is {}.",
+                        "Slower by more than the {allowed} allowed: {name} is {}.",
                         words::change(worst)
                     )),
                     None => sentences.push(self.slower_part(&allowed)),
                 }
             }
-            Verdict::CannotTell => sentences.push(self.why_not()),
+            Verdict::CannotTell => sentences.push(self.why_undecided()),
         }
         let is_found = check.verdict == Verdict::Regressed || !of.changes.is_empty();
         if let Some(cause) = of.cause.as_ref().filter(|_| is_found) {
@@ -61,7 +61,7 @@ impl Checked<'_> {
         sentences
     }
 
-    /// What the verdict is about.
+    /// The time that the verdict is about.
     fn decisive_name(&self) -> &'static str {
         if self.comparison.is_mostly_iterations() { "an iteration" } else { "the run" }
     }
@@ -71,17 +71,17 @@ impl Checked<'_> {
         let parts = self.check.slower_parts.iter().map(|at| &of.tested[*at]);
         let most = parts.max_by(|a, b| a.estimate.difference().total_cmp(&b.estimate.difference()));
         let Some(most) = most else {
-            return format!("Slower than the {allowed} that are allowed.");
+            return format!("Slower by more than the {allowed} allowed.");
         };
         let whose = if most.most { "the rank that takes longest" } else { "the mean rank" };
         format!(
-            "A part is slower than the {allowed} that are allowed: {whose} {}, {}.",
+            "A part is slower by more than the {allowed} allowed: {whose} {}, {}.",
             words::at(&most.spot),
             words::change(&most.estimate)
         )
     }
 
-    fn why_not(&self) -> String {
+    fn why_undecided(&self) -> String {
         let (of, check) = (self.comparison, self.check);
         let decisive = of.decisive();
         let allowed = percent(self.at_most);
@@ -92,13 +92,11 @@ impl Checked<'_> {
                 of.before.len(),
                 of.after.len()
             ),
-            None => {
-                "that is too much for any number of runs: measure on a quieter machine".to_owned()
-            }
+            None => "no number of runs would suffice: measure on a quieter machine".to_owned(),
         };
         match check.because {
             Some(Because::TooFewRuns) => format!(
-                "Cannot tell: too few runs to know how much they scatter; {wanted}. As far as is known: {}.",
+                "Cannot tell: too few runs to know how much they scatter; {wanted}. So far: {}.",
                 words::change(decisive)
             ),
             _ => format!(
@@ -109,7 +107,7 @@ impl Checked<'_> {
         }
     }
 
-    /// Runs of the baseline that are not compared.
+    /// Runs of the baseline that are not compared, by what they differ in.
     fn left_out(&self) -> Option<String> {
         let parts = self.others.iter().map(|(what, count)| {
             format!("{} with another {}", plural(*count, "run"), words::differences(what))
@@ -119,7 +117,7 @@ impl Checked<'_> {
     }
 }
 
-/// That the baseline has nothing to compare with.
+/// The error for a baseline that has no run to compare with.
 pub fn no_match(matching: &Matching, runs: &[RunRecord], folder: &Path) -> String {
     let parts = matching.others.iter().map(|(what, count)| {
         format!("{} with another {}", plural(*count, "run"), words::differences(what))
@@ -162,10 +160,10 @@ struct Document<'a> {
     comparison: document::Document<'a>,
 }
 
-/// The document: that of a comparison, and what came of the check.
+/// The document of a comparison, with the outcome of the check.
 ///
 /// # Errors
-/// When it cannot be put into JSON.
+/// If it cannot be serialised.
 pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
     let document = Document {
         check: key(of.check.verdict),
@@ -178,14 +176,14 @@ pub fn checked_json(of: &Checked) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
 
-/// Text in an XML attribute or element.
+/// Escapes text for an XML attribute or element.
 fn xml(text: &str) -> String {
     let text = printable(text);
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;")
 }
 
-/// A test report in JUnit's form: one test case; one that cannot be told is skipped.
+/// A JUnit report with one test case, which is skipped if the check could not tell.
 pub fn junit(sentence: &str, verdict: Verdict, run: &RunRecord) -> String {
     let name = xml(&format!("{} on {} ranks", words::program(run), run.ranks));
     let sentence = xml(sentence);
@@ -202,7 +200,7 @@ pub fn junit(sentence: &str, verdict: Verdict, run: &RunRecord) -> String {
     )
 }
 
-/// An annotation of GitHub's workflows (workflow commands; what has a meaning there is escaped).
+/// A workflow command that makes GitHub show an annotation; escapes the characters that are special there.
 pub fn annotations(sentence: &str, verdict: Verdict) -> String {
     let level = match verdict {
         Verdict::Fine => "notice",

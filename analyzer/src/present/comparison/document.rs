@@ -56,7 +56,7 @@ struct SidePart<'a> {
     machine: &'a Machine,
 }
 
-/// Means of a time, their difference, its interval.
+/// The means of a time before and after, their difference and its interval.
 #[derive(Debug, Serialize)]
 struct TimePart {
     before_s: f64,
@@ -72,7 +72,7 @@ struct TimePart {
     runs_for_one_percent: Option<usize>,
 }
 
-/// What the mean rank does in an iteration.
+/// One kind of time of the mean rank in an iteration.
 #[derive(Debug, Serialize)]
 struct NamedTime {
     name: &'static str,
@@ -90,7 +90,7 @@ struct PhasePart {
     time: TimePart,
 }
 
-/// A part of the difference of mean elapsed times. Those of one level with one parent add up to it.
+/// A part of the difference of mean elapsed times.
 #[derive(Debug, Serialize)]
 struct PartPart {
     level: &'static str,
@@ -150,7 +150,7 @@ struct CausePart {
 /// The document of `gammachi compare --json`.
 ///
 /// # Errors
-/// When it cannot be put into JSON.
+/// If it cannot be serialised.
 pub fn json(of: &Comparison) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document(of)).map(|text| text + "\n")
 }
@@ -268,7 +268,7 @@ fn factor_part(name: &'static str, of: &Estimate) -> FactorPart {
     FactorPart { name, before: of.before, after: of.after, difference: of.difference(), lo, hi }
 }
 
-/// All levels: kinds of time, states of waiting, functions of MPI, and single places.
+/// Parts at all levels: kinds of time, states of waiting, regions, MPI functions, culprits, and single places.
 fn parts(of: &Comparison) -> Vec<PartPart> {
     let sides = [of.before, of.after];
     let mut all = Vec::new();
@@ -358,7 +358,7 @@ fn tested(of: &crate::comparison::quantities::Tested) -> TestedPart {
     }
 }
 
-/// As documents name it.
+/// The name of a kind of cause in documents.
 pub(super) fn cause_key(kind: CauseKind) -> &'static str {
     match kind {
         CauseKind::Partners => "partners",

@@ -1,5 +1,4 @@
-//! The page of a history: one self-contained document with time and efficiency of runs over the days, and where they
-//! changed.
+//! Renders a history as a self-contained HTML page: time and efficiency of successive runs, and where they changed.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -13,12 +12,12 @@ use crate::present::figure::{Axis, Figure, Panel, Reference, Series as Line, Wid
 use crate::present::html::{PageError, environment, safe};
 use crate::present::quantity::percent;
 
-use super::{kept, verdict, words};
+use super::{baseline, verdict, words};
 
-/// Runs on either side of a change that its cause is looked for in.
-const MOST_ASIDE: usize = 5;
+/// Maximum number of runs on each side of a change that are compared to find its cause.
+const MAX_RUNS_PER_SIDE: usize = 5;
 
-/// Makes the page of series.
+/// The HTML page of some series.
 ///
 /// # Errors
 /// Only when the template itself is wrong.
@@ -45,11 +44,11 @@ fn series(of: &Series) -> Value {
         let is_change = of.changes.iter().any(|change| change.at == at);
         context! {
             number => at,
-            begun => kept::begun(run),
+            begun => baseline::begun(run),
             run => printable(&run.run),
-            version => printable(&kept::labels(run)),
+            version => printable(&baseline::labels(run)),
             elapsed_s => run.elapsed_ns as f64 * 1e-9,
-            iteration_s => kept::iteration_ns(run).map(|ns| ns * 1e-9),
+            iteration_s => baseline::iteration_ns(run).map(|ns| ns * 1e-9),
             efficiency => run.tree.map(|tree| tree.parallel),
             load_balance => run.tree.and_then(|tree| tree.load_balance),
             waiting => share(run, crate::comparison::record::Kind::Waiting),
@@ -60,8 +59,8 @@ fn series(of: &Series) -> Value {
         let run = of.runs[change.at];
         context! {
             run => printable(&run.run),
-            begun => kept::begun(run),
-            version => printable(&kept::labels(run)),
+            begun => baseline::begun(run),
+            version => printable(&baseline::labels(run)),
             change => words::change(&change.estimate),
             cause => cause(of, change.at).map(|text| printable(&text)),
         }
@@ -81,19 +80,23 @@ fn share(run: &RunRecord, kind: crate::comparison::record::Kind) -> f64 {
     run.mean_ns(|part| part.kind == kind) / run.elapsed_ns as f64
 }
 
-/// How much runs scatter between changes.
+/// The largest spread of runs between changes.
 fn spread(of: &Series) -> Option<f64> {
     of.changes.iter().map(|change| change.estimate.spread).reduce(f64::max)
 }
 
-/// What made the difference at a change: the runs next to it on either side are compared.
+/// The cause of a change, found by comparing the runs on either side of it.
 fn cause(of: &Series, at: usize) -> Option<String> {
     let ends = |position: usize| {
         of.changes.iter().map(|change| change.at).filter(move |end| *end != position)
     };
-    let from =
-        ends(at).filter(|end| *end < at).max().unwrap_or(0).max(at.saturating_sub(MOST_ASIDE));
-    let to = ends(at).filter(|end| *end > at).min().unwrap_or(of.runs.len()).min(at + MOST_ASIDE);
+    let from = ends(at)
+        .filter(|end| *end < at)
+        .max()
+        .unwrap_or(0)
+        .max(at.saturating_sub(MAX_RUNS_PER_SIDE));
+    let to =
+        ends(at).filter(|end| *end > at).min().unwrap_or(of.runs.len()).min(at + MAX_RUNS_PER_SIDE);
     let owned = |runs: &[&RunRecord]| runs.iter().map(|run| (*run).clone()).collect::<Vec<_>>();
     let (before, after) = (owned(&of.runs[from..at]), owned(&of.runs[at..to]));
     let relation = Relation::of(&before, &after).ok()?;
@@ -102,7 +105,7 @@ fn cause(of: &Series, at: usize) -> Option<String> {
     Some(verdict::cause(&comparison, cause))
 }
 
-/// Time above, efficiency below, over the runs in their order.
+/// Time and efficiency of the runs in their order.
 fn figure(of: &Series) -> Figure {
     let numbered = |values: &mut dyn Iterator<Item = f64>| -> Vec<(f64, f64)> {
         values.enumerate().map(|(at, value)| (at as f64, value)).collect()
@@ -124,7 +127,7 @@ fn figure(of: &Series) -> Figure {
     for change in &of.changes {
         let at = change.at as f64 - 0.5;
         let run = of.runs[change.at];
-        time = time.with_reference(Reference::vertical(at, kept::labels(run)));
+        time = time.with_reference(Reference::vertical(at, baseline::labels(run)));
         efficiency = efficiency.with_reference(Reference::vertical(at, ""));
     }
     Figure {

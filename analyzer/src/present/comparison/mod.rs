@@ -1,25 +1,25 @@
-//! The screens, documents and pages of `gammachi compare`, `check`, `baseline` and `history`.
+//! Renders the results of `gammachi compare`, `check`, `baseline` and `history`.
 //!
-//! | file | what it makes |
+//! | file | content |
 //! |---|---|
-//! | `words` | places, counts and causes in words |
-//! | `verdict` | the sentences at the head |
-//! | `screen`, `document`, `page` | of a comparison |
-//! | `checked` | the outcome of a check: screen, JUnit, annotations |
-//! | `kept` | a baseline's table |
-//! | `history` | the page of a series |
+//! | `words` | words for places, counts and differences |
+//! | `verdict` | the sentences at the head, and notes |
+//! | `screen`, `document`, `page` | a comparison on the screen, as JSON and as HTML |
+//! | `checked` | the outcome of a check: screen, JSON, JUnit, GitHub annotations |
+//! | `baseline` | the runs of a baseline |
+//! | `history` | the page of a history |
 
+mod baseline;
 pub mod checked;
 mod document;
 pub mod history;
-mod kept;
 mod page;
 mod screen;
 mod verdict;
 mod words;
 
+pub use baseline::{baseline_json, baseline_screen};
 pub use document::json;
-pub use kept::{kept_json, kept_screen};
 pub use page::{Timelines, page};
 pub use screen::screen;
 pub use words::{differences, mixed};

@@ -1,4 +1,4 @@
-//! The page of a comparison: one self-contained document with both timelines under each other.
+//! Renders a comparison as a self-contained HTML page, with one timeline above the other.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -10,8 +10,8 @@ use crate::present::quantity::seconds;
 
 use super::{document, screen, verdict, words};
 
-/// Rows of the page's table of places.
-const MOST_PLACES: usize = 100;
+/// Maximum number of rows in the page's table of places.
+const MAX_PLACES: usize = 100;
 
 /// Both timelines as pictures, drawn to one scale.
 #[derive(Debug, Clone)]
@@ -22,14 +22,14 @@ pub struct Timelines {
     pub caption: String,
 }
 
-/// Makes the page.
+/// The HTML page.
 ///
 /// # Errors
 /// Only when the template itself is wrong.
 pub fn page(of: &Comparison, timelines: Option<&Timelines>) -> Result<String, PageError> {
     let document = Value::from_serialize(document::document(of));
     let (over, each) = verdict::per_iteration(of);
-    let rows = of.differences.parts.iter().take(MOST_PLACES).map(|part| {
+    let rows = of.differences.parts.iter().take(MAX_PLACES).map(|part| {
         context! {
             place => printable(&words::spot(&part.shown)),
             what => part.key.state.as_deref().map_or_else(|| words::kind(part.key.kind).to_owned(), words::state),

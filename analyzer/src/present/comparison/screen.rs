@@ -1,4 +1,4 @@
-//! The screen of `gammachi compare`: lines for the terminal.
+//! Renders a comparison for the terminal.
 
 use crate::comparison::Comparison;
 use crate::comparison::parts::{self, Difference};
@@ -12,19 +12,19 @@ use crate::present::table::Table;
 
 use super::{verdict, words};
 
-/// Rows of a table.
-const MOST_ROWS: usize = 10;
-/// Smaller differences have no row, as a part of elapsed time.
-const LEAST_ROW: f64 = 0.0005;
+/// Maximum number of rows of a table.
+const MAX_ROWS: usize = 10;
+/// Smallest difference that gets a row, as a share of elapsed time.
+const MIN_ROW_SHARE: f64 = 0.0005;
 
-/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
+/// The screen. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(of: &Comparison, colour: bool) -> String {
     let mut blocks = Blocks::headed(&head(of), &verdict::sentences(of).join(" "), colour);
     fill(&mut blocks, of);
     blocks.finish()
 }
 
-/// What is compared, in a line.
+/// A line that names what is compared.
 pub(super) fn head(of: &Comparison) -> String {
     let side = |name: &str, side: &[crate::comparison::RunRecord]| match side {
         [one] => format!("{name}: {}", one.run),
@@ -36,7 +36,7 @@ pub(super) fn head(of: &Comparison) -> String {
     parts.join(" | ")
 }
 
-/// The blocks behind the head.
+/// Adds the blocks below the head.
 pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
     blocks.block("TIME", times(of));
     blocks.block("COUNTS", counts(of));
@@ -53,9 +53,9 @@ pub(super) fn fill(blocks: &mut Blocks, of: &Comparison) {
 fn times(of: &Comparison) -> Vec<String> {
     let mut rows: Vec<(String, &Estimate)> = vec![("elapsed".to_owned(), &of.elapsed)];
     rows.extend(of.iteration.iter().map(|estimate| ("an iteration (median)".to_owned(), estimate)));
-    let in_it = of.of_iteration.iter();
+    let kinds = of.of_iteration.iter();
     rows.extend(
-        in_it.map(|(kind, estimate)| {
+        kinds.map(|(kind, estimate)| {
             (format!("  {} in it, mean rank", words::kind(*kind)), estimate)
         }),
     );
@@ -84,23 +84,23 @@ fn counts(of: &Comparison) -> Vec<String> {
         let what = if known { "calls, messages, bytes, partners" } else { "calls" };
         return vec![format!("{what}: the same")];
     }
-    let shown = &of.changes[..of.changes.len().min(MOST_ROWS)];
+    let shown = &of.changes[..of.changes.len().min(MAX_ROWS)];
     let mut table = Table::default();
     table.left("what", shown.iter().map(|change| words::what(&change.what)));
     table.right("before", shown.iter().map(|change| words::values(change)[0].clone()));
     table.right("after", shown.iter().map(|change| words::values(change)[1].clone()));
     let mut lines = table.lines();
-    more(&mut lines, of.changes.len() - shown.len(), "counts");
+    push_omitted(&mut lines, of.changes.len() - shown.len(), "counts");
     lines
 }
 
-fn more(lines: &mut Vec<String>, left_out: usize, what: &str) {
+fn push_omitted(lines: &mut Vec<String>, left_out: usize, what: &str) {
     if left_out > 0 {
         lines.push(format!("{left_out} more {what} (--json lists all)"));
     }
 }
 
-/// The kinds of time of the mean rank; they add up.
+/// The kinds of time of the mean rank, whose differences add up.
 fn kinds(of: &Comparison) -> Vec<String> {
     let groups = of.differences.groups([of.before, of.after], |key| Some(key.kind));
     let (over, each) = verdict::per_iteration(of);
@@ -130,39 +130,39 @@ fn kinds(of: &Comparison) -> Vec<String> {
     lines
 }
 
-/// The largest differences, by place.
+/// The places with the largest differences.
 fn places(of: &Comparison) -> Vec<String> {
-    let least = LEAST_ROW * of.elapsed.before;
-    let is_large = |part: &&Difference| part.ns.unsigned_abs() as f64 >= least;
+    let min_ns = MIN_ROW_SHARE * of.elapsed.before;
+    let is_large = |part: &&Difference| part.ns.unsigned_abs() as f64 >= min_ns;
     let all: Vec<&Difference> = of.differences.parts.iter().filter(is_large).collect();
-    let shown = &all[..all.len().min(MOST_ROWS)];
+    let shown = &all[..all.len().min(MAX_ROWS)];
     if shown.is_empty() {
-        return vec![format!("no part differs by {} of elapsed time", percent(LEAST_ROW))];
+        return vec![format!("no part differs by {} of elapsed time", percent(MIN_ROW_SHARE))];
     }
     let (over, each) = verdict::per_iteration(of);
     let what = |part: &Difference| match (&part.key.state, part.key.kind) {
         (Some(state), Kind::Waiting | Kind::StartAndEnd) => words::state(state),
         _ => words::kind(part.key.kind).to_owned(),
     };
-    let whom =
+    let culprit =
         |part: &Difference| part.key.culprit.map(|rank| format!("rank {rank}")).unwrap_or_default();
-    let way = |part: &Difference| if part.ns > 0 { "in" } else { "out" }.to_owned();
+    let direction = |part: &Difference| if part.ns > 0 { "in" } else { "out" }.to_owned();
     let mut table = Table::default();
-    table.left("", shown.iter().map(|part| way(part)));
+    table.left("", shown.iter().map(|part| direction(part)));
     table.left("where", shown.iter().map(|part| words::spot(&part.shown)));
     table.left("what", shown.iter().map(|part| what(part)));
-    table.left("for", shown.iter().map(|part| whom(part)));
+    table.left("for", shown.iter().map(|part| culprit(part)));
     table.right(
         &format!("mean rank{each}"),
         shown.iter().map(|part| words::signed(part.ns as f64 / over)),
     );
     table.left("ranks", shown.iter().map(|part| most_changed(part, of, over)));
     let mut lines = table.lines();
-    more(&mut lines, all.len() - shown.len(), "places");
+    push_omitted(&mut lines, all.len() - shown.len(), "places");
     lines
 }
 
-/// The rank that changed most, where it did so by much more than the mean.
+/// The rank that changed most if it changed at least twice as much as the mean; else "all ranks".
 fn most_changed(part: &Difference, of: &Comparison, over: f64) -> String {
     let sign = if part.ns > 0 { 1.0 } else { -1.0 };
     let all = part.by_ranks.iter().enumerate();

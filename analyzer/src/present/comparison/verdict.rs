@@ -1,4 +1,4 @@
-//! The sentences at the head of a comparison: slower or not, why, and what to beware of.
+//! Writes the sentences at the head of a comparison: whether it is slower, why, and what to beware of.
 
 use crate::comparison::Comparison;
 use crate::comparison::cause::{Cause, CauseKind, WhichRanks};
@@ -11,7 +11,7 @@ use crate::present::quantity::{count, percent, seconds};
 
 use super::words;
 
-/// How the time changed, then the cause.
+/// A sentence on how the time changed, then one on the cause.
 pub(super) fn sentences(of: &Comparison) -> Vec<String> {
     let mut sentences = vec![time(of)];
     if let Some(cause) = &of.cause {
@@ -37,17 +37,17 @@ fn time(of: &Comparison) -> String {
     match (decisive.is_certain(), decisive.interval) {
         (true, _) => format!("After is {}: {by}.", words::change(decisive)),
         (false, None) => format!(
-            "After took {} {} with one run of each: whether that is chance cannot be told. Make at least three of each.",
+            "After took {} {} with one run of each: that may be chance. Make at least three of each.",
             by,
             if decisive.difference() > 0.0 { "longer" } else { "less" }
         ),
         (false, Some(_)) => {
-            format!("No difference for certain: after is {}.", words::change(decisive))
+            format!("No certain difference: after is {}.", words::change(decisive))
         }
     }
 }
 
-/// What made the difference, as a sentence.
+/// A sentence on the cause of the difference.
 pub(super) fn cause(of: &Comparison, cause: &Cause) -> String {
     match (cause.kind, &cause.change) {
         (_, Some(change)) => of_count(cause, change),
@@ -86,7 +86,7 @@ fn machine(of: &Comparison) -> String {
     let same = !of.relation.differences.contains(&Difference::Build);
     let build = if same { " and the build" } else { "" };
     format!(
-        "All computing is {size} {word} alike, and every count{build} is the same: the machine may have changed, not \
+        "All computing is equally {size} {word}, and every count{build} is the same: the machine may have changed, not \
          the program."
     )
 }
@@ -102,7 +102,7 @@ fn of_time(of: &Comparison, cause: &Cause) -> String {
         Some(WhichRanks::All) => "All ranks".to_owned(),
         Some(WhichRanks::Some(ranks)) => match ranks[..] {
             [(first, last)] if first == last => format!("Rank {first}"),
-            _ => format!("Ranks {}", range_list(joined(ranks))),
+            _ => format!("Ranks {}", range_list(join_consecutive(ranks))),
         },
     };
     let verb = |one: &'static str, all: &'static str| match who.starts_with("Rank ")
@@ -126,14 +126,14 @@ fn of_time(of: &Comparison, cause: &Cause) -> String {
             format!("Ranks begin and end further apart, or nearer: {by} {longer} a rank.")
         }
         _ => format!(
-            "{who} {} {by} {longer}{each} in calls of which only totals are kept.",
+            "{who} {} {by} {longer}{each} in calls that are kept only as totals.",
             verb("is", "are")
         ),
     }
 }
 
-/// Groups of ranks that follow one another, as one.
-fn joined(ranks: &[(u32, u32)]) -> Vec<(u32, u32)> {
+/// Joins consecutive groups of ranks.
+fn join_consecutive(ranks: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let mut all: Vec<(u32, u32)> = Vec::new();
     for (first, last) in ranks {
         match all.last_mut() {
@@ -144,7 +144,7 @@ fn joined(ranks: &[(u32, u32)]) -> Vec<(u32, u32)> {
     all
 }
 
-/// Iterations by which times are divided, and how that is said.
+/// The number of iterations by which times are divided, and the words that say so.
 pub(super) fn per_iteration(of: &Comparison) -> (f64, &'static str) {
     let counts = || of.before.iter().chain(of.after).flat_map(|record| &record.iterations);
     let first = counts().next().map_or(0, |of| of.count);
@@ -161,8 +161,8 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     if has(Difference::Machine) {
         let [before, after] = [of.before, of.after].map(|side| words::machine(&side[0]));
         notes.push(format!(
-            "The machines differ (before: {before}; after: {after}): times say as much of them as of the program. \
-             Counts may be compared."
+            "The machines differ (before: {before}; after: {after}): times depend on them as well as on the program. \
+             Counts can be compared."
         ));
     }
     if has(Difference::Parameters) {
@@ -199,17 +199,19 @@ pub(super) fn notes(of: &Comparison) -> Vec<String> {
     if of.relation.same_ranks && !of.changes.is_empty() && of.before.len().min(of.after.len()) == 1
     {
         notes.push(
-            "One run of a side: that its counts do not vary from run to run is taken for granted."
+            "One side has a single run: its counts are assumed not to vary from run to run."
                 .to_owned(),
         );
     }
     if of.varying > 0 {
         let counts = plural(of.varying, "count");
-        notes.push(format!("{counts} vary among runs that should be alike, and are not compared."));
+        notes.push(format!(
+            "{counts} vary among runs that should be the same, and are not compared."
+        ));
     }
     if of.before.iter().chain(of.after).any(|record| record.imagined) {
         notes.push(
-            "Some of these runs were replayed by `gammachi whatif`: nobody measured their times."
+            "Some of these runs were replayed by `gammachi whatif`: their times were not measured."
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! Puts places, counts and what runs differ in into words.
+//! Words for places, counts, machines and the differences between runs.
 
 use crate::comparison::counts::{Change, What};
 use crate::comparison::place::{Site, Spot};
@@ -7,14 +7,14 @@ use crate::comparison::statistics::Estimate;
 use crate::comparison::subject::{Difference, Mixed};
 use crate::present::quantity::{count, percent, seconds, significant};
 
-/// `jacobi.c:61`, or as much of it as is known.
+/// `jacobi.c:61`, or the parts of it that are known.
 fn short(site: &Site) -> String {
     match (&site.file, site.line, &site.within) {
         (Some(file), Some(line), _) => format!("{file}:{line}"),
         (.., Some(within)) => within.clone(),
         (Some(file), None, None) => file.clone(),
         _ if site.module.is_empty() => site.function.clone(),
-        // Without names: which of the calls of this function.
+        // Without names, the call's number among those of this function.
         _ => format!("{} #{} of {}", site.function, site.number + 1, site.module),
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn spot(spot: &Spot) -> String {
         Spot::Region(name) => format!("region {name}"),
         Spot::Between(None, None) => "all of the run".to_owned(),
         Spot::Between(None, Some(to)) => format!("before {}", call(to)),
-        Spot::Between(Some(from), None) => format!("behind {}", call(from)),
+        Spot::Between(Some(from), None) => format!("after {}", call(from)),
         Spot::Between(Some(from), Some(to)) => format!("{} to {}", call(from), call(to)),
         Spot::Inside(site) => call(site),
     }
@@ -65,7 +65,7 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// A state of waiting, from the name that documents have.
+/// A state of waiting, given by its name in documents.
 pub(super) fn state(key: &str) -> String {
     match key {
         "wait_at_nxn" => "wait at N x N".to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn state(key: &str) -> String {
     }
 }
 
-/// What is counted.
+/// The name of a count.
 pub(super) fn what(of: &What) -> String {
     match of {
         What::Partners { .. } => "pairs of ranks that exchange messages".to_owned(),
@@ -134,7 +134,7 @@ pub(super) fn signed(ns: f64) -> String {
     }
 }
 
-/// `3.1 % slower (2.2 to 4.0)`, or what else is known.
+/// `3.1 % slower (2.2 to 4.0)`, or less if less is known.
 pub(super) fn change(of: &Estimate) -> String {
     let relative = of.relative();
     if percent(relative.abs()) == "0 %" && of.interval.is_none() {
@@ -145,19 +145,19 @@ pub(super) fn change(of: &Estimate) -> String {
     match of.relative_interval() {
         Some((lo, hi)) => {
             let (lo, hi) = if relative > 0.0 { (lo, hi) } else { (-hi, -lo) };
-            format!("{size} {word} ({} to {})", points(lo), points(hi))
+            format!("{size} {word} ({} to {})", percentage(lo), percentage(hi))
         }
         None => format!("{size} {word}"),
     }
 }
 
-/// A part in percent, without its sign.
-pub(super) fn points(part: f64) -> String {
+/// A share in percent, without the percent sign.
+pub(super) fn percentage(part: f64) -> String {
     let text = significant(100.0 * part, 2);
     if text == "-0" { "0".to_owned() } else { text }
 }
 
-/// The interval of a difference in nanoseconds.
+/// The interval of a difference, divided by `over`.
 pub(super) fn interval(of: &Estimate, over: f64) -> String {
     match of.interval {
         Some((lo, hi)) => format!("{} to {}", signed(lo / over), signed(hi / over)),
@@ -165,7 +165,7 @@ pub(super) fn interval(of: &Estimate, over: f64) -> String {
     }
 }
 
-/// What runs differ in.
+/// A list of what runs differ in.
 pub fn differences(of: &[Difference]) -> String {
     let words = of.iter().map(|difference| match difference {
         Difference::Program => "program",
@@ -179,12 +179,12 @@ pub fn differences(of: &[Difference]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Why runs of one side are not one side.
+/// Why the runs of one side cannot be compared as one.
 pub fn mixed(of: &Mixed) -> String {
     let (one, other) = (&of.one, &of.other);
     let what = differences(&of.what);
     format!(
-        "{one} and {other} differ in {what}; compare runs of one kind with runs of one kind (--only p=4 chooses)"
+        "{one} and {other} differ in {what}; all runs of a side must be of one kind (choose with --only, such as --only p=4)"
     )
 }
 

@@ -1,5 +1,6 @@
-//! Single events and messages, for people and programs: an event with what its file and the
-//! communicators say about it comes in, a line of text or of JSON goes out.
+//! Renders single events and messages, each as a line of text or of JSON.
+//!
+//! A line resolves what an event only refers to: the names of functions, communicators, regions and errors.
 
 mod page;
 mod screen;
@@ -15,18 +16,18 @@ use crate::timeline::{GlobalTimeline, RankClock};
 use crate::trace::{RankTrace, Run};
 pub use screen::{event_titles, message_titles};
 
-/// A rank, or what stands for one.
+/// A number such as a rank or tag, or the word for a special value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-enum RankOrWord {
-    Rank(i32),
+enum NumberOrWord {
+    Number(i32),
     Word(&'static str),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct ReceiveHalf {
-    peer: RankOrWord,
-    tag: RankOrWord,
+    peer: NumberOrWord,
+    tag: NumberOrWord,
     bytes: u64,
 }
 
@@ -48,26 +49,26 @@ struct PollsLine {
     time_s: f64,
 }
 
-/// An event as it is printed.
+/// A printed event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EventLine {
     begin_s: f64,
-    /// `None` when the call did not return, or was left.
+    /// `None` if the call did not return or was abandoned.
     duration_s: Option<f64>,
     rank: u32,
     thread: u32,
     function: String,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     abandoned: bool,
-    /// Name of the error that it returned.
+    /// Name of the error that the call returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     communicator: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    peer: Option<RankOrWord>,
+    peer: Option<NumberOrWord>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tag: Option<RankOrWord>,
+    tag: Option<NumberOrWord>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,17 +88,17 @@ pub struct EventLine {
     /// Number of a window or file.
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<i32>,
-    /// What a call made: a communicator's name, a window's or file's number.
+    /// What the call created: a communicator's name, a window's or file's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     made: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flops: Option<f64>,
-    /// A region's name, or what the recorder's own time was for.
+    /// A region's name, or the purpose of the recorder's own time.
     #[serde(skip_serializing_if = "Option::is_none")]
     what: Option<String>,
 }
 
-/// Makes lines of a run's events.
+/// Renders a run's events and messages as lines.
 #[derive(Debug)]
 pub struct Dump<'a> {
     timeline: &'a GlobalTimeline,
@@ -105,15 +106,15 @@ pub struct Dump<'a> {
     readings: Vec<EventReader<'a>>,
 }
 
-/// To a nanosecond.
+/// Rounds to nanoseconds.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 1e9).round() / 1e9
 }
 
-impl From<PeerArgument> for RankOrWord {
+impl From<PeerArgument> for NumberOrWord {
     fn from(named: PeerArgument) -> Self {
         match named {
-            PeerArgument::Rank(rank) => Self::Rank(rank),
+            PeerArgument::Rank(rank) => Self::Number(rank),
             PeerArgument::AnySource => Self::Word("ANY_SOURCE"),
             PeerArgument::ProcNull => Self::Word("PROC_NULL"),
             PeerArgument::Root => Self::Word("ROOT"),
@@ -121,10 +122,10 @@ impl From<PeerArgument> for RankOrWord {
     }
 }
 
-impl From<Tag> for RankOrWord {
+impl From<Tag> for NumberOrWord {
     fn from(tag: Tag) -> Self {
         match tag {
-            Tag::Is(tag) => Self::Rank(tag),
+            Tag::Is(tag) => Self::Number(tag),
             Tag::Any => Self::Word("ANY_TAG"),
         }
     }
@@ -137,7 +138,7 @@ impl From<Received> for ReceiveHalf {
 }
 
 impl<'a> Dump<'a> {
-    /// Of a run.
+    /// A dump of a run.
     pub fn new(
         run: &'a Run,
         timeline: &'a GlobalTimeline,
@@ -191,8 +192,8 @@ impl<'a> Dump<'a> {
             let label = standing.map(|standing| self.communicators.label(standing.communicator));
             line.communicator = Some(label.unwrap_or_else(|| "unknown".into()));
         }
-        line.peer = call.peer().map(RankOrWord::from);
-        line.tag = call.tag().map(RankOrWord::from);
+        line.peer = call.peer().map(NumberOrWord::from);
+        line.tag = call.tag().map(NumberOrWord::from);
         line.bytes = call.bytes();
         line.received_bytes = call.received_bytes();
         line.receive = call.receive().map(ReceiveHalf::from);
@@ -273,13 +274,13 @@ fn name_marker(trace: &RankTrace, marker: Record, line: &mut EventLine) {
         }
         Record::RegionBegin(id) => ("region begin", region(id)),
         Record::RegionEnd(id) => ("region end", region(id)),
-        Record::Call(_) => unreachable!("a call is no marker"),
+        Record::Call(_) => unreachable!("a call is not a marker"),
     };
     function.clone_into(&mut line.function);
     line.what = Some(what);
 }
 
-/// A message as it is printed.
+/// A printed message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageLine {
     source: u32,
@@ -298,7 +299,7 @@ pub struct MessageLine {
     truncated: bool,
 }
 
-/// A send or receive without a partner, as it is printed.
+/// A printed send or receive without a partner.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UnmatchedLine {
     unmatched: &'static str,

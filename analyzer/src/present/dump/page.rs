@@ -1,38 +1,38 @@
-//! What a page says of a call.
+//! The details of a call for an HTML page.
 
-use super::{EventLine, RankOrWord};
+use super::{EventLine, NumberOrWord};
 
-impl RankOrWord {
+impl NumberOrWord {
     fn value(&self) -> serde_json::Value {
         match self {
-            Self::Rank(rank) => (*rank).into(),
+            Self::Number(number) => (*number).into(),
             Self::Word(word) => (*word).into(),
         }
     }
 }
 
 impl EventLine {
-    /// What a page says of a call beside its name and times; communicators by their numbers.
+    /// The details of a call beyond its name and times, with communicators by number; `null` if there are none.
     pub(in crate::present) fn for_page(
         &self,
         mut communicator: impl FnMut(&str) -> usize,
     ) -> serde_json::Value {
-        let mut more = serde_json::Map::new();
-        let mut say = |key: &str, value: Option<serde_json::Value>| {
+        let mut details = serde_json::Map::new();
+        let mut add = |key: &str, value: Option<serde_json::Value>| {
             if let Some(value) = value {
-                more.insert(key.into(), value);
+                details.insert(key.into(), value);
             }
         };
-        say("comm", self.communicator.as_deref().map(|name| communicator(name).into()));
-        say("peer", self.peer.as_ref().map(RankOrWord::value));
-        say("tag", self.tag.as_ref().map(RankOrWord::value));
-        say("bytes", self.bytes.map(Into::into));
-        say("received", self.received_bytes.map(Into::into));
-        say("error", self.error.as_deref().map(Into::into));
+        add("comm", self.communicator.as_deref().map(|name| communicator(name).into()));
+        add("peer", self.peer.as_ref().map(NumberOrWord::value));
+        add("tag", self.tag.as_ref().map(NumberOrWord::value));
+        add("bytes", self.bytes.map(Into::into));
+        add("received", self.received_bytes.map(Into::into));
+        add("error", self.error.as_deref().map(Into::into));
         if let Some(polls) = &self.polls {
-            say("polls", Some(polls.count.into()));
-            say("inside", Some(polls.time_s.into()));
+            add("polls", Some(polls.count.into()));
+            add("inside", Some(polls.time_s.into()));
         }
-        if more.is_empty() { serde_json::Value::Null } else { more.into() }
+        if details.is_empty() { serde_json::Value::Null } else { details.into() }
     }
 }

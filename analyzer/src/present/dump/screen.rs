@@ -1,14 +1,14 @@
-//! Events and messages as aligned text.
+//! Renders events and messages as aligned text.
 
 use std::fmt::Write;
 
-use super::{EventLine, MessageLine, RankOrWord, ReceiveHalf, UnmatchedLine};
+use super::{EventLine, MessageLine, NumberOrWord, ReceiveHalf, UnmatchedLine};
 use crate::plain_text::printable;
 
-impl std::fmt::Display for RankOrWord {
+impl std::fmt::Display for NumberOrWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Rank(rank) => write!(f, "{rank}"),
+            Self::Number(number) => write!(f, "{number}"),
             Self::Word(word) => f.write_str(word),
         }
     }
@@ -28,7 +28,7 @@ pub fn message_titles() -> String {
 }
 
 impl EventLine {
-    /// As aligned text.
+    /// The line of text.
     pub fn text(&self) -> String {
         let duration = match self.duration_s {
             Some(duration_s) => format!("{duration_s:.9}"),
@@ -41,26 +41,26 @@ impl EventLine {
         };
         let begin_s = self.begin_s;
         let mut text = format!("{begin_s:>15.9} {duration:>14} {rank:>6}  {:<22}", self.function);
-        let mut say = |name: &str, value: Option<String>| {
+        let mut add = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 // Writing to a String does not fail.
                 let _ = write!(text, " {name}{value}");
             }
         };
-        say("returned ", self.error.as_deref().map(ToOwned::to_owned));
-        say("", self.what.as_deref().map(printable));
-        say("", self.communicator.as_deref().map(printable));
-        say("peer ", self.peer.as_ref().map(ToString::to_string));
-        say("tag ", self.tag.as_ref().map(ToString::to_string));
-        say("bytes ", self.bytes.map(|bytes| bytes.to_string()));
-        say("received ", self.received_bytes.map(|bytes| bytes.to_string()));
-        say("receive ", self.receive.as_ref().map(half_text));
-        say("object ", self.object.map(|object| object.to_string()));
-        say("made ", self.made.as_deref().map(printable));
-        say("flops ", self.flops.map(|flops| format!("{flops:e}")));
-        say("request ", self.request.map(|request| format!("{request:x}")));
-        say("", self.completed.map(|completed| state(completed, self.cancelled).into()));
-        say("polls ", self.polls.as_ref().map(|p| format!("{} inside {:.9}", p.count, p.time_s)));
+        add("returned ", self.error.as_deref().map(ToOwned::to_owned));
+        add("", self.what.as_deref().map(printable));
+        add("", self.communicator.as_deref().map(printable));
+        add("peer ", self.peer.as_ref().map(ToString::to_string));
+        add("tag ", self.tag.as_ref().map(ToString::to_string));
+        add("bytes ", self.bytes.map(|bytes| bytes.to_string()));
+        add("received ", self.received_bytes.map(|bytes| bytes.to_string()));
+        add("receive ", self.receive.as_ref().map(half_text));
+        add("object ", self.object.map(|object| object.to_string()));
+        add("made ", self.made.as_deref().map(printable));
+        add("flops ", self.flops.map(|flops| format!("{flops:e}")));
+        add("request ", self.request.map(|request| format!("{request:x}")));
+        add("", self.completed.map(|completed| state(completed, self.cancelled).into()));
+        add("polls ", self.polls.as_ref().map(|p| format!("{} inside {:.9}", p.count, p.time_s)));
         for request in &self.requests {
             let status = match &request.status {
                 Some(status) => format!(" {}", half_text(status)),
@@ -70,7 +70,7 @@ impl EventLine {
                 Some(error) => error.as_str(),
                 None => state(request.completed, request.cancelled),
             };
-            say("", Some(format!("[{:x} {state}{status}]", request.request)));
+            add("", Some(format!("[{:x} {state}{status}]", request.request)));
         }
         text.truncate(text.trim_end().len());
         text
@@ -90,7 +90,7 @@ fn half_text(half: &ReceiveHalf) -> String {
 }
 
 impl MessageLine {
-    /// As aligned text.
+    /// The line of text.
     pub fn text(&self) -> String {
         let received = self.receive_end_s.map_or("open".into(), |end_s| format!("{end_s:.9}"));
         let Self { send_begin_s, source, destination, tag, bytes, .. } = self;
@@ -105,7 +105,7 @@ impl MessageLine {
 }
 
 impl UnmatchedLine {
-    /// As aligned text.
+    /// The line of text.
     pub fn text(&self) -> String {
         let partner = match self.partner {
             Some(partner) => format!(", partner {partner}"),

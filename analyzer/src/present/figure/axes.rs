@@ -1,9 +1,9 @@
-//! The frame of a panel: its axes with ticks, labels and grid; how much room they need.
+//! Draws the axes of a panel with ticks, labels and grid, and tells how much room they need.
 
 use crate::plain_text::printable;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::canvas::{Anchor, Area, Canvas, Type, text_width};
+use super::canvas::{Anchor, Area, Canvas, Font, text_width};
 use super::scale::{Scale, Tick};
 use super::style::{GAP, GRID, HAIR, INK, LEADING, SMALL, TEXT, TICK};
 use super::{Axis, Marks, Panel, ReferenceLine};
@@ -16,11 +16,11 @@ pub(super) struct Axes<'a> {
     pub y: Scale,
 }
 
-const LABEL: Type = Type { size: TEXT, colour: INK, bold: false, upwards: false };
-const NUMBER: Type = Type { size: SMALL, colour: INK, bold: false, upwards: false };
+const LABEL: Font = Font { size: TEXT, colour: INK, bold: false, upwards: false };
+const NUMBER: Font = Font { size: SMALL, colour: INK, bold: false, upwards: false };
 
 impl<'a> Axes<'a> {
-    /// Their limits, from the data where they are not given.
+    /// The axes of a panel, with limits from the data unless they are given.
     pub fn new(panel: &'a Panel) -> Self {
         let mut xs = Vec::new();
         let mut ys = Vec::new();
@@ -50,7 +50,7 @@ impl<'a> Axes<'a> {
             match &reference.line {
                 ReferenceLine::Horizontal(y) => ys.push(*y),
                 ReferenceLine::Vertical(x) => xs.push(*x),
-                // These serve the data; they do not widen the axes.
+                // These only guide the eye and must not widen the axes.
                 ReferenceLine::Proportional(_) | ReferenceLine::Curve(_) => {}
             }
         }
@@ -80,36 +80,36 @@ impl<'a> Axes<'a> {
     /// Draws grid, ticks, labels and frame around the plot.
     pub fn draw(&self, canvas: &mut Canvas, plot: &Area, left_room: f64) {
         let fits = (plot.width() / (SMALL * 5.0)).floor().max(2.0) as usize;
-        for (index, tick) in
+        for (is_labelled, tick) in
             spaced(ticks(&self.panel.x, &self.x, fits.min(8)), &self.x, plot.width())
         {
-            let Some(place) = self.x.place(tick.value) else { continue };
-            let x = plot.left + place * plot.width();
+            let Some(position) = self.x.position(tick.value) else { continue };
+            let x = plot.left + position * plot.width();
             if self.panel.x.names.is_empty() {
                 canvas.line(&[(x, plot.top), (x, plot.bottom)], GRID, HAIR * 0.6, &[]);
             }
             canvas.line(&[(x, plot.bottom), (x, plot.bottom + TICK)], INK, HAIR, &[]);
-            if index {
-                let place = (x, plot.bottom + TICK + GAP * 0.5);
-                canvas.text(&tick.label, place, NUMBER, Anchor(HPos::Center, VPos::Top));
+            if is_labelled {
+                let position = (x, plot.bottom + TICK + GAP * 0.5);
+                canvas.text(&tick.label, position, NUMBER, Anchor(HPos::Center, VPos::Top));
             }
         }
         let fits = (plot.height() / (SMALL * 2.2)).floor().clamp(2.0, 6.0) as usize;
         for tick in ticks(&self.panel.y, &self.y, fits) {
-            let Some(place) = self.y.place(tick.value) else { continue };
-            let y = plot.bottom - place * plot.height();
+            let Some(position) = self.y.position(tick.value) else { continue };
+            let y = plot.bottom - position * plot.height();
             if self.panel.y.names.is_empty() {
                 canvas.line(&[(plot.left, y), (plot.right, y)], GRID, HAIR * 0.6, &[]);
             }
             canvas.line(&[(plot.left - TICK, y), (plot.left, y)], INK, HAIR, &[]);
             canvas.text(&tick.label, (plot.left - TICK - GAP * 0.5, y), NUMBER, Anchor::END);
         }
-        for place in self.x.small_ticks().iter().filter_map(|value| self.x.place(*value)) {
-            let x = plot.left + place * plot.width();
+        for position in self.x.small_ticks().iter().filter_map(|value| self.x.position(*value)) {
+            let x = plot.left + position * plot.width();
             canvas.line(&[(x, plot.bottom), (x, plot.bottom + TICK * 0.6)], INK, HAIR * 0.7, &[]);
         }
-        for place in self.y.small_ticks().iter().filter_map(|value| self.y.place(*value)) {
-            let y = plot.bottom - place * plot.height();
+        for position in self.y.small_ticks().iter().filter_map(|value| self.y.position(*value)) {
+            let y = plot.bottom - position * plot.height();
             canvas.line(&[(plot.left - TICK * 0.6, y), (plot.left, y)], INK, HAIR * 0.7, &[]);
         }
         let corner = |x, y| (x, y);
@@ -123,9 +123,9 @@ impl<'a> Axes<'a> {
         let below = plot.bottom + TICK + GAP + SMALL * LEADING;
         let anchor = Anchor(HPos::Center, VPos::Top);
         canvas.text(&title(&self.panel.x), (middle, below), LABEL, anchor);
-        let upwards = Type { upwards: true, ..LABEL };
-        let place = (plot.left - left_room + TEXT * 0.5, (plot.top + plot.bottom) / 2.0);
-        canvas.text(&title(&self.panel.y), place, upwards, Anchor::MIDDLE);
+        let upwards = Font { upwards: true, ..LABEL };
+        let position = (plot.left - left_room + TEXT * 0.5, (plot.top + plot.bottom) / 2.0);
+        canvas.text(&title(&self.panel.y), position, upwards, Anchor::MIDDLE);
     }
 }
 
@@ -141,17 +141,18 @@ fn ticks(axis: &Axis, scale: &Scale, most: usize) -> Vec<Tick> {
     if axis.names.is_empty() {
         return scale.ticks(most);
     }
-    let within = |at: f64| scale.place(at).is_some_and(|place| (0.0..=1.0).contains(&place));
+    let within =
+        |at: f64| scale.position(at).is_some_and(|position| (0.0..=1.0).contains(&position));
     let named = axis.names.iter().filter(|(at, _)| within(*at));
     named.map(|(at, name)| Tick { value: *at, label: printable(name) }).collect()
 }
 
-/// Which ticks keep their label where the labels of all would touch.
+/// The ticks, each with whether its label is drawn: labels that would touch the previous one are not.
 fn spaced(ticks: Vec<Tick>, scale: &Scale, width: f64) -> Vec<(bool, Tick)> {
     let mut free_from = f64::NEG_INFINITY;
     let spaced = ticks.into_iter().map(|tick| {
         let half = text_width(&tick.label, SMALL) / 2.0;
-        let at = scale.place(tick.value).unwrap_or(0.0) * width;
+        let at = scale.position(tick.value).unwrap_or(0.0) * width;
         let fits = at - half >= free_from;
         if fits {
             free_from = at + half + GAP * 0.7;

@@ -1,5 +1,5 @@
-//! Drawing primitives over plotters' SVG back end: lengths in points come in, elements of the
-//! document go out. The back end takes whole numbers, so a point is made of many units.
+//! Drawing primitives over plotters' SVG back end. Lengths are in points; because the back end takes whole numbers, a
+//! point consists of several units.
 
 use crate::plain_text::printable;
 use plotters::backend::{DrawingBackend, SVGBackend};
@@ -10,13 +10,13 @@ use plotters::style::{
 
 use super::style::{HAIR, MARKER, Marker};
 
-/// Units of the document a point.
+/// Units of the document per point.
 pub(super) const UNITS: f64 = 20.0;
 
 const FAMILY: &str = "Helvetica, Arial, Liberation Sans, sans-serif";
 
-/// A place in points from the upper left corner.
-pub(super) type Place = (f64, f64);
+/// A position in points from the upper left corner.
+pub(super) type Point = (f64, f64);
 
 /// A rectangle: left, top, right, bottom, in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,7 +44,7 @@ impl Area {
     }
 }
 
-/// Where text stands against its place.
+/// Alignment of text relative to its position.
 #[derive(Clone, Copy)]
 pub(super) struct Anchor(pub HPos, pub VPos);
 
@@ -54,17 +54,17 @@ impl Anchor {
     pub const MIDDLE: Self = Self(HPos::Center, VPos::Center);
 }
 
-/// How text looks.
+/// The look of text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Type {
+pub(super) struct Font {
     pub size: f64,
     pub colour: RGBColor,
     pub bold: bool,
-    /// Turned by a quarter, reading upwards.
+    /// Rotated by 90°, reading upwards.
     pub upwards: bool,
 }
 
-/// The document in the making.
+/// A document that is being drawn.
 pub(super) struct Canvas<'a> {
     backend: SVGBackend<'a>,
 }
@@ -73,23 +73,23 @@ fn unit(point: f64) -> i32 {
     (point * UNITS).round() as i32
 }
 
-fn units((x, y): Place) -> (i32, i32) {
+fn units((x, y): Point) -> (i32, i32) {
     (unit(x), unit(y))
 }
 
 impl<'a> Canvas<'a> {
-    /// Onto an empty text, of a size in points.
+    /// A canvas of this size in points that writes to an empty text.
     pub fn new(text: &'a mut String, (width, height): (f64, f64)) -> Self {
         let size = (unit(width).max(1) as u32, unit(height).max(1) as u32);
         Self { backend: SVGBackend::with_string(text, size) }
     }
 
-    /// Ends the document. Here as in all methods: writing into a text does not fail.
+    /// Ends the document. Results are ignored here and in all methods, because writing to a text does not fail.
     pub fn finish(mut self) {
         let _ = self.backend.present();
     }
 
-    pub fn line(&mut self, points: &[Place], colour: RGBColor, width: f64, dash: &[f64]) {
+    pub fn line(&mut self, points: &[Point], colour: RGBColor, width: f64, dash: &[f64]) {
         let style = ShapeStyle::from(colour).stroke_width(unit(width).max(1) as u32);
         for piece in dashed(points, dash) {
             let _ = match piece[..] {
@@ -99,14 +99,14 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    pub fn surface(&mut self, points: &[Place], colour: RGBColor, opacity: f64) {
+    pub fn surface(&mut self, points: &[Point], colour: RGBColor, opacity: f64) {
         let style = ShapeStyle::from(colour.mix(opacity)).filled();
         let _ = self.backend.fill_polygon(points.iter().copied().map(units), &style);
     }
 
-    pub fn marker(&mut self, (x, y): Place, marker: Marker, colour: RGBColor) {
+    pub fn marker(&mut self, (x, y): Point, marker: Marker, colour: RGBColor) {
         let m = MARKER;
-        let at = |points: &[(f64, f64)]| -> Vec<Place> {
+        let at = |points: &[(f64, f64)]| -> Vec<Point> {
             points.iter().map(|(dx, dy)| (x + dx * m, y + dy * m)).collect()
         };
         let strokes = |this: &mut Self, lines: [[(f64, f64); 2]; 2]| {
@@ -140,23 +140,23 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    pub fn text(&mut self, text: &str, place: Place, kind: Type, anchor: Anchor) {
+    pub fn text(&mut self, text: &str, position: Point, kind: Font, anchor: Anchor) {
         let text = printable(text);
         if text.is_empty() {
             return;
         }
-        // The back end takes the height of a line for the size of type.
+        // The back end takes a line height as the size of type.
         let size = kind.size * UNITS * 1.24;
         let style = if kind.bold { FontStyle::Bold } else { FontStyle::Normal };
         let font = (FontFamily::Name(FAMILY), size, style);
         let font = plotters::style::IntoFont::into_font(font);
         let font = if kind.upwards { font.transform(FontTransform::Rotate270) } else { font };
         let style = TextStyle::from(font).color(&kind.colour).pos(Pos::new(anchor.0, anchor.1));
-        let _ = self.backend.draw_text(&text, &style, units(place));
+        let _ = self.backend.draw_text(&text, &style, units(position));
     }
 }
 
-/// About how wide text is, in sizes of its type: the viewer's font is not known here.
+/// Estimated width of a text in points; the viewer's font is not known.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     let width = |c: char| match c {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' => 0.26,
@@ -170,9 +170,9 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(width).sum::<f64>() * size
 }
 
-/// Cuts a line into what lies inside an area.
-pub(super) fn clipped(points: &[Place], area: &Area) -> Vec<Vec<Place>> {
-    let mut pieces: Vec<Vec<Place>> = Vec::new();
+/// The pieces of a line that lie inside an area.
+pub(super) fn clipped(points: &[Point], area: &Area) -> Vec<Vec<Point>> {
+    let mut pieces: Vec<Vec<Point>> = Vec::new();
     for pair in points.windows(2) {
         let Some((from, to)) = clipped_segment(pair[0], pair[1], area) else { continue };
         match pieces.last_mut() {
@@ -184,7 +184,7 @@ pub(super) fn clipped(points: &[Place], area: &Area) -> Vec<Vec<Place>> {
 }
 
 /// The part of a segment inside an area (Liang and Barsky 1984).
-fn clipped_segment(a: Place, b: Place, area: &Area) -> Option<(Place, Place)> {
+fn clipped_segment(a: Point, b: Point, area: &Area) -> Option<(Point, Point)> {
     let (dx, dy) = (b.0 - a.0, b.1 - a.1);
     let (mut from, mut to) = (0.0f64, 1.0f64);
     for (step, room) in [
@@ -211,8 +211,8 @@ fn clipped_segment(a: Place, b: Place, area: &Area) -> Option<(Place, Place)> {
     (from <= to).then(|| (at(from), at(to)))
 }
 
-/// Cuts a line into dashes; the lengths are those of dash and gap in turn.
-fn dashed(points: &[Place], dash: &[f64]) -> Vec<Vec<Place>> {
+/// Cuts a line into dashes; `dash` alternates the lengths of dashes and gaps.
+fn dashed(points: &[Point], dash: &[f64]) -> Vec<Vec<Point>> {
     if dash.is_empty() || points.len() < 2 {
         return vec![points.to_vec()];
     }
@@ -223,7 +223,7 @@ fn dashed(points: &[Place], dash: &[f64]) -> Vec<Vec<Place>> {
         let (mut a, b) = (pair[0], pair[1]);
         loop {
             let length = (b.0 - a.0).hypot(b.1 - a.1);
-            // Also where a length is no number: the loop must end.
+            // The loop must also end if a length is NaN.
             if length.is_nan() || length <= left {
                 left -= length;
                 if index % 2 == 0 {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn dashes_go_on_around_corners() {
+    fn dashes_continue_around_corners() {
         let pieces = dashed(&[(0.0, 0.0), (3.0, 0.0), (3.0, 5.0)], &[4.0, 2.0]);
         assert_eq!(
             pieces,

@@ -1,28 +1,28 @@
-//! From a figure to its document: room for each part first, then every part in its order.
+//! Draws a figure: first reserves room for every part, then draws the parts in order.
 
 use crate::plain_text::printable;
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::axes::Axes;
-use super::canvas::{Anchor, Area, Canvas, Place, Type, clipped, text_width};
+use super::canvas::{Anchor, Area, Canvas, Font, Point, clipped, text_width};
 use super::legend::{Legend, looks};
 use super::style::{
     GAP, HAIR, INK, LEADING, LINE, Look, REFERENCE, REFERENCE_DASH, SMALL, TEXT, TITLE,
 };
 use super::{Figure, Marks, Panel, Reference, ReferenceLine};
 
-const NOTE: Type = Type { size: SMALL, colour: INK, bold: false, upwards: false };
-const HEADING: Type = Type { size: TITLE, colour: INK, bold: true, upwards: false };
-const PANEL_HEADING: Type = Type { size: TEXT, colour: INK, bold: true, upwards: false };
-const REFERENCE_NOTE: Type = Type { size: SMALL, colour: REFERENCE, bold: false, upwards: false };
+const NOTE: Font = Font { size: SMALL, colour: INK, bold: false, upwards: false };
+const HEADING: Font = Font { size: TITLE, colour: INK, bold: true, upwards: false };
+const PANEL_HEADING: Font = Font { size: TEXT, colour: INK, bold: true, upwards: false };
+const REFERENCE_NOTE: Font = Font { size: SMALL, colour: REFERENCE, bold: false, upwards: false };
 
-/// The white ground as the document writes it.
-pub(super) fn ground() -> String {
+/// The white background as the document writes it.
+pub(super) fn background() -> String {
     "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>\n".into()
 }
 
-/// Room around the plots; the same for all panels of a figure.
+/// Room around the plots, the same for all panels of a figure.
 struct Room {
     width: f64,
     left: f64,
@@ -39,7 +39,7 @@ pub(super) fn document(figure: &Figure) -> String {
     let axes: Vec<Axes> = figure.panels.iter().map(Axes::new).collect();
     let legends: Vec<Legend> = figure.panels.iter().map(Legend::of).collect();
     let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-    // One legend serves all panels that show the same.
+    // Panels with equal legends share one.
     let shared =
         legends.first().filter(|first| legends.len() > 1 && legends.iter().all(|l| l == *first));
     let panel_width = (width - 2.0 * GAP) / columns as f64;
@@ -84,11 +84,11 @@ pub(super) fn document(figure: &Figure) -> String {
         draw_panel(&mut canvas, panel, axes, legend, corner, &room);
     }
     canvas.finish();
-    finished(&text, figure, (width, height))
+    with_header(&text, figure, (width, height))
 }
 
-/// Gives the document a printed size, a title for readers that do not see it, and a ground.
-fn finished(text: &str, figure: &Figure, (width, height): (f64, f64)) -> String {
+/// Adds the printed size, a title and description for screen readers, and the background.
+fn with_header(text: &str, figure: &Figure, (width, height): (f64, f64)) -> String {
     let body = text.split_once('>').map_or("", |(_, body)| body);
     let view_box = text.split("viewBox=\"").nth(1).and_then(|rest| rest.split('"').next());
     let title = escaped(&figure.title);
@@ -97,7 +97,7 @@ fn finished(text: &str, figure: &Figure, (width, height): (f64, f64)) -> String 
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}pt\" height=\"{height:.1}pt\" \
          viewBox=\"{}\" role=\"img\">\n<title>{title}</title>\n<desc>{description}</desc>\n{}{}",
         view_box.unwrap_or("0 0 1 1"),
-        ground(),
+        background(),
         body.trim_start(),
     )
 }
@@ -127,7 +127,7 @@ fn draw_panel(
     panel: &Panel,
     axes: &Axes,
     legend: Option<&Legend>,
-    (left, top): Place,
+    (left, top): Point,
     room: &Room,
 ) {
     let plot = Area {
@@ -167,35 +167,44 @@ fn draw_panel(
             1 => "1 value lies outside the axes".to_owned(),
             count => format!("{count} values lie outside the axes"),
         };
-        let place = (plot.right, plot.bottom + room.below - GAP);
-        canvas.text(&text, place, REFERENCE_NOTE, Anchor(HPos::Right, VPos::Bottom));
+        let position = (plot.right, plot.bottom + room.below - GAP);
+        canvas.text(&text, position, REFERENCE_NOTE, Anchor(HPos::Right, VPos::Bottom));
     }
 }
 
-/// Markers, ranges and bars that have no place inside the axes. A NaN is a gap that was meant.
+/// The number of values that lie outside the axes. NaN is an intended gap and does not count.
 fn omitted(panel: &Panel, axes: &Axes) -> usize {
-    let within = |place: Option<f64>| place.is_some_and(|at| (-1e-6..=1.0 + 1e-6).contains(&at));
-    let inside = |x: f64, y: f64| within(axes.x.place(x)) && within(axes.y.place(y));
-    let meant = |x: f64, y: f64| !x.is_nan() && !y.is_nan();
+    let within =
+        |position: Option<f64>| position.is_some_and(|at| (-1e-6..=1.0 + 1e-6).contains(&at));
+    let inside = |x: f64, y: f64| within(axes.x.position(x)) && within(axes.y.position(y));
+    let is_value = |x: f64, y: f64| !x.is_nan() && !y.is_nan();
     let of_series = |marks: &Marks| match marks {
         Marks::Points(points) | Marks::LineAndPoints(points) => {
-            points.iter().filter(|&&(x, y)| meant(x, y) && !inside(x, y)).count()
+            points.iter().filter(|&&(x, y)| is_value(x, y) && !inside(x, y)).count()
         }
         Marks::Line(points) => {
-            let lost = |x: f64, y: f64| axes.x.place(x).is_none() || axes.y.place(y).is_none();
-            points.iter().filter(|&&(x, y)| meant(x, y) && lost(x, y)).count()
+            let is_outside =
+                |x: f64, y: f64| axes.x.position(x).is_none() || axes.y.position(y).is_none();
+            points.iter().filter(|&&(x, y)| is_value(x, y) && is_outside(x, y)).count()
         }
         Marks::Ranges(points) | Marks::Band(points) => {
-            let lost = |x: f64, lo: f64, hi: f64| {
-                !within(axes.x.place(x)) || axes.y.place(lo).is_none() || axes.y.place(hi).is_none()
+            let is_outside = |x: f64, lo: f64, hi: f64| {
+                !within(axes.x.position(x))
+                    || axes.y.position(lo).is_none()
+                    || axes.y.position(hi).is_none()
             };
-            points.iter().filter(|&&(x, lo, hi)| meant(x, lo + hi) && lost(x, lo, hi)).count()
+            points
+                .iter()
+                .filter(|&&(x, lo, hi)| is_value(x, lo + hi) && is_outside(x, lo, hi))
+                .count()
         }
         Marks::Bars(bars) => {
-            let lost = |from: f64, to: f64, y: f64| {
-                !y.is_finite() || !within(axes.x.place(from)) || !within(axes.x.place(to))
+            let is_outside = |from: f64, to: f64, y: f64| {
+                !y.is_finite() || !within(axes.x.position(from)) || !within(axes.x.position(to))
             };
-            bars.iter().filter(|&&(from, to, y)| meant(from + to, y) && lost(from, to, y)).count()
+            bars.iter()
+                .filter(|&&(from, to, y)| is_value(from + to, y) && is_outside(from, to, y))
+                .count()
         }
     };
     panel.series.iter().map(|series| of_series(&series.marks)).sum()
@@ -208,23 +217,24 @@ struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    fn place(&self, x: f64, y: f64) -> Option<Place> {
-        let (across, up) = (self.axes.x.place(x)?, self.axes.y.place(y)?);
+    fn position(&self, x: f64, y: f64) -> Option<Point> {
+        let (across, up) = (self.axes.x.position(x)?, self.axes.y.position(y)?);
         let plot = &self.plot;
         Some((plot.left + across * plot.width(), plot.bottom - up * plot.height()))
     }
 
-    fn inside(&self, (x, y): Place) -> bool {
+    fn inside(&self, (x, y): Point) -> bool {
         let plot = &self.plot;
-        let air = 0.01;
-        (plot.left - air..=plot.right + air).contains(&x)
-            && (plot.top - air..=plot.bottom + air).contains(&y)
+        let tolerance = 0.01;
+        (plot.left - tolerance..=plot.right + tolerance).contains(&x)
+            && (plot.top - tolerance..=plot.bottom + tolerance).contains(&y)
     }
 
-    /// The stretches of a line that have a place, cut at the plot.
-    fn stretches(&self, points: &[(f64, f64)]) -> Vec<Vec<Place>> {
-        let places: Vec<Option<Place>> = points.iter().map(|(x, y)| self.place(*x, *y)).collect();
-        let whole = places.split(Option::is_none);
+    /// The pieces of a line that the axes can show, clipped to the plot.
+    fn stretches(&self, points: &[(f64, f64)]) -> Vec<Vec<Point>> {
+        let positions: Vec<Option<Point>> =
+            points.iter().map(|(x, y)| self.position(*x, *y)).collect();
+        let whole = positions.split(Option::is_none);
         whole
             .map(|stretch| stretch.iter().flatten().copied().collect::<Vec<_>>())
             .flat_map(|stretch| clipped(&stretch, &self.plot))
@@ -238,13 +248,13 @@ impl Pen<'_> {
     }
 
     fn points(&self, canvas: &mut Canvas, points: &[(f64, f64)], look: Look) {
-        let places = points.iter().filter_map(|(x, y)| self.place(*x, *y));
-        for place in places.filter(|place| self.inside(*place)) {
-            canvas.marker(place, look.marker, look.colour);
+        let positions = points.iter().filter_map(|(x, y)| self.position(*x, *y));
+        for position in positions.filter(|position| self.inside(*position)) {
+            canvas.marker(position, look.marker, look.colour);
         }
     }
 
-    fn clamped(&self, (x, y): Place) -> Place {
+    fn clamped(&self, (x, y): Point) -> Point {
         let plot = &self.plot;
         (x.clamp(plot.left, plot.right), y.clamp(plot.top, plot.bottom))
     }
@@ -260,7 +270,7 @@ impl Pen<'_> {
             Marks::Band(points) => self.band(canvas, points, look.colour),
             Marks::Ranges(points) => {
                 for &(x, lo, hi) in points {
-                    let Some((from, to)) = self.place(x, lo).zip(self.place(x, hi)) else {
+                    let Some((from, to)) = self.position(x, lo).zip(self.position(x, hi)) else {
                         continue;
                     };
                     for piece in clipped(&[from, to], &self.plot) {
@@ -277,23 +287,28 @@ impl Pen<'_> {
     }
 
     fn band(&self, canvas: &mut Canvas, points: &[(f64, f64, f64)], colour: RGBColor) {
-        let places: Vec<_> =
-            points.iter().map(|&(x, lo, hi)| self.place(x, lo).zip(self.place(x, hi))).collect();
-        for stretch in places.split(Option::is_none).filter(|stretch| stretch.len() > 1) {
-            let within = |place: &Place| (self.plot.left..=self.plot.right).contains(&place.0);
+        let positions: Vec<_> = points
+            .iter()
+            .map(|&(x, lo, hi)| self.position(x, lo).zip(self.position(x, hi)))
+            .collect();
+        for stretch in positions.split(Option::is_none).filter(|stretch| stretch.len() > 1) {
+            let within =
+                |position: &Point| (self.plot.left..=self.plot.right).contains(&position.0);
             let ends = stretch.iter().flatten().filter(|(low, _)| within(low));
-            let (low, high): (Vec<Place>, Vec<Place>) = ends.copied().unzip();
-            let outline: Vec<Place> =
+            let (low, high): (Vec<Point>, Vec<Point>) = ends.copied().unzip();
+            let outline: Vec<Point> =
                 low.into_iter().chain(high.into_iter().rev()).map(|p| self.clamped(p)).collect();
             canvas.surface(&outline, colour, 0.25);
         }
     }
 
     fn bars(&self, canvas: &mut Canvas, bars: &[(f64, f64, f64)], look: Look) {
-        let ground = self.axes.y.ground();
+        let baseline = self.axes.y.baseline();
         for &(from, to, y) in bars {
-            // On a logarithmic axis a bar without height has no place: nothing to draw.
-            let Some((a, b)) = self.place(from, ground).zip(self.place(to, y)) else { continue };
+            // A logarithmic axis cannot show a bar without height.
+            let Some((a, b)) = self.position(from, baseline).zip(self.position(to, y)) else {
+                continue;
+            };
             let (a, b) = (self.clamped(a), self.clamped(b));
             if a.0 == b.0 || a.1 == b.1 {
                 continue;
@@ -305,14 +320,15 @@ impl Pen<'_> {
     }
 
     fn references(&self, canvas: &mut Canvas, panel: &Panel) {
-        // Labels keep off level lines.
-        let mut taken: Vec<Area> = panel.references.iter().filter_map(|r| self.level(r)).collect();
+        // Labels avoid horizontal lines.
+        let mut taken: Vec<Area> =
+            panel.references.iter().filter_map(|r| self.horizontal_line_area(r)).collect();
         for reference in &panel.references {
             let (x, y) = (&self.axes.x, &self.axes.y);
             let points: Vec<(f64, f64)> = match &reference.line {
                 ReferenceLine::Horizontal(at) => vec![(x.value(0.0), *at), (x.value(1.0), *at)],
                 ReferenceLine::Vertical(at) => vec![(*at, y.value(0.0)), (*at, y.value(1.0))],
-                // Many points: a straight line is a curve where one axis is logarithmic.
+                // Many points, because a straight line is a curve if one axis is logarithmic.
                 ReferenceLine::Proportional(slope) => (0..=64)
                     .map(|step| x.value(f64::from(step) / 64.0))
                     .map(|x| (x, slope * x))
@@ -325,30 +341,30 @@ impl Pen<'_> {
             }
             if let Some(stretch) = stretches.last().filter(|_| !reference.label.is_empty()) {
                 let area = self.label_area(stretch, &reference.label, &taken);
-                let place = (area.left, (area.top + area.bottom) / 2.0);
-                canvas.text(&reference.label, place, REFERENCE_NOTE, Anchor::START);
+                let position = (area.left, (area.top + area.bottom) / 2.0);
+                canvas.text(&reference.label, position, REFERENCE_NOTE, Anchor::START);
                 taken.push(area);
             }
         }
     }
 
-    fn level(&self, reference: &Reference) -> Option<Area> {
+    fn horizontal_line_area(&self, reference: &Reference) -> Option<Area> {
         let ReferenceLine::Horizontal(at) = reference.line else { return None };
-        let (_, y) = self.place(self.axes.x.value(0.0), at)?;
+        let (_, y) = self.position(self.axes.x.value(0.0), at)?;
         Some(Area { top: y - 0.5, bottom: y + 0.5, ..self.plot })
     }
 
-    /// Beside the end of a line, inside the plot, free of other labels where that can be had by
-    /// going back along the line.
-    fn label_area(&self, stretch: &[Place], label: &str, taken: &[Area]) -> Area {
+    /// The area of a label near the end of a line and inside the plot. Moves back along the line to avoid other labels
+    /// and data.
+    fn label_area(&self, stretch: &[Point], label: &str, taken: &[Area]) -> Area {
         let (width, height) = (text_width(label, SMALL), SMALL * LEADING);
-        let beside = |(x, y): Place| {
+        let beside = |(x, y): Point| {
             let plot = &self.plot;
             let (first, last) = (stretch[0], stretch[stretch.len() - 1]);
-            // A rising line that leaves through the top has its free side on the right, too.
+            // A rising line that leaves through the top has free room on its right, like a steep one.
             let through_top = last.0 > first.0 && (last.1 - plot.top).abs() < 1.0;
             let steep = through_top || (last.1 - first.1).abs() > 2.0 * (last.0 - first.0).abs();
-            // Left of a line that rises through the top, the label's lower end is nearest to it.
+            // Left of a line that rises through the top, the label's lower edge is nearest to the line.
             let slope = (last.0 - first.0) / (first.1 - last.1).max(1.0);
             let lean = if through_top { height * slope } else { 0.0 };
             let left = match steep && x + GAP + width <= plot.right {
@@ -366,9 +382,9 @@ impl Pen<'_> {
         };
         let length: f64 =
             stretch.windows(2).map(|w| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1)).sum();
-        // Off other labels first, then off the data.
+        // Avoiding other labels matters more than avoiding data.
         let data = self.data_places();
-        let crowd = |area: &Area| {
+        let overlap = |area: &Area| {
             let labels = taken.iter().filter(|other| other.overlaps(area)).count();
             let covered = data.iter().filter(|(x, y)| {
                 (area.left..=area.right).contains(x) && (area.top..=area.bottom).contains(y)
@@ -377,11 +393,11 @@ impl Pen<'_> {
         };
         let back = |step: u32| along(stretch, length * (1.0 - 0.065 * f64::from(step)));
         let candidates = (0..14).map(|step| beside(back(step)));
-        // The first of those that are equally free: nearest to the end.
-        candidates.min_by_key(crowd).unwrap_or_else(|| beside((self.plot.right, self.plot.top)))
+        // Of equally good candidates, takes the first: the one nearest to the end.
+        candidates.min_by_key(overlap).unwrap_or_else(|| beside((self.plot.right, self.plot.top)))
     }
 
-    fn data_places(&self) -> Vec<Place> {
+    fn data_places(&self) -> Vec<Point> {
         let series = self.axes.panel.series.iter().flat_map(|series| match &series.marks {
             Marks::Line(points) | Marks::Points(points) | Marks::LineAndPoints(points) => {
                 points.clone()
@@ -391,21 +407,23 @@ impl Pen<'_> {
             }
             Marks::Bars(bars) => bars.iter().map(|&(a, b, y)| ((a + b) / 2.0, y)).collect(),
         });
-        series.filter_map(|(x, y)| self.place(x, y)).collect()
+        series.filter_map(|(x, y)| self.position(x, y)).collect()
     }
 
     fn annotation(&self, canvas: &mut Canvas, (x, y): (f64, f64), text: &str) {
-        let Some(place) = self.place(x, y).filter(|place| self.inside(*place)) else { return };
-        let to_left = place.0 + GAP + text_width(text, SMALL) > self.plot.right;
+        let Some(position) = self.position(x, y).filter(|position| self.inside(*position)) else {
+            return;
+        };
+        let to_left = position.0 + GAP + text_width(text, SMALL) > self.plot.right;
         let anchor = if to_left { HPos::Right } else { HPos::Left };
         let shift = if to_left { -GAP } else { GAP };
-        let at = (place.0 + shift, (place.1 - GAP).max(self.plot.top + SMALL));
+        let at = (position.0 + shift, (position.1 - GAP).max(self.plot.top + SMALL));
         canvas.text(text, at, NOTE, Anchor(anchor, VPos::Bottom));
     }
 }
 
-/// The point of a line at a length from its begin.
-fn along(line: &[Place], length: f64) -> Place {
+/// The point of a line at a distance from its begin, measured along the line.
+fn along(line: &[Point], length: f64) -> Point {
     let mut left = length;
     for pair in line.windows(2) {
         let step = (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1);

@@ -1,13 +1,13 @@
-//! The legend: rows of samples with names above what they explain, broken at the width.
+//! The legend: rows of samples with names, above the panels that they explain.
 
-use super::canvas::{Anchor, Canvas, Place, Type, text_width};
+use super::canvas::{Anchor, Canvas, Font, Point, text_width};
 use super::style::{GAP, HAIR, INK, LEADING, LINE, Look, SMALL};
 use super::{Marks, Panel};
 
 /// Width of a sample.
 const SAMPLE: f64 = 16.0;
 
-/// What a sample shows.
+/// The kind of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sample {
     Line,
@@ -18,7 +18,7 @@ enum Sample {
     Ranges,
 }
 
-/// One name.
+/// A series in the legend.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
     name: String,
@@ -26,7 +26,7 @@ struct Entry {
     sample: Sample,
 }
 
-/// The names of a panel.
+/// The legend of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Legend {
     entries: Vec<Entry>,
@@ -41,7 +41,7 @@ pub(super) fn looks(panel: &Panel) -> Vec<Look> {
             next - 1
         })
     };
-    panel.series.iter().map(|series| Look::number(number(series.look))).collect()
+    panel.series.iter().map(|series| Look::from_palette(number(series.look))).collect()
 }
 
 impl Legend {
@@ -80,7 +80,7 @@ impl Legend {
         rows
     }
 
-    /// Height at a width, points.
+    /// Height at a given width, points.
     pub fn height(&self, width: f64) -> f64 {
         match self.rows(width).len() {
             0 => 0.0,
@@ -88,22 +88,22 @@ impl Legend {
         }
     }
 
-    /// Draws it with its upper left corner there.
-    pub fn draw(&self, canvas: &mut Canvas, (left, top): Place, width: f64) {
-        let kind = Type { size: SMALL, colour: INK, bold: false, upwards: false };
+    /// Draws it with its upper left corner at the given position.
+    pub fn draw(&self, canvas: &mut Canvas, (left, top): Point, width: f64) {
+        let font = Font { size: SMALL, colour: INK, bold: false, upwards: false };
         for (number, row) in self.rows(width).into_iter().enumerate() {
             let y = top + (number as f64 + 0.5) * SMALL * LEADING;
             for (entry, at) in row {
                 entry.draw_sample(canvas, (left + at, y));
-                let place = (left + at + SAMPLE + GAP, y);
-                canvas.text(&entry.name, place, kind, Anchor::START);
+                let position = (left + at + SAMPLE + GAP, y);
+                canvas.text(&entry.name, position, font, Anchor::START);
             }
         }
     }
 }
 
 impl Entry {
-    fn draw_sample(&self, canvas: &mut Canvas, (left, y): Place) {
+    fn draw_sample(&self, canvas: &mut Canvas, (left, y): Point) {
         let Look { colour, marker, dash } = self.look;
         let (right, middle) = (left + SAMPLE, left + SAMPLE / 2.0);
         let half = SMALL * 0.36;

@@ -1,11 +1,9 @@
-//! Figures that a paper can print: plain data come in ([`Figure`]), one SVG document goes out.
+//! Plots that can be printed in a paper: a [`Figure`] is plain data, which is drawn as an SVG document.
 //!
-//! One style for all: 8-point type at column width, thin axes, no decoration. What a series is must
-//! be readable without colour, too: every series has a colour that colour-blind readers can tell
-//! apart and, as second carrier, a marker shape or a dash pattern of its own. The same data give the
-//! same bytes, so a figure can stand in a snapshot test. Text is escaped; what cannot be shown on an
-//! axis (not finite, not positive on a logarithmic axis) is counted below the panel, never dropped
-//! silently.
+//! All figures have one style: 8-point type at column width, thin axes, no decoration. Series can be told apart
+//! without colour: colours suit colour-blind readers, and each series also has a marker shape or dash pattern of its
+//! own. The same data give the same bytes, so that snapshot tests are possible. Text is escaped. Values that an axis
+//! cannot show (not finite, or not positive on a logarithmic axis) are counted below the panel, never dropped silently.
 //!
 //! ```
 //! use gammachi_analyzer::present::figure::{Axis, Figure, Panel, Reference, Series};
@@ -28,13 +26,13 @@ pub use style::Width;
 /// A figure: one panel, or small multiples in a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Above all panels; empty for none.
+    /// Title above all panels; empty for none.
     pub title: String,
-    /// Left to right, then top to bottom; all are drawn to one size.
+    /// Left to right, then top to bottom, all of one size.
     pub panels: Vec<Panel>,
-    /// Panels beside one another; at least 1.
+    /// Number of panels side by side, at least 1.
     pub columns: usize,
-    /// How wide it is printed.
+    /// Printed width.
     pub width: Width,
     /// Height of a panel's plot over its width.
     pub aspect: f64,
@@ -43,24 +41,24 @@ pub struct Figure {
 /// Two axes and what is drawn between them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Above the panel; empty for none.
+    /// Title above the panel; empty for none.
     pub title: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// Vertical axis.
     pub y: Axis,
-    /// In drawing order; the legend has their order, too.
+    /// In the order of drawing and of the legend.
     pub series: Vec<Series>,
-    /// Behind the series.
+    /// Drawn behind the series.
     pub references: Vec<Reference>,
-    /// On top of all.
+    /// Drawn on top of everything.
     pub annotations: Vec<Annotation>,
 }
 
-/// How values become lengths.
+/// How values map to lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaleKind {
-    /// In proportion.
+    /// Lengths are proportional to values.
     Linear,
     /// Powers of ten at equal distances.
     Log10,
@@ -71,37 +69,36 @@ pub enum ScaleKind {
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it shows, such as `elapsed time τ`.
+    /// The quantity, such as `elapsed time τ`.
     pub label: String,
     /// Unit, such as `s`; empty for a bare number.
     pub unit: String,
-    /// How values become lengths.
+    /// How values map to lengths.
     pub scale: ScaleKind,
     /// Fixed limits; `None` takes them from the data.
     pub range: Option<(f64, f64)>,
-    /// Whether 0 must lie on a linear axis whose limits come from the data.
+    /// Whether a linear axis whose limits come from the data must include 0.
     pub from_zero: bool,
-    /// Names at given values in place of numbers (bars, ranks); empty for numbers.
+    /// Names shown at these values instead of numbers (for bars, ranks); empty for numbers.
     pub names: Vec<(f64, String)>,
 }
 
 /// One set of data with a name in the legend.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// In the legend; empty leaves it out of it.
+    /// Name in the legend; empty to leave it out.
     pub name: String,
-    /// What is drawn.
+    /// The marks to draw.
     pub marks: Marks,
-    /// Which colour, marker and dash of the palette; `None` takes the next by order among the
-    /// panel's series that have `None`. Series that belong together (points and their fit) share
-    /// one.
+    /// Index of its colour, marker and dash in the palette; `None` takes the next one that no series of the panel with
+    /// `None` has taken. Series that belong together (points and their fit) share one.
     pub look: Option<usize>,
 }
 
-/// What a series draws; all coordinates are data.
+/// The marks of a series, in data coordinates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Marks {
-    /// A line through (x, y); a value that is not finite breaks it.
+    /// A line through (x, y), broken at values that are not finite.
     Line(Vec<(f64, f64)>),
     /// A marker at each (x, y).
     Points(Vec<(f64, f64)>),
@@ -121,29 +118,29 @@ pub enum Marks {
 pub struct Reference {
     /// Which line.
     pub line: ReferenceLine,
-    /// Where it ends inside the panel; empty for none.
+    /// Label at its end inside the panel; empty for none.
     pub label: String,
 }
 
-/// The ways a reference line runs.
+/// The shape of a reference line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReferenceLine {
-    /// y is this.
+    /// A horizontal line at this y.
     Horizontal(f64),
-    /// x is this.
+    /// A vertical line at this x.
     Vertical(f64),
-    /// y is so many times x: through the origin.
+    /// A line through the origin with this slope.
     Proportional(f64),
-    /// Through these points.
+    /// A line through these points.
     Curve(Vec<(f64, f64)>),
 }
 
 /// A few words at a point of the plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annotation {
-    /// Where, data.
+    /// Position in data coordinates.
     pub at: (f64, f64),
-    /// What it says.
+    /// The words.
     pub text: String,
 }
 
@@ -153,46 +150,45 @@ impl Figure {
         Self::grid(title, vec![panel], 1)
     }
 
-    /// Small multiples, so many beside one another, at column width for one column of panels and at
-    /// page width for more.
+    /// Small multiples in a grid, at column width for one column of panels, else at page width.
     pub fn grid(title: impl Into<String>, panels: Vec<Panel>, columns: usize) -> Self {
         let columns = columns.max(1);
         let width = if columns == 1 { Width::Column } else { Width::Page };
         Self { title: title.into(), panels, columns, width, aspect: 0.68 }
     }
 
-    /// How wide it is printed.
+    /// Sets the printed width.
     #[must_use]
     pub fn with_width(mut self, width: Width) -> Self {
         self.width = width;
         self
     }
 
-    /// Height of a panel's plot over its width, between 0.1 and 3.
+    /// Sets the height of a panel's plot over its width, between 0.1 and 3.
     #[must_use]
     pub fn with_aspect(mut self, aspect: f64) -> Self {
         self.aspect = aspect;
         self
     }
 
-    /// The figure as an SVG document on white, black type.
+    /// The figure as an SVG document with a white background.
     pub fn svg(&self) -> String {
         drawing::document(self)
     }
 
-    /// The figure for a page that has its own background: no ground, and type and axes in the
-    /// page's text colour (`currentColor`).
+    /// The figure for an HTML page: without a background, and with type and axes in the page's text colour
+    /// (`currentColor`).
     pub fn svg_for_page(&self) -> String {
         let ink = style::INK_HEX;
         self.svg()
-            .replacen(&drawing::ground(), "", 1)
+            .replacen(&drawing::background(), "", 1)
             .replace(&format!("fill=\"{ink}\""), "fill=\"currentColor\"")
             .replace(&format!("stroke=\"{ink}\""), "stroke=\"currentColor\"")
     }
 }
 
 impl Panel {
-    /// Without anything in it.
+    /// An empty panel.
     pub fn new(x: Axis, y: Axis) -> Self {
         Self {
             title: String::new(),
@@ -204,7 +200,7 @@ impl Panel {
         }
     }
 
-    /// Its title.
+    /// Sets the title.
     #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
@@ -234,7 +230,7 @@ impl Panel {
 }
 
 impl Axis {
-    /// In proportion; limits from the data.
+    /// A linear axis with limits from the data.
     pub fn linear(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
             label: label.into(),
@@ -246,31 +242,31 @@ impl Axis {
         }
     }
 
-    /// Powers of ten.
+    /// A logarithmic axis with ticks at powers of ten.
     pub fn log10(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { scale: ScaleKind::Log10, ..Self::linear(label, unit) }
     }
 
-    /// Powers of two.
+    /// A logarithmic axis with ticks at powers of two.
     pub fn log2(label: impl Into<String>, unit: impl Into<String>) -> Self {
         Self { scale: ScaleKind::Log2, ..Self::linear(label, unit) }
     }
 
-    /// With these limits; what lies outside is cut off.
+    /// Sets the limits; what lies outside is cut off.
     #[must_use]
     pub fn within(mut self, from: f64, to: f64) -> Self {
         self.range = Some((from, to));
         self
     }
 
-    /// With 0 on it.
+    /// Makes the axis include 0.
     #[must_use]
     pub fn from_zero(mut self) -> Self {
         self.from_zero = true;
         self
     }
 
-    /// With names in place of numbers.
+    /// Shows names instead of numbers.
     #[must_use]
     pub fn named(mut self, names: Vec<(f64, String)>) -> Self {
         self.names = names;
@@ -279,7 +275,7 @@ impl Axis {
 }
 
 impl Series {
-    /// Of these marks, with the next look of the palette.
+    /// A series with the next look of the palette.
     pub fn new(name: impl Into<String>, marks: Marks) -> Self {
         Self { name: name.into(), marks, look: None }
     }
@@ -299,31 +295,31 @@ impl Series {
         Self::new(name, Marks::LineAndPoints(points))
     }
 
-    /// With this look of the palette, counted from 0.
+    /// Sets its look: an index into the palette, from 0.
     #[must_use]
-    pub fn looking(mut self, look: usize) -> Self {
+    pub fn with_look(mut self, look: usize) -> Self {
         self.look = Some(look);
         self
     }
 }
 
 impl Reference {
-    /// y is this.
+    /// A horizontal line at this y.
     pub fn horizontal(y: f64, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Horizontal(y), label: label.into() }
     }
 
-    /// x is this.
+    /// A vertical line at this x.
     pub fn vertical(x: f64, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Vertical(x), label: label.into() }
     }
 
-    /// y is so many times x.
+    /// A line through the origin with this slope.
     pub fn proportional(slope: f64, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Proportional(slope), label: label.into() }
     }
 
-    /// Through these points.
+    /// A line through these points.
     pub fn curve(points: Vec<(f64, f64)>, label: impl Into<String>) -> Self {
         Self { line: ReferenceLine::Curve(points), label: label.into() }
     }

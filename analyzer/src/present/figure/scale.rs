@@ -1,9 +1,9 @@
-//! How values become lengths: limits from data, ticks, tick labels.
+//! Maps values to lengths: limits from data, ticks, tick labels.
 
 use super::super::quantity::count;
 use super::{Axis, ScaleKind};
 
-/// An axis with its limits settled.
+/// An axis with known limits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scale {
     kind: ScaleKind,
@@ -11,18 +11,18 @@ pub(super) struct Scale {
     to: f64,
 }
 
-/// A tick with its label; small ones have none.
+/// A tick with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tick {
     pub value: f64,
     pub label: String,
 }
 
-/// Beyond this, differences of values are not finite any more.
-const LARGEST: f64 = 1e300;
+/// Largest value; differences of larger ones might not be finite.
+const MAX_VALUE: f64 = 1e300;
 
 impl Scale {
-    /// An axis over data, those that it cannot show left out.
+    /// An axis over the data that it can show.
     pub fn new(axis: &Axis, data: impl Iterator<Item = f64>) -> Self {
         let kind = axis.scale;
         let shown = |value: f64| kind.shows(value).then_some(value);
@@ -31,7 +31,7 @@ impl Scale {
             return Self { kind, from: a.min(b), to: a.max(b) };
         }
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in data.filter_map(shown).map(|value| value.clamp(-LARGEST, LARGEST)) {
+        for value in data.filter_map(shown).map(|value| value.clamp(-MAX_VALUE, MAX_VALUE)) {
             (from, to) = (from.min(value), to.max(value));
         }
         if from > to {
@@ -47,12 +47,15 @@ impl Scale {
             let half = if from == 0.0 { 0.5 } else { from.abs() * 0.1 };
             (from, to) = (from - half, to + half);
         }
-        // Named positions keep half a place on either side; numbers a little air, but none beyond 0.
-        let air = if axis.names.is_empty() { (to - from) * 0.04 } else { 0.6 };
-        let low =
-            if from >= 0.0 && from - air < 0.0 && axis.names.is_empty() { 0.0 } else { from - air };
+        // Named positions get a margin of 0.6 on either side. Numbers get a small one that does not cross 0.
+        let margin = if axis.names.is_empty() { (to - from) * 0.04 } else { 0.6 };
+        let low = if from >= 0.0 && from - margin < 0.0 && axis.names.is_empty() {
+            0.0
+        } else {
+            from - margin
+        };
         let low = if axis.from_zero && from == 0.0 { 0.0 } else { low };
-        let high = if axis.from_zero && to == 0.0 { 0.0 } else { to + air };
+        let high = if axis.from_zero && to == 0.0 { 0.0 } else { to + margin };
         Self { kind, from: low, to: high }
     }
 
@@ -60,32 +63,32 @@ impl Scale {
         let base = kind.base();
         let (low, high) = (from.log(base), to.log(base));
         let span = high - low;
-        let air = if span == 0.0 { 0.5 } else { span * 0.04 };
-        let power = |exponent: f64| base.powf(exponent).clamp(1.0 / LARGEST, LARGEST);
-        Self { kind, from: power(low - air), to: power(high + air) }
+        let margin = if span == 0.0 { 0.5 } else { span * 0.04 };
+        let power = |exponent: f64| base.powf(exponent).clamp(1.0 / MAX_VALUE, MAX_VALUE);
+        Self { kind, from: power(low - margin), to: power(high + margin) }
     }
 
-    /// Place along the axis, 0 at its begin and 1 at its end; `None` where it cannot be shown.
-    pub fn place(&self, value: f64) -> Option<f64> {
+    /// Position along the axis, 0 at its begin and 1 at its end; `None` if the axis cannot show the value.
+    pub fn position(&self, value: f64) -> Option<f64> {
         let along = |v: f64| if self.kind == ScaleKind::Linear { v } else { v.ln() };
         let (from, to) = (along(self.from), along(self.to));
         self.kind.shows(value).then(|| (along(value) - from) / (to - from))
     }
 
-    /// The value at a place.
-    pub fn value(&self, place: f64) -> f64 {
+    /// The value at a position.
+    pub fn value(&self, position: f64) -> f64 {
         match self.kind {
-            ScaleKind::Linear => self.from + place * (self.to - self.from),
-            _ => (self.from.ln() + place * (self.to.ln() - self.from.ln())).exp(),
+            ScaleKind::Linear => self.from + position * (self.to - self.from),
+            _ => (self.from.ln() + position * (self.to.ln() - self.from.ln())).exp(),
         }
     }
 
-    /// Where bars stand: 0, or the axis' nearest end to it.
-    pub fn ground(&self) -> f64 {
+    /// The value at which bars begin: 0, or the end of the axis that is nearest to 0.
+    pub fn baseline(&self) -> f64 {
         if self.kind == ScaleKind::Linear { self.from.max(0.0).min(self.to) } else { self.from }
     }
 
-    /// Ticks with labels, at most about so many.
+    /// Ticks with labels, about `most` of them at most.
     pub fn ticks(&self, most: usize) -> Vec<Tick> {
         match self.kind {
             ScaleKind::Linear => self.linear_ticks(most),
@@ -112,7 +115,7 @@ impl Scale {
     }
 
     fn holds(&self, value: f64) -> bool {
-        self.place(value).is_some_and(|place| (-1e-9..=1.0 + 1e-9).contains(&place))
+        self.position(value).is_some_and(|position| (-1e-9..=1.0 + 1e-9).contains(&position))
     }
 
     fn linear_ticks(&self, most: usize) -> Vec<Tick> {
@@ -141,7 +144,7 @@ impl Scale {
             let numbers = (low..=high)
                 .flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)));
             let values: Vec<f64> = numbers.filter(|value| self.holds(*value)).collect();
-            // Half a decade or less reads like a linear axis.
+            // An axis of half a decade or less looks almost linear.
             if values.len() < 2 {
                 return self.linear_ticks(most);
             }
@@ -167,7 +170,7 @@ impl Scale {
 }
 
 impl ScaleKind {
-    /// Whether a value has a place on it.
+    /// Whether the scale can show a value.
     pub(super) fn shows(self, value: f64) -> bool {
         value.is_finite() && (self == Self::Linear || value > 0.0)
     }
@@ -178,7 +181,7 @@ impl ScaleKind {
 }
 
 fn linear_label(value: f64, decimals: usize, step: f64) -> String {
-    // The product that made the value may leave a trace of rounding at 0.
+    // Rounding may have left a tiny value instead of 0.
     let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
     let sign = if value < 0.0 { "−" } else { "" };
     let size = value.abs();
@@ -193,7 +196,7 @@ fn linear_label(value: f64, decimals: usize, step: f64) -> String {
     }
 }
 
-/// Without trailing zeros.
+/// A number without trailing zeros.
 fn plain(value: f64) -> String {
     if value >= 1000.0 {
         count(value.round() as u64)
@@ -243,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_without_usable_data_has_limits_all_the_same() {
+    fn axis_without_usable_data_still_has_limits() {
         for axis in [Axis::linear("", ""), Axis::log10("", ""), Axis::log2("", "")] {
             for data in [&[][..], &[f64::NAN, f64::INFINITY], &[0.0], &[-1.0], &[5.0, 5.0]] {
                 let scale = Scale::new(&axis, data.iter().copied());
@@ -256,10 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn places_and_values_are_each_others_inverse() {
+    fn positions_and_values_are_inverse() {
         let scale = Scale::new(&Axis::log10("", "").within(1.0, 100.0), std::iter::empty());
-        assert_eq!(scale.place(10.0), Some(0.5));
+        assert_eq!(scale.position(10.0), Some(0.5));
         assert!((scale.value(0.5) - 10.0).abs() < 1e-9);
-        assert_eq!(scale.place(0.0), None);
+        assert_eq!(scale.position(0.0), None);
     }
 }

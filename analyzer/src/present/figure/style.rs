@@ -1,16 +1,16 @@
-//! The one style: sizes, colours, markers and dashes. Lengths are in points (1/72 inch) until the
-//! canvas makes whole units of them.
+//! The style of all figures: sizes, colours, markers and dashes. Lengths are in points (1/72 inch) until the canvas
+//! rounds them to whole units.
 
 use plotters::style::RGBColor;
 
-/// How wide a figure is printed.
+/// Printed width of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Width {
     /// One column of a two-column paper, 88 mm.
     Column,
     /// The whole page, 180 mm.
     Page,
-    /// So many millimetres; at least 40.
+    /// This many millimetres, at least 40.
     Millimetres(f64),
 }
 
@@ -27,17 +27,17 @@ impl Width {
     }
 }
 
-/// Type of labels, points.
+/// Type size of labels, points.
 pub(super) const TEXT: f64 = 7.5;
-/// Type of tick labels and end-of-line labels.
+/// Type size of tick labels and of labels at the end of lines.
 pub(super) const SMALL: f64 = 6.5;
-/// Type of titles.
+/// Type size of titles.
 pub(super) const TITLE: f64 = 8.5;
-/// Height of a line of type over its size.
+/// Line height over type size.
 pub(super) const LEADING: f64 = 1.3;
-/// Axis lines.
+/// Width of axis lines.
 pub(super) const HAIR: f64 = 0.5;
-/// Lines of data.
+/// Width of data lines.
 pub(super) const LINE: f64 = 1.1;
 /// Half a marker's size.
 pub(super) const MARKER: f64 = 2.1;
@@ -46,13 +46,13 @@ pub(super) const TICK: f64 = 2.5;
 /// Space between neighbours.
 pub(super) const GAP: f64 = 3.0;
 
-/// Type and axes.
+/// Colour of type and axes.
 pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
 /// [`INK`] as the document writes it.
 pub(super) const INK_HEX: &str = "#1A1A1A";
-/// Grid lines.
+/// Colour of grid lines.
 pub(super) const GRID: RGBColor = RGBColor(0xc8, 0xc8, 0xc8);
-/// Reference lines and their labels: grey that reads on white and on black.
+/// Colour of reference lines and their labels: a grey that is readable on white and on black.
 pub(super) const REFERENCE: RGBColor = RGBColor(0x77, 0x77, 0x77);
 
 /// The palette of Okabe and Ito without its yellow (too light on white) and its black (the ink).
@@ -90,11 +90,11 @@ const MARKERS: [Marker; 7] = [
 /// Lengths of dashes and gaps in turn, points; empty for a solid line.
 const DASHES: [&[f64]; 5] = [&[], &[5.0, 2.0], &[1.2, 1.6], &[6.0, 1.6, 1.2, 1.6], &[9.0, 2.5]];
 
-/// Dashes of reference lines.
+/// Dash pattern of reference lines.
 pub(super) const REFERENCE_DASH: &[f64] = &[2.5, 1.8];
 
-/// How a series looks. The lists have lengths without a common divisor, so that combinations
-/// repeat late (210).
+/// The look of a series. The lengths of the lists have no common divisor, so that combinations repeat only after 210
+/// series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Look {
     pub colour: RGBColor,
@@ -103,8 +103,8 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// By its number in the palette.
-    pub fn number(number: usize) -> Self {
+    /// The look at an index into the palette.
+    pub fn from_palette(number: usize) -> Self {
         Self {
             colour: COLOURS[number % COLOURS.len()],
             marker: MARKERS[number % MARKERS.len()],

@@ -12,7 +12,7 @@ fn scaling() -> Figure {
     Figure::new("τ–χ space", panel)
 }
 
-/// Start tags, end tags and text of a document; fails where it is not well formed.
+/// The names of a document's elements. Panics if the document is not well formed.
 fn elements(svg: &str) -> Vec<String> {
     let mut open = Vec::new();
     let mut names = Vec::new();
@@ -34,7 +34,7 @@ fn elements(svg: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_same_figure_is_the_same_document() {
+fn equal_figures_give_equal_documents() {
     let svg = scaling().svg();
     assert_eq!(svg, scaling().svg());
     let names = elements(&svg);
@@ -66,7 +66,7 @@ fn text_never_becomes_markup() {
 }
 
 #[test]
-fn every_kind_of_marks_survives_values_that_have_no_place() {
+fn every_kind_of_marks_survives_values_that_axes_cannot_show() {
     let wild = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e300, 1e-300];
     let pairs: Vec<_> = wild.iter().flat_map(|a| wild.iter().map(|b| (*a, *b))).collect();
     let triples: Vec<_> = pairs.iter().map(|(a, b)| (*a, *b, b + 1.0)).collect();
@@ -95,7 +95,7 @@ fn every_kind_of_marks_survives_values_that_have_no_place() {
 }
 
 #[test]
-fn what_has_no_place_is_counted() {
+fn values_outside_the_axes_are_counted() {
     let points = vec![(1.0, 1.0), (10.0, 0.0), (100.0, -3.0), (5.0, f64::NAN)];
     let panel =
         Panel::new(Axis::log10("", ""), Axis::log10("", "")).with(Series::points("", points));
@@ -103,7 +103,7 @@ fn what_has_no_place_is_counted() {
 }
 
 #[test]
-fn small_multiples_share_a_legend_and_an_empty_panel_says_so() {
+fn small_multiples_share_a_legend_and_an_empty_panel_says_no_data() {
     let panel = |title: &str| {
         Panel::new(Axis::linear("x", ""), Axis::linear("y", ""))
             .titled(title)
@@ -117,7 +117,7 @@ fn small_multiples_share_a_legend_and_an_empty_panel_says_so() {
 }
 
 #[test]
-fn a_page_gives_ground_and_ink() {
+fn figure_for_a_page_has_no_background_or_ink_of_its_own() {
     let svg = scaling().svg_for_page();
     assert!(!svg.contains("#FFFFFF") && !svg.contains(super::style::INK_HEX));
     assert!(svg.contains("fill=\"currentColor\""));

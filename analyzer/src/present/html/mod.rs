@@ -142,7 +142,7 @@ fn detail_note(activity: &Activity, detail: &Detail) -> String {
     let all = detail.windows.len() == 1
         && detail.windows[0].start <= 0.0
         && detail.windows[0].end >= activity.length_s;
-    let summed = super::strip::summed_note(activity.summed_s);
+    let summed = super::text_timeline::summed_note(activity.summed_s);
     let mut note = match (all, detail.windows.len()) {
         (true, _) if summed.is_some() => "Calls that are kept one by one are here.".to_owned(),
         (true, _) => "All calls are here one by one.".to_owned(),

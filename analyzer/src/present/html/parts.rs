@@ -7,7 +7,7 @@ use minijinja::value::Value;
 use super::super::Report;
 use super::super::context::{mpi_library, placement, plural, program_line};
 use super::super::figure::Figure;
-use super::super::picture::matrix::{self, Places, Shown};
+use super::super::picture::matrix::{self, CellValue, LabelledMatrix};
 use super::{causes, ranks, safe, sections};
 use crate::metrics::activity::{Activity, Kind};
 use crate::metrics::{ComputeMode, Selection};
@@ -152,7 +152,7 @@ fn longest_calls(report: &Report, activity: &Activity) -> Vec<Value> {
 /// Pairs and pictures of the messages.
 fn messages(report: &Report) -> Option<Value> {
     let metrics = report.metrics.messages.as_ref()?;
-    let places = Places::new(report.run, &metrics.matrix);
+    let places = LabelledMatrix::new(report.run, &metrics.matrix);
     let picture = |shown| places.as_ref().map(|places| safe(matrix::svg(places, shown, true)));
     let pairs = metrics.matrix.heaviest(MOST_PAIRS).into_iter().map(|((from, to), traffic)| {
         context! { from, to, count => traffic.count, bytes => traffic.bytes }
@@ -160,8 +160,8 @@ fn messages(report: &Report) -> Option<Value> {
     Some(context! {
         pairs => pairs.collect::<Vec<Value>>(),
         matrix_of => places.as_ref().map(|places| places.of),
-        matrix_bytes => picture(Shown::Bytes),
-        matrix_count => picture(Shown::Count),
+        matrix_bytes => picture(CellValue::Bytes),
+        matrix_count => picture(CellValue::Count),
     })
 }
 

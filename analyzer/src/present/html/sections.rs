@@ -30,7 +30,7 @@ pub(super) fn unfinished(of: &Unfinished) -> Value {
     let rows = positions.iter().map(|row| {
         context! {
             ranks => row.ranks,
-            stands => row.stands,
+            stands => row.location,
             since_s => row.since_s,
             lasted => row.lasted,
             waits_for => row.waits_for,

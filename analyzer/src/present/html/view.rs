@@ -20,8 +20,8 @@ use crate::metrics::activity::{self, Kind, bins_for};
 use crate::metrics::{Answer, Page, Question, Selection};
 use crate::present::causes::Why;
 use crate::present::dump::Dump;
-use crate::present::whatif::aside;
-use crate::present::{Report, strip};
+use crate::present::whatif::savings_for_report;
+use crate::present::{Report, text_timeline};
 use crate::replay::NoIdeal;
 use crate::timeline::communicators::CommunicatorTable;
 use crate::timeline::matching::{CollectiveInstance, Message};
@@ -134,7 +134,7 @@ impl<'a> View<'a> {
     fn detail_note(&self) -> String {
         let zoom = "Zoom in until single calls, messages and collective operations are drawn";
         let summed = activity::summed(self.look.run, self.look.timeline);
-        match strip::summed_note(summed) {
+        match text_timeline::summed_note(summed) {
             Some(note) => format!("{zoom}; {note}."),
             None => format!("{zoom}."),
         }
@@ -334,7 +334,7 @@ impl<'a> View<'a> {
             let Answer { metrics, page, .. } = Answer::new(&analysis, &question).ok()?;
             let (activity, _) = page?;
             let causes = self.causes_of(most_calls);
-            let (savings, ideal) = aside(&analysis, causes);
+            let (savings, ideal) = savings_for_report(&analysis, causes);
             let savings = &savings;
             let report = Report { run, timeline, metrics: &metrics, causes, savings, ideal };
             let context = parts::parts(&report, &activity, None);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::ledger::Promise;
 
-use super::Shown;
+use super::LedgerContents;
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
@@ -23,7 +23,7 @@ struct Document<'a> {
 struct PromisePart<'a> {
     #[serde(flatten)]
     promise: &'a Promise,
-    /// Whether a run that suits answers it without a word of the user.
+    /// Whether a matching run answers it without the user naming the run.
     recognised: bool,
     runs: &'a [&'a str],
     measured_s: Option<f64>,
@@ -38,7 +38,7 @@ struct SummaryPart {
     median_error: Option<f64>,
     intervals: usize,
     held: usize,
-    /// Part of the intervals that held.
+    /// Share of intervals that contain the measured time.
     coverage: Option<f64>,
 }
 
@@ -46,8 +46,8 @@ struct SummaryPart {
 ///
 /// # Errors
 /// When a value cannot be written.
-pub fn json(shown: &Shown) -> serde_json::Result<String> {
-    let promises = shown.score.standings.iter().map(|standing| PromisePart {
+pub fn json(contents: &LedgerContents) -> serde_json::Result<String> {
+    let promises = contents.score.standings.iter().map(|standing| PromisePart {
         promise: standing.promise,
         recognised: standing.promise.is_recognised(),
         runs: &standing.runs,
@@ -55,12 +55,12 @@ pub fn json(shown: &Shown) -> serde_json::Result<String> {
         error: standing.error(),
         held: standing.held(),
     });
-    let summary = shown.score.summary();
+    let summary = contents.score.summary();
     let coverage = summary.held as f64 / summary.intervals as f64;
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
-        ledger: shown.path.display().to_string(),
+        ledger: contents.path.display().to_string(),
         promises: promises.collect(),
         summary: SummaryPart {
             promises: summary.promises,
@@ -70,7 +70,7 @@ pub fn json(shown: &Shown) -> serde_json::Result<String> {
             held: summary.held,
             coverage: coverage.is_finite().then_some(coverage),
         },
-        notes: shown.notes,
+        notes: contents.notes,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

@@ -1,4 +1,4 @@
-//! The screen and the document of `gammachi ledger`, made from [`Score`].
+//! Renders the ledger of predictions ([`Score`]) as a screen and as a JSON document.
 
 mod document;
 mod screen;
@@ -10,24 +10,24 @@ use crate::ledger::{Difference, Score};
 pub use document::json;
 pub use screen::screen;
 
-/// What is shown.
+/// Everything that the screen and the document show.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
+pub struct LedgerContents<'a> {
     /// The ledger's file.
     pub path: &'a Path,
-    /// Its promises, with what was measured.
+    /// Its promises, with the measured times.
     pub score: &'a Score<'a>,
-    /// What could not be read, in words.
+    /// Remarks on what could not be read.
     pub notes: &'a [String],
 }
 
-/// Where a run is not what was promised, as the end of a sentence.
+/// How a run differs from the one that was promised, worded as the end of a sentence.
 pub fn differences(of: &[Difference]) -> String {
     let words = of.iter().map(|difference| match difference {
         Difference::RankCount => "the rank count differs",
         Difference::Program => "the program has another name",
-        Difference::Build => "the program was built anew",
-        Difference::Mpi => "the MPI library is another",
+        Difference::Build => "the program was rebuilt",
+        Difference::Mpi => "the MPI library differs",
         Difference::Arguments => "the arguments differ",
         Difference::Params => "the parameters differ",
     });

@@ -1,4 +1,4 @@
-//! The screen of `gammachi ledger`: lines for the terminal.
+//! Renders the ledger of predictions for the terminal.
 
 use crate::ledger::{Predictor, Standing, Summary};
 use crate::present::blocks::Blocks;
@@ -7,25 +7,25 @@ use crate::present::paragraph::wrapped;
 use crate::present::quantity::{percent, seconds};
 use crate::present::table::Table;
 
-use super::Shown;
+use super::LedgerContents;
 
-/// Fewer answers say nothing of a share.
-const LEAST_FOR_A_SHARE: usize = 10;
+/// Smallest number of intervals for which a percentage means anything.
+const MIN_FOR_PERCENTAGE: usize = 10;
 
-/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
-pub fn screen(shown: &Shown, colour: bool) -> String {
-    let path = shown.path.display().to_string();
-    let mut blocks = Blocks::headed(&path, &verdict(&shown.score.summary()), colour);
-    blocks.block("PROMISES", promises(&shown.score.standings));
+/// The screen. With `colour`, labels are emphasised; colour alone never carries information.
+pub fn screen(contents: &LedgerContents, colour: bool) -> String {
+    let path = contents.path.display().to_string();
+    let mut blocks = Blocks::headed(&path, &verdict(&contents.score.summary()), colour);
+    blocks.block("PROMISES", promises(&contents.score.standings));
     let open = |standing: &&Standing| standing.measured_s.is_none();
-    let mut waiting = shown.score.standings.iter().filter(open);
+    let mut waiting = contents.score.standings.iter().filter(open);
     if let Some(promise) = waiting.find(|standing| !standing.promise.is_recognised()) {
         blocks.note(&format!(
             "Only you can say which run answers {}: gammachi ledger --answer {} RUN",
             promise.promise.id, promise.promise.id
         ));
     }
-    for note in shown.notes {
+    for note in contents.notes {
         blocks.note(note);
     }
     blocks.finish()
@@ -38,7 +38,7 @@ fn verdict(summary: &Summary) -> String {
     };
     let intervals = match (summary.held, summary.intervals) {
         (_, 0) => "none of them had an interval".to_owned(),
-        (held, all) if all < LEAST_FOR_A_SHARE => {
+        (held, all) if all < MIN_FOR_PERCENTAGE => {
             format!("{held} of {all} intervals held the measured time")
         }
         (held, all) => format!(
@@ -54,7 +54,7 @@ fn verdict(summary: &Summary) -> String {
     format!("{promises}, {answered} answered: {error}; {intervals}.")
 }
 
-/// Two lines a promise: figures, and what was asked.
+/// Two lines for each promise: its figures, and the question.
 fn promises(standings: &[Standing]) -> Vec<String> {
     if standings.is_empty() {
         return vec!["none".to_owned()];
@@ -95,7 +95,7 @@ fn promises(standings: &[Standing]) -> Vec<String> {
     lines
 }
 
-/// What was asked of which runs, and which answered.
+/// The question, the runs that it is about, and the runs that answer it.
 fn question(standing: &Standing) -> String {
     let promise = standing.promise;
     let of = match promise.subject.region.as_deref() {

@@ -1,4 +1,4 @@
-//! The JSON document; `docs/reference/predictions-json.md` explains every key.
+//! The JSON document of `gammachi logpq`; `docs/reference/predictions-json.md` explains its keys.
 
 use std::collections::BTreeMap;
 
@@ -133,7 +133,7 @@ struct PredictedDocument {
 /// The document as indented text.
 ///
 /// # Errors
-/// What the serialiser said.
+/// If it cannot be serialised.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
     let document = Document {
         version: VERSION,

@@ -1,5 +1,5 @@
-//! The network models for people and programs: [`Findings`](crate::models::logpq::Findings) come in;
-//! a screen ([`screen()`]), a JSON document ([`json`]) and figures ([`figures`]) go out.
+//! Renders the network models ([`Findings`](crate::models::logpq::Findings)) as a screen ([`screen()`]), a JSON
+//! document ([`json`]) and figures ([`figures`]).
 
 mod document;
 mod pictures;

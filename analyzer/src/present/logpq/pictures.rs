@@ -1,5 +1,5 @@
-//! Figures, as SVG: Cannon's product over N, measured and predicted (the paper's figure 7); what each
-//! strategy does not hide (its figure 6); the parameters over the message size.
+//! Draws, as SVG, Cannon's product over N, measured and predicted (figure 7 of Touyama and Horiguchi), the
+//! communication that each strategy does not hide (their figure 6), and the parameters over the message size.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::models::logpq::{Findings, Parameters};
 
 use super::super::figure::{Axis, Figure, Panel, Series};
 
-/// File names and SVG documents. A figure that has nothing to show is left out.
+/// The figures that have something to show, as file names and SVG documents.
 pub fn figures(findings: &Findings) -> Vec<(&'static str, String)> {
     let mut figures = Vec::new();
     if let Some(study) = &findings.cannon {
@@ -37,7 +37,7 @@ fn cannon(study: &Study) -> Panel {
         .filter_map(|row| Some((row.n as f64, row.compared()?.elapsed_s)))
         .collect();
     if !measured.is_empty() {
-        panel = panel.with(Series::points("measured", measured).looking(0));
+        panel = panel.with(Series::points("measured", measured).with_look(0));
     }
     for (index, model) in Model::ALL.into_iter().enumerate() {
         let line: Vec<(f64, f64)> = study
@@ -46,19 +46,19 @@ fn cannon(study: &Study) -> Panel {
             .filter_map(|row| Some((row.n as f64, row.predicted_s[index]?)))
             .collect();
         if !line.is_empty() {
-            panel = panel.with(Series::line(model.name(), line).looking(index + 1));
+            panel = panel.with(Series::line(model.name(), line).with_look(index + 1));
         }
     }
     let computation = study.rows.iter().map(|row| (row.n as f64, row.computation_s)).collect();
-    panel.with(Series::line("computation alone", computation).looking(5))
+    panel.with(Series::line("computation alone", computation).with_look(5))
 }
 
 fn strategies(study: &Study) -> Option<Panel> {
     let mut lines: BTreeMap<(usize, &str), Vec<(f64, f64)>> = BTreeMap::new();
     for row in &study.rows {
-        for (place, one) in row.strategies.iter().enumerate() {
+        for (position, one) in row.strategies.iter().enumerate() {
             let share = share(row, one);
-            lines.entry((place, &one.strategy)).or_default().push((row.n as f64, share));
+            lines.entry((position, &one.strategy)).or_default().push((row.n as f64, share));
         }
     }
     let mut panel = Panel::new(

@@ -1,4 +1,4 @@
-//! The terminal's screen.
+//! Renders the network models for the terminal.
 
 use crate::models::logpq::cannon::Model;
 use crate::models::logpq::messages::{RankPrediction, RunPrediction};
@@ -10,10 +10,10 @@ use super::super::quantity::{count, percent, seconds, significant};
 use super::super::table::Table;
 use super::words::{parameter_note, product_from, study_note};
 
-/// More ranks than this are summed up on the screen; the JSON document has them all.
-const MOST_RANKS: usize = 16;
+/// With more ranks than this, the screen shows only their sum; the JSON document has them all.
+const MAX_RANKS: usize = 16;
 
-/// Everything; with `colour`, headings are bold.
+/// The screen. With `colour`, headings are bold.
 pub fn screen(findings: &Findings, colour: bool) -> String {
     let bold = |text: &str| match colour {
         true => format!("\x1b[1m{text}\x1b[0m"),
@@ -124,7 +124,7 @@ fn sizes(parameters: &Parameters) -> Vec<String> {
     table.lines()
 }
 
-/// LogPQ over all sizes: n and o of a word by straight pieces of the overheads, g of the gap's.
+/// LogPQ over all sizes: n and o of a word from the straight pieces of the overheads, g from those of the gap.
 fn pieces(parameters: &Parameters) -> Vec<String> {
     let Some(class) = &parameters.curves else { return Vec::new() };
     let word = parameters.word_bytes as f64;
@@ -233,7 +233,7 @@ fn hidden(study: &Study) -> Vec<String> {
             };
             format!(
                 "Fewest blocks that hide communication fully (within its uncertainty, or 1 % of the \
-                 computation): {}{but}. The paper found four on the CM-5.",
+                 computation): {}{but}. Touyama and Horiguchi found four on the CM-5.",
                 list.join(", ")
             )
         }
@@ -243,7 +243,7 @@ fn hidden(study: &Study) -> Vec<String> {
 }
 
 fn messages(run: &RunPrediction) -> Vec<String> {
-    let few = run.ranks.len() <= MOST_RANKS;
+    let few = run.ranks.len() <= MAX_RANKS;
     let mut rows: Vec<(String, RankPrediction)> = match few {
         true => run.ranks.iter().map(|rank| (rank.rank.to_string(), rank.clone())).collect(),
         false => Vec::new(),
@@ -288,13 +288,13 @@ fn verdict(run: &RunPrediction) -> String {
             seconds(high)
         ),
         _ if measured < 0.5 * low => format!(
-            " Measured {} is less than half of what the measured curves say ({}): the network is \
+            " Measured {} is less than half of what the measured curves predict ({}): the network is \
              faster than machine.json says, or progress is made outside these calls.",
             seconds(measured),
             seconds(low)
         ),
         _ => format!(
-            " Measured {} lies by the curves' {} to {}: the messages themselves explain the time.",
+            " Measured {} agrees with the curves' {} to {}: the messages themselves explain the time.",
             seconds(measured),
             seconds(low),
             seconds(high)
@@ -302,13 +302,13 @@ fn verdict(run: &RunPrediction) -> String {
     };
     if sum.uncovered > 0 {
         text += &format!(
-            " {} messages go between places that machine.json does not have; they are not predicted.",
+            " {} messages are of a class that machine.json does not have; they are not predicted.",
             count(sum.uncovered)
         );
     }
     if run.collective_calls > 0 {
         text += &format!(
-            " {} collective calls took {} beside; the models say nothing of them.",
+            " {} collective calls took another {}; the models do not cover them.",
             count(run.collective_calls),
             seconds(run.collective_s)
         );

@@ -1,4 +1,4 @@
-//! Notes of the network models as sentences.
+//! Writes the notes of the network models as sentences.
 
 use crate::models::logpq::ParameterNote;
 use crate::models::logpq::study::{ProductSource, StudyNote};
@@ -11,8 +11,8 @@ pub(super) fn parameter_note(note: &ParameterNote) -> String {
             let what = if *words == 1 { "one word".to_owned() } else { format!("{words} words") };
             format!(
                 "L of {what} cannot be identified: RTT/2 − o_s − o_r = {:.3} ± {:.3} µs reaches 0 \
-                 (sender's and receiver's work overlap, as on shared memory); RTT/2 = {:.3} µs stands for \
-                 itself, and the models take L = {:.3} µs",
+                 (sender's and receiver's work overlap, as on shared memory); RTT/2 is {:.3} µs, and the \
+                 models take L = {:.3} µs",
                 latency.value * 1e6,
                 latency.half_width * 1e6,
                 half_rtt_s * 1e6,
@@ -20,8 +20,8 @@ pub(super) fn parameter_note(note: &ParameterNote) -> String {
             )
         }
         ParameterNote::FixedPart { words, fixed_s, overhead_s } => format!(
-            "the fixed part n of the overhead ({:.3} µs by the straight pieces) is no less than o* at \
-             {words} words ({:.3} µs): n = o*, and o a word cannot be told from 0",
+            "the fixed part n of the overhead ({:.3} µs by the straight pieces) is not less than o* at \
+             {words} words ({:.3} µs): n = o*, and o of a word cannot be told from 0",
             fixed_s * 1e6,
             overhead_s * 1e6
         ),
@@ -31,7 +31,7 @@ pub(super) fn parameter_note(note: &ParameterNote) -> String {
         }
         ParameterNote::NoOneWord { bytes } => {
             format!(
-                "the smallest measured message has {bytes} bytes: one word is taken to cost as much"
+                "the smallest measured message has {bytes} bytes: one word is assumed to cost as much"
             )
         }
     }
@@ -42,19 +42,19 @@ pub(super) fn study_note(note: &StudyNote) -> String {
     match note {
         StudyNote::Noisy { noisy, of, n, reasons } => format!(
             "{noisy} of {of} measurements of Cannon's product were made on a noisy machine (N = {n}: {}): \
-             times are not to be taken as they stand",
+             do not rely on the times",
             reasons.join("; ")
         ),
         StudyNote::Doubt(doubt) => doubt_sentence(doubt),
     }
 }
 
-/// Where t_f and t_s come from.
+/// The origin of t_f and t_s.
 pub(super) fn product_from(source: ProductSource) -> &'static str {
     match source {
         ProductSource::Given => "as given",
         ProductSource::Fitted => "fitted to the measured block products",
         ProductSource::Dgemm => "2 operations at the rate of dgemm in machine.json",
-        ProductSource::Paper => "as the paper measured",
+        ProductSource::Paper => "as measured by Touyama and Horiguchi",
     }
 }

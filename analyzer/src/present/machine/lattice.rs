@@ -1,4 +1,4 @@
-//! The lattice's splits for people: [`Lattice`] comes in, a table and a picture go out.
+//! Renders the splits of a lattice ([`Lattice`]) as a table and a picture.
 
 use crate::models::machine::{Lattice, Split};
 use crate::present::figure::{Axis, Figure, Marks, Panel, Series};
@@ -38,7 +38,7 @@ pub fn screen(lattice: &Lattice) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Messages and bytes of a rank under each split, and the times where they mean something.
+/// Messages and bytes of a rank under each split, and the times if they are meaningful.
 pub fn figure(lattice: &Lattice) -> Figure {
     let names: Vec<(f64, String)> = (lattice.splits.iter().enumerate())
         .map(|(at, split)| (at as f64, split.split.clone()))
@@ -53,9 +53,9 @@ pub fn figure(lattice: &Lattice) -> Figure {
     };
     let mut panels = vec![
         Panel::new(across(), Axis::linear("sent by a rank an iteration", "kB").from_zero())
-            .with(bars(|split| split.bytes as f64 * 1e-3).looking(0)),
+            .with(bars(|split| split.bytes as f64 * 1e-3).with_look(0)),
         Panel::new(across(), Axis::linear("messages of a rank an iteration", "").from_zero())
-            .with(bars(|split| split.messages as f64).looking(1)),
+            .with(bars(|split| split.messages as f64).with_look(1)),
     ];
     let mut title = format!("Lattice {} on {} ranks", lattice.lattice, lattice.ranks);
     if lattice.times_meaningful {
@@ -68,14 +68,15 @@ pub fn figure(lattice: &Lattice) -> Figure {
         });
         panels.push(
             Panel::new(across(), Axis::linear("time of an iteration", "ms").from_zero())
-                .with(Series::points("exchange", points(|s| s.exchange_s.median)).looking(0))
-                .with(Series::new("", Marks::Ranges(ranges.collect())).looking(0))
+                .with(Series::points("exchange", points(|s| s.exchange_s.median)).with_look(0))
+                .with(Series::new("", Marks::Ranges(ranges.collect())).with_look(0))
                 .with(
                     Series::points("predicted exchange", points(|s| s.predicted_exchange_s))
-                        .looking(1),
+                        .with_look(1),
                 )
                 .with(
-                    Series::points("whole iteration", points(|s| s.iteration_s.median)).looking(2),
+                    Series::points("whole iteration", points(|s| s.iteration_s.median))
+                        .with_look(2),
                 ),
         );
     } else {
@@ -89,9 +90,9 @@ fn agree(lattice: &Lattice) -> bool {
 }
 
 fn why_meaningless(lattice: &Lattice) -> String {
-    let crowded =
+    let oversubscribed =
         lattice.conditions.hosts.iter().find(|host| host.ranks.len() > host.processors as usize);
-    crowded.map_or("ranks share processors".into(), |host| {
+    oversubscribed.map_or("ranks share processors".into(), |host| {
         format!(
             "{} ranks share {} processors on {}; results, messages and bytes are right",
             host.ranks.len(),
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
     use crate::models::machine::tests::machine;
 
-    /// Four splits; times that mean something or not.
+    /// A lattice with four splits.
     fn lattice(times_meaningful: bool) -> Lattice {
         let machine = machine();
         let mut conditions = machine.network.conditions.clone();
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_mean_nothing_are_said_to_and_not_drawn() {
+    fn meaningless_times_are_marked_and_not_drawn() {
         let text = screen(&lattice(false));
         assert!(text.contains("MEANINGLESS: 16 ranks share 2 processors on n1"), "{text}");
         assert!(text.contains("all splits give one result, that of"), "{text}");
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn different_results_and_other_documents_are_named() {
+    fn reports_different_results_and_rejects_other_documents() {
         let mut wrong = lattice(false);
         wrong.splits[2].checksum = "0".into();
         assert!(screen(&wrong).contains("DIFFERENT"));

@@ -1,5 +1,5 @@
-//! A measured machine for people: [`Machine`](crate::models::machine::Machine) and what changed come in, the
-//! terminal's screen ([`screen()`]) and pictures ([`pictures`]) go out.
+//! Renders a measured [`Machine`](crate::models::machine::Machine), and its changes since an earlier measurement, as a
+//! screen ([`screen()`]) and pictures ([`pictures`]).
 
 pub mod lattice;
 pub mod pictures;

@@ -1,15 +1,15 @@
-//! Pictures of a measured machine: times and bandwidth over message sizes with their straight
-//! pieces, and the queue experiment.
+//! Draws a measured machine: times and bandwidth over message size with the fitted straight pieces, and the queue
+//! experiment.
 
 use crate::models::machine::{Machine, Measured, PairClass, Piece, SizeTimes};
 use crate::present::figure::{Axis, Figure, Marks, Panel, Reference, Series, Width};
 
-/// Look of the curve that follows from the gap.
-const GAP_LOOK: usize = 2;
+/// Style of the curve that is computed from the gap.
+const GAP_STYLE: usize = 2;
 
 type Quantity = fn(&SizeTimes) -> &Measured;
 
-/// All pictures, each with the name of its file.
+/// All pictures with their file names.
 pub fn all(machine: &Machine) -> Vec<(&'static str, Figure)> {
     let mut all = vec![
         ("machine-latency.svg", latency(machine)),
@@ -21,26 +21,26 @@ pub fn all(machine: &Machine) -> Vec<(&'static str, Figure)> {
     all
 }
 
-/// Half the round trip, the gap and the overheads over sizes, a panel a class; the pieces of RTT/2
-/// and of the gap as lines.
+/// Half the round trip, the gap and the overheads over message size, with a panel for each class of pairs; lines are
+/// the fitted pieces of RTT/2 and of the gap.
 pub fn latency(machine: &Machine) -> Figure {
     let panel = |class: &PairClass| {
         let curve = |of: fn(&SizeTimes) -> &Measured| points(class, |size| of(size).median * 1e6);
         let panel = Panel::new(Axis::log2("message size", "B"), Axis::log10("time", "µs"))
             .titled(class.class.clone())
-            .with(Series::points("RTT/2", curve(|size| &size.half_rtt_s)).looking(0))
-            .with(Series::points("gap", curve(|size| &size.gap_s)).looking(1))
-            .with(Series::points("o_s", curve(|size| &size.send_overhead_s)).looking(2))
-            .with(Series::points("o_r", curve(|size| &size.receive_overhead_s)).looking(3))
-            .with(Series::line("", lines(&class.fits.half_rtt, 0)).looking(0))
-            .with(Series::line("", lines(&class.fits.gap, 1)).looking(1));
-        with_switch(panel, class)
+            .with(Series::points("RTT/2", curve(|size| &size.half_rtt_s)).with_look(0))
+            .with(Series::points("gap", curve(|size| &size.gap_s)).with_look(1))
+            .with(Series::points("o_s", curve(|size| &size.send_overhead_s)).with_look(2))
+            .with(Series::points("o_r", curve(|size| &size.receive_overhead_s)).with_look(3))
+            .with(Series::line("", lines(&class.fits.half_rtt, 0)).with_look(0))
+            .with(Series::line("", lines(&class.fits.gap, 1)).with_look(1));
+        with_eager_limit(panel, class)
     };
     grid("Time of a message", machine.network.classes.iter().map(panel).collect())
 }
 
-/// Bandwidth over sizes, a panel a class, with the medians' 95 % intervals, and as a line what the
-/// fitted pieces of the gap make of it: s over g + (s − 1)·G.
+/// Bandwidth over message size, with a panel for each class of pairs: medians with their 95 % intervals, and as a line
+/// the bandwidth s / (g + (s − 1)·G) that follows from the fitted pieces of the gap.
 pub fn bandwidth(machine: &Machine) -> Figure {
     let panel = |class: &PairClass| {
         let mut panel =
@@ -58,13 +58,13 @@ pub fn bandwidth(machine: &Machine) -> Figure {
             panel = panel
                 .with(
                     Series::line_and_points(name, points(class, |size| of(size).median * 1e-9))
-                        .looking(look),
+                        .with_look(look),
                 )
-                .with(Series::new("", Marks::Ranges(intervals.collect())).looking(look));
+                .with(Series::new("", Marks::Ranges(intervals.collect())).with_look(look));
         }
         let by_gap = lines(&class.fits.gap, 1).into_iter();
         let by_gap = by_gap.map(|(bytes, gap_us)| (bytes, bytes / gap_us * 1e-3)).collect();
-        panel = panel.with(Series::line("size over fitted gap", by_gap).looking(GAP_LOOK));
+        panel = panel.with(Series::line("size over fitted gap", by_gap).with_look(GAP_STYLE));
         let several: Vec<u32> = {
             let mut counts: Vec<u32> = class
                 .flows
@@ -86,15 +86,15 @@ pub fn bandwidth(machine: &Machine) -> Figure {
                 flows.map(|flow| (flow.bytes as f64, flow.bytes_per_s.median * 1e-9)).collect();
             panel = panel.with(
                 Series::line_and_points(format!("{count} partners, both"), points)
-                    .looking(GAP_LOOK + 1 + index),
+                    .with_look(GAP_STYLE + 1 + index),
             );
         }
-        with_switch(panel, class)
+        with_eager_limit(panel, class)
     };
     grid("Bandwidth", machine.network.classes.iter().map(panel).collect())
 }
 
-/// Messages that complete with no receive posted, a panel a class.
+/// Number of sends that complete with no receive posted, with a panel for each class of pairs.
 pub fn queues(machine: &Machine) -> Figure {
     let panel = |class: &PairClass| {
         let count = |messages: u64| messages.max(1) as f64;
@@ -116,7 +116,7 @@ pub fn queues(machine: &Machine) -> Figure {
             let most = queue.receiver_in_mpi.messages;
             panel = panel.with_reference(Reference::horizontal(most as f64, "most tried"));
         }
-        with_switch(panel, class)
+        with_eager_limit(panel, class)
     };
     grid(
         "Sends that complete with no receive posted",
@@ -130,7 +130,7 @@ fn grid(title: &str, panels: Vec<Panel>) -> Figure {
     if columns == 1 { figure.with_width(Width::Page).with_aspect(0.5) } else { figure }
 }
 
-fn with_switch(panel: Panel, class: &PairClass) -> Panel {
+fn with_eager_limit(panel: Panel, class: &PairClass) -> Panel {
     match class.eager_limit {
         limit if limit.at_least || limit.bytes == 0 => panel,
         limit => panel.with_reference(Reference::vertical(limit.bytes as f64, "eager limit")),
@@ -146,7 +146,7 @@ fn points(class: &PairClass, value: impl Fn(&SizeTimes) -> f64) -> Vec<(f64, f64
         .collect()
 }
 
-/// Pieces as one broken line, µs.
+/// The fitted pieces as one line with gaps, in µs.
 fn lines(pieces: &[Piece], from_zero: u64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for piece in pieces {
@@ -170,7 +170,7 @@ mod tests {
     use crate::models::machine::tests::machine;
 
     #[test]
-    fn every_size_and_every_piece_is_drawn_and_the_switch_is_named() {
+    fn draws_every_size_and_piece_and_marks_the_eager_limit() {
         let machine = machine();
         let pictures = all(&machine);
         assert_eq!(pictures.len(), 3);
@@ -182,6 +182,6 @@ mod tests {
         let Marks::Points(points) = &series[0].marks else { panic!("{series:?}") };
         assert_eq!(points.len(), machine.network.classes[0].sizes.len());
         let Marks::Line(line) = &series[4].marks else { panic!("{series:?}") };
-        assert_eq!(line.iter().filter(|(x, _)| x.is_nan()).count(), 2, "a break behind each piece");
+        assert_eq!(line.iter().filter(|(x, _)| x.is_nan()).count(), 2, "a gap after each piece");
     }
 }

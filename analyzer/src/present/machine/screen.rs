@@ -1,4 +1,4 @@
-//! A measured machine on the screen, and what changed since it was measured before.
+//! Renders a measured machine for the terminal, and what changed since it was measured before.
 
 use crate::models::machine::difference::Change;
 use crate::models::machine::{
@@ -8,10 +8,10 @@ use crate::models::machine::{
 use crate::present::quantity::{count, percent, seconds, significant, with_prefix};
 use crate::present::table::Table;
 
-/// Message sizes of the screen's table, those of them that were measured; all stand in the file.
+/// Message sizes that the screen shows, if measured; the file holds all.
 const SHOWN_BYTES: [u64; 8] = [1, 8, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20, 4 << 20];
 
-/// The whole machine in a screen.
+/// The screen of the whole machine.
 pub fn screen(machine: &Machine) -> String {
     let mut lines = vec![format!(
         "{}, {} ranks: {}",
@@ -155,7 +155,7 @@ fn ceiling_lines(machine: &Machine) -> Vec<String> {
     lines
 }
 
-/// What changed against the file that stood there before.
+/// What changed since the previous file was measured.
 pub fn change_lines(changes: &[Change], compared: usize) -> Vec<String> {
     if changes.is_empty() {
         return vec![format!("CHANGED  nothing beyond noise among {compared} figures")];
@@ -177,7 +177,7 @@ mod tests {
     use crate::models::machine::tests::machine;
 
     #[test]
-    fn the_screen_names_switch_latency_queues_ceilings_and_noise() {
+    fn screen_shows_eager_limit_latency_queues_ceilings_and_noise() {
         let mut machine = machine();
         machine.network.conditions.reasons = vec!["16 ranks share 2 processors".into()];
         let text = screen(&machine);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_is_a_line_each_and_nothing_is_said_to_be_nothing() {
+    fn each_change_is_a_line_and_no_change_is_stated() {
         let before = machine();
         let mut now = machine();
         let (none, compared) = difference::changes(&before, &now);

@@ -1,8 +1,8 @@
-//! How machines differ, in words.
+//! Describes the differences between machines.
 
 use crate::models::machine::{Difference, Doubt, HostKind};
 
-/// What two machines differ in.
+/// How two machines differ.
 pub fn difference_sentence(difference: &Difference) -> String {
     match difference {
         Difference::Hosts(own, other) => format!("hosts: {} and {}", hosts(own), hosts(other)),
@@ -17,7 +17,7 @@ fn hosts(hosts: &[HostKind]) -> String {
     hosts.iter().map(host).collect::<Vec<_>>().join(" + ")
 }
 
-/// Why figures of a machine may not hold for a run.
+/// Why a machine's figures may not apply to a run.
 pub fn doubt_sentence(doubt: &Doubt) -> String {
     match doubt {
         Doubt::OtherHosts { used, measured } => format!(

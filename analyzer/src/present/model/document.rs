@@ -1,4 +1,4 @@
-//! The JSON document of `gammachi model`; every key is explained in docs/reference/predictions-json.md.
+//! The JSON document of `gammachi model`; `docs/reference/predictions-json.md` explains its keys.
 
 use serde_json::{Map, Value, json};
 

@@ -1,9 +1,9 @@
-//! A model as an expression for other programs: Python, Rust, LaTeX.
+//! Writes a model as source text for other programs: Python, Rust or LaTeX.
 
 use crate::models::expression::{Function, Node, Operator};
 use crate::models::regression::Findings;
 
-/// What the expression is written in.
+/// The language of the expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// A function that needs only `math`.
@@ -92,7 +92,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn product(&self, coefficient: f64, node: &Node) -> String {
         let coefficient_text = match self.language {
-            // All digits: what is printed predicts what gammachi predicts.
+            // All digits, so that the expression predicts exactly what gammachi predicts.
             Language::Python | Language::Rust => format!("{coefficient:e}"),
             Language::Latex => latex_number(coefficient),
         };
@@ -105,7 +105,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The text of a node where only what binds at least so strongly may stand bare.
+    /// The text of a node, in parentheses unless it binds at least as strongly as `binding`.
     fn text(&self, node: &Node, binding: u8) -> String {
         let (text, own) = match node {
             Node::Number(value) => (self.number(*value), ATOM),
@@ -184,7 +184,7 @@ impl Writer<'_> {
 
     fn number(&self, value: f64) -> String {
         match self.language {
-            // 3 would be an integer.
+            // Without a decimal point, `3` would be an integer.
             Language::Rust => format!("{value:?}"),
             Language::Python => format!("{value}"),
             Language::Latex => latex_number(value),

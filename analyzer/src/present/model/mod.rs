@@ -1,6 +1,6 @@
-//! Models of `gammachi model` for people and programs: [`Findings`](crate::models::regression::Findings)
-//! come in; a screen ([`screen()`]), a JSON document ([`json`]), pictures ([`pictures()`]) and an expression
-//! for other programs ([`expression`]) go out.
+//! Renders the models of `gammachi model` ([`Findings`](crate::models::regression::Findings)) as a screen
+//! ([`screen()`]), a JSON document ([`json`]), pictures ([`pictures()`]) and source text for other programs
+//! ([`expression`]).
 
 mod document;
 pub mod expression;

@@ -1,16 +1,16 @@
-//! Pictures of a model: findings come in, SVG documents with their file names go out.
+//! Draws a model: time over each variable, residuals, and the share of each column.
 
 use crate::models::regression::{Findings, Points, Prediction, is_rank_count};
 use crate::present::figure::{Axis, Figure, Marks, Panel, Reference, Series, Width};
 
-/// Curves in one picture; more cannot be told apart.
-const MOST_CURVES: usize = 6;
-/// Columns in the picture of shares.
-const MOST_COLUMNS: usize = 10;
-/// Points of a curve.
-const CURVE: usize = 60;
+/// Maximum number of curves in one picture; more cannot be told apart.
+const MAX_CURVES: usize = 6;
+/// Maximum number of columns in the picture of shares.
+const MAX_COLUMNS: usize = 10;
+/// Number of points of a curve.
+const CURVE_POINTS: usize = 60;
 
-/// File name and SVG of every picture: the time over each variable, residuals, shares of columns.
+/// All pictures, as file names and SVG documents.
 pub fn pictures(findings: &Findings) -> Vec<(String, String)> {
     let mut pictures = Vec::new();
     let variables = &findings.model.parts[0].points.variables;
@@ -24,8 +24,9 @@ pub fn pictures(findings: &Findings) -> Vec<(String, String)> {
     pictures
 }
 
-/// Everything that has a place over one variable: other values, measured or not, and interval.
+/// A point of the picture over one variable: measured, predicted, or both.
 struct Mark {
+    /// Values of the other variables.
     others: Vec<f64>,
     x: f64,
     measured: Option<f64>,
@@ -39,7 +40,7 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
     let others = |values: &[f64]| -> Vec<f64> {
         values.iter().enumerate().filter(|(w, _)| *w != v).map(|(_, value)| *value).collect()
     };
-    // Parts are fitted to times of their own: only their sum is the modelled time.
+    // Parts are fitted to times of their own, so only their sum is the modelled time.
     let single = model.parts.len() == 1;
     let mut marks: Vec<Mark> = Vec::new();
     if single {
@@ -72,14 +73,14 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
             curves.push(mark.others.clone());
         }
     }
-    // Predictions first: they are what was asked for; then curves with most marks.
+    // Curves with requested predictions come first, then those with most marks.
     curves.sort_by_key(|curve| {
         let here = || marks.iter().filter(|mark| mark.others == *curve);
-        let asked = here().any(|mark| mark.measured.is_none());
-        (std::cmp::Reverse(asked), std::cmp::Reverse(here().count()))
+        let requested = here().any(|mark| mark.measured.is_none());
+        (std::cmp::Reverse(requested), std::cmp::Reverse(here().count()))
     });
     let all = curves.len();
-    curves.truncate(MOST_CURVES);
+    curves.truncate(MAX_CURVES);
     curves.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     let finite = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let xs: Vec<f64> = marks.iter().map(|mark| mark.x).collect();
@@ -109,18 +110,19 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
             .join(", ");
         let label = if label.is_empty() { "model".to_owned() } else { label };
         let xs: Vec<f64> = here().map(|mark| mark.x).collect();
-        // A curve runs over its own points; one with a single point over all.
+        // A curve spans its own points; with a single point, it spans the whole axis.
         let (from, to) = match xs.len() {
             1 => (from, to),
             _ => (xs.iter().copied().fold(f64::INFINITY, f64::min), finite(&xs)),
         };
-        let grid: Vec<f64> =
-            (0..CURVE).map(|k| from * (to / from).powf(k as f64 / (CURVE - 1) as f64)).collect();
+        let grid: Vec<f64> = (0..CURVE_POINTS)
+            .map(|k| from * (to / from).powf(k as f64 / (CURVE_POINTS - 1) as f64))
+            .collect();
         let times = times_along(findings, points, v, curve, &grid);
-        panel = panel.with(Series::line(label, times).looking(look));
+        panel = panel.with(Series::line(label, times).with_look(look));
         let measured: Vec<(f64, f64)> =
             here().filter_map(|mark| mark.measured.map(|time| (mark.x, time))).collect();
-        panel = panel.with(Series::points("", measured).looking(look));
+        panel = panel.with(Series::points("", measured).with_look(look));
         let ranges: Vec<(f64, f64, f64)> = here()
             .filter_map(|mark| {
                 let prediction = mark.prediction.as_ref()?;
@@ -128,11 +130,11 @@ fn over_variable(findings: &Findings, v: usize) -> Option<Figure> {
             })
             .collect();
         if !ranges.is_empty() {
-            panel = panel.with(Series::new("", Marks::Ranges(ranges)).looking(look));
+            panel = panel.with(Series::new("", Marks::Ranges(ranges)).with_look(look));
         }
     }
-    let left_out = match all > MOST_CURVES {
-        true => format!(" ({MOST_CURVES} of {all} curves)"),
+    let left_out = match all > MAX_CURVES {
+        true => format!(" ({MAX_CURVES} of {all} curves)"),
         false => String::new(),
     };
     let title = match single {
@@ -190,16 +192,16 @@ fn columns(findings: &Findings) -> Figure {
     let seconds = |term: &crate::models::regression::Term| term.seconds.unwrap_or(0.0);
     terms.sort_by(|a, b| seconds(b).abs().total_cmp(&seconds(a).abs()));
     let total: f64 = terms.iter().map(seconds).sum();
-    let rest: f64 = terms.iter().skip(MOST_COLUMNS).map(seconds).sum();
-    let more = terms.len().saturating_sub(MOST_COLUMNS);
-    terms.truncate(MOST_COLUMNS);
+    let rest: f64 = terms.iter().skip(MAX_COLUMNS).map(seconds).sum();
+    let more = terms.len().saturating_sub(MAX_COLUMNS);
+    terms.truncate(MAX_COLUMNS);
     let mut bars: Vec<(String, f64)> =
         terms.iter().map(|term| (term.text.clone(), seconds(term))).collect();
     if more > 0 {
         bars.push((format!("{more} more"), rest));
     }
     let name = |(index, (text, _)): (usize, &(String, f64))| {
-        // A letter under the bar, its column in the legend: expressions are longer than bars.
+        // Bars are labelled with letters, because expressions are wider than bars; the legend explains them.
         (index as f64, letter(index), text.clone())
     };
     let names: Vec<(f64, String, String)> = bars.iter().enumerate().map(name).collect();
@@ -214,7 +216,7 @@ fn columns(findings: &Findings) -> Figure {
         let share = if total == 0.0 { 0.0 } else { 100.0 * value / total };
         let bar = Marks::Bars(vec![(at - 0.4, at + 0.4, share)]);
         let text = format!("{}: {text}", letter(index));
-        panel = panel.with(Series::new(text, bar).looking(0));
+        panel = panel.with(Series::new(text, bar).with_look(0));
     }
     let place: Vec<String> = asked
         .variables

@@ -1,4 +1,4 @@
-//! The terminal's screen of `gammachi model`: findings come in, lines go out.
+//! Renders a model for the terminal.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,17 @@ use crate::present::table::Table;
 
 use super::words::{error_sentence, held_back, warnings};
 
-/// Share of the time below which a column that most candidates lack gets no line of its own.
-const WORTH_A_LINE: f64 = 0.005;
-/// Columns that a group of indistinguishable ones may list before it is cut.
-const LISTED: usize = 12;
+/// Smallest share of the time for which a column that most candidates lack gets a line of its own.
+const MIN_LINE_SHARE: f64 = 0.005;
+/// Maximum number of columns listed in a group of indistinguishable ones.
+const MAX_LISTED: usize = 12;
 
 /// The screen.
 pub fn screen(findings: &Findings) -> String {
     let mut text = String::new();
     head(&mut text, findings);
     columns(&mut text, findings);
-    told_apart(&mut text, findings);
+    indistinguishable(&mut text, findings);
     if let Some((chosen, scores)) = &findings.choice {
         choice(&mut text, *chosen, scores);
     }
@@ -119,15 +119,15 @@ fn columns(text: &mut String, findings: &Findings) {
     let (mut selected, small): (Vec<&Term>, Vec<&Term>) = terms
         .iter()
         .filter(|term| term.coefficient != 0.0)
-        .partition(|term| term.selected() || weight(term) >= WORTH_A_LINE * total.abs());
+        .partition(|term| term.selected() || weight(term) >= MIN_LINE_SHARE * total.abs());
     selected.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let place: Vec<String> = asked
+    let point: Vec<String> = asked
         .variables
         .iter()
         .zip(&asked.values[0])
         .map(|(name, value)| format!("{name} {}", number(*value)))
         .collect();
-    let _ = writeln!(text, "\nCOLUMNS  shares of the time at {}", place.join(", "));
+    let _ = writeln!(text, "\nCOLUMNS  shares of the time at {}", point.join(", "));
     let mut table = Table::default();
     if findings.model.parts.len() > 1 {
         table.left("part", selected.iter().map(|term| term.part.clone()));
@@ -158,14 +158,14 @@ fn columns(text: &mut String, findings: &Findings) {
     let left_out: Vec<&str> =
         terms.iter().filter(|t| t.coefficient == 0.0).map(|t| t.text.as_str()).collect();
     if !left_out.is_empty() {
-        let _ = writeln!(text, "  not selected: {}", listed(&left_out));
+        let _ = writeln!(text, "  not selected: {}", list(&left_out));
     }
 }
 
-fn told_apart(text: &mut String, findings: &Findings) {
+fn indistinguishable(text: &mut String, findings: &Findings) {
     for group in findings.indistinguishable() {
         let texts: Vec<&str> = group.iter().map(String::as_str).collect();
-        // A column that depends on no other but itself is 0 everywhere.
+        // A column that depends on no other one is 0 everywhere.
         if let [alone] = texts.as_slice() {
             let _ = writeln!(text, "CANNOT BE IDENTIFIED  {alone} is 0 at every point to fit");
             continue;
@@ -174,15 +174,15 @@ fn told_apart(text: &mut String, findings: &Findings) {
             text,
             "CANNOT BE IDENTIFIED  on these points, {} depend on each other: {}",
             plural(group.len(), "column"),
-            listed(&texts)
+            list(&texts)
         );
     }
 }
 
-fn listed(texts: &[&str]) -> String {
+fn list(texts: &[&str]) -> String {
     match texts.len() {
-        many if many > LISTED => {
-            format!("{} and {} more", texts[..LISTED].join(", "), many - LISTED)
+        many if many > MAX_LISTED => {
+            format!("{} and {} more", texts[..MAX_LISTED].join(", "), many - MAX_LISTED)
         }
         _ => texts.join(", "),
     }
@@ -200,16 +200,16 @@ fn choice(text: &mut String, chosen: usize, comparison: &Comparison) {
 
 fn scores(text: &mut String, comparison: &Comparison, chosen: Option<usize>) {
     let mut table = Table::default();
-    let share = |value: Option<f64>| value.map_or("-".to_owned(), percent);
+    let error = |value: Option<f64>| value.map_or("-".to_owned(), percent);
     let all = &comparison.scores;
     if let Some(chosen) = chosen {
         let mark = |i: usize| if i == chosen { "*".to_owned() } else { String::new() };
         table.left("", (0..all.len()).map(mark));
     }
     table.left("", all.iter().map(|score| score.name.clone()));
-    table.right("median", all.iter().map(|score| share(score.median)));
-    table.right("95 %", all.iter().map(|score| share(score.p95)));
-    table.right("largest", all.iter().map(|score| share(score.largest)));
+    table.right("median", all.iter().map(|score| error(score.median)));
+    table.right("95 %", all.iter().map(|score| error(score.p95)));
+    table.right("largest", all.iter().map(|score| error(score.largest)));
     table.left(
         "",
         all.iter().map(|score| score.failure.as_deref().map_or(String::new(), error_sentence)),
@@ -255,7 +255,7 @@ fn signed_percent(share: f64) -> String {
     format!("{sign}{}", percent(share))
 }
 
-/// A variable's value as people write it.
+/// A variable's value in its shortest form.
 fn number(value: f64) -> String {
     format!("{value}")
 }

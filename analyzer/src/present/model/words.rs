@@ -1,9 +1,9 @@
-//! What can be wrong with a model or its predictions, in words that name the options.
+//! Words for errors and warnings of models, which name the options of `gammachi model`.
 
 use crate::models::evidence::MAX_INTERVAL_RATIO;
 use crate::models::regression::{HeldBack, Prediction, PredictionWarning, RegressionError};
 
-/// Why a model cannot be fitted or asked: the option or the place, what is wrong, what to do.
+/// Why a model cannot be fitted or evaluated: the option or place, what is wrong, and what to do.
 pub fn error_sentence(error: &RegressionError) -> String {
     match error {
         RegressionError::Basis(error) => format!("--basis: {error}"),
@@ -32,7 +32,7 @@ pub fn error_sentence(error: &RegressionError) -> String {
     }
 }
 
-/// Which points were held back.
+/// Describes which points were held back.
 pub(super) fn held_back(what: HeldBack) -> &'static str {
     match what {
         HeldBack::Named => "the points of --holdout",
@@ -52,13 +52,13 @@ fn warning(warning: &PredictionWarning) -> String {
                 true => "; assumes that nothing changes its regime beyond that",
                 false => "",
             };
-            format!("asked at {} times the largest {variable} measured{assumes}", short(*times))
+            format!("predicted at {} times the largest {variable} measured{assumes}", short(*times))
         }
         PredictionWarning::Below { variable, times } => {
-            format!("asked at 1/{} of the smallest {variable} measured", short(*times))
+            format!("predicted at 1/{} of the smallest {variable} measured", short(*times))
         }
         PredictionWarning::Undecided => {
-            "the fitted points do not decide this value: it depends on \
+            "the fitted points do not determine this value: it depends on \
                                          columns that they cannot tell apart"
                 .into()
         }
@@ -67,14 +67,14 @@ fn warning(warning: &PredictionWarning) -> String {
              apart; measure at twice the largest rank count"
         ),
         PredictionWarning::NotPositive => {
-            "the model's time is not positive here: it holds for points nearer to the measured ones"
+            "the model's time is not positive here: the model is valid only nearer to the measured points"
                 .into()
         }
         PredictionWarning::IntervalBelowZero => "the interval reaches below 0".into(),
     }
 }
 
-/// Two significant digits, no zeros behind.
+/// Two significant digits without a trailing zero.
 fn short(value: f64) -> String {
     let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)

@@ -1,4 +1,4 @@
-//! The message matrix as a picture: senders down, receivers across, darker for more.
+//! Draws the message matrix: a row for each sender, a column for each receiver, darker for more.
 
 use std::fmt::Write as _;
 
@@ -7,62 +7,62 @@ use super::escaped;
 use crate::metrics::{Matrix, Traffic};
 use crate::trace::Run;
 
-/// What a cell shows.
+/// What the cells show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum CellValue {
     /// Bytes.
     Bytes,
     /// Number of messages.
     Count,
 }
 
-/// Most places a side of the matrix has; beyond it hosts take the place of ranks.
-pub const MOST_PLACES: usize = 128;
+/// Maximum number of rows and columns; with more ranks, the matrix is by host.
+pub const MAX_SIDE: usize = 128;
 
-/// A matrix that fits a picture: of ranks, else of hosts.
+/// A matrix that fits a picture: by rank, or by host if there are too many ranks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Places {
-    /// Names of the places.
+pub struct LabelledMatrix {
+    /// Names of the rows and columns.
     pub names: Vec<String>,
-    /// What they are: `rank` or `host`.
+    /// What rows and columns are: `rank` or `host`.
     pub of: &'static str,
-    /// The matrix by place.
+    /// The traffic by row and column.
     pub matrix: Matrix,
 }
 
-impl Places {
-    /// Of a run's matrix; `None` where hosts are too many, too.
+impl LabelledMatrix {
+    /// A run's matrix; `None` if there are too many hosts as well.
     pub fn new(run: &Run, matrix: &Matrix) -> Option<Self> {
         let ranks = run.world_size as usize;
-        if ranks <= MOST_PLACES {
+        if ranks <= MAX_SIDE {
             let names = (0..ranks).map(|rank| rank.to_string()).collect();
             return Some(Self { names, of: "rank", matrix: matrix.clone() });
         }
         let (names, matrix) = matrix.by_host(run);
-        (names.len() <= MOST_PLACES).then_some(Self { names, of: "host", matrix })
+        (names.len() <= MAX_SIDE).then_some(Self { names, of: "host", matrix })
     }
 }
 
-/// From few to much, dark last; each step is told from the next in grey, too (viridis turned round). None at all is the
-/// ground.
+/// Shades from little to much traffic, light to dark: viridis reversed, whose steps also differ in grey. Cells without
+/// traffic are left blank.
 const SHADES: [&str; 7] =
     ["#dce319", "#73d055", "#29af7f", "#238a8d", "#33638d", "#453781", "#481567"];
 /// Edge of the matrix, points.
 const EDGE: f64 = 250.0;
-/// Width of a letter of the labels, at most, points.
+/// Maximum width of a letter of the labels, points.
 const LETTER: f64 = 3.7;
 /// Room for ticks and the title of an axis.
 const TITLE: f64 = 20.0;
-/// Letters of a label.
-const MOST_LETTERS: usize = 18;
-/// Labels a side, at most.
-const MOST_LABELS: f64 = 16.0;
+/// Maximum number of letters of a label.
+const MAX_LETTERS: usize = 18;
+/// Maximum number of labels on a side.
+const MAX_LABELS: f64 = 16.0;
 
-/// Where the matrix lies in the picture.
+/// The position of the matrix in the picture.
 struct Frame {
     left: f64,
     top: f64,
-    /// Whether labels across stand upright because they are too long to lie side by side.
+    /// Whether column labels are turned because they are too long to be written side by side.
     upright: bool,
 }
 
@@ -70,25 +70,25 @@ impl Frame {
     fn of(names: &[String]) -> Self {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1) as f64;
         let room = longest * LETTER;
-        let labels = (names.len() as f64).clamp(1.0, MOST_LABELS);
+        let labels = (names.len() as f64).clamp(1.0, MAX_LABELS);
         let upright = room + 4.0 > EDGE / labels;
         let top = TITLE + if upright { room } else { 8.0 } + 6.0;
         Self { left: TITLE + room + 6.0, top, upright }
     }
 }
 
-/// The document; with `page` without ground and in the page's text colour.
-pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
+/// The SVG document. For a `page`, it has no background and uses the page's text colour.
+pub fn svg(labelled: &LabelledMatrix, shown: CellValue, page: bool) -> String {
     let value = |traffic: &Traffic| match shown {
-        Shown::Bytes => traffic.bytes,
-        Shown::Count => traffic.count,
+        CellValue::Bytes => traffic.bytes,
+        CellValue::Count => traffic.count,
     };
-    let n = places.names.len().max(1);
+    let n = labelled.names.len().max(1);
     let cell = EDGE / n as f64;
-    let names: Vec<String> = places.names.iter().map(|name| label(name)).collect();
+    let names: Vec<String> = labelled.names.iter().map(|name| label(name)).collect();
     let frame = Frame::of(&names);
-    let most = places.matrix.pairs.values().map(value).max().unwrap_or(0).max(1);
-    // Shades begin at zero, so that twice the colour is twice the traffic.
+    let most = labelled.matrix.pairs.values().map(value).max().unwrap_or(0).max(1);
+    // Shades begin at zero and are linear in the traffic.
     let last = SHADES.len() - 1;
     let shade = |value: u64| {
         (((value as f64 / most as f64) * SHADES.len() as f64).ceil() as usize).clamp(1, last + 1)
@@ -96,7 +96,7 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
     };
     let mut paths = vec![String::new(); SHADES.len()];
     let mut words = String::new();
-    for (&(from, to), traffic) in &places.matrix.pairs {
+    for (&(from, to), traffic) in &labelled.matrix.pairs {
         let value = value(traffic);
         let (x, y) = (frame.left + f64::from(to) * cell, frame.top + f64::from(from) * cell);
         if value == 0 || to as usize >= n || from as usize >= n {
@@ -106,8 +106,8 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
         let _ = write!(paths[shade(value)], "M{x:.2} {y:.2}h{cell:.2}v{cell:.2}h-{cell:.2}z");
         if n <= 8 {
             let text = match shown {
-                Shown::Bytes => with_prefix(value as f64) + "B",
-                Shown::Count => count(value),
+                CellValue::Bytes => with_prefix(value as f64) + "B",
+                CellValue::Count => count(value),
             };
             let fill = if shade(value) > 2 { "#fff" } else { "#000" };
             let (x, y) = (x + cell / 2.0, y + cell / 2.0 + 2.5);
@@ -121,7 +121,7 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
         }
     }
     let ink = if page { "currentColor" } else { "#1a1a1a" };
-    let what = if shown == Shown::Bytes { "bytes" } else { "messages" };
+    let what = if shown == CellValue::Bytes { "bytes" } else { "messages" };
     let Frame { left, top, .. } = frame;
     let (width, height) = (left + EDGE + 12.0, top + EDGE + 34.0);
     let mut text = format!(
@@ -129,7 +129,7 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
          viewBox=\"0 0 {width:.1} {height:.1}\" role=\"img\" font-family=\"Helvetica, Arial, sans-serif\" \
          font-size=\"6.5\" data-left=\"{left:.1}\" data-top=\"{top:.1}\" data-edge=\"{EDGE}\" \
          data-places=\"{n}\" data-of=\"{}\">\n<title>Message matrix, {what}</title>\n",
-        places.of
+        labelled.of
     );
     if !page {
         text.push_str("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
@@ -151,24 +151,24 @@ pub fn svg(places: &Places, shown: Shown, page: bool) -> String {
          ({of})</text><text transform=\"translate(10 {middle:.1}) rotate(-90)\" text-anchor=\"middle\" \
          fill=\"{ink}\" font-size=\"7.5\">sender ({of})</text>",
         left + EDGE / 2.0,
-        of = places.of
+        of = labelled.of
     );
     legend(&mut text, &frame, most, (shown, ink));
     text.push_str("</svg>\n");
     text
 }
 
-/// A name as far as there is room for it.
+/// A name, cut if it is too long.
 fn label(name: &str) -> String {
-    match name.chars().count() > MOST_LETTERS {
-        true => name.chars().take(MOST_LETTERS - 1).chain(['…']).collect(),
+    match name.chars().count() > MAX_LETTERS {
+        true => name.chars().take(MAX_LETTERS - 1).chain(['…']).collect(),
         false => name.to_owned(),
     }
 }
 
 fn labels(text: &mut String, names: &[String], frame: &Frame, ink: &str) {
     let cell = EDGE / names.len().max(1) as f64;
-    let every = (names.len() as f64 / MOST_LABELS).ceil() as usize;
+    let every = (names.len() as f64 / MAX_LABELS).ceil() as usize;
     for (index, name) in names.iter().enumerate().step_by(every.max(1)) {
         let at = (index as f64 + 0.5) * cell;
         let name = escaped(name);
@@ -187,13 +187,13 @@ fn labels(text: &mut String, names: &[String], frame: &Frame, ink: &str) {
     }
 }
 
-/// Shades from nothing to the most.
-fn legend(text: &mut String, frame: &Frame, most: u64, (shown, ink): (Shown, &str)) {
+/// The scale of shades, from zero to the largest value.
+fn legend(text: &mut String, frame: &Frame, most: u64, (shown, ink): (CellValue, &str)) {
     let step = EDGE / SHADES.len() as f64;
     let top = frame.top + EDGE + 10.0;
     let name = |value: f64| match shown {
-        Shown::Bytes => with_prefix(value) + "B",
-        Shown::Count => count(value.round() as u64),
+        CellValue::Bytes => with_prefix(value) + "B",
+        CellValue::Count => count(value.round() as u64),
     };
     for (index, colour) in SHADES.iter().enumerate() {
         let x = frame.left + index as f64 * step;

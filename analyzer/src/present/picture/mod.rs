@@ -1,5 +1,4 @@
-//! Pictures of one run, for papers and for the page: a report and what its threads did come in, SVG
-//! documents go out.
+//! Draws pictures of one run as SVG, for papers and for the HTML page.
 
 pub mod matrix;
 pub mod timeline;
@@ -8,14 +7,13 @@ use super::Report;
 use super::figure::{Axis, Figure, Marks, Panel, Reference, Series};
 use crate::metrics::activity::{Activity, Kind};
 
-/// Colours of the kinds on white: Okabe and Ito's, own code pale.
+/// Colours of the kinds on white, by Okabe and Ito; own code is pale.
 pub const KIND_COLOURS: [&str; 10] = [
     "#cfd6dc", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#0072b2", "#009e73", "#f0e442",
     "#7d5ba6", "#000000",
 ];
 
-/// Every rank in τ–χ space, (τ_i, τ_i − γ_i), with lines of equal efficiency, and the run itself at
-/// (τ, χ).
+/// τ–χ space: every rank at (τ_i, τ_i − γ_i), the run at (τ, χ), and lines of equal efficiency.
 pub fn tau_chi(report: &Report) -> Figure {
     let metrics = report.metrics;
     let points: Vec<(f64, f64)> = metrics
@@ -29,7 +27,7 @@ pub fn tau_chi(report: &Report) -> Figure {
         Axis::linear("overhead time χ", "s").from_zero(),
     )
     .with(Series::points("ranks", points))
-    .with(Series::points("run", vec![(metrics.elapsed_s, mean.max(0.0))]).looking(1));
+    .with(Series::points("run", vec![(metrics.elapsed_s, mean.max(0.0))]).with_look(1));
     for efficiency in [0.95, 0.9, 0.8, 0.6, 0.4, 0.2] {
         panel = panel
             .with_reference(Reference::proportional(1.0 - efficiency, format!("ε {efficiency}")));
@@ -37,10 +35,10 @@ pub fn tau_chi(report: &Report) -> Figure {
     Figure::new("", panel)
 }
 
-/// Messages by size, in classes that double; `None` without messages.
+/// Number of messages by size, in size classes that double; `None` without messages.
 pub fn sizes(report: &Report) -> Option<Figure> {
     let metrics = report.metrics.messages.as_ref()?;
-    // A size of 0 has no place on the axis: it stands in a bar of its own below 1 byte.
+    // The axis cannot show a size of 0: empty messages have a bar of their own below 1 byte.
     let bars = metrics.sizes.iter().map(|class| match class.from_bytes {
         0 => (0.5, 1.0, class.traffic.count as f64),
         from => (from as f64, 2.0 * from as f64, class.traffic.count as f64),
@@ -57,7 +55,7 @@ pub fn sizes(report: &Report) -> Option<Figure> {
     Some(Figure::new("", panel))
 }
 
-/// Calls by duration, by kind, in classes that double; the whole run.
+/// Number of calls of the whole run by duration and kind, in classes of duration that double.
 pub fn durations(activity: &Activity) -> Option<Figure> {
     let mut panel = Panel::new(Axis::log10("duration of a call", "s"), Axis::log10("calls", ""));
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Own && *kind != Kind::Tool) {
@@ -75,7 +73,7 @@ pub fn durations(activity: &Activity) -> Option<Figure> {
     (!panel.series.is_empty()).then(|| Figure::new("", panel))
 }
 
-/// For text and attribute values of a document.
+/// Escapes text for elements and attribute values.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! A timeline as a picture: a row a thread, coloured by kind, with arrows for messages and bands for
-//! collective operations where single calls are known (the recorder paper's two views).
+//! Draws a timeline: a row for each thread, coloured by kind. Where single calls are known, arrows show messages and
+//! bands show collective operations (the two views of Masuguchi et al.).
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -23,18 +23,18 @@ const LEFT: f64 = 44.0;
 const RIGHT: f64 = 10.0;
 const WIDTH: f64 = 510.0;
 const TOP: f64 = 26.0;
-/// Height of what a column has least of.
-const LEAST: f64 = 0.25;
-/// Room between two calls of a kind that a print shows.
-const APART: f64 = 0.02;
-/// Columns of shares.
-const COLUMNS: usize = 600;
-/// Arrows beyond which none is drawn: they would hide what they explain. A row, and of all.
-const MOST_ARROWS: (usize, usize) = (60, 2000);
-/// Arrows beyond which they are drawn thin.
+/// Smallest height of a share in a column.
+const MIN_HEIGHT: f64 = 0.25;
+/// Smallest gap between two calls of a kind that is visible in print; calls closer together are drawn as one.
+const MIN_GAP: f64 = 0.02;
+/// Maximum number of columns of shares.
+const SHARE_COLUMNS: usize = 600;
+/// Maximum number of arrows, per row and in total. With more, none is drawn: they would hide what they explain.
+const MAX_ARROWS: (usize, usize) = (60, 2000);
+/// With more arrows than this, they are drawn thin.
 const MANY_ARROWS: usize = 200;
-/// Events a picture draws one by one, a row and of all; beyond it, shares.
-const MOST_EVENTS: (usize, usize) = (2_000, 20_000);
+/// Maximum number of events drawn one by one, per row and in total; with more, shares are drawn.
+const MAX_EVENTS: (usize, usize) = (2_000, 20_000);
 
 struct Sheet<'a> {
     view: &'a View,
@@ -48,11 +48,11 @@ impl Sheet<'_> {
         LEFT + share * (WIDTH - LEFT - RIGHT)
     }
 
-    fn top(&self, place: usize) -> f64 {
-        TOP + place as f64 * self.row_height
+    fn top(&self, position: usize) -> f64 {
+        TOP + position as f64 * self.row_height
     }
 
-    fn place(&self, row: usize) -> Option<usize> {
+    fn position_of(&self, row: usize) -> Option<usize> {
         self.view.rows.iter().position(|other| *other == row)
     }
 
@@ -61,7 +61,7 @@ impl Sheet<'_> {
     }
 }
 
-/// The document. Single calls are drawn where the detail has the whole view, shares elsewhere.
+/// The SVG document. Draws single calls if `detail` covers the whole view, else shares.
 pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: &str) -> String {
     let rows = view.rows.len().max(1);
     let row_height = (420.0 / rows as f64).clamp(2.0, if rows > 4 { 18.0 } else { 28.0 });
@@ -83,7 +83,7 @@ pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: 
         .events
         .iter()
         .filter(|event| event.begin_s <= view.seconds.end && event.end_s >= view.seconds.start);
-    let single = covered && shown.count() <= MOST_EVENTS.1.min(MOST_EVENTS.0 * rows);
+    let single = covered && shown.count() <= MAX_EVENTS.1.min(MAX_EVENTS.0 * rows);
     let used = match single {
         true => events(&mut text, (run, activity), detail, &sheet),
         false => shares(&mut text, activity, &sheet),
@@ -96,7 +96,7 @@ pub fn svg(run: &Run, activity: &Activity, detail: &Detail, view: &View, title: 
     text
 }
 
-/// A hundredth of a point at most, as few digits as that takes: paths are most of a picture's bytes.
+/// Rounds to a hundredth of a point, because paths make up most of a picture's bytes.
 fn short(length: f64) -> f64 {
     (length * 100.0).round() / 100.0
 }
@@ -107,8 +107,8 @@ fn rectangle(path: &mut String, x0: f64, x1: f64, y0: f64, y1: f64) {
     let _ = write!(path, "M{x0} {y0}H{x1}V{y1}H{x0}z");
 }
 
-/// What a kind covers in a row, from the row's bottom up to a top that changes from column to column.
-/// Kinds are stacked: a later one is drawn first, behind those below it, so that no seam shows.
+/// The outline of a kind in a row, from the row's bottom up to a top that changes from column to column. Kinds are
+/// stacked: a later kind is drawn first, behind those below it, so that no seam shows.
 struct Steps {
     path: String,
     /// Right end and top of the last column, while the outline is open.
@@ -137,7 +137,7 @@ impl Steps {
     }
 }
 
-/// Paths of the kinds in an order, the last of it in front.
+/// Draws the paths of the kinds in the given order, the last one in front.
 fn draw(text: &mut String, paths: &[String], order: impl Iterator<Item = usize>) -> [bool; KINDS] {
     let mut used = [false; KINDS];
     for kind in order.filter(|kind| !paths[*kind].is_empty()) {
@@ -154,11 +154,11 @@ fn shares(text: &mut String, activity: &Activity, sheet: &Sheet) -> [bool; KINDS
     let Range { start, end } = sheet.view.seconds;
     let bin_s = activity.bin_s();
     let gap = if sheet.row_height > 4.0 { 1.0 } else { 0.2 };
-    let columns = COLUMNS.min((((end - start) / bin_s).ceil() as usize).max(1));
+    let columns = SHARE_COLUMNS.min((((end - start) / bin_s).ceil() as usize).max(1));
     let column_s = (end - start) / columns as f64;
-    for (place, row) in sheet.view.rows.iter().enumerate() {
+    for (position, row) in sheet.view.rows.iter().enumerate() {
         let row = &activity.rows[*row];
-        let bottom = sheet.top(place) + sheet.row_height - gap;
+        let bottom = sheet.top(position) + sheet.row_height - gap;
         for column in 0..columns {
             let (from, to) =
                 (start + column as f64 * column_s, start + (column + 1) as f64 * column_s);
@@ -174,18 +174,20 @@ fn shares(text: &mut String, activity: &Activity, sheet: &Sheet) -> [bool; KINDS
             }
             let total: f64 = sums.iter().sum();
             let room = (sheet.row_height - gap) * (total / column_s).min(1.0);
-            // What is there at all is drawn, at the cost of what there is most of.
-            let mut tall =
-                sums.map(|sum| if sum > 0.0 { (room * sum / total).max(LEAST) } else { 0.0 });
-            let excess = tall.iter().sum::<f64>() - room;
-            if let Some(most) = tall.iter_mut().max_by(|a, b| a.total_cmp(b))
+            // Every kind that occurs is drawn, at the cost of the largest one.
+            let mut heights =
+                sums.map(|sum| if sum > 0.0 { (room * sum / total).max(MIN_HEIGHT) } else { 0.0 });
+            let excess = heights.iter().sum::<f64>() - room;
+            if let Some(most) = heights.iter_mut().max_by(|a, b| a.total_cmp(b))
                 && excess > 0.0
             {
-                *most = (*most - excess).max(LEAST);
+                *most = (*most - excess).max(MIN_HEIGHT);
             }
             let mut top = bottom;
-            for (kind, tall) in tall.into_iter().enumerate().filter(|(_, tall)| *tall > 0.0) {
-                top -= tall;
+            for (kind, height) in
+                heights.into_iter().enumerate().filter(|(_, height)| *height > 0.0)
+            {
+                top -= height;
                 steps[kind].column((sheet.x(from), sheet.x(to)), top, bottom);
             }
         }
@@ -203,21 +205,21 @@ fn events(
 ) -> [bool; KINDS] {
     let mut paths = vec![String::new(); KINDS];
     let gap = if sheet.row_height > 4.0 { 1.0 } else { 0.2 };
-    for (place, row) in sheet.view.rows.iter().enumerate() {
+    for (position, row) in sheet.view.rows.iter().enumerate() {
         let row = &activity.rows[*row];
-        let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
+        let (top, bottom) = (sheet.top(position), sheet.top(position) + sheet.row_height - gap);
         rectangle(&mut paths[0], sheet.x(row.begin_s), sheet.x(row.end_s), top, bottom);
     }
     let Range { start, end } = sheet.view.seconds;
-    // Calls of a kind that no print tells apart are one: row's place, kind, from, to.
+    // The last call, merged with earlier ones that print cannot separate: row's position, kind, from, to.
     let mut last: Option<(usize, usize, f64, f64)> = None;
-    let mut put = |call: (usize, usize, f64, f64)| {
-        let (place, kind, x0, x1) = call;
-        let (top, bottom) = (sheet.top(place), sheet.top(place) + sheet.row_height - gap);
+    let mut draw_call = |call: (usize, usize, f64, f64)| {
+        let (position, kind, x0, x1) = call;
+        let (top, bottom) = (sheet.top(position), sheet.top(position) + sheet.row_height - gap);
         rectangle(&mut paths[kind], x0, x1, top, bottom);
     };
     for event in &detail.events {
-        let Some(place) = sheet.place(event.row) else { continue };
+        let Some(position) = sheet.position_of(event.row) else { continue };
         if event.begin_s > end || event.end_s < start {
             continue;
         }
@@ -225,17 +227,17 @@ fn events(
         let (x0, x1) = (sheet.x(event.begin_s), sheet.x(event.begin_s + event.inside_s));
         let x1 = x1.max(x0 + 0.15);
         match &mut last {
-            Some((row, of, from, to)) if (*row, *of) == (place, kind) && x0 - *to < APART => {
+            Some((row, of, from, to)) if (*row, *of) == (position, kind) && x0 - *to < MIN_GAP => {
                 (*from, *to) = (from.min(x0), to.max(x1));
             }
-            _ => last.replace((place, kind, x0, x1)).into_iter().for_each(&mut put),
+            _ => last.replace((position, kind, x0, x1)).into_iter().for_each(&mut draw_call),
         }
     }
-    last.into_iter().for_each(put);
+    last.into_iter().for_each(draw_call);
     draw(text, &paths, 0..KINDS)
 }
 
-/// Bands and arrows; gives the number of arrows, or `None` when they are too many to be drawn.
+/// Draws bands and arrows. Returns the number of arrows, or `None` if there are too many to draw.
 fn messages(
     text: &mut String,
     activity: &Activity,
@@ -246,7 +248,7 @@ fn messages(
         let found = activity.rows.iter().position(|r| r.rank == rank && r.thread == thread);
         found
             .or_else(|| activity.rows.iter().position(|r| r.rank == rank))
-            .and_then(|row| sheet.place(row))
+            .and_then(|row| sheet.position_of(row))
     };
     for instance in &detail.collectives {
         let members = instance.members.iter().filter_map(|member| {
@@ -260,12 +262,12 @@ fn messages(
             continue;
         }
         let mut points = String::new();
-        for (place, from, _) in &members {
-            let (x, y) = (sheet.x(*from), sheet.top(*place));
+        for (position, from, _) in &members {
+            let (x, y) = (sheet.x(*from), sheet.top(*position));
             let _ = write!(points, "{x:.2},{y:.2} {x:.2},{:.2} ", y + sheet.row_height);
         }
-        for (place, _, to) in members.iter().rev() {
-            let (x, y) = (sheet.x(*to), sheet.top(*place));
+        for (position, _, to) in members.iter().rev() {
+            let (x, y) = (sheet.x(*to), sheet.top(*position));
             let _ = write!(points, "{x:.2},{:.2} {x:.2},{y:.2} ", y + sheet.row_height);
         }
         let _ = writeln!(
@@ -277,11 +279,11 @@ fn messages(
     let arrows = detail.messages.iter().filter_map(|message| {
         let (send, receive) = (&message.send, &message.receive);
         let (from, to) = (send.end_s.unwrap_or(send.begin_s), receive.end_s?);
-        let places = (row_of(send.rank, send.thread)?, row_of(receive.rank, receive.thread)?);
-        (sheet.shows(from) && sheet.shows(to)).then_some((from, to, places))
+        let positions = (row_of(send.rank, send.thread)?, row_of(receive.rank, receive.thread)?);
+        (sheet.shows(from) && sheet.shows(to)).then_some((from, to, positions))
     });
     let arrows: Vec<_> = arrows.collect();
-    let most = (MOST_ARROWS.0 * sheet.view.rows.len()).clamp(MANY_ARROWS, MOST_ARROWS.1);
+    let most = (MAX_ARROWS.0 * sheet.view.rows.len()).clamp(MANY_ARROWS, MAX_ARROWS.1);
     if arrows.len() > most {
         return None;
     }
@@ -289,7 +291,7 @@ fn messages(
     let mut lines = String::new();
     let mut heads = String::new();
     for (from, to, (a, b)) in &arrows {
-        let middle = |place: usize| sheet.top(place) + sheet.row_height / 2.0;
+        let middle = |position: usize| sheet.top(position) + sheet.row_height / 2.0;
         let (x0, y0, x1, y1) = (sheet.x(*from), middle(*a), sheet.x(*to), middle(*b));
         let _ = write!(lines, "M{x0:.2} {y0:.2}L{x1:.2} {y1:.2}");
         let angle = (y1 - y0).atan2(x1 - x0);
@@ -306,13 +308,13 @@ fn messages(
 
 fn labels(text: &mut String, activity: &Activity, sheet: &Sheet) {
     let every = (8.0 / sheet.row_height).ceil().max(1.0) as usize;
-    for (place, row) in sheet.view.rows.iter().enumerate().step_by(every) {
+    for (position, row) in sheet.view.rows.iter().enumerate().step_by(every) {
         let row = &activity.rows[*row];
         let name = match row.thread {
             0 => format!("rank {}", row.rank),
             thread => format!("rank {}.{thread}", row.rank),
         };
-        let y = sheet.top(place) + sheet.row_height / 2.0 + 2.0;
+        let y = sheet.top(position) + sheet.row_height / 2.0 + 2.0;
         let _ = writeln!(
             text,
             "<text x=\"{}\" y=\"{y:.1}\" text-anchor=\"end\">{name}</text>",
@@ -328,10 +330,10 @@ fn axis(text: &mut String, sheet: &Sheet) {
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|step| *step >= rough);
     let step = step.unwrap_or(rough);
-    // Far in, the numbers count from the left edge.
+    // Far from time 0, ticks are labelled relative to the left edge.
     let far = end - start < start.abs() * 1e-2;
     let base = if far { start } else { 0.0 };
-    // One unit for all, and as many digits as tell neighbours apart.
+    // One unit for all ticks, with as many digits as distinguish neighbours.
     let unit = TimeUnit::of(if far { end - start } else { end.abs().max(start.abs()) });
     let mut tick = ((start - base) / step).ceil();
     let _ = writeln!(

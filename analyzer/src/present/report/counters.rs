@@ -1,5 +1,4 @@
-//! Counters of processor and kernel: [`CounterMetrics`] come in, lines and sentences for the terminal and
-//! a part of the JSON document go out.
+//! Counters of processor and kernel ([`CounterMetrics`]), for the screen and the document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +12,10 @@ use crate::present::table::Table;
 
 /// Values below this are shown in full.
 const SHOWN_IN_FULL: f64 = 1e7;
-/// Hosts that are named.
-const MOST_HOSTS: usize = 4;
+/// Maximum number of hosts named.
+const MAX_HOSTS: usize = 4;
 
-/// A row a counter that was read anywhere.
+/// A table with a row for each counter that was read on any rank.
 pub(super) fn lines(counters: &[CounterMetrics]) -> Vec<String> {
     let values = |counter: &CounterMetrics| -> Vec<f64> {
         let counts = counter.ranks.iter().filter_map(|one| one.count.as_ref().ok());
@@ -51,22 +50,22 @@ fn number(value: f64) -> String {
     }
 }
 
-/// What is missing in the values, and why.
+/// What the values lack, and why.
 pub(super) fn sentences(counters: &[CounterMetrics]) -> Vec<String> {
     counters.iter().flat_map(counter_sentences).collect()
 }
 
-/// What is missing in the values of one counter, and why; first what keeps it from having a sum.
+/// What the values of one counter lack, and why; reasons for a missing total come first.
 pub(crate) fn counter_sentences(counter: &CounterMetrics) -> Vec<String> {
     let name = &counter.name;
     let mut sentences: Vec<String> = reasons(counter)
         .into_iter()
         .map(|(why, (hosts, ranks))| {
-            let more = match hosts.len().saturating_sub(MOST_HOSTS) {
+            let more = match hosts.len().saturating_sub(MAX_HOSTS) {
                 0 => String::new(),
                 more => format!(" and {} more", count(more as u64)),
             };
-            let hosts: Vec<&str> = hosts.into_iter().take(MOST_HOSTS).collect();
+            let hosts: Vec<&str> = hosts.into_iter().take(MAX_HOSTS).collect();
             let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
             let ranks = number_list(ranks);
             format!("{name}: not available on {}{more} ({noun} {ranks}): {why}", hosts.join(", "))
@@ -76,8 +75,7 @@ pub(crate) fn counter_sentences(counter: &CounterMetrics) -> Vec<String> {
     let cut: Vec<&RankCount> = counter.ranks.iter().filter(|one| ended(one).is_some()).collect();
     if let Some(first) = cut.first() {
         sentences.push(format!(
-            "{name}: {} did not come to the end, and only what was read before is counted (rank {} up to \
-             {})",
+            "{name}: {} did not reach the end, so only what was read before is counted (rank {} up to {})",
             plural(cut.len(), "rank"),
             first.rank,
             ended(first).map_or("?".into(), seconds)
@@ -91,7 +89,7 @@ pub(crate) fn counter_sentences(counter: &CounterMetrics) -> Vec<String> {
     let missed: u32 = counter.ranks.iter().map(|one| one.missed_threads).sum();
     if missed > 0 {
         sentences.push(format!(
-            "{name}: {} that were there at MPI_Init could not be counted",
+            "{name}: {} that existed at MPI_Init could not be counted",
             plural(missed as usize, "thread")
         ));
     }

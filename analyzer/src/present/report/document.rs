@@ -1,4 +1,4 @@
-//! The JSON document: a report comes in, `docs/reference/report-json.md` says what goes out.
+//! Renders a report as a JSON document, whose keys `docs/reference/report-json.md` describes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::timeline::{Alignment, ElapsedScope, Ending};
 
 use super::counters::CounterDocument;
 use super::job;
-use super::messages::{MOST_RANKS, MessagesPart, Polls};
+use super::messages::{MAX_RANKS, MessagesPart, Polls};
 use super::sites::{PathDocument, SiteDocument};
 use super::totals::TotalsPart;
 use super::trust::tool_share;
@@ -22,8 +22,8 @@ use crate::present::{Report, context};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 pub const VERSION: u32 = 1;
-/// Causes of waiting; `gammachi why --json` has all.
-const MOST_CAUSES: usize = 3;
+/// Maximum number of causes of waiting; `gammachi why --json` has all.
+const MAX_CAUSES: usize = 3;
 
 /// What a change would save.
 #[derive(Debug, Serialize)]
@@ -175,12 +175,12 @@ struct DiagnosisDocument {
 /// The document as indented text with a line feed at the end.
 ///
 /// # Errors
-/// Never with these types; serde_json's signature says that it may.
+/// Never with these types; the result is that of serde_json.
 pub fn json(report: &Report) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&document(report)).map(|text| text + "\n")
 }
 
-/// The document for other presenters.
+/// The document as a value, for other documents that contain it.
 pub(in crate::present) fn value(report: &Report) -> serde_json::Value {
     // These types always serialise.
     serde_json::to_value(document(report)).unwrap_or_default()
@@ -261,7 +261,7 @@ fn document<'a>(report: &Report<'a>) -> Document<'a> {
             oversubscribed: !metrics.oversubscription.is_empty(),
         },
         verdict: verdict::sentences(report),
-        causes: report.why().map(|why| summary(&why, MOST_CAUSES)),
+        causes: report.why().map(|why| summary(&why, MAX_CAUSES)),
         what_if: report.savings.iter().map(SavingPart::from).collect(),
         diagnoses: diagnoses
             .into_iter()
@@ -305,17 +305,17 @@ fn selection(metrics: &Metrics) -> SelectionDocument {
 
 fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
     let Report { run, timeline, metrics, .. } = *report;
-    let (figures, time): (&RankMetrics, _) = (&metrics.ranks[index], &timeline.ranks[index]);
-    let (last_call, inside) = match &figures.state {
+    let (rank_metrics, time): (&RankMetrics, _) = (&metrics.ranks[index], &timeline.ranks[index]);
+    let (last_call, inside) = match &rank_metrics.state {
         RankState::Finalized => (None, None),
         RankState::Unfinished { last_call, inside } => (last_call.as_deref(), inside.as_ref()),
     };
     RankDocument {
-        rank: figures.rank,
-        host: &figures.host,
-        takes_part: figures.takes_part,
-        threads: figures.threads,
-        by_thread: figures
+        rank: rank_metrics.rank,
+        host: &rank_metrics.host,
+        takes_part: rank_metrics.takes_part,
+        threads: rank_metrics.threads,
+        by_thread: rank_metrics
             .by_thread
             .iter()
             .map(|thread| ThreadDocument {
@@ -328,26 +328,26 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
             .collect(),
         begin_s: time.begin_s(),
         end_s: time.end_s(),
-        elapsed_s: figures.elapsed_s,
-        compute_s: figures.compute_s,
-        overhead_s: figures.overhead_s,
-        mpi_s: figures.mpi_s,
-        tool_s: figures.tool_s,
-        other_s: figures.other_s,
-        outside_s: figures.outside_s,
-        off_cpu_s: figures.off_cpu_s,
-        on_cpu_s: figures.cpu_time.map(|cpu_time| cpu_time.on_cpu_s),
-        compute_on_cpu_s: figures.cpu_time.map(|cpu_time| cpu_time.compute_on_cpu_s),
-        asleep_s: figures.cpu_time.map(|cpu_time| cpu_time.asleep_s),
-        involuntary_switches: figures.involuntary_switches,
-        core: figures.core,
+        elapsed_s: rank_metrics.elapsed_s,
+        compute_s: rank_metrics.compute_s,
+        overhead_s: rank_metrics.overhead_s,
+        mpi_s: rank_metrics.mpi_s,
+        tool_s: rank_metrics.tool_s,
+        other_s: rank_metrics.other_s,
+        outside_s: rank_metrics.outside_s,
+        off_cpu_s: rank_metrics.off_cpu_s,
+        on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.on_cpu_s),
+        compute_on_cpu_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.compute_on_cpu_s),
+        asleep_s: rank_metrics.cpu_time.map(|cpu_time| cpu_time.asleep_s),
+        involuntary_switches: rank_metrics.involuntary_switches,
+        core: rank_metrics.core,
         affinity: &run.ranks[index].file.header.affinity,
-        events: figures.events,
-        polls: Polls::of([figures]),
-        abandoned: figures.abandoned,
-        failed: figures.failed,
-        finalized: figures.state == RankState::Finalized,
-        ending: match figures.ending {
+        events: rank_metrics.events,
+        polls: Polls::of([rank_metrics]),
+        abandoned: rank_metrics.abandoned,
+        failed: rank_metrics.failed,
+        finalized: rank_metrics.state == RankState::Finalized,
+        ending: match rank_metrics.ending {
             Ending::Finalize => "finalize",
             Ending::LastStamp => "last stamp",
             Ending::LastSign => "last sign of life",
@@ -357,7 +357,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
         last_call,
         inside: inside.map(|(function, _)| function.as_str()),
         inside_since_s: inside.map(|(_, since_s)| *since_s),
-        flops: figures.flops,
+        flops: rank_metrics.flops,
         clock_bound_ns: time.clock.bound_ns,
         clock_exchanges: exchanges(report, index),
         clock_alignment: match time.clock.alignment {
@@ -370,7 +370,7 @@ fn rank<'a>(report: &Report<'a>, index: usize) -> RankDocument<'a> {
     }
 }
 
-/// Why keys are null that need not be obvious.
+/// Notes on keys that are null for a reason that is not obvious.
 fn reasons_for_nulls(report: &Report) -> Vec<String> {
     let Report { timeline, metrics, .. } = *report;
     let mut reasons = Vec::new();
@@ -401,7 +401,7 @@ fn reasons_for_nulls(report: &Report) -> Vec<String> {
          or was recorded at level 0",
     );
     reason(
-        metrics.messages.is_some() && report.run.world_size > MOST_RANKS,
+        metrics.messages.is_some() && report.run.world_size > MAX_RANKS,
         "matrix is null: more than 256 ranks",
     );
     let unknown = metrics.ranks.iter().any(|rank| rank.off_cpu_s.is_none());

@@ -1,5 +1,4 @@
-//! The batch job around a run, and the programs of an MPMD run: environment, headers and figures come
-//! in, lines for the screen and parts of the JSON document go out.
+//! The batch job around a run and the programs of an MPMD run, for the screen and the document.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +12,7 @@ use crate::present::context::{number_list, plural, shortened};
 use crate::present::quantity::{TimeUnit, percent};
 use crate::present::table::Table;
 
-/// What the batch system says about the job.
+/// The batch job, as described by its environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Job {
     /// `Slurm`, `PBS`, `LSF` or `SGE`.
@@ -26,13 +25,13 @@ pub(super) struct Job {
     name: Option<String>,
     /// Its nodes, as the batch system writes them.
     nodes: Option<String>,
-    /// Tasks that it was started with.
+    /// Number of tasks requested.
     tasks: Option<String>,
-    /// How the launcher was told to pin: variables and their values.
+    /// Variables that tell the launcher how to pin, with their values.
     pinning_asked: BTreeMap<String, String>,
 }
 
-/// Variables by batch system: job, step, name, nodes, tasks.
+/// Each batch system's variables for job, step, name, nodes and tasks.
 const SYSTEMS: [(&str, [&str; 5]); 4] = [
     (
         "Slurm",
@@ -43,7 +42,7 @@ const SYSTEMS: [(&str, [&str; 5]); 4] = [
     ("SGE", ["JOB_ID", "", "JOB_NAME", "NHOSTS", "NSLOTS"]),
 ];
 
-/// Variables by which launchers are told how to pin, or tell it.
+/// Variables with which users tell launchers, or launchers tell ranks, how to pin.
 const PINNING: [&str; 12] = [
     "SLURM_CPU_BIND",
     "SLURM_CPU_BIND_TYPE",
@@ -59,7 +58,7 @@ const PINNING: [&str; 12] = [
     "GOMP_CPU_AFFINITY",
 ];
 
-/// Of all ranks that run one program with the same arguments.
+/// All ranks that run the same program with the same arguments; times are means over them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct ProgramGroup {
     program: String,
@@ -75,7 +74,7 @@ fn environment<'a>(report: &Report<'a>) -> BTreeMap<&'a str, &'a str> {
     let described = run.description.iter().flat_map(|description| &description.environment);
     let recorded = run.ranks.iter().find(|rank| !rank.facts.environment.is_empty());
     let recorded = recorded.into_iter().flat_map(|rank| &rank.facts.environment);
-    // What a rank saw tells of its own step; `gammachi run` may stand before it.
+    // The rank's own environment wins: it names the rank's job step; `gammachi run` may run outside of it.
     described
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .chain(recorded.map(|(name, value)| (name.as_str(), value.as_str())))
@@ -83,7 +82,7 @@ fn environment<'a>(report: &Report<'a>) -> BTreeMap<&'a str, &'a str> {
         .collect()
 }
 
-/// The job, as far as its environment was kept.
+/// The job, as far as the recorded environment tells.
 pub(super) fn job(report: &Report) -> Job {
     let environment = environment(report);
     let value = |name: &str| environment.get(name).map(|value| printable(value));
@@ -106,7 +105,7 @@ pub(super) fn job(report: &Report) -> Job {
     }
 }
 
-/// The screen's line; none for a run outside a batch system whose ranks are pinned alike.
+/// The screen's line; `None` for a run outside a batch system whose ranks are pinned alike.
 pub(super) fn job_line(report: &Report) -> Option<(&'static str, String)> {
     let job = job(report);
     let mut parts = Vec::new();
@@ -196,12 +195,12 @@ pub(super) fn program_groups(report: &Report) -> Vec<ProgramGroup> {
     with_means.collect()
 }
 
-/// The screen's table of programs; none where all ranks run the same.
+/// The screen's table of programs; empty if all ranks run the same one.
 pub(super) fn program_lines(report: &Report) -> Vec<String> {
-    /// More groups are no MPMD run but arguments that count ranks.
-    const MOST_GROUPS: usize = 12;
+    /// More groups than this are not an MPMD run, but ranks with arguments of their own.
+    const MAX_GROUPS: usize = 12;
     let groups = program_groups(report);
-    if groups.len() < 2 || groups.len() > MOST_GROUPS {
+    if groups.len() < 2 || groups.len() > MAX_GROUPS {
         return Vec::new();
     }
     let elapsed_s = report.metrics.elapsed_s;

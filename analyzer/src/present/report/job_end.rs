@@ -1,4 +1,4 @@
-//! Headline of a job that did not end well, from the launcher's exit code and where the ranks stand.
+//! Sentences about a job that did not end well, from the launcher's exit code and the ranks' positions.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::present::unfinished::call_text;
 
-/// Signals by number: name, and what it says.
+/// Signals: number, name, and usual cause.
 const SIGNALS: [(u8, &str, &str); 11] = [
     (1, "SIGHUP", "its terminal or session ended"),
     (2, "SIGINT", "Ctrl-C"),
@@ -27,29 +27,29 @@ const SIGNALS: [(u8, &str, &str); 11] = [
     (25, "SIGXFSZ", "its limit on file size"),
 ];
 
-/// Signals that a process brings on itself.
-const CRASHES: [u8; 6] = [4, 6, 7, 8, 11, 5];
+/// Signals caused by a fault of the process itself.
+const CRASH_SIGNALS: [u8; 6] = [4, 6, 7, 8, 11, 5];
 
-/// Exit code of `timeout` when it ended its command.
+/// Exit code of `timeout` after it ended its command.
 const TIMED_OUT: u8 = 124;
 
-/// What is known of the job's end.
+/// How the job ended, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Nothing that has to be said.
-    Well,
-    /// A process ended itself, by that code.
-    OwnExit(u8),
-    /// A process was killed by that signal.
+    /// Normally, or in an unknown way.
+    Normal,
+    /// A process exited with this code.
+    ExitCode(u8),
+    /// A process was killed by this signal.
     Signal(u8),
-    /// The launcher was killed by that signal.
-    Launcher(i32),
-    /// `timeout` ended it.
+    /// The launcher was killed by this signal.
+    LauncherKilled(i32),
+    /// `timeout` ended the job.
     TimedOut,
 }
 
-/// What the verdict says of the end: sentences that come first, and sentences that come after who waits
-/// for whom.
+/// The verdict's sentences on the job's end: those before the sentences on who waits for whom, and those after
+/// them.
 #[derive(Debug, Default)]
 pub(super) struct JobEnd {
     pub first: Vec<String>,
@@ -62,17 +62,17 @@ impl JobEnd {
         let unfinished = report.metrics.unfinished.as_ref();
         let description = report.run.description.as_ref();
         let exit = description.and_then(|description| description.exit);
-        let end = exit.map_or(End::Well, |exit| End::of(exit, report));
+        let end = exit.map_or(End::Normal, |exit| End::of(exit, report));
         if let Some(aborts) = unfinished.and_then(|unfinished| aborts(unfinished, exit)) {
             this.first.push(aborts);
             return this;
         }
-        let crashed = matches!(end, End::Signal(signal) if CRASHES.contains(&signal));
+        let crashed = matches!(end, End::Signal(signal) if CRASH_SIGNALS.contains(&signal));
         let deadlock = unfinished.is_some_and(|u| u.deadlocks.iter().any(|d| d.certain));
-        let gravest = (crashed || matches!(end, End::OwnExit(_))) && !deadlock;
-        let sentences = [end.sentence(report), unfinished.and_then(|u| stands(report, u))];
-        let place = if gravest { &mut this.first } else { &mut this.later };
-        place.extend(sentences.into_iter().flatten());
+        let is_cause = (crashed || matches!(end, End::ExitCode(_))) && !deadlock;
+        let sentences = [end.sentence(report), unfinished.and_then(|u| positions(report, u))];
+        let sentences_of_end = if is_cause { &mut this.first } else { &mut this.later };
+        sentences_of_end.extend(sentences.into_iter().flatten());
         this
     }
 }
@@ -84,11 +84,11 @@ impl End {
             .and_then(|description| description.argv.first())
             .is_some_and(|word| Path::new(word).file_name().is_some_and(|name| name == "timeout"));
         match (exit.signal, exit.code) {
-            (Some(signal), _) => Self::Launcher(signal),
-            (None, 0) => Self::Well,
+            (Some(signal), _) => Self::LauncherKilled(signal),
+            (None, 0) => Self::Normal,
             (None, TIMED_OUT) if timeout => Self::TimedOut,
             (None, code @ 129..=192) => Self::Signal(code - 128),
-            (None, code) => Self::OwnExit(code),
+            (None, code) => Self::ExitCode(code),
         }
     }
 
@@ -99,8 +99,10 @@ impl End {
             false => "",
         };
         match self {
-            Self::Well => None,
-            Self::OwnExit(code) => Some(format!("The program ended with exit code {code}{after}.")),
+            Self::Normal => None,
+            Self::ExitCode(code) => {
+                Some(format!("The program ended with exit code {code}{after}."))
+            }
             Self::Signal(signal) => {
                 let name = signal_text(signal);
                 Some(format!(
@@ -108,7 +110,7 @@ impl End {
                     signal + 128
                 ))
             }
-            Self::Launcher(signal) => {
+            Self::LauncherKilled(signal) => {
                 let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), signal_text);
                 Some(format!("The launcher was killed by {name}."))
             }
@@ -124,7 +126,7 @@ fn signal_text(signal: u8) -> String {
     }
 }
 
-/// The ranks that called MPI_Abort.
+/// A sentence on the ranks that called MPI_Abort.
 fn aborts(unfinished: &Unfinished, exit: Option<Exit>) -> Option<String> {
     let since = |rank: &UnfinishedRank| {
         let aborting = |thread: &&ThreadPosition| thread.waits_for == Some(WaitsFor::Aborts);
@@ -153,8 +155,8 @@ fn is_over(report: &Report, unfinished: &Unfinished) -> bool {
     !unfinished.running && (ended || gone)
 }
 
-/// Where the ranks stand that did not finish, in a sentence: those outside MPI are the likelier cause.
-fn stands(report: &Report, unfinished: &Unfinished) -> Option<String> {
+/// A sentence on the positions of the unfinished ranks. Names ranks outside MPI first: they are the likelier cause.
+fn positions(report: &Report, unfinished: &Unfinished) -> Option<String> {
     let known: Vec<&UnfinishedRank> = unfinished.ranks.iter().filter(|rank| rank.known).collect();
     let who = match &known[..] {
         [] => return None,
@@ -172,7 +174,7 @@ fn stands(report: &Report, unfinished: &Unfinished) -> Option<String> {
         (false, false) => ("never returned from MPI_Finalize (died, or still running)", "was"),
     };
     if let [one] = known[..] {
-        return Some(format!("{who} {state}: it {is} {}.", place(one)));
+        return Some(format!("{who} {state}: it {is} {}.", position_text(one)));
     }
     let since = |rank: &UnfinishedRank| {
         let inside = rank.position().and_then(ThreadPosition::inside);
@@ -183,7 +185,7 @@ fn stands(report: &Report, unfinished: &Unfinished) -> Option<String> {
     let first = outside.iter().min_by(|a, b| a.last_stamp_s.total_cmp(&b.last_stamp_s));
     let longest = inside.iter().min_by(|a, b| since(a).total_cmp(&since(b)));
     let part = |rank: &UnfinishedRank, others: String| {
-        format!("rank {} {is} {}{others}", rank.rank, place(rank))
+        format!("rank {} {is} {}{others}", rank.rank, position_text(rank))
     };
     let first = first.map(|rank| {
         part(
@@ -207,8 +209,8 @@ fn stands(report: &Report, unfinished: &Unfinished) -> Option<String> {
     Some(format!("{who} {state}: {}.", parts.join("; ")))
 }
 
-/// Where a rank stands, in words behind "is" or "was".
-fn place(rank: &UnfinishedRank) -> String {
+/// A rank's position, worded to follow "is" or "was".
+fn position_text(rank: &UnfinishedRank) -> String {
     let position = rank.position();
     match (position.and_then(ThreadPosition::inside), position.and_then(|p| p.last_calls.last())) {
         (Some(call), _) => {

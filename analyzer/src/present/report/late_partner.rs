@@ -1,10 +1,10 @@
-//! The recorder paper's tables 2 to 4 for people: [`LatePartner`] comes in, text goes out.
+//! Renders tables 2 to 4 of Masuguchi et al. for the terminal, with the values of this run ([`LatePartner`]).
 
 use crate::metrics::{CollectiveRow, LatePartner, MessageRow, OwnCost};
 use crate::present::quantity::{nanoseconds, seconds, with_prefix};
 use crate::present::table::Table;
 
-/// All tables that the run has.
+/// All tables for which the run has data.
 pub fn screen(tables: &LatePartner) -> String {
     let mut lines = Vec::new();
     for (case, title) in [
@@ -34,21 +34,23 @@ pub fn screen(tables: &LatePartner) -> String {
     if !tables.messages.is_empty() {
         lines.push(match tables.bound_s {
             Some(bound) => format!(
-                "least of each column's repetitions, as in the paper; times between ranks are known to \
-                 ±{}: smaller differences are shown as -",
+                "minimum of each column's repetitions, as in Masuguchi et al.; times between ranks are known \
+                 to ±{}: smaller differences are shown as -",
                 nanoseconds(bound * 1e9)
             ),
             None => "clocks are not aligned: times between ranks are not shown".into(),
         });
         lines.push(own_cost(tables.own_cost.as_ref()));
         lines.push(
-            "the paper: one word 142 µs (send) and 63 µs (receive), its recorder 1 and 2 µs of them".into(),
+            "Masuguchi et al.: one word 142 µs (send) and 63 µs (receive), of which their recorder takes 1 and \
+             2 µs"
+                .into(),
         );
     }
     lines.join("\n").trim_end().to_owned() + "\n"
 }
 
-/// What the recorder took itself, in a line.
+/// A line on the recorder's own cost.
 fn own_cost(cost: Option<&OwnCost>) -> String {
     let quartiles = |ascending: &[f64]| {
         let at = |share: usize| seconds(ascending[(ascending.len() - 1) * share / 4]);
@@ -64,32 +66,32 @@ fn own_cost(cost: Option<&OwnCost>) -> String {
                 send_s.len() + 1
             )
         }
-        _ => "this recorder's cost a call: scripts/measure-overhead".into(),
+        _ => "for this recorder's cost of a call, run scripts/measure-overhead".into(),
     }
 }
 
-fn least(values: &[f64]) -> f64 {
+fn minimum(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 fn message_lines(case: char, rows: &[&MessageRow], bound_s: Option<f64>) -> Vec<String> {
     let between = |values: &[f64]| match bound_s {
-        // Below 0, too: the receive ended before its send did.
-        Some(bound) if least(values).abs() > bound => seconds(least(values)),
+        // May be negative: the receive ended before its send did.
+        Some(bound) if minimum(values).abs() > bound => seconds(minimum(values)),
         _ => "-".to_owned(),
     };
     let mut table = Table::default();
     table.right("bytes", rows.iter().map(|row| row.bytes.to_string()));
-    table.right("MPI_Send", rows.iter().map(|row| seconds(least(&row.send_s))));
-    table.right("MPI_Recv", rows.iter().map(|row| seconds(least(&row.receive_s))));
+    table.right("MPI_Send", rows.iter().map(|row| seconds(minimum(&row.send_s))));
+    table.right("MPI_Recv", rows.iter().map(|row| seconds(minimum(&row.receive_s))));
     table.right("diff", rows.iter().map(|row| between(&row.difference_s)));
     if case == 'B' {
         table.right("begin send to end recv", rows.iter().map(|row| between(&row.overhead_s)));
         table.right(
             "throughput",
             rows.iter().map(|row| match bound_s {
-                Some(bound) if least(&row.overhead_s) > bound => {
-                    with_prefix(row.bytes as f64 / least(&row.overhead_s)) + "B/s"
+                Some(bound) if minimum(&row.overhead_s) > bound => {
+                    with_prefix(row.bytes as f64 / minimum(&row.overhead_s)) + "B/s"
                 }
                 _ => "-".to_owned(),
             }),
@@ -111,7 +113,7 @@ fn collective_lines(rows: &[&CollectiveRow]) -> Vec<String> {
     let barriers = rows.iter().filter(|row| row.function == "MPI_Barrier");
     if let Some(best) = barriers.min_by(|a, b| a.longest_s.total_cmp(&b.longest_s)) {
         lines.push(format!(
-            "least longest barrier: {} in loop {}",
+            "shortest of the longest barriers: {} in loop {}",
             seconds(best.longest_s),
             best.number
         ));
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_the_repetitions_is_shown_and_a_difference_within_the_bound_is_not() {
+    fn shows_minimum_of_repetitions_and_hides_differences_within_the_bound() {
         let text = screen(&tables(Some(1e-6)));
         let line =
             |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).unwrap();
@@ -164,7 +166,7 @@ mod tests {
         let rough = screen(&tables(Some(1e-2)));
         assert!(rough.lines().any(|l| l.trim_start().starts_with("8 ") && l.contains("  -  ")));
         assert!(line("1024").contains("130 µs") && line("1024").contains("243 µs"), "{text}");
-        assert!(text.contains("least longest barrier: 2.30 ms in loop 2"), "{text}");
+        assert!(text.contains("shortest of the longest barriers: 2.30 ms in loop 2"), "{text}");
         let own = "MPI_Send 13.0 ns [12.0 ns, 14.0 ns], MPI_Recv 23.0 ns [22.0 ns, 24.0 ns] a call";
         assert!(text.contains(own) && text.contains("over 6 calls"), "{text}");
         let old = LatePartner { own_cost: None, ..tables(Some(1e-6)) };

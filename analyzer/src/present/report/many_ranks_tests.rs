@@ -1,4 +1,4 @@
-//! The report of runs of many ranks: how long it is, what it folds, what it holds open.
+//! Reports of runs with many ranks: their length, their groups of ranks, the descriptors that they hold open.
 
 use super::tests::{at, finish, texts};
 use crate::metrics::Selection;
@@ -7,8 +7,8 @@ use crate::trace::Run;
 
 const RANKS: u32 = 1200;
 
-/// Rank 0 computes alone for a while, rank 700 was killed, the others wait in one reduction: a tenth of
-/// them longer than the rest.
+/// Rank 0 computes alone for a while and rank 700 is killed. The others wait in one reduction, a tenth of them
+/// longer than the rest.
 fn rank(number: u32) -> SyntheticRank {
     let mut rank = SyntheticRank::complete(number, RANKS, at(0), at(1000));
     let waits = match number {
@@ -29,7 +29,7 @@ fn descriptors() -> usize {
 }
 
 #[test]
-fn many_ranks_are_folded_and_hold_no_descriptors() {
+fn many_ranks_are_grouped_and_hold_no_descriptors() {
     let directory = RunDirectory::new();
     (0..RANKS).for_each(|number| directory.write(&rank(number)));
     let folders: Vec<usize> = std::fs::read_dir(directory.path())
@@ -39,7 +39,7 @@ fn many_ranks_are_folded_and_hold_no_descriptors() {
     assert_eq!(folders.len(), 2, "a directory holds at most 1,000 rank files");
     assert_eq!((folders.iter().min(), folders.iter().max()), (Some(&200), Some(&1000)));
 
-    // Other tests of this process hold a few of their own.
+    // Other tests of this process hold a few descriptors of their own.
     let before = descriptors();
     let run = Run::open(directory.path()).unwrap();
     assert!(descriptors() < before + 200, "{before} descriptors, then {}", descriptors());
@@ -47,10 +47,10 @@ fn many_ranks_are_folded_and_hold_no_descriptors() {
 
     let [screen, json] = texts(directory.path(), &Selection::Whole).unwrap();
     assert!(screen.lines().count() < 50, "{screen}");
-    let folded: Vec<&str> =
-        screen.lines().skip_while(|line| !line.contains("alike ranks")).take(5).collect();
-    insta::assert_snapshot!(folded.join("\n"), @r"
-    RANKS (s)   count  alike ranks                                       mean computing (γ)  lost (χ)  in MPI  start and end  recorder  most off the CPU  state of the first
+    let groups: Vec<&str> =
+        screen.lines().skip_while(|line| !line.contains("similar ranks")).take(5).collect();
+    insta::assert_snapshot!(groups.join("\n"), @r"
+    RANKS (s)   count  similar ranks                                     mean computing (γ)  lost (χ)  in MPI  start and end  recorder  most off the CPU  state of the first
                   120  9,19,29,39,49,59,69,79,89,99,109,119,129,139,14…               0.400     0.600   0.600          0.000     0.000                 ?
                     1  700                                                            0.450     0.550   0.550          0.000     0.000                 ?  in MPI_Barrier since 950 ms
                  1078  1-8,10-18,20-28,30-38,40-48,50-58,60-68,70-78,8…               0.500     0.500   0.500          0.000     0.000                 ?

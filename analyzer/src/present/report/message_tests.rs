@@ -21,7 +21,7 @@ fn at(us: u64) -> u64 {
     1_000_000 + us * US
 }
 
-/// Two ranks that exchange, poll, and meet on a named communicator; one send is left over.
+/// Two ranks that exchange messages, poll, and meet on a communicator of their own; one send is unmatched.
 fn pair() -> Vec<SyntheticRank> {
     let mut ranks: Vec<_> = (0..2).map(|rank| SyntheticRank::level_1(rank, 2, at(9000))).collect();
     for (rank, number) in ranks.iter_mut().zip(0..) {
@@ -104,7 +104,7 @@ fn report_texts(path: &std::path::Path) -> [String; 2] {
 }
 
 #[test]
-fn the_screen_shows_traffic_and_communicators() {
+fn screen_shows_traffic_and_communicators() {
     let directory = RunDirectory::of(&pair());
     let [screen, _] = report_texts(directory.path());
     let part: Vec<&str> = screen.lines().skip_while(|line| !line.starts_with("MESSAGES")).collect();
@@ -124,7 +124,7 @@ fn the_screen_shows_traffic_and_communicators() {
 }
 
 #[test]
-fn the_document_shows_them_too() {
+fn document_shows_traffic_and_communicators() {
     let directory = RunDirectory::of(&pair());
     let [_, text] = report_texts(directory.path());
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -156,7 +156,7 @@ fn the_document_shows_them_too() {
 }
 
 #[test]
-fn many_ranks_show_their_heaviest_pairs_and_very_many_their_hosts() {
+fn many_ranks_are_shown_by_pair_and_very_many_by_host() {
     for (size, expected) in
         [(20u32, "   0   1         1     100 B\n"), (70, "       n0  n1         1  1.900 kB\n")]
     {
@@ -188,7 +188,7 @@ fn many_ranks_show_their_heaviest_pairs_and_very_many_their_hosts() {
 }
 
 #[test]
-fn the_dump_names_what_each_call_says() {
+fn dump_shows_arguments_of_each_call() {
     let directory = RunDirectory::of(&pair());
     let [events, _, messages, _] = dumped(directory.path());
     let of_rank_1: Vec<&str> =
@@ -216,7 +216,7 @@ fn the_dump_names_what_each_call_says() {
 }
 
 #[test]
-fn json_lines_carry_the_same() {
+fn json_lines_carry_the_same_as_the_dump() {
     let directory = RunDirectory::of(&pair());
     let [_, events, _, messages] = dumped(directory.path());
     let line = |text: &str, part: &str| {
@@ -248,7 +248,7 @@ fn json_lines_carry_the_same() {
     assert_eq!(line(&messages, "unmatched")["reason"], "no partner");
 }
 
-/// Events that no program makes: nothing may fail, whatever they say.
+/// Events that no real program produces: whatever they contain, nothing may fail.
 mod absurd {
     use super::*;
     use proptest::prelude::*;

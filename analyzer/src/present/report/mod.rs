@@ -1,16 +1,16 @@
-//! The report of a run for people and programs: a [`Report`](super::Report) comes in; a screen
-//! ([`screen()`]) and a JSON document ([`json`]) go out.
+//! Renders the [`Report`](super::Report) of a run as a terminal screen ([`screen()`]) and as a JSON document
+//! ([`json`]).
 //!
-//! | file | its idea |
+//! | file | content |
 //! |---|---|
-//! | `screen`, `next` | which lines stand on the screen; the step that it proposes |
-//! | `document` | which keys stand in the document |
-//! | `verdict`, `job_end` | the few sentences that matter |
+//! | `screen`, `next` | the lines of the screen and their order; the next step that it proposes |
+//! | `document` | the keys of the document |
+//! | `verdict`, `job_end` | the few sentences that matter most |
 //! | `tables`, `rank_groups` | ranks, threads and functions |
-//! | `notes` | notes of the metrics as sentences |
-//! | `trust` | how far figures are to be trusted |
-//! | `job`, `sites`, `totals`, `counters`, `messages` | a part of the report each, in both forms |
-//! | [`late_partner`] | tables of its own |
+//! | `notes` | notes of all stages as sentences |
+//! | `trust` | how far the figures can be trusted |
+//! | `job`, `sites`, `totals`, `counters`, `messages` | one part of the report each, for screen and document |
+//! | [`late_partner`] | waiting for late partners, as tables |
 
 mod counters;
 mod document;

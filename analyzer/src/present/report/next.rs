@@ -1,4 +1,4 @@
-//! The one thing to do next, by what was seen.
+//! Proposes the one thing to do next.
 
 use crate::causes::Unknown;
 use crate::metrics::{ComputeMode, Oversubscription, Selection};
@@ -6,12 +6,12 @@ use crate::plain_text::printable;
 use crate::present::Report;
 use crate::shell_word::shell_word;
 
-/// Share of the ranks' time from which on waiting is looked into.
-const WORTH_A_LOOK: f64 = 0.02;
-/// Efficiency from which on a run is good.
-const GOOD: f64 = 0.9;
+/// Share of the ranks' time at which waiting is worth looking into.
+const NOTABLE_WAITING: f64 = 0.02;
+/// Efficiency at or above which a run is considered good.
+const GOOD_EFFICIENCY: f64 = 0.9;
 
-/// A command, and what it is for.
+/// A command and its purpose.
 pub(super) fn next_step(report: &Report) -> (String, String) {
     let run = shell_word(&report.run.directory.display().to_string());
     let metrics = report.metrics;
@@ -37,7 +37,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
         let all = report.run.ranks.len() as f64 * (causes.whole.1 - causes.whole.0) as f64;
         causes.waiting() as f64 / all.max(1.0)
     });
-    if waiting >= WORTH_A_LOOK {
+    if waiting >= NOTABLE_WAITING {
         return step(format!("gammachi why {run}"), "follows the waiting back to its causes");
     }
     let share_cores = |one: &Oversubscription| !matches!(one, Oversubscription::Waited { .. });
@@ -49,7 +49,7 @@ pub(super) fn next_step(report: &Report) -> (String, String) {
     }
     let regions = report.run.region_names();
     match (metrics.efficiency, regions.first()) {
-        (Some(efficiency), _) if efficiency.parallel >= GOOD => {
+        (Some(efficiency), _) if efficiency.parallel >= GOOD_EFFICIENCY => {
             step("gammachi sweep --np 1,2,4 -- …".into(), "tells how far it scales")
         }
         (_, Some(name)) if metrics.compute == ComputeMode::Outside => step(

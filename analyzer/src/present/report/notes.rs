@@ -1,4 +1,4 @@
-//! Notes of all stages as sentences.
+//! Writes the notes of all stages as sentences.
 
 use trace_format::header::KeepingPolicy;
 
@@ -10,23 +10,23 @@ use crate::trace::RunNote;
 pub(crate) fn run_note(note: &RunNote) -> String {
     match note {
         RunNote::Imagined => {
-            "this run is imagined: gammachi whatif --out replayed another one with a change; \
-                              nobody measured its times"
+            "this run is imagined: gammachi whatif --out replayed another run with a change; \
+                              its times were not measured"
                 .into()
         }
         RunNote::Spawned { files } => format!(
-            "{files} files of spawned processes (world-NNN-…) are there and are not analysed yet"
+            "{files} files of spawned processes (world-NNN-…) exist, but are not analysed yet"
         ),
         RunNote::UnknownMpi { library } => format!(
-            "the MPI library ({}) is none that the recorder knows: function and times of every call are \
-             there; peers, bytes, communicators and messages are not, because the layout of its handles \
+            "the recorder does not know the MPI library ({}): function and times of every call are \
+             recorded; peers, bytes, communicators and messages are not, because the layout of its handles \
              and statuses is not known, and clocks were not compared",
             if library.is_empty() { "it gives no version" } else { library }
         ),
         RunNote::FreedInTotals { communicators, objects } => format!(
-            "{communicators} communicators and {objects} windows and files were freed where events are \
-             only summed up: their calls are in the totals, what they were is not kept (counted on each \
-             rank)"
+            "{communicators} communicators and {objects} windows and files (counted on each rank) were \
+             freed where calls are kept only as totals: the totals include their calls, but what they \
+             were is not known"
         ),
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn time_note(note: &TimeNote) -> String {
     match note {
         TimeNote::AssumedShared(ranks) => of(
             ranks,
-            "clock never measured; its counter is taken for that of the ranks of the same host",
+            "clock never measured; assumed to share the counter of the other ranks of its host",
         ),
         TimeNote::Unaligned(ranks) => of(
             ranks,
@@ -56,20 +56,20 @@ pub(crate) fn time_note(note: &TimeNote) -> String {
              may be wrong by a factor",
         ),
         TimeNote::WholeProcess => {
-            "--from-start: elapsed time is from the begin of the first process to the end of the last one, \
-             and time 0 is that begin; MPI_Init and MPI_Finalize count as MPI, what is before and between \
-             as all else"
+            "--from-start: elapsed time is from the begin of the first process (time 0) to the end of the \
+             last one; MPI_Init and MPI_Finalize count as MPI, and the time before and between them as \
+             usual"
                 .into()
         }
         TimeNote::ProcessBeginUnknown(ranks) => of(
             ranks,
-            "the trace does not say when the process began; its first event, the begin of MPI_Init, stands \
-             for it",
+            "the trace does not say when the process began; the begin of MPI_Init, its first event, is \
+             used instead",
         ),
     }
 }
 
-/// A note on the figures as a sentence.
+/// A note on the metrics as a sentence.
 pub(in crate::present) fn sentence(note: &Note) -> String {
     match note {
         Note::ComputeModesDiffer { used, other } => {
@@ -79,7 +79,7 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
             format!("--compute {mode:?} is not known here; outside is used")
         }
         Note::NotParticipating { ranks, of, first } => format!(
-            "{ranks} of {of} ranks take no part in the selection (the first: rank {first}); efficiency is \
+            "{ranks} of {of} ranks take no part in the selection (the first is rank {first}); efficiency is \
              that of the others"
         ),
         Note::OccurrencesDiffer => "ranks have different numbers of occurrences: elapsed time is from the \
@@ -109,9 +109,9 @@ pub(in crate::present) fn sentence(note: &Note) -> String {
             )
         }
         Note::ThreadsInTotals(first) => format!(
-            "ranks with totals and several threads (the first: rank {first}): how their threads \
-             overlapped in that time is not known; their gamma takes each thread's sums as if laid from \
-             the same moment"
+            "ranks with totals and several threads (the first is rank {first}): how their threads \
+             overlapped in that time is not known; their gamma is computed as if the totals of all \
+             threads began at the same moment"
         ),
         Note::NoBlasSeen => "computation is BLAS, but no BLAS call was seen (linked statically, or none is \
                              made): record with --compute outside"
@@ -127,14 +127,18 @@ fn of_messages(what: MessageNote) -> &'static str {
         MessageNote::Truncated => {
             "messages were longer than their receive's buffer and were truncated (MPI_ERR_TRUNCATE)"
         }
-        MessageNote::RequestsUnknown => "requests were completed whose making is not recorded",
+        MessageNote::RequestsUnknown => {
+            "completed requests were created by calls that are not recorded"
+        }
         MessageNote::CommunicatorsUnknown => "collective calls on communicators that are unknown",
-        MessageNote::Mismatched => "collective operations whose ranks called different functions",
+        MessageNote::Mismatched => {
+            "collective operations in which ranks called different functions"
+        }
         MessageNote::Incomplete => {
             "collective operations lack ranks (died, without a file, cut off, or of another world)"
         }
         MessageNote::Early => {
-            "messages arrive before they are sent: times across ranks are off by more than they took; \
+            "messages arrive before they are sent: times across ranks are off by more than the messages took; \
              --causal moves them apart"
         }
         MessageNote::EarlyAmbiguous => {
@@ -145,8 +149,8 @@ fn of_messages(what: MessageNote) -> &'static str {
     }
 }
 
-/// Rows that are named.
-const MOST_NAMED: usize = 5;
+/// Maximum number of kinds of failed calls named.
+const MAX_NAMED: usize = 5;
 
 fn failed(rows: &[FailedCalls]) -> String {
     let calls = match rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count)) {
@@ -157,12 +161,12 @@ fn failed(rows: &[FailedCalls]) -> String {
         1 => format!("{} {}", row.function, row.error),
         count => format!("{} {} ({count} times)", row.function, row.error),
     };
-    let mut which: Vec<String> = rows.iter().take(MOST_NAMED).map(named).collect();
-    if rows.len() > MOST_NAMED {
-        which.push(format!("{} more kinds", rows.len() - MOST_NAMED));
+    let mut which: Vec<String> = rows.iter().take(MAX_NAMED).map(named).collect();
+    if rows.len() > MAX_NAMED {
+        which.push(format!("{} more kinds", rows.len() - MAX_NAMED));
     }
     format!(
-        "{calls}: {}; what was refused takes no part in messages, collective operations and bytes",
+        "{calls}: {}; failed calls are left out of messages, collective operations and bytes",
         which.join(", ")
     )
 }

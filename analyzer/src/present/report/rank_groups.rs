@@ -1,7 +1,7 @@
-//! Shows many ranks in few lines, as groups of alike ranks.
+//! Shows many ranks in few lines, as groups of similar ranks.
 //!
-//! Two ranks are alike when they ended alike and none of γ, χ, MPI time and time outside differs by more
-//! than [`ALIKE`] of τ from the group's first rank.
+//! A rank belongs to a group if it ended in the same way as the group's first rank, and if none of computing (γ),
+//! lost (χ), MPI time and time outside differs from that rank's by more than [`TOLERANCE`] of elapsed time (τ).
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::present::context::{number_list, plural};
 use crate::present::quantity::TimeUnit;
 use crate::present::table::Table;
 
-/// Share of τ by which alike ranks may differ.
-const ALIKE: f64 = 0.02;
-/// Groups shown.
-const MOST_GROUPS: usize = 16;
+/// Share of τ by which similar ranks may differ.
+const TOLERANCE: f64 = 0.02;
+/// Maximum number of groups shown.
+const MAX_GROUPS: usize = 16;
 
-/// Alike ranks; the first stands for them.
+/// Similar ranks; the first is the reference for all.
 pub(super) struct RankGroup<'a> {
     /// Ascending by rank.
     pub members: Vec<&'a RankMetrics>,
@@ -33,10 +33,10 @@ fn kind(rank: &RankMetrics) -> (bool, bool, u8) {
     (rank.takes_part, rank.state == RankState::Finalized, rank.ending as u8)
 }
 
-/// Groups of alike ranks, those of most overhead first.
+/// Groups of similar ranks, those that lose most first.
 pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
-    let near = |a: f64, b: f64| (a - b).abs() <= ALIKE * metrics.elapsed_s;
-    let alike = |a: &RankMetrics, b: &RankMetrics| {
+    let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * metrics.elapsed_s;
+    let similar = |a: &RankMetrics, b: &RankMetrics| {
         kind(a) == kind(b)
             && near(a.compute_s, b.compute_s)
             && near(a.overhead_s, b.overhead_s)
@@ -45,7 +45,7 @@ pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
     };
     let mut groups: Vec<RankGroup> = Vec::new();
     for rank in &metrics.ranks {
-        match groups.iter_mut().find(|group| alike(group.members[0], rank)) {
+        match groups.iter_mut().find(|group| similar(group.members[0], rank)) {
             Some(group) => group.members.push(rank),
             None => groups.push(RankGroup { members: vec![rank] }),
         }
@@ -57,22 +57,22 @@ pub(super) fn groups(metrics: &Metrics) -> Vec<RankGroup<'_>> {
     groups
 }
 
-/// The screen's table: a line a group, means of its ranks, and the most that one of them waited for a
-/// core.
+/// The screen's table, a line for each group: means over its ranks, and the longest time that one of them was off
+/// the CPU.
 pub(super) fn lines(
     metrics: &Metrics,
     in_mpi: Option<&[InMpi]>,
     state: impl Fn(&RankMetrics) -> String,
 ) -> Vec<String> {
     let all = groups(metrics);
-    let shown = &all[..all.len().min(MOST_GROUPS)];
+    let shown = &all[..all.len().min(MAX_GROUPS)];
     let unit = TimeUnit::of(metrics.elapsed_s);
     let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
     let column = |of: fn(&RankMetrics) -> f64| shown.iter().map(move |group| group.mean(of));
     let mut table = Table::default();
     table.right("count", shown.iter().map(|group| group.members.len().to_string()));
     let list = |group: &RankGroup| number_list(group.members.iter().map(|rank| rank.rank));
-    table.left("alike ranks", shown.iter().map(list));
+    table.left("similar ranks", shown.iter().map(list));
     table.right("mean computing (γ)", column(|rank| rank.compute_s).map(time));
     table.right("lost (χ)", column(|rank| rank.overhead_s).map(time));
     match in_mpi {

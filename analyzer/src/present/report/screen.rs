@@ -1,7 +1,7 @@
-//! The screen of a report.
+//! Renders a report for the terminal.
 //!
-//! First what a reader wants to know in ten seconds: is the run efficient, what is the cause and where, can the
-//! figures be trusted, what is to be done next. Then the tables.
+//! The first screen holds what a reader wants to know in ten seconds: is the run efficient, what is the cause and
+//! where is it, can the figures be trusted, what to do next. The tables follow below.
 
 use super::next::next_step;
 use super::tables::{call_table, rank_table, thread_table};
@@ -19,12 +19,12 @@ use crate::present::{Report, unfinished, width};
 use crate::shell_word::shell_word;
 use crate::timeline::Ending;
 
-/// Diagnoses shown.
-const MOST_DIAGNOSES: usize = 8;
-/// Kinds of waits shown.
-const MOST_WAITS: usize = 3;
+/// Maximum number of diagnoses shown.
+const MAX_DIAGNOSES: usize = 8;
+/// Maximum number of kinds of waits shown.
+const MAX_WAITS: usize = 3;
 
-/// The screen of a report. With `colour` labels are emphasised; nothing is said by colour alone.
+/// The screen of a report. With `colour`, labels are emphasised; colour alone never carries information.
 pub fn screen(report: &Report, colour: bool) -> String {
     let mut blocks = Blocks::headed(&header(report), &verdict::sentences(report).join(" "), colour);
     summary(report, &mut blocks);
@@ -37,7 +37,7 @@ pub fn screen(report: &Report, colour: bool) -> String {
     blocks.finish() + &details
 }
 
-/// What fits on the first screen.
+/// What is meant to fit on the first screen.
 fn summary(report: &Report, blocks: &mut Blocks) {
     labelled(blocks, selection_line(report));
     labelled(blocks, job::job_line(report));
@@ -79,7 +79,7 @@ fn summary(report: &Report, blocks: &mut Blocks) {
     );
 }
 
-/// The rest.
+/// The tables below the summary.
 fn tables(report: &Report, blocks: &mut Blocks) {
     blocks.block("PROGRAMS", job::program_lines(report));
     blocks.block("THREADS", thread_table(report));
@@ -138,9 +138,8 @@ fn selection_line(report: &Report) -> Option<(&'static str, String)> {
 }
 
 fn cut_line(report: &Report) -> Option<(&'static str, String)> {
-    let left_out = |rank: &&RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
-    let cut: Vec<u32> =
-        report.metrics.ranks.iter().filter(left_out).map(|rank| rank.rank).collect();
+    let is_cut = |rank: &&RankMetrics| matches!(rank.ending, Ending::Damaged | Ending::Stopped);
+    let cut: Vec<u32> = report.metrics.ranks.iter().filter(is_cut).map(|rank| rank.rank).collect();
     (!cut.is_empty()).then(|| {
         let text = format!(
             "{} ({}) known only up to where recording or valid data end; the rest of the elapsed time counts \
@@ -159,7 +158,7 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
         None => "unknown".to_owned(),
         Some(efficiency) => {
             let balance = efficiency.load_balance.map_or("unknown".into(), |b| format!("{b:.2}"));
-            let communication = match divided_communication(report) {
+            let communication = match serialisation_and_transfer(report) {
                 Some((serialisation, transfer)) => {
                     format!("serialisation {serialisation:.2} x transfer {transfer:.2}")
                 }
@@ -182,19 +181,19 @@ fn efficiency_lines(report: &Report) -> Vec<String> {
     first.into_iter().chain(counted.map(str::to_owned)).collect()
 }
 
-/// Serialisation and transfer, whose product is the communication efficiency, where a replay told them and both
-/// count the same as computing.
-fn divided_communication(report: &Report) -> Option<(f64, f64)> {
+/// Serialisation and transfer, whose product is the communication efficiency. `None` without a replay, and if the
+/// replay and the report do not count the same time as computing.
+fn serialisation_and_transfer(report: &Report) -> Option<(f64, f64)> {
     let is_whole = report.metrics.selection == Selection::Whole;
     let why =
         report.why().filter(|_| is_whole && report.metrics.compute == ComputeMode::Outside)?;
-    causes::divided_communication(&why)
+    causes::serialisation_and_transfer(&why)
 }
 
-/// The waits that cost most, with what made their culprits late.
+/// The waits that cost most, with what made their culprits late, if known.
 fn wait_lines(report: &Report) -> Vec<String> {
     let Some(why) = report.why() else { return Vec::new() };
-    let (rows, left_out) = wait_rows(&why, MOST_WAITS);
+    let (rows, left_out) = wait_rows(&why, MAX_WAITS);
     if rows.is_empty() {
         return Vec::new();
     }
@@ -212,7 +211,7 @@ fn wait_lines(report: &Report) -> Vec<String> {
     lines
 }
 
-/// What changes would save, the most first.
+/// What changes would save, the largest saving first.
 fn saving_lines(report: &Report) -> Vec<String> {
     if report.savings.is_empty() {
         return Vec::new();
@@ -245,10 +244,10 @@ fn flops_line(report: &Report) -> Option<(&'static str, String)> {
 
 fn diagnosis_sentences(report: &Report) -> Vec<String> {
     let all: Vec<_> = report.diagnoses().collect();
-    let shown = all.iter().take(MOST_DIAGNOSES);
+    let shown = all.iter().take(MAX_DIAGNOSES);
     let mut lines: Vec<String> = shown.map(|diagnosis| diagnosis.to_string()).collect();
-    if all.len() > MOST_DIAGNOSES {
-        lines.push(format!("… {} more (--json lists all)", all.len() - MOST_DIAGNOSES));
+    if all.len() > MAX_DIAGNOSES {
+        lines.push(format!("… {} more (--json lists all)", all.len() - MAX_DIAGNOSES));
     }
     lines
 }

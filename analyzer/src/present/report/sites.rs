@@ -1,5 +1,4 @@
-//! Calls by where the program made them: [`SiteMetrics`] comes in, lines for the terminal and a part of
-//! the JSON document go out.
+//! Calls by call site and call path ([`SiteMetrics`]), for the screen and the document.
 
 use serde::Serialize;
 
@@ -9,12 +8,12 @@ use crate::present::code_place::{code_place, offset};
 use crate::present::quantity::{count, percent, seconds};
 use crate::present::table::Table;
 
-/// Rows shown.
-const MOST_ROWS: usize = 6;
+/// Maximum number of rows shown.
+const MAX_ROWS: usize = 6;
 
-/// A table of the sites of most time. `total_s` is p·τ.
+/// A table of the call sites that took most time. `total_s` is p·τ.
 pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
-    let shown = &sites.rows[..sites.rows.len().min(MOST_ROWS)];
+    let shown = &sites.rows[..sites.rows.len().min(MAX_ROWS)];
     let share = |row: &SiteRow| match total_s > 0.0 {
         true => percent(row.time_s / total_s),
         false => "-".to_owned(),
@@ -34,9 +33,9 @@ pub(super) fn lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     lines
 }
 
-/// A table of the call paths of most time. `total_s` is p·τ.
+/// A table of the call paths that took most time. `total_s` is p·τ.
 pub(super) fn path_lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
-    let shown = &sites.paths[..sites.paths.len().min(MOST_ROWS)];
+    let shown = &sites.paths[..sites.paths.len().min(MAX_ROWS)];
     if shown.is_empty() {
         return Vec::new();
     }
@@ -58,8 +57,8 @@ pub(super) fn path_lines(sites: &SiteMetrics, total_s: f64) -> Vec<String> {
     lines
 }
 
-/// Functions of a path that are shown: its outermost, and the innermost.
-const MOST_FUNCTIONS: usize = 6;
+/// Maximum number of functions of a path shown; the outermost and the innermost ones are kept.
+const MAX_FUNCTIONS: usize = 6;
 
 /// `main > solve > exchange`.
 fn path(frames: &[Frame]) -> String {
@@ -68,13 +67,13 @@ fn path(frames: &[Frame]) -> String {
         None => offset(&frame.module, frame.address),
     };
     let mut names: Vec<String> = frames.iter().rev().map(name).collect();
-    if names.len() > MOST_FUNCTIONS {
-        names.splice(1..names.len() + 2 - MOST_FUNCTIONS, ["...".to_owned()]);
+    if names.len() > MAX_FUNCTIONS {
+        names.splice(1..names.len() + 2 - MAX_FUNCTIONS, ["...".to_owned()]);
     }
     names.join(" > ")
 }
 
-/// Where a site lies.
+/// The place of a call site in the source, as far as known.
 pub(in crate::present) fn place(row: &SiteRow) -> String {
     code_place(&row.module, row.address, &row.place)
 }

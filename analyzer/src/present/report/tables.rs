@@ -11,22 +11,22 @@ use crate::present::quantity::{TimeUnit, count, percent, seconds, with_prefix};
 use crate::present::table::Table;
 use crate::timeline::Ending;
 
-/// Ranks up to which all are shown; more are drawn together into groups of alike ranks.
-const ALL_RANKS: usize = 20;
-/// Threads shown.
-const MOST_THREADS: usize = 16;
-/// Functions shown.
-const MOST_CALLS: usize = 12;
+/// Up to this many ranks, all are shown; more are shown as groups of similar ranks.
+const MAX_SINGLE_RANKS: usize = 20;
+/// Maximum number of threads shown.
+const MAX_THREADS: usize = 16;
+/// Maximum number of functions shown.
+const MAX_CALLS: usize = 12;
 
-/// A rank's time in MPI, without and with what is known of waits, in seconds.
+/// A rank's time in MPI, divided into waiting and transfer, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InMpi {
     pub waiting_s: f64,
     pub transfer_s: f64,
 }
 
-/// How the ranks' time in MPI divides, where that is known of all: of a whole run with its causes. Waiting at the
-/// run's begin and end counts.
+/// How each rank's time in MPI divides; `None` unless the report covers the whole run and has its causes. Waiting at
+/// the begin and end of the run is included.
 fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
     let causes = report.causes.filter(|_| report.metrics.selection == Selection::Whole)?;
     let s = |ticks: i64| causes.clock.seconds(ticks);
@@ -37,13 +37,13 @@ fn in_mpi(report: &Report) -> Option<Vec<InMpi>> {
     Some((0..report.run.ranks.len()).map(of).collect())
 }
 
-/// The unit of the times, and ranks, or groups of alike ranks where there are many.
+/// The unit of time, and the table of ranks or, if there are many, of groups of similar ranks.
 pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     let metrics = report.metrics;
     let unit = TimeUnit::of(metrics.elapsed_s);
-    let divided = in_mpi(report).filter(|of_rank| of_rank.len() == metrics.ranks.len());
-    if metrics.ranks.len() > ALL_RANKS {
-        return (unit.name, rank_groups::lines(metrics, divided.as_deref(), state));
+    let of_ranks = in_mpi(report).filter(|of_ranks| of_ranks.len() == metrics.ranks.len());
+    if metrics.ranks.len() > MAX_SINGLE_RANKS {
+        return (unit.name, rank_groups::lines(metrics, of_ranks.as_deref(), state));
     }
     let ranks: Vec<&RankMetrics> = metrics.ranks.iter().collect();
     let time = |seconds: f64| unit.column(seconds, metrics.elapsed_s);
@@ -55,10 +55,10 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     }
     table.right("computing (γ)", ranks.iter().map(|r| time(r.compute_s)));
     table.right("lost (χ)", ranks.iter().map(|r| time(r.overhead_s)));
-    match &divided {
-        Some(divided) => {
-            table.right("waiting", divided.iter().map(|of| time(of.waiting_s)));
-            table.right("transfer", divided.iter().map(|of| time(of.transfer_s)));
+    match &of_ranks {
+        Some(of_ranks) => {
+            table.right("waiting", of_ranks.iter().map(|of| time(of.waiting_s)));
+            table.right("transfer", of_ranks.iter().map(|of| time(of.transfer_s)));
         }
         None => {
             table.right("in MPI", ranks.iter().map(|r| time(r.mpi_s)));
@@ -86,7 +86,7 @@ pub(super) fn rank_table(report: &Report) -> (&'static str, Vec<String>) {
     (unit.name, table.lines())
 }
 
-/// Threads of ranks that have several, those with most time in MPI where there are many.
+/// Threads of ranks with several; if there are many, only those with most time in MPI.
 pub(super) fn thread_table(report: &Report) -> Vec<String> {
     let several = report.metrics.ranks.iter().filter(|rank| rank.threads > 1);
     let mut threads: Vec<(u32, &ThreadMetrics)> =
@@ -94,10 +94,10 @@ pub(super) fn thread_table(report: &Report) -> Vec<String> {
     if threads.is_empty() {
         return Vec::new();
     }
-    let left_out = threads.len().saturating_sub(MOST_THREADS);
+    let left_out = threads.len().saturating_sub(MAX_THREADS);
     if left_out > 0 {
         threads.sort_by(|a, b| b.1.mpi_s.total_cmp(&a.1.mpi_s));
-        threads.truncate(MOST_THREADS);
+        threads.truncate(MAX_THREADS);
         threads.sort_by_key(|(rank, thread)| (*rank, thread.number));
     }
     let elapsed_s = report.metrics.elapsed_s;
@@ -117,7 +117,7 @@ pub(super) fn thread_table(report: &Report) -> Vec<String> {
     lines
 }
 
-/// What is not as it should be with a rank.
+/// What is unusual about a rank; empty if nothing is.
 fn state(rank: &RankMetrics) -> String {
     let mut state = match (&rank.state, rank.ending) {
         (_, Ending::Damaged) => "cut: damaged".to_owned(),
@@ -135,16 +135,16 @@ fn state(rank: &RankMetrics) -> String {
     state
 }
 
-/// Whether a call's time lies before or after τ_i: it comes last and has no share.
+/// Whether a call's time lies before or after τ_i; such calls come last and have no share.
 fn lies_outside(call: &CallMetrics) -> bool {
     matches!(call.function.as_str(), "MPI_Init" | "MPI_Init_thread" | "MPI_Finalize")
 }
 
-/// Functions, those inside τ_i first.
+/// The table of functions, those inside τ_i first.
 pub(super) fn call_table(report: &Report) -> Vec<String> {
     let mut calls: Vec<&CallMetrics> = report.metrics.calls.iter().collect();
     calls.sort_by_key(|call| lies_outside(call));
-    let shown = &calls[..calls.len().min(MOST_CALLS)];
+    let shown = &calls[..calls.len().min(MAX_CALLS)];
     if shown.is_empty() {
         return vec!["none in this stretch".into()];
     }

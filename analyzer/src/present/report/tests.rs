@@ -22,7 +22,7 @@ pub(super) fn finish(mut rank: SyntheticRank, end: u64) -> SyntheticRank {
     rank
 }
 
-/// Two ranks of a solver: 8 s, BLAS, a region, some waiting.
+/// Two ranks of a solver that runs for 8 s: BLAS, a region, some waiting.
 fn solver() -> [SyntheticRank; 2] {
     let rank = |number: u32, wait: u64| {
         let mut rank = SyntheticRank::complete(number, 2, at(0), at(8310));
@@ -42,7 +42,7 @@ fn solver() -> [SyntheticRank; 2] {
     [rank(0, 850), rank(1, 700)]
 }
 
-/// The screen and the document of what a directory holds.
+/// The screen and the document of the run in a directory.
 pub(super) fn texts(path: &std::path::Path, selection: &Selection) -> Result<[String; 2], String> {
     let run = Run::open(path).map_err(|error| error.to_string())?;
     let timeline = GlobalTimeline::new(&run);
@@ -68,7 +68,7 @@ fn texts_of(ranks: &[SyntheticRank], selection: &Selection) -> [String; 2] {
 }
 
 #[test]
-fn the_first_screen_of_a_region() {
+fn screen_of_a_region() {
     let [screen, _] = texts_of(&solver(), &Selection::Region("solve".into()));
     insta::assert_snapshot!(screen, @r"
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
@@ -95,7 +95,7 @@ fn the_first_screen_of_a_region() {
 }
 
 #[test]
-fn the_first_screen_of_a_whole_run_leads_to_its_region() {
+fn screen_of_a_whole_run() {
     let [screen, _] = texts_of(&solver(), &Selection::Whole);
     insta::assert_snapshot!(screen, @r"
     solver  N=4000 | Open MPI 4.1.4 | 1 host, 2 ranks on cores 0,1 | solver.gammachi
@@ -123,7 +123,7 @@ fn the_first_screen_of_a_whole_run_leads_to_its_region() {
 }
 
 #[test]
-fn a_killed_rank_a_missing_rank_and_damage_come_first() {
+fn damage_missing_and_killed_ranks_come_first() {
     let [mut first, mut second] = solver();
     for rank in [&mut first, &mut second] {
         rank.fixed.world_size = 4;
@@ -177,7 +177,7 @@ fn a_killed_rank_a_missing_rank_and_damage_come_first() {
 }
 
 #[test]
-fn of_dead_ranks_the_one_outside_mpi_is_named_first() {
+fn dead_rank_outside_mpi_is_named_first() {
     let rank = |number: u32| {
         let mut rank = SyntheticRank::complete(number, 3, at(0), at(1000));
         rank.call(0, "MPI_Send", at(100), at(150 + 10 * u64::from(number)));
@@ -195,7 +195,7 @@ fn of_dead_ranks_the_one_outside_mpi_is_named_first() {
     assert!(words.contains(expected), "{screen}");
 }
 
-/// The verdict of a run whose launcher ended so, 5 s after the ranks' begin.
+/// The verdict of a run whose launcher ended with `code`, 5 s after the ranks' begin.
 fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
     let directory = RunDirectory::of(ranks);
     let mut description = crate::trace::run_json::tests::example();
@@ -205,12 +205,12 @@ fn verdict_of(ranks: &[SyntheticRank], argv: &[&str], code: u8) -> String {
     description.exit = Some(crate::trace::run_json::Exit { code, signal: None });
     description.write(directory.path()).unwrap();
     let [screen, _] = texts(directory.path(), &Selection::Whole).unwrap();
-    // Behind the head, up to the first label.
+    // The paragraph between the head and the first label.
     screen.split("\n\n").nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn how_a_job_ended_is_the_headline() {
+fn verdict_begins_with_how_the_job_ended() {
     let rank = |number: u32| {
         let mut rank = SyntheticRank::complete(number, 2, at(0), at(1000));
         rank.call(0, "MPI_Send", at(100), at(150 + 10 * u64::from(number)));
@@ -238,7 +238,7 @@ fn how_a_job_ended_is_the_headline() {
                     the exit code is 139. ";
     assert!(verdict.starts_with(&format!("{expected}{stands}")), "{verdict}");
 
-    // A wait of 4.8 s: the efficiency is not that of the first 200 ms.
+    // Ranks wait for 4.8 s: the efficiency must not be that of the first 200 ms.
     let timeout = ["timeout", "5", "mpirun", "./solver"];
     let verdict = verdict_of(&[waits, rank(1)], &timeout, 124);
     assert!(verdict.contains("timeout ended it"), "{verdict}");
@@ -251,7 +251,7 @@ fn how_a_job_ended_is_the_headline() {
 }
 
 #[test]
-fn a_choice_of_computation_that_does_not_fit_and_a_rank_that_sleeps_are_named() {
+fn names_unsuitable_compute_mode_and_sleeping_rank() {
     let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
     rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 100 * MS, 0, 0);
     rank.process_used(Phase::Init, 0, 0).process_used(Phase::Finalize, 100 * MS, 0);
@@ -280,7 +280,7 @@ fn a_choice_of_computation_that_does_not_fit_and_a_rank_that_sleeps_are_named() 
 }
 
 #[test]
-fn many_ranks_are_drawn_together_where_they_are_alike() {
+fn similar_ranks_are_grouped() {
     let ranks: Vec<_> = (0..30u32)
         .map(|number| {
             let mut rank = SyntheticRank::complete(number, 30, at(0), at(1000));
@@ -293,7 +293,7 @@ fn many_ranks_are_drawn_together_where_they_are_alike() {
         .collect();
     let [screen, json] = texts_of(&ranks, &Selection::Whole);
     let rows: Vec<&str> =
-        screen.lines().skip_while(|line| !line.contains("count  alike ranks")).collect();
+        screen.lines().skip_while(|line| !line.contains("count  similar ranks")).collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(rows[1])[..2], ["1", "7"], "{screen}");
     assert_eq!(words(rows[2])[..2], ["29", "0-6,8-29"], "{screen}");
@@ -304,7 +304,7 @@ fn many_ranks_are_drawn_together_where_they_are_alike() {
 }
 
 #[test]
-fn programs_and_unequal_pinning_of_an_mpmd_run_are_named() {
+fn names_programs_and_unequal_pinning_of_an_mpmd_run() {
     let ranks: Vec<_> = (0..4u32)
         .map(|number| {
             let mut rank = SyntheticRank::complete(number, 4, at(0), at(1000));
@@ -334,7 +334,7 @@ fn programs_and_unequal_pinning_of_an_mpmd_run_are_named() {
 }
 
 #[test]
-fn the_document_has_the_promised_keys_and_its_sums_agree() {
+fn document_keys_are_documented_and_sums_agree() {
     let [_, text] = texts_of(&solver(), &Selection::Whole);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let documented = include_str!("../../../../docs/reference/report-json.md");
@@ -363,7 +363,7 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(map) => {
             for (key, value) in map {
-                // Names of parameters are the user's.
+                // The user chooses the names of parameters.
                 keys.push(key.clone());
                 if key != "params" {
                     collect_keys(value, keys);
@@ -376,7 +376,7 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
 }
 
 #[test]
-fn control_characters_of_a_trace_do_not_reach_the_terminal() {
+fn control_characters_of_a_trace_never_reach_the_terminal() {
     let ranks = solver().map(|mut rank| {
         rank.header.program = "/bin/a\u{1b}[31mb".into();
         rank.region_name(5, "x\u{7}y");

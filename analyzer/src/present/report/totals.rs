@@ -1,5 +1,4 @@
-//! Calls of which only totals are kept: [`TotalsMetrics`] comes in, lines for the terminal and a part of
-//! the JSON document go out.
+//! Calls that are kept only as totals ([`TotalsMetrics`]), for the screen and the document.
 
 use serde::Serialize;
 
@@ -8,13 +7,13 @@ use crate::metrics::{TotalsMetrics, TotalsRow};
 use crate::present::quantity::{count, seconds, with_prefix};
 use crate::present::table::Table;
 
-/// Rows shown.
-const MOST_ROWS: usize = 16;
+/// Maximum number of rows shown.
+const MAX_ROWS: usize = 16;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A table of the rows of most time, with the distribution of durations as bars.
+/// A table of the rows that took most time, with the distribution of durations as bars.
 pub(super) fn lines(totals: &TotalsMetrics) -> Vec<String> {
-    let shown = &totals.rows[..totals.rows.len().min(MOST_ROWS)];
+    let shown = &totals.rows[..totals.rows.len().min(MAX_ROWS)];
     let mut table = Table::default();
     table.left("function", shown.iter().map(|row| row.function.clone()));
     table.left("peer", shown.iter().map(|row| row.peer.map_or("any", |p| p.name()).to_owned()));
@@ -40,7 +39,7 @@ fn size(row: &TotalsRow) -> String {
     }
 }
 
-/// One bar a bin from the shortest to the longest; its height is the logarithm of its calls.
+/// A bar for each bin, from the shortest duration to the longest; its height is the logarithm of the number of calls.
 fn bars(row: &TotalsRow) -> String {
     let most = row.histogram.iter().map(|(_, count)| *count).max().unwrap_or(1);
     let height = |count: u64| {
@@ -48,12 +47,13 @@ fn bars(row: &TotalsRow) -> String {
         BARS[((share * 8.0).ceil() as usize).clamp(1, BARS.len()) - 1]
     };
     let mut text = String::new();
-    let mut before: Option<f64> = None;
+    let mut previous_s: Option<f64> = None;
     for &(from_s, count) in &row.histogram {
-        let skipped = before.map_or(0, |at| ((from_s / at).log2().round() as usize).max(1) - 1);
+        let skipped = previous_s
+            .map_or(0, |previous| ((from_s / previous).log2().round() as usize).max(1) - 1);
         text.extend(std::iter::repeat_n(' ', skipped));
         text.push(height(count));
-        before = Some(from_s);
+        previous_s = Some(from_s);
     }
     text
 }

@@ -1,4 +1,4 @@
-//! How far figures are to be trusted: clocks, the recorder's share, what is missing.
+//! How far the figures can be trusted: the clocks' bound, the recorder's share, and what is missing.
 
 use crate::metrics::RankState;
 use crate::present::Report;
@@ -6,7 +6,7 @@ use crate::present::context::plural;
 use crate::present::quantity::{count, nanoseconds, percent};
 use crate::timeline::{Alignment, GlobalTimeline};
 
-/// What a reader may trust, part by part.
+/// The parts of the line on trust.
 pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     let (metrics, timeline) = (report.metrics, report.timeline);
     let unaligned =
@@ -40,7 +40,7 @@ pub(in crate::present) fn trust_parts(report: &Report) -> Vec<String> {
     parts
 }
 
-/// What `--causal` changed.
+/// What `--causal` changed; `None` without it.
 pub(super) fn causal_line(report: &Report) -> Option<(&'static str, String)> {
     let causal = report.timeline.causal?;
     let text = match causal.early_before {
@@ -60,7 +60,7 @@ pub(super) fn causal_line(report: &Report) -> Option<(&'static str, String)> {
     Some(("CAUSAL", text))
 }
 
-/// The bound, and where drift makes it wider in between, that of begin and end, too.
+/// The bound on clock errors; if drift makes it wider between begin and end, the bound at the ends as well.
 fn clock_bound(timeline: &GlobalTimeline) -> String {
     match (timeline.bound_ns, timeline.ends_bound_ns) {
         (Some(between), Some(ends)) if between > 1.1 * ends => format!(

@@ -1,4 +1,4 @@
-//! The few sentences that matter, the gravest first.
+//! Writes the few sentences that matter most, the gravest first.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,22 @@ use crate::present::context::{number_list, plural, range_list};
 use crate::present::quantity::{percent, seconds};
 use crate::present::unfinished;
 
-/// Load balance from which on a run is called well balanced.
+/// Load balance at or above which a run is called well balanced.
 const BALANCED: f64 = 0.95;
 /// Load balance below which a run is called unbalanced.
 const UNBALANCED: f64 = 0.85;
-/// Share of τ below which a part of the overhead is not worth a word.
-const WORTH_A_WORD: f64 = 0.01;
+/// Share of τ below which a part of the lost time is not mentioned.
+const NOTABLE_SHARE: f64 = 0.01;
 
-/// Share of p·τ in the program's own code, where that does not count, from which on the choice of what counts
-/// does not fit.
-const MISFIT: f64 = 0.5;
-/// Share of τ that a rank sleeps in its computation time from which on it is said, and seconds: the kernel
-/// counts CPU time by its ticks, some milliseconds.
-const ASLEEP: f64 = 0.05;
-const ASLEEP_LEAST_S: f64 = 0.02;
+/// If more than this share of p·τ is the program's own code and does not count as computing, then the chosen
+/// `--compute` mode does not fit the program.
+const MISFIT_SHARE: f64 = 0.5;
+/// Share of τ that a rank must sleep within its computing time before the verdict mentions it.
+const ASLEEP_SHARE: f64 = 0.05;
+/// Seconds that it must sleep at least: the kernel counts CPU time in ticks of some milliseconds.
+const ASLEEP_MIN_S: f64 = 0.02;
 
-/// The sentences of a report.
+/// The verdict: the sentences at the head of a report.
 pub(super) fn sentences(report: &Report) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(damage(report));
@@ -36,16 +36,16 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(end.first);
     sentences.extend(report.metrics.unfinished.as_ref().and_then(unfinished::short));
     sentences.extend(end.later);
-    sentences.extend(misfit(report));
-    let efficiency = asleep(report).unwrap_or_else(|| efficiency(report));
+    sentences.extend(compute_mode_misfit(report));
+    let efficiency = efficiency_without_sleep(report).unwrap_or_else(|| efficiency(report));
     sentences.push(match is_whole(report) {
         true => efficiency,
         false => format!("Of what was recorded: {efficiency}"),
     });
-    // A deadlock has no cause but itself.
+    // A deadlock needs no further cause.
     let deadlocks = report.metrics.unfinished.as_ref().map(|unfinished| &unfinished.deadlocks);
     let is_deadlock = deadlocks.is_some_and(|deadlocks| !deadlocks.is_empty());
-    match report.why().filter(|why| is_worth_a_word(why)) {
+    match report.why().filter(|why| waiting_is_notable(why)) {
         _ if is_deadlock => return sentences,
         Some(why) => {
             sentences.extend(causes::sentences(&why));
@@ -53,19 +53,20 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
         }
         None => sentences.extend(worst_rank(report)),
     }
-    sentences.extend(crowded(report));
+    sentences.extend(oversubscription(report));
     sentences.extend(super::job::unequal_pinning(report));
     sentences
 }
 
-/// Whether ranks waited for so long that it is to be explained.
-fn is_worth_a_word(why: &causes::Why) -> bool {
+/// Whether ranks waited long enough for the causes to be worth explaining.
+fn waiting_is_notable(why: &causes::Why) -> bool {
     let (found, ranks) = (why.causes, why.run.ranks.len() as f64);
     let all = ranks * (found.whole.1 - found.whole.0) as f64;
-    found.waiting() as f64 >= WORTH_A_WORD * all
+    found.waiting() as f64 >= NOTABLE_SHARE * all
 }
 
-/// What could be won if no time inside MPI but waiting were left: the least share of it on a rank.
+/// An upper bound on what overlapping all transfers would save: the smallest share, over all ranks, of time inside
+/// MPI that is not waiting.
 fn hidden_transfer(why: &causes::Why) -> Option<String> {
     let found = why.causes;
     let transfer = |position| {
@@ -74,11 +75,11 @@ fn hidden_transfer(why: &causes::Why) -> Option<String> {
     };
     let least = (0..why.run.ranks.len()).map(transfer).min()?;
     let gain = least as f64 / (found.whole.1 - found.whole.0).max(1) as f64;
-    (gain >= WORTH_A_WORD)
+    (gain >= NOTABLE_SHARE)
         .then(|| format!("Overlapping all transfers would save at most {}.", percent(gain)))
 }
 
-/// Whether the run came to its end and all of it is known.
+/// Whether the run finished and was recorded completely.
 fn is_complete(report: &Report) -> bool {
     is_whole(report) && report.metrics.unfinished.is_none()
 }
@@ -111,7 +112,7 @@ fn missing_ranks(report: &Report) -> Option<String> {
     })
 }
 
-fn crowded(report: &Report) -> Option<String> {
+fn oversubscription(report: &Report) -> Option<String> {
     let found = &report.metrics.oversubscription;
     // Ranks without a file may be on the host, too.
     let at_least = if report.run.missing.is_empty() { "" } else { "at least " };
@@ -126,16 +127,16 @@ fn crowded(report: &Report) -> Option<String> {
         Oversubscription::OneCore { host, core, ranks } => {
             format!("ranks {} share core {core} of {host}", number_list(ranks.iter().copied()))
         }
-        Oversubscription::Waited { .. } => return waited(report, found),
+        Oversubscription::Waited { .. } => return waited_for_cores(report, found),
     };
     Some(format!(
         "Oversubscribed: {what}, so part of the time is waiting for cores{}.",
-        inside_gamma(report, None)
+        off_cpu_while_computing(report, None)
     ))
 }
 
-/// How much of its computation time the rank that waited longest for cores (or this one) was off them.
-fn inside_gamma(report: &Report, rank: Option<u32>) -> String {
+/// How much of its computing time a rank was off the CPU: the given rank, or the one that waited longest for cores.
+fn off_cpu_while_computing(report: &Report, rank: Option<u32>) -> String {
     let wanted = |one: &&RankMetrics| rank.is_none_or(|rank| one.rank == rank);
     let waited = |one: &RankMetrics| one.off_cpu_s.unwrap_or(0.0);
     let ranks = report.metrics.participants().filter(wanted);
@@ -145,7 +146,7 @@ fn inside_gamma(report: &Report, rank: Option<u32>) -> String {
     let Some(cpu_time) = worst.cpu_time else { return String::new() };
     let at_least_s = (worst.compute_s - cpu_time.compute_on_cpu_s - cpu_time.asleep_s).max(0.0);
     let at_most_s = waited(worst).min(worst.compute_s).max(at_least_s);
-    if at_most_s < WORTH_A_WORD * report.metrics.elapsed_s {
+    if at_most_s < NOTABLE_SHARE * report.metrics.elapsed_s {
         return String::new();
     }
     let whose = if rank.is_none() { format!(" of rank {}", worst.rank) } else { String::new() };
@@ -156,8 +157,8 @@ fn inside_gamma(report: &Report, rank: Option<u32>) -> String {
     )
 }
 
-/// Of ranks that waited for cores though each can have one.
-fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
+/// A sentence on ranks that waited for cores although there are enough for all.
+fn waited_for_cores(report: &Report, found: &[Oversubscription]) -> Option<String> {
     let waits: Vec<(u32, f64, &Competitor)> = found
         .iter()
         .filter_map(|one| match one {
@@ -173,7 +174,7 @@ fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
         count => format!(" (so did {} more)", count - 1),
     };
     let share = percent(*share);
-    let inside = inside_gamma(report, Some(*rank));
+    let inside = off_cpu_while_computing(report, Some(*rank));
     let waited = format!("rank {rank} waited for a core for {share} of the run{inside}{others}");
     Some(match behind {
         Competitor::Ranks => format!("Oversubscribed: {waited}."),
@@ -192,7 +193,7 @@ fn waited(report: &Report, found: &[Oversubscription]) -> Option<String> {
 fn efficiency(report: &Report) -> String {
     let metrics = report.metrics;
     let Some(efficiency) = metrics.efficiency else {
-        return "The stretch has no length: there is no efficiency to tell.".into();
+        return "The selected stretch has no length, so it has no efficiency.".into();
     };
     let share = percent(efficiency.parallel);
     let participants: Vec<_> = metrics.participants().collect();
@@ -223,8 +224,8 @@ fn efficiency(report: &Report) -> String {
     )
 }
 
-/// Says that what counts as computation is little of what the program does.
-fn misfit(report: &Report) -> Option<String> {
+/// A warning that the chosen `--compute` mode counts only little of the program as computing.
+fn compute_mode_misfit(report: &Report) -> Option<String> {
     let metrics = report.metrics;
     let (asked, what) = match metrics.compute {
         ComputeMode::Outside => return None,
@@ -233,7 +234,7 @@ fn misfit(report: &Report) -> Option<String> {
     };
     let total_s = metrics.elapsed_s * metrics.participants().count() as f64;
     let other_s: f64 = metrics.participants().map(|rank| rank.other_s).sum();
-    (total_s > 0.0 && other_s > MISFIT * total_s).then(|| {
+    (total_s > 0.0 && other_s > MISFIT_SHARE * total_s).then(|| {
         format!(
             "--compute {asked} does not fit this program: {} of its time is its own code outside MPI and \
              outside {what}, which this choice does not count as computation; record with --compute \
@@ -243,14 +244,14 @@ fn misfit(report: &Report) -> Option<String> {
     })
 }
 
-/// The efficiency where ranks slept in what counts as their computation; `None` where none did.
-fn asleep(report: &Report) -> Option<String> {
+/// The efficiency of a run whose ranks slept in what counts as computing; `None` if none did.
+fn efficiency_without_sleep(report: &Report) -> Option<String> {
     let metrics = report.metrics;
     let elapsed_s = metrics.elapsed_s;
-    let least_s = (ASLEEP * elapsed_s).max(ASLEEP_LEAST_S);
+    let min_s = (ASLEEP_SHARE * elapsed_s).max(ASLEEP_MIN_S);
     let asleep_s = |rank: &RankMetrics| rank.cpu_time.map_or(0.0, |cpu_time| cpu_time.asleep_s);
     let found: Vec<&RankMetrics> =
-        metrics.participants().filter(|rank| asleep_s(rank) > least_s).collect();
+        metrics.participants().filter(|rank| asleep_s(rank) > min_s).collect();
     let worst = found.iter().max_by(|a, b| asleep_s(a).total_cmp(&asleep_s(b)))?;
     let on_cpu_s = worst.cpu_time.map_or(0.0, |cpu_time| cpu_time.compute_on_cpu_s);
     let others = match found.len() {
@@ -259,7 +260,7 @@ fn asleep(report: &Report) -> Option<String> {
         count => format!(" (so do {} more)", count - 1),
     };
     let counted_s = |rank: &RankMetrics| match rank.cpu_time {
-        Some(_) if asleep_s(rank) > least_s => rank.compute_s - asleep_s(rank),
+        Some(_) if asleep_s(rank) > min_s => rank.compute_s - asleep_s(rank),
         _ => rank.compute_s,
     };
     let counted_s: f64 = metrics.participants().map(counted_s).sum();
@@ -284,7 +285,7 @@ fn worst_rank(report: &Report) -> Option<String> {
     let metrics = report.metrics;
     let elapsed_s = metrics.elapsed_s;
     let worst = metrics.participants().max_by(|a, b| a.overhead_s.total_cmp(&b.overhead_s))?;
-    if metrics.efficiency.is_none() || worst.overhead_s < WORTH_A_WORD * elapsed_s {
+    if metrics.efficiency.is_none() || worst.overhead_s < NOTABLE_SHARE * elapsed_s {
         return None;
     }
     let whole = matches!(metrics.selection, Selection::Whole);
@@ -303,7 +304,7 @@ fn worst_rank(report: &Report) -> Option<String> {
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
     let parts: Vec<String> = parts
         .iter()
-        .filter(|(time_s, _)| *time_s >= WORTH_A_WORD * elapsed_s)
+        .filter(|(time_s, _)| *time_s >= NOTABLE_SHARE * elapsed_s)
         .map(|(time_s, what)| format!("{} {what}", seconds(*time_s)))
         .collect();
     let whose = if worst.threads > 1 { " (its first thread:" } else { ":" };

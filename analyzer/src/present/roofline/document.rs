@@ -1,4 +1,4 @@
-//! The JSON document; `docs/reference/predictions-json.md` explains every key.
+//! The JSON document of `gammachi roofline`; `docs/reference/predictions-json.md` explains its keys.
 
 use std::collections::BTreeMap;
 
@@ -154,12 +154,12 @@ struct RidgeDocument {
 /// The document as indented text.
 ///
 /// # Errors
-/// What the serialiser said.
+/// If it cannot be serialised.
 pub fn json(findings: &Findings) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(&document(findings))? + "\n")
 }
 
-/// The document for other presenters.
+/// The document as a value, for other documents that contain it.
 pub(in crate::present) fn value(findings: &Findings) -> serde_json::Value {
     // These types always serialise.
     serde_json::to_value(document(findings)).unwrap_or_default()

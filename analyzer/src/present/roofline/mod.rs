@@ -1,5 +1,5 @@
-//! The roofline for people and programs: [`Findings`](crate::models::roofline::Findings) come in; a
-//! screen ([`screen()`]), a JSON document ([`json`]) and figures ([`figures`]) go out.
+//! Renders the roofline [`Findings`](crate::models::roofline::Findings) as a screen ([`screen()`]), a JSON document
+//! ([`json`]) and figures ([`figures`]).
 
 mod document;
 mod pictures;
@@ -16,7 +16,7 @@ pub(in crate::present) use screen::sentence;
 
 use crate::models::roofline::{Point, Scope};
 
-/// A point's name with its host.
+/// A point's name, with its host unless it is for the whole job.
 pub(in crate::present) fn label(point: &Point) -> String {
     match &point.scope {
         Scope::Job => point.name.clone(),

@@ -1,5 +1,5 @@
-//! Figures, as SVG: points under the roofs of computation and communication, and of memory; the sweep
-//! of intensities; the published systems.
+//! Draws rooflines as SVG: the points of a run under the roofs of computation, communication and memory; a sweep of
+//! intensities; the published systems.
 
 use crate::models::roofline::findings::{Assessment, RunFindings};
 use crate::models::roofline::sweep::Sweep;
@@ -8,16 +8,16 @@ use crate::models::roofline::{Findings, Roofs, Scope, WhatIf, with_overlap, with
 
 use super::super::figure::{Axis, Figure, Panel, Reference, Series};
 
-/// More points than this make a figure unreadable; the first ones are drawn.
-const MOST_POINTS: usize = 8;
+/// Maximum number of points drawn; more make a figure unreadable.
+const MAX_POINTS: usize = 8;
 const G: f64 = 1e9;
 
-/// File names and SVG documents. A figure that has nothing to show is left out.
+/// The figures that have something to show, as file names and SVG documents.
 pub fn figures(findings: &Findings) -> Vec<(String, String)> {
     drawings(findings).into_iter().map(|(name, figure)| (name, figure.svg())).collect()
 }
 
-/// File names and figures.
+/// The figures that have something to show, with their file names.
 pub(in crate::present) fn drawings(findings: &Findings) -> Vec<(String, Figure)> {
     let mut figures = Vec::new();
     let numbered = |stem: &str, index: usize, of: usize| match of {
@@ -38,13 +38,14 @@ pub(in crate::present) fn drawings(findings: &Findings) -> Vec<(String, Figure)>
         figures.push((name, Figure::new(title, sweep_panel(sweep))));
     }
     if !findings.systems.is_empty() {
-        let figure = Figure::new("Systems of the paper, B both ways", systems(&findings.systems));
+        let figure =
+            Figure::new("Systems of Yasuda et al., B both ways", systems(&findings.systems));
         figures.push(("systems.svg".into(), figure));
     }
     figures
 }
 
-/// Intensities from one to another, evenly on a logarithmic axis, `through` among them.
+/// Intensities evenly spaced on a logarithmic axis, with `through` among them.
 fn grid((from, to): (f64, f64), through: f64) -> Vec<f64> {
     let steps = 96;
     let at = |step: i32| from * (to / from).powf(f64::from(step) / f64::from(steps));
@@ -56,7 +57,7 @@ fn grid((from, to): (f64, f64), through: f64) -> Vec<f64> {
     all
 }
 
-/// Where points and ridge lie, with a decade on both sides.
+/// The range of the values, with a decade on both sides.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let finite = values.filter(|value| value.is_finite() && *value > 0.0);
     let (low, high) =
@@ -72,7 +73,7 @@ fn axes(across: &str) -> Panel {
     Panel::new(Axis::log10(across, "flop/B"), Axis::log10("performance", "Gflop/s"))
 }
 
-/// Ceilings of operations; those too close to be told apart share a line's label.
+/// Adds the ceilings of operations; those too close to be told apart share a line.
 fn with_ceilings(mut panel: Panel, roofs: &Roofs) -> Panel {
     let mut lines: Vec<(f64, String)> = Vec::new();
     for ceiling in &roofs.compute {
@@ -88,13 +89,13 @@ fn with_ceilings(mut panel: Panel, roofs: &Roofs) -> Panel {
     panel
 }
 
-fn drawn(run: &RunFindings) -> Vec<&Assessment> {
-    // Hosts have roofs of their own; in the figure the job stands for them.
-    run.assessed.iter().filter(|one| one.point.scope == Scope::Job).take(MOST_POINTS).collect()
+fn drawn_points(run: &RunFindings) -> Vec<&Assessment> {
+    // Hosts have roofs of their own; the figure shows only the whole job.
+    run.assessed.iter().filter(|one| one.point.scope == Scope::Job).take(MAX_POINTS).collect()
 }
 
 fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
-    let placed = drawn(run);
+    let placed = drawn_points(run);
     let roofs = &placed.first()?.roofs;
     let (f, b) = (roofs.flops_per_s()?, roofs.bytes_per_s()?);
     let intensities = placed.iter().filter_map(|one| one.point.intensity());
@@ -105,25 +106,26 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
     let mut panel = with_ceilings(axes("operations a byte sent and received"), roofs)
         .titled("communication")
         .with(
-            Series::line("roof, all overlaps", line(&|i| with_overlap(f, b, i), f / b)).looking(0),
+            Series::line("roof, all overlaps", line(&|i| with_overlap(f, b, i), f / b)).with_look(0),
         )
         .with(
-            Series::line("nothing overlaps", line(&|i| without_overlap(f, b, i), f / b)).looking(1),
+            Series::line("nothing overlaps", line(&|i| without_overlap(f, b, i), f / b))
+                .with_look(1),
         );
     if let Some(own) = roofs.own_sizes {
         let curve = line(&|i| with_overlap(f, own, i), f / own);
-        panel = panel.with(Series::line("roof, own message sizes", curve).looking(2));
+        panel = panel.with(Series::line("roof, own message sizes", curve).with_look(2));
     }
     for one in roofs.communication.iter().skip(1) {
         let curve = line(&|i| with_overlap(f, one.both, i), f / one.both);
-        panel = panel.with(Series::line(format!("roof, {}", one.name), curve).looking(3));
+        panel = panel.with(Series::line(format!("roof, {}", one.name), curve).with_look(3));
     }
     for (index, one) in placed.iter().enumerate() {
         let (Some(i), Some(attained)) = (one.point.intensity(), one.point.attained()) else {
             continue;
         };
-        panel =
-            panel.with(Series::points(&one.point.name, vec![(i, attained / G)]).looking(4 + index));
+        panel = panel
+            .with(Series::points(&one.point.name, vec![(i, attained / G)]).with_look(4 + index));
     }
     for (index, change) in changes.iter().enumerate() {
         let moved = |one: &&Assessment| {
@@ -133,14 +135,14 @@ fn communication(run: &RunFindings, changes: &[WhatIf]) -> Option<Panel> {
         let points = placed.iter().filter_map(moved).collect();
         let look = 4 + placed.len() + index;
         panel =
-            panel.with(Series::points(format!("bound, {}", change.name()), points).looking(look));
+            panel.with(Series::points(format!("bound, {}", change.name()), points).with_look(look));
     }
     Some(panel)
 }
 
-/// The classical roofline; BLAS operands, read once, bound the intensity from above where no counter counted.
+/// The classical roofline. Without a counter, the intensity is an upper bound: BLAS operands, each read once.
 fn memory(run: &RunFindings) -> Option<Panel> {
-    let placed = drawn(run);
+    let placed = drawn_points(run);
     let roofs = &placed.first()?.roofs;
     let (f, b) = (roofs.flops_per_s()?, roofs.memory?);
     let points: Vec<_> = placed
@@ -159,10 +161,10 @@ fn memory(run: &RunFindings) -> Option<Panel> {
     };
     let mut panel = with_ceilings(axes(axis), roofs)
         .titled("memory")
-        .with(Series::line("roof, triad", scaled(roof)).looking(0));
+        .with(Series::line("roof, triad", scaled(roof)).with_look(0));
     for (index, (one, i, attained)) in points.into_iter().enumerate() {
-        panel =
-            panel.with(Series::points(&one.point.name, vec![(i, attained / G)]).looking(4 + index));
+        panel = panel
+            .with(Series::points(&one.point.name, vec![(i, attained / G)]).with_look(4 + index));
     }
     Some(panel)
 }
@@ -173,9 +175,9 @@ fn sweep_panel(sweep: &Sweep) -> Panel {
         scaled(points.iter().map(|point| (point.intensity, value(point))).collect())
     };
     axes("operations a byte sent and received")
-        .with(Series::line("roof, all overlaps", line(&|point| point.with_overlap())).looking(0))
-        .with(Series::line("nothing overlaps", line(&|p| p.without_overlap())).looking(1))
-        .with(Series::points("measured", line(&|point| point.attained.median)).looking(2))
+        .with(Series::line("roof, all overlaps", line(&|point| point.with_overlap())).with_look(0))
+        .with(Series::line("nothing overlaps", line(&|p| p.without_overlap())).with_look(1))
+        .with(Series::points("measured", line(&|point| point.attained.median)).with_look(2))
 }
 
 fn systems(all: &[System]) -> Panel {

@@ -1,8 +1,8 @@
-//! What to do, by what bounds a point.
+//! Advice for each bottleneck.
 
 use crate::models::roofline::Bottleneck;
 
-/// What to do about what bounds a point.
+/// What to do about a bottleneck, worded to follow "Remedy:".
 pub(super) fn remedy(bottleneck: Bottleneck) -> &'static str {
     match bottleneck {
         Bottleneck::NothingSeen => {
@@ -13,14 +13,14 @@ pub(super) fn remedy(bottleneck: Bottleneck) -> &'static str {
             "measure the machine: gammachi calibrate -- LAUNCHER; then --machine machine.json"
         }
         Bottleneck::AboveRoof => {
-            "measure the roofs again where the run ran, with as many ranks; look for work that is \
+            "measure the roofs again where the run ran, with as many ranks; look for work that is both \
              declared and interposed"
         }
         Bottleneck::Computation => {
             "only fewer operations (another algorithm), more processors or a faster library help"
         }
         Bottleneck::Communication => {
-            "move fewer bytes: another decomposition, neighbours on one host, what is sent twice"
+            "move fewer bytes: use another decomposition, place neighbours on one host, send nothing twice"
         }
         Bottleneck::MessageSizes => {
             "send fewer, larger messages: the same bytes then have a higher roof"

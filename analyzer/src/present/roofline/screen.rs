@@ -1,4 +1,4 @@
-//! The terminal's screen.
+//! Renders a roofline for the terminal.
 
 use crate::metrics::exchanges::Locality;
 use crate::models::roofline::findings::{Assessment, RunFindings};
@@ -12,7 +12,7 @@ use super::super::table::Table;
 use super::label;
 use super::remedy::remedy;
 
-/// Everything; with `colour`, headings are bold.
+/// The screen. With `colour`, headings are bold.
 pub fn screen(findings: &Findings, colour: bool) -> String {
     let bold = |text: &str| match colour {
         true => format!("\x1b[1m{text}\x1b[0m"),
@@ -24,10 +24,9 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
         lines.push(bold(&format!("ROOFLINE  {}", run.name)));
         lines.extend(indented(points(run)));
         lines.push(String::new());
-        let judged = |one: &&Assessment| {
-            !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty()
-        };
-        if let Some(placed) = run.assessed.first().filter(judged) {
+        let has_roofs =
+            |one: &&Assessment| !one.roofs.compute.is_empty() || !one.roofs.communication.is_empty();
+        if let Some(placed) = run.assessed.first().filter(has_roofs) {
             lines.push(bold(&format!(
                 "ROOFS  {} ranks on {} hosts, {}",
                 placed.point.ranks,
@@ -87,7 +86,7 @@ pub fn screen(findings: &Findings, colour: bool) -> String {
     lines.join("\n")
 }
 
-/// Three digits with a decimal prefix.
+/// A value with three significant digits and a decimal prefix.
 fn rate(value: Option<f64>, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 7] =
         [(1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
@@ -173,7 +172,7 @@ fn roofs(placed: &Assessment) -> Vec<String> {
     lines
 }
 
-/// What bounds a point, and what would help.
+/// A sentence on what bounds a point and what would help.
 pub(in crate::present) fn sentence(placed: &Assessment) -> String {
     let Assessment { point, verdict, .. } = placed;
     let of_roof = verdict.of_roof.map_or("unknown".into(), percent);
@@ -181,11 +180,9 @@ pub(in crate::present) fn sentence(placed: &Assessment) -> String {
         Bottleneck::NothingSeen => {
             "no floating-point operations were seen: no point can be placed".to_owned()
         }
-        Bottleneck::NoRoofs => {
-            "no ceilings are known, so nothing can be said of what bounds it".into()
-        }
+        Bottleneck::NoRoofs => "no ceilings are known, so it is not known what bounds it".into(),
         Bottleneck::AboveRoof => format!(
-            "{of_roof} of its roof, which cannot be: the roofs are not this machine's, or operations are \
+            "{of_roof} of its roof, which is impossible: the roofs are not this machine's, or operations are \
              counted twice"
         ),
         Bottleneck::Computation => format!("at the roof of computation ({of_roof} of it)"),
@@ -329,7 +326,7 @@ fn sweep_points(sweep: &Sweep) -> Vec<String> {
 }
 
 fn sweep_sentence(sweep: &Sweep) -> String {
-    let listed = |points: Vec<f64>| {
+    let list = |points: Vec<f64>| {
         let texts: Vec<String> = points.iter().map(|i| significant(*i, 3)).collect();
         texts.join(", ")
     };
@@ -338,12 +335,12 @@ fn sweep_sentence(sweep: &Sweep) -> String {
     let mut text = match above.is_empty() {
         true => format!("No point lies above its roof by more than {}.", percent(ROOF_TOLERANCE)),
         false => {
-            format!("Above their roof by more than {}: {}.", percent(ROOF_TOLERANCE), listed(above))
+            format!("Above their roof by more than {}: {}.", percent(ROOF_TOLERANCE), list(above))
         }
     };
     text += &match below.is_empty() {
         true => " None lies below the curve without overlap.".to_owned(),
-        false => format!(" Below the curve without overlap: {}.", listed(below)),
+        false => format!(" Below the curve without overlap: {}.", list(below)),
     };
     if let Some((left, right)) = sweep.ends() {
         let fine = left.abs().max(right.abs()) <= END_TOLERANCE;

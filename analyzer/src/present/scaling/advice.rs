@@ -1,25 +1,25 @@
-//! What to do, in words: a fit comes in, sentences go out.
+//! Writes the findings of a fit as sentences, and advises what to measure next.
 
 use crate::models::scaling::{Definition, Fit, Isoefficiency, Model, Warning};
 
 use super::super::quantity::{count, percent, seconds, significant};
 use super::words;
 
-/// The sentences of a fit, the answer first. What a warning takes back is not said: the warning stands
-/// in its place.
+/// The sentences of a fit, the answer first. A finding that a warning invalidates is left out in favour of the
+/// warning.
 pub(super) fn sentences(fit: &Fit) -> Vec<String> {
     let mut all = Vec::new();
-    let taken_back = |by: fn(&Warning) -> bool| fit.warnings.iter().any(by);
+    let invalidated = |by: fn(&Warning) -> bool| fit.warnings.iter().any(by);
     match &fit.model {
         Some(model) => {
-            if !taken_back(Warning::invalidates_efficiency) {
+            if !invalidated(Warning::invalidates_efficiency) {
                 all.extend(efficient_until(fit, model));
             }
             match fit.warnings.iter().find(|warning| warning.invalidates_p_c()) {
                 Some(warning) => all.push(unknown_end(fit, warning)),
                 None => all.push(stops_falling(fit, model)),
             }
-            if !taken_back(Warning::invalidates_overhead) {
+            if !invalidated(Warning::invalidates_overhead) {
                 all.extend(hidden(model));
             }
         }
@@ -30,7 +30,7 @@ pub(super) fn sentences(fit: &Fit) -> Vec<String> {
     all
 }
 
-/// What a reader should know besides: the warnings that no sentence stands for.
+/// The warnings that the sentences do not contain already.
 pub(super) fn warnings(fit: &Fit) -> Vec<String> {
     let leading = match fit.model {
         Some(_) => fit.warnings.iter().position(Warning::invalidates_p_c),
@@ -40,7 +40,7 @@ pub(super) fn warnings(fit: &Fit) -> Vec<String> {
     others.map(|(_, warning)| words::warning(warning)).collect()
 }
 
-/// In place of a p_c that is not supported.
+/// The sentence that replaces a p_c that is not supported.
 fn unknown_end(fit: &Fit, warning: &Warning) -> String {
     let what = match fit.series.work.is_constant() {
         true => "time stops falling",
@@ -87,7 +87,7 @@ fn stops_falling(fit: &Fit, model: &Model) -> String {
     let strong = fit.series.work.is_constant();
     let Some(p_c) = model.curve.p_c() else {
         return match strong {
-            true => "Time does not stop falling within the model: no p_c can be named.".into(),
+            true => "Time does not stop falling within the model, so there is no p_c.".into(),
             false => "Work per time does not stop growing within the model.".into(),
         };
     };
@@ -128,7 +128,7 @@ fn unbalanced(fit: &Fit) -> Option<String> {
     let uneven = fit.unbalanced?;
     let grows = if uneven.grows { ", and more so with more ranks" } else { "" };
     Some(format!(
-        "Load is uneven{grows}: at p = {} χ_i goes from {} to {}. Balance could win up to {} there; \
+        "Load is uneven{grows}: at p = {} χ_i goes from {} to {}. Perfect balance would save up to {} there; \
          the best measured time would be {} at p = {}.",
         uneven.p,
         seconds(uneven.chi_range_s.0),
@@ -140,7 +140,7 @@ fn unbalanced(fit: &Fit) -> Option<String> {
 }
 
 fn next(model: &Model) -> Option<String> {
-    // What is known to a thousandth wants no further run.
+    // A value that is known to a thousandth needs no further run.
     let next = model.next.filter(|next| next.error.is_none_or(|(now, _)| now > 1e-3))?;
     let what = if next.of_p_c { "p_c" } else { "c2" };
     Some(match next.error {
@@ -151,7 +151,7 @@ fn next(model: &Model) -> Option<String> {
             percent(now),
             percent(then)
         ),
-        None => format!("Next: one run at p = {} would tell most of {what}.", next.p),
+        None => format!("Next: one run at p = {} would tell most about {what}.", next.p),
     })
 }
 
@@ -184,8 +184,8 @@ mod tests {
     use crate::present::scaling::screen;
 
     #[test]
-    fn a_warning_that_takes_p_c_back_stands_in_its_place() {
-        // p_c = 316, twenty times the largest rank count.
+    fn warning_replaces_the_p_c_that_it_invalidates() {
+        // p_c = 316 is twenty times the largest rank count.
         let mut text = String::from("p,tau_s,sum_gamma_s\n");
         for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
             text += &format!("{p},{},97\n", 100.0 / p + 1.0 + 0.001 * p);

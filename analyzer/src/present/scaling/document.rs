@@ -1,4 +1,4 @@
-//! The JSON document; `docs/reference/predictions-json.md` explains every key.
+//! The JSON document of `gammachi scaling`; `docs/reference/predictions-json.md` explains its keys.
 
 use std::collections::BTreeMap;
 
@@ -150,15 +150,15 @@ struct StepDocument {
     chi0_ratio: Option<f64>,
 }
 
-/// The document, indented, with a line end.
+/// The document as indented text with a line feed at the end.
 ///
 /// # Errors
-/// A number cannot be written.
+/// If it cannot be serialised.
 pub fn json(scaling: &Scaling, notes: &[String]) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&document(scaling, notes)).map(|text| text + "\n")
 }
 
-/// The document for other presenters.
+/// The document as a value, for other documents that contain it.
 pub(in crate::present) fn value(scaling: &Scaling, notes: &[String]) -> serde_json::Value {
     // These types always serialise.
     serde_json::to_value(document(scaling, notes)).unwrap_or_default()

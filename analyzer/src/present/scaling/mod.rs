@@ -1,5 +1,5 @@
-//! The efficiency model for people and programs: a [`Scaling`](crate::models::scaling::Scaling)
-//! comes in; a screen (`screen`), a JSON document ([`json`]) and figures ([`figures`]) go out.
+//! Renders the efficiency model ([`Scaling`](crate::models::scaling::Scaling)) as a screen (`screen`), a JSON
+//! document ([`json`]) and figures ([`figures`]).
 
 mod advice;
 mod document;

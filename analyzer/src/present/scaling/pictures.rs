@@ -1,22 +1,22 @@
-//! The five figures of the efficiency paper (its figures 2, 3a, 3b, 5, 6), as SVG.
+//! Draws figures 2, 3a, 3b, 5 and 6 of Orii 2009 as SVG, with the values of this fit.
 
 use crate::models::scaling::{Fit, LeftOut, Scaling, label};
 
 use super::super::figure::{Axis, Figure, Marks, Panel, Reference, Series};
 
-/// More fits than this are too many for one figure; the first ones are drawn.
-const MOST_FITS: usize = 6;
-/// Efficiencies of the lines in τ–χ space, those that matter most first.
+/// Maximum number of fits drawn in one figure.
+const MAX_FITS: usize = 6;
+/// Efficiencies of the lines in τ–χ space, the most important first.
 const LINES: [f64; 6] = [0.0, 0.5, 0.9, 0.75, 0.25, 0.99];
 
-/// File names and SVG documents. A figure that has nothing to show is left out.
+/// The figures that have something to show, as file names and SVG documents.
 pub fn figures(scaling: &Scaling) -> Vec<(&'static str, String)> {
     drawings(scaling).into_iter().map(|(name, figure)| (name, figure.svg())).collect()
 }
 
-/// File names and figures.
+/// The figures that have something to show, with their file names.
 pub(in crate::present) fn drawings(scaling: &Scaling) -> Vec<(&'static str, Figure)> {
-    let fits = &scaling.fits[..scaling.fits.len().min(MOST_FITS)];
+    let fits = &scaling.fits[..scaling.fits.len().min(MAX_FITS)];
     let modelled: Vec<&Fit> = fits.iter().filter(|fit| fit.model.is_some()).collect();
     let grid = |title: &str, panels: Vec<Panel>| {
         let columns = if panels.len() > 1 { 2 } else { 1 };
@@ -44,7 +44,7 @@ fn name(fit: &Fit, fallback: &str) -> String {
     if label.is_empty() { fallback.to_owned() } else { label }
 }
 
-/// Figure 2: a run is a point, every rank is one, lines through the origin are of one efficiency.
+/// Figure 2: each run and each rank is a point; lines through the origin have one efficiency each.
 fn tau_chi(fit: &Fit) -> Option<Panel> {
     let points = &fit.series.points;
     let means: Vec<(f64, f64)> =
@@ -70,16 +70,16 @@ fn tau_chi(fit: &Fit) -> Option<Panel> {
         Axis::linear("overhead time χ", "s").within(0.0, top),
     )
     .titled(name(fit, ""));
-    for eps in apart(right, top) {
+    for eps in distinct_efficiencies(right, top) {
         panel = panel.with_reference(Reference::proportional(1.0 - eps, format!("ε = {eps}")));
     }
     if !ranks.is_empty() {
-        panel = panel.with(Series::points("each rank", ranks).looking(1));
+        panel = panel.with(Series::points("each rank", ranks).with_look(1));
     }
     if !ranges.is_empty() {
-        panel = panel.with(Series::new("ranks, least to most", Marks::Ranges(ranges)).looking(1));
+        panel = panel.with(Series::new("ranks, least to most", Marks::Ranges(ranges)).with_look(1));
     }
-    panel = panel.with(Series::line_and_points("mean of the ranks", means).looking(0));
+    panel = panel.with(Series::line_and_points("mean of the ranks", means).with_look(0));
     for point in points {
         if let Some(chi) = point.chi_s() {
             panel = panel.with_annotation(point.tau_s, chi, format!("p={}", point.p));
@@ -88,24 +88,23 @@ fn tau_chi(fit: &Fit) -> Option<Panel> {
     Some(panel)
 }
 
-/// The efficiencies whose lines leave a panel of this width and height far enough apart for their
-/// names.
-fn apart(width: f64, height: f64) -> Vec<f64> {
-    // Along the top edge from the left, then down the right one; 1 an edge.
-    let leaves = |eps: f64| match (1.0 - eps) * width {
+/// The efficiencies whose lines leave a panel of this width and height far enough apart for their labels.
+fn distinct_efficiencies(width: f64, height: f64) -> Vec<f64> {
+    // Where the line leaves: along the top edge from left to right (0 to 1), then down the right edge (1 to 2).
+    let exit = |eps: f64| match (1.0 - eps) * width {
         rise if rise >= height => height / rise,
         rise => 2.0 - rise / height,
     };
-    let mut kept: Vec<f64> = Vec::new();
+    let mut chosen: Vec<f64> = Vec::new();
     for eps in LINES {
-        if kept.iter().all(|other| (leaves(*other) - leaves(eps)).abs() > 0.16) {
-            kept.push(eps);
+        if chosen.iter().all(|other| (exit(*other) - exit(eps)).abs() > 0.16) {
+            chosen.push(eps);
         }
     }
-    kept
+    chosen
 }
 
-/// Figure 3a.
+/// Figure 3a: the fitted points and the fit.
 fn fit_of_y(fits: &[&Fit]) -> Option<Panel> {
     fits.first()?;
     let mut panel = Panel::new(
@@ -118,13 +117,13 @@ fn fit_of_y(fits: &[&Fit]) -> Option<Panel> {
         let largest = fit.fitted.last().map_or(1.0, |point| f64::from(point.p));
         let line = grid(1.0, largest, false).into_iter().map(|p| (p, curve.y(p))).collect();
         panel = panel
-            .with(Series::points(name(fit, "fitted points"), fitted).looking(look))
-            .with(Series::line("", line).looking(look));
+            .with(Series::points(name(fit, "fitted points"), fitted).with_look(look))
+            .with(Series::line("", line).with_look(look));
     }
     Some(panel)
 }
 
-/// Figure 3b.
+/// Figure 3b: elapsed time over rank count, measured and modelled.
 fn time(fits: &[&Fit]) -> Option<Panel> {
     fits.first()?;
     let mut panel = Panel::new(Axis::log10("ranks p", ""), Axis::log10("elapsed time τ", "s"));
@@ -140,11 +139,11 @@ fn time(fits: &[&Fit]) -> Option<Panel> {
         let (from, to) = extent(fit);
         let curve = line(fit, from, to);
         panel = panel
-            .with(Series::points(name(fit, "measured"), bare(fitted)).looking(look))
-            .with(Series::line(if fits.len() == 1 { "model" } else { "" }, curve).looking(look));
+            .with(Series::points(name(fit, "measured"), bare(fitted)).with_look(look))
+            .with(Series::line(if fits.len() == 1 { "model" } else { "" }, curve).with_look(look));
         if !out.is_empty() {
             let shown = Series::points("not fitted: ε' out of range", bare(out));
-            panel = panel.with(shown.looking(look + fits.len()));
+            panel = panel.with(shown.with_look(look + fits.len()));
         }
         if let (1, Some(p_c)) = (fits.len(), model.curve.p_c())
             && p_c < 3.0 * to
@@ -155,7 +154,7 @@ fn time(fits: &[&Fit]) -> Option<Panel> {
     Some(panel)
 }
 
-/// Figure 5.
+/// Figure 5: overhead over rank count, measured and modelled.
 fn overhead(fit: &Fit) -> Option<Panel> {
     let curve = fit.model.as_ref()?.curve;
     let points = fit.series.points.iter().filter(|point| point.p >= fit.p1);
@@ -175,14 +174,14 @@ fn overhead(fit: &Fit) -> Option<Panel> {
         Axis::linear("overhead time", "s").from_zero(),
     )
     .titled(name(fit, ""))
-    .with(Series::line("χ' of the model", model).looking(1));
+    .with(Series::line("χ' of the model", model).with_look(1));
     if !ranges.is_empty() {
-        panel = panel.with(Series::new("χ_i, least to most", Marks::Ranges(ranges)).looking(0));
+        panel = panel.with(Series::new("χ_i, least to most", Marks::Ranges(ranges)).with_look(0));
     }
-    Some(panel.with(Series::points("χ measured", measured).looking(0)))
+    Some(panel.with(Series::points("χ measured", measured).with_look(0)))
 }
 
-/// Figure 6, with the interval.
+/// Figure 6: the prediction, with its interval.
 fn prediction(fit: &Fit) -> Option<Panel> {
     if fit.model.is_none() && fit.evidence.is_none() {
         return None;
@@ -198,27 +197,27 @@ fn prediction(fit: &Fit) -> Option<Panel> {
     let band = fit.band(&grid(from, to, true));
     let inside = if fit.evidence.is_some() { "90 % interval" } else { "90 % of runs" };
     if !band.is_empty() {
-        // A logarithmic axis has no place for what reaches down to 0.
+        // A logarithmic axis cannot show an interval that reaches down to 0.
         let least =
             predicted(fit, from, to).iter().map(|(_, tau)| *tau).fold(f64::INFINITY, f64::min);
         let band = band.into_iter().map(|(p, i)| (p, i.lo.max(least / 10.0), i.hi)).collect();
-        panel = panel.with(Series::new(inside, Marks::Band(band)).looking(0));
+        panel = panel.with(Series::new(inside, Marks::Band(band)).with_look(0));
     }
     panel = panel
-        .with(Series::line("predicted", predicted(fit, from, to)).looking(0))
-        .with(Series::points("fitted", points(true)).looking(0));
+        .with(Series::line("predicted", predicted(fit, from, to)).with_look(0))
+        .with(Series::points("fitted", points(true)).with_look(0));
     let held_back = points(false);
     if !held_back.is_empty() {
-        panel = panel.with(Series::points("not fitted", held_back).looking(1));
+        panel = panel.with(Series::points("not fitted", held_back).with_look(1));
     }
     Some(panel)
 }
 
-/// From the smallest rank count to the largest, asked or measured.
+/// The smallest and the largest rank count measured or predicted.
 fn extent(fit: &Fit) -> (f64, f64) {
     let measured = fit.series.points.iter().map(|point| point.p);
-    let asked = fit.predictions.iter().filter(|p| p.tau_s.is_ok()).map(|p| p.p);
-    let all: Vec<u32> = measured.chain(asked).collect();
+    let predicted = fit.predictions.iter().filter(|p| p.tau_s.is_ok()).map(|p| p.p);
+    let all: Vec<u32> = measured.chain(predicted).collect();
     let least = all.iter().copied().min().unwrap_or(1);
     let most = all.iter().copied().max().unwrap_or(1);
     (f64::from(least), f64::from(most).max(f64::from(least) * 1.5))
@@ -232,7 +231,7 @@ fn line(fit: &Fit, from: f64, to: f64) -> Vec<(f64, f64)> {
     grid(from, to, true).into_iter().filter_map(tau).filter(|(_, tau)| *tau > 0.0).collect()
 }
 
-/// What predicts: evidence where it was weighed, else the three terms.
+/// The predicted curve, from the evidence if there is any, else from the three terms.
 fn predicted(fit: &Fit, from: f64, to: f64) -> Vec<(f64, f64)> {
     let tau = |p: f64| Some((p, fit.predicted_s(p)?));
     grid(from, to, true).into_iter().filter_map(tau).collect()

@@ -1,4 +1,4 @@
-//! The terminal's screen.
+//! Renders the efficiency model for the terminal.
 
 use crate::models::scaling::bootstrap::{CONFIDENCE, NoiseSource};
 use crate::models::scaling::{Comparison, Fit, Form, LeftOut, Model, Scaling, Work, series};
@@ -8,8 +8,7 @@ use super::super::quantity::{percent, seconds, significant};
 use super::super::table::Table;
 use super::{advice, words};
 
-/// Everything about all fits; `notes` say what is not in the table. With `colour`, headings are
-/// bold.
+/// The screen of all fits, followed by `notes`. With `colour`, headings are bold.
 pub fn screen(scaling: &Scaling, notes: &[String], colour: bool) -> String {
     let bold = |text: &str| match colour {
         true => format!("\x1b[1m{text}\x1b[0m"),
@@ -262,7 +261,7 @@ fn across(comparison: &Comparison) -> Vec<String> {
     lines
 }
 
-/// Three significant digits, with a power of ten where the number is small or large.
+/// Three significant digits, with a power of ten if the number is small or large.
 fn scientific(value: f64) -> String {
     match value.abs() {
         _ if value == 0.0 || !value.is_finite() => value.to_string(),
@@ -271,7 +270,7 @@ fn scientific(value: f64) -> String {
     }
 }
 
-/// As many digits as tell it from 1.
+/// The correlation, with as many digits as distinguish it from 1.
 fn correlation(r: f64) -> String {
     if 1.0 - r < 5e-7 { "1".into() } else { format!("{r:.6}").trim_end_matches('0').to_owned() }
 }

@@ -1,11 +1,11 @@
-//! What predictions rest on, warnings and errors, in words that name the options.
+//! Words for the assumptions of predictions, for warnings and for errors, which name the options of `gammachi scaling`.
 
 use crate::models::evidence::{MAX_INTERVAL_RATIO, MIN_POINTS};
 use crate::models::scaling::{Fit, ScalingError, Unsupported, Warning};
 
 use super::super::quantity::count;
 
-/// What every prediction beyond the points assumes; `None` where none was asked for.
+/// What predictions beyond the points assume; `None` if there are none.
 pub(super) fn assumption(fit: &Fit) -> Option<String> {
     let largest = fit.largest_measured();
     let beyond = fit.predictions.iter().any(|p| p.p > largest && p.tau_s.is_ok());
@@ -37,13 +37,13 @@ pub(super) fn unsupported(why: Unsupported) -> String {
                 .into()
         }
         Unsupported::NotPositive => {
-            "the three terms have no time above 0 there; --form evidence has".into()
+            "the three terms give no time above 0 there; --form evidence does".into()
         }
         Unsupported::NoModel => "the three terms cannot be fitted".into(),
     }
 }
 
-/// Why nothing can be fitted: the option or the table, what is wrong, what to do.
+/// Why nothing can be fitted: the option or table, what is wrong, and what to do.
 pub fn error_sentence(error: &ScalingError) -> String {
     match error {
         ScalingError::Expression(error) => format!("--work: {error}"),
@@ -78,7 +78,7 @@ pub(super) fn warning(warning: &Warning) -> String {
                               them, so R says nothing; a fourth rank count would test it"
                 .into()
         }
-        Warning::NoNoise => "no intervals: neither scatter about the fit nor repetitions tell the \
+        Warning::NoNoise => "no intervals: neither scatter about the fit nor repetitions show the \
                              noise; measure a fourth rank count, or repeat"
             .into(),
         Warning::OutOfRange(all) => {

@@ -1,5 +1,4 @@
-//! Ranks that did not finish, for programs: [`Unfinished`] comes in, the value of the key
-//! `unfinished` goes out.
+//! Ranks that did not finish ([`Unfinished`]), as the value of the key `unfinished` in the JSON document.
 
 use serde::Serialize;
 
@@ -51,7 +50,7 @@ struct CallPart<'a> {
     requests: Option<usize>,
 }
 
-/// A rank, or a word.
+/// A rank, or a word where there is no rank.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum PartnerPart {

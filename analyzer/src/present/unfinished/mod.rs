@@ -1,5 +1,5 @@
-//! Ranks that did not finish, for people and programs: an [`Unfinished`](crate::metrics::Unfinished) comes
-//! in, parts of the report's screen, page and document go out.
+//! Ranks that did not finish ([`Unfinished`](crate::metrics::Unfinished)): parts of a report's screen, page and
+//! document.
 
 mod document;
 mod screen;

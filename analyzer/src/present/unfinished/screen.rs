@@ -1,45 +1,45 @@
-//! Ranks that did not finish on the screen: where they stand, and their last calls.
+//! Ranks that did not finish, on the screen: their positions and their last calls.
 
 use std::collections::BTreeMap;
 
-use super::words::{call_text, process_word, stands, waits_text};
+use super::words::{call_text, location_text, process_word, waits_text};
 use crate::metrics::{ThreadPosition, Unfinished};
 
 use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::present::table::Table;
 
-/// Rows of the table.
-const MOST_ROWS: usize = 20;
-/// Ranks whose last calls are shown.
-const MOST_LAST: usize = 4;
+/// Maximum number of rows of the table.
+const MAX_ROWS: usize = 20;
+/// Maximum number of ranks whose last calls are shown.
+const MAX_LAST_CALL_RANKS: usize = 4;
 
-/// What an array of ranks with the same position has in common.
+/// What all ranks in a row of the table have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
-    stands: String,
+    location: String,
     waits: String,
     process: &'static str,
 }
 
-/// Ranks that stand alike.
+/// Ranks with the same position.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::present) struct Position {
     /// The ranks, `0-3,8`.
     pub ranks: String,
-    /// In which call with which arguments, or where else.
-    pub stands: String,
-    /// Since when the earliest of them does, global seconds.
+    /// The call that they are in, with its arguments, or that they are outside MPI.
+    pub location: String,
+    /// When the earliest of them came there, global seconds.
     pub since_s: f64,
-    /// For how long, in words.
+    /// For how long, as text.
     pub lasted: String,
-    /// Whom they wait for.
+    /// The ranks that they wait for.
     pub waits_for: String,
-    /// What their processes do; empty where it is not known.
+    /// State of their processes; empty if unknown.
     pub process: &'static str,
 }
 
-/// At most so many positions, by their first ranks, and how many more there are.
+/// At most `most` positions, ordered by their first ranks, and how many more there are.
 pub(in crate::present) fn positions(
     unfinished: &Unfinished,
     most: usize,
@@ -54,7 +54,7 @@ pub(in crate::present) fn positions(
             (None, None) => rank.last_stamp_s,
         };
         let row = Row {
-            stands: stands(rank),
+            location: location_text(rank),
             waits: position
                 .and_then(|p| p.waits_for.as_ref())
                 .map_or("-".into(), |waits| waits_text(waits, unfinished)),
@@ -70,7 +70,7 @@ pub(in crate::present) fn positions(
     rows.truncate(most);
     let positions = rows.into_iter().map(|(row, (ranks, since_s))| Position {
         ranks: number_list(ranks),
-        stands: row.stands,
+        location: row.location,
         since_s,
         lasted: lasted(unfinished, since_s),
         waits_for: row.waits,
@@ -79,12 +79,12 @@ pub(in crate::present) fn positions(
     (positions.collect(), left_out)
 }
 
-/// The table: ranks that stand alike share a row.
+/// The table of positions; ranks with the same position share a row.
 pub(in crate::present) fn position_lines(unfinished: &Unfinished) -> Vec<String> {
-    let (rows, left_out) = positions(unfinished, MOST_ROWS);
+    let (rows, left_out) = positions(unfinished, MAX_ROWS);
     let mut table = Table::default();
     table.left("rank", rows.iter().map(|row| row.ranks.clone()));
-    table.left("stands", rows.iter().map(|row| row.stands.clone()));
+    table.left("stands", rows.iter().map(|row| row.location.clone()));
     table.right("since", rows.iter().map(|row| seconds(row.since_s)));
     table.right("for", rows.iter().map(|row| row.lasted.clone()));
     table.left("waits for", rows.iter().map(|row| row.waits_for.clone()));
@@ -103,14 +103,14 @@ fn lasted(unfinished: &Unfinished, since_s: f64) -> String {
     if unfinished.at_least { format!(">= {lasted}") } else { lasted }
 }
 
-/// Last calls of the ranks that matter most: ends of chains, circles, then the lowest.
+/// Last calls of the ranks that matter most: those that others wait for, those in circular waits, then the lowest.
 pub(in crate::present) fn last_call_lines(unfinished: &Unfinished) -> Vec<String> {
     let causes = unfinished.causes.iter().map(|cause| cause.rank);
     let circles = unfinished.deadlocks.iter().flat_map(|deadlock| deadlock.ranks.iter().copied());
     let all = unfinished.ranks.iter().map(|rank| rank.rank);
     let mut shown: Vec<u32> = Vec::new();
     for rank in causes.chain(circles).chain(all) {
-        if shown.len() < MOST_LAST && !shown.contains(&rank) {
+        if shown.len() < MAX_LAST_CALL_RANKS && !shown.contains(&rank) {
             shown.push(rank);
         }
     }
@@ -118,7 +118,7 @@ pub(in crate::present) fn last_call_lines(unfinished: &Unfinished) -> Vec<String
     let ranks = shown.into_iter().filter_map(|rank| unfinished.rank(rank));
     let lines = ranks.filter_map(|rank| {
         let calls = &rank.position()?.last_calls;
-        // Equal ones in a row are one, with the time of the last.
+        // Merges equal calls in a row; shows the time of the last.
         let mut merged: Vec<(String, usize, f64)> = Vec::new();
         for call in calls {
             let text = call_text(call);

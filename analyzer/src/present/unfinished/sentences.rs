@@ -1,4 +1,4 @@
-//! Who waits for whom, in sentences.
+//! Sentences on which ranks wait for which.
 
 use super::words::{call_text, missing_text, process_word};
 use crate::metrics::{
@@ -9,21 +9,21 @@ use crate::present::context::{number_list, plural};
 use crate::present::quantity::seconds;
 use crate::trace::ProcessState;
 
-/// Ranks of a circle that are named.
-const MOST_IN_CIRCLE: usize = 6;
-/// Collective operations, and ends of chains, that get a sentence.
-const MOST_SENTENCES: usize = 3;
+/// Maximum number of ranks named in a circular wait.
+const MAX_IN_CIRCLE: usize = 6;
+/// Maximum number of sentences on deadlocks, on collective operations and on causes, each.
+const MAX_SENTENCES: usize = 3;
 
-/// Deadlocks, collective operations without all their members, and where the chains end.
+/// Deadlocks, collective operations that lack members, and the ranks at the ends of chains of waiting.
 pub(in crate::present) fn sentences(unfinished: &Unfinished) -> Vec<String> {
     let mut sentences = Vec::new();
-    for deadlock in unfinished.deadlocks.iter().take(MOST_SENTENCES) {
+    for deadlock in unfinished.deadlocks.iter().take(MAX_SENTENCES) {
         let what = match deadlock.certain {
             true => "Deadlock",
             false => "Circular wait (a rank of it polls or has more threads, which may end it)",
         };
         let ranks = &deadlock.ranks;
-        let named = ranks.iter().zip(ranks.iter().cycle().skip(1)).take(MOST_IN_CIRCLE);
+        let named = ranks.iter().zip(ranks.iter().cycle().skip(1)).take(MAX_IN_CIRCLE);
         let mut parts: Vec<String> = named
             .map(|(rank, next)| {
                 let call = unfinished.rank(*rank).and_then(UnfinishedRank::position);
@@ -31,16 +31,16 @@ pub(in crate::present) fn sentences(unfinished: &Unfinished) -> Vec<String> {
                 format!("rank {rank} in {call} waits for {next}")
             })
             .collect();
-        if ranks.len() > MOST_IN_CIRCLE {
+        if ranks.len() > MAX_IN_CIRCLE {
             parts.push(format!("and so on over {}", plural(ranks.len(), "rank")));
         }
         sentences.push(format!("{what}: {}.", parts.join("; ")));
     }
     let lacking = |open: &&OpenCollective| !open.missing.0.is_empty() || open.missing_unknown > 0;
-    for open in unfinished.awaited_collectives().filter(lacking).take(MOST_SENTENCES) {
+    for open in unfinished.awaited_collectives().filter(lacking).take(MAX_SENTENCES) {
         sentences.push(collective_sentence(open));
     }
-    let few = unfinished.causes.iter().take(MOST_SENTENCES);
+    let few = unfinished.causes.iter().take(MAX_SENTENCES);
     sentences.extend(few.map(|cause| cause_sentence(cause, unfinished)));
     sentences
 }
@@ -71,7 +71,7 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
         ranks => format!("Ranks {} {waits}", number_list(ranks.iter().copied())),
     };
     let rank = unfinished.rank(cause.rank);
-    // Of a rank that is outside MPI in its first thread that one tells, whatever other threads wait for.
+    // If the first thread is outside MPI, its position is the cause, whatever other threads wait for.
     let first = rank.filter(|_| cause.kind == CauseKind::OutsideMpi);
     let first = first.and_then(|rank| rank.threads.iter().find(|thread| thread.thread == 0));
     let position = first.or_else(|| rank.and_then(UnfinishedRank::position));
@@ -87,7 +87,7 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
     let which = match cause.kind {
         CauseKind::Finalized => "which has returned from MPI_Finalize".into(),
         CauseKind::WithoutFile => "which left no readable file".into(),
-        CauseKind::NotRecorded => "of which the record ends earlier".into(),
+        CauseKind::NotRecorded => "whose record ends earlier".into(),
         CauseKind::Died => match inside {
             Some(call) => format!("whose process died inside {}", call_text(call)),
             None => format!("whose process died outside MPI, {after}"),
@@ -113,12 +113,12 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
         CauseKind::Aborts => "which called MPI_Abort".into(),
         CauseKind::InsideCall => match (inside, position.and_then(|p| p.waits_for.as_ref())) {
             (Some(call), Some(WaitsFor::Nobody)) => format!(
-                "which is inside {} since {}, with all that it needs",
+                "which is inside {} since {}, although all that it needs is there",
                 call_text(call),
                 seconds(call.begin_s)
             ),
             (Some(call), _) => format!(
-                "which is inside {} since {}; whom that waits for is not recorded",
+                "which is inside {} since {}; which rank it waits for is not recorded",
                 call_text(call),
                 seconds(call.begin_s)
             ),
@@ -128,7 +128,7 @@ fn cause_sentence(cause: &Cause, unfinished: &Unfinished) -> String {
     format!("{who} for rank {}, {which}.", cause.rank)
 }
 
-/// For the verdict: the gravest in few words.
+/// The gravest finding in few words, for the verdict.
 pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
     if let Some(deadlock) = unfinished.deadlocks.first() {
         let mut ranks = deadlock.ranks.clone();
@@ -148,7 +148,7 @@ pub(in crate::present) fn short(unfinished: &Unfinished) -> Option<String> {
     Some(format!("{who} {waits} for rank {}.", cause.rank))
 }
 
-/// The verb: of a job that is over it says what was.
+/// The verb "wait", in the past tense for a job that is over.
 fn waits(unfinished: &Unfinished, ranks: usize) -> &'static str {
     match (unfinished.running, ranks) {
         (false, _) => "waited",

@@ -1,4 +1,4 @@
-//! A rank's position in words: call, process, whom it waits for.
+//! Words for a rank's position: its call, its process, and the ranks that it waits for.
 
 use crate::metrics::{
     Awaited, CallRecord, Need, OpenCollective, Partner, Unfinished, UnfinishedRank, WaitsFor,
@@ -8,7 +8,7 @@ use crate::present::context::{number_list, plural};
 use crate::present::quantity::count;
 use crate::trace::ProcessState;
 
-pub(super) fn stands(rank: &UnfinishedRank) -> String {
+pub(super) fn location_text(rank: &UnfinishedRank) -> String {
     if !rank.known {
         return "not known: recording ended, or the file is damaged".into();
     }
@@ -39,7 +39,7 @@ pub(super) fn process_word(process: ProcessState) -> &'static str {
     }
 }
 
-/// A call with what its record says about its arguments.
+/// A call with its recorded arguments.
 pub(in crate::present) fn call_text(call: &CallRecord) -> String {
     let arguments = &call.arguments;
     let mut parts = Vec::new();

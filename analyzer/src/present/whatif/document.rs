@@ -7,12 +7,12 @@ use crate::present::context;
 use crate::replay::{Assembled, Network};
 
 use super::screen::notes;
-use super::{Asked, Tolerance, origin, words};
+use super::{Tolerance, WhatIfResults, origin, words};
 
 /// Version of the document's keys: a key never changes its meaning within one version.
 const VERSION: u32 = 1;
 
-/// Part of the cases in which an interval holds.
+/// Share of cases in which the interval contains the true time.
 const COVERAGE: f64 = 0.9;
 
 #[derive(Debug, Serialize)]
@@ -26,7 +26,7 @@ struct Document {
     clock: ClockPart,
     self_replay: SelfReplay,
     parameters: Parameters,
-    /// The network of the question, where it is not the run's.
+    /// The network that the question assumes, if it is not the run's.
     asked: Option<AskedPart>,
     answers: Vec<AnswerPart>,
     tolerance: Vec<TolerancePart>,
@@ -39,7 +39,7 @@ struct SelfReplay {
     recorded_s: f64,
     elapsed_s: f64,
     error: f64,
-    /// By what all costs of transfers were multiplied for that.
+    /// Factor on all costs of transfers that makes the replay fit the run.
     scale: f64,
     right: bool,
     calls: usize,
@@ -60,13 +60,13 @@ struct Parameters {
 struct HopPart {
     latency_s: f64,
     s_per_byte: f64,
-    /// `null`: no send was seen to wait for its receiver.
+    /// `null` if no send was seen waiting for its receiver.
     eager_bytes: Option<f64>,
     messages: u64,
     told_apart: bool,
 }
 
-/// A network, with where each parameter comes from: `run`, `machine` or `given`.
+/// A network with the origin of each parameter: `run`, `machine` or `given`.
 #[derive(Debug, Serialize)]
 struct AskedPart {
     machine: Option<String>,
@@ -104,7 +104,7 @@ struct TolerancePart {
     replays: u32,
 }
 
-/// What the critical path of the self-replay consists of.
+/// The composition of the self-replay's critical path.
 #[derive(Debug, Serialize)]
 struct Sensitivities {
     /// ∂t/∂x.
@@ -114,7 +114,7 @@ struct Sensitivities {
     latency_between: f64,
     bytes_within: f64,
     bytes_between: f64,
-    /// Seconds of computation on it.
+    /// Seconds of computing on it.
     ranks: Vec<RankPart>,
     regions: Vec<RegionPart>,
 }
@@ -135,8 +135,8 @@ struct RegionPart {
 ///
 /// # Errors
 /// When a value cannot be written.
-pub fn json(asked: &Asked) -> serde_json::Result<String> {
-    let what_if = asked.what_if;
+pub fn json(results: &WhatIfResults) -> serde_json::Result<String> {
+    let what_if = results.what_if;
     let calibration = &what_if.calibration;
     let right = what_if.is_right();
     let Network { overhead, overhead_per_byte, latency, per_byte, eager_bytes, .. } =
@@ -148,7 +148,7 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
         messages: calibration.samples.transfers[hop],
         told_apart: calibration.samples.told_apart[hop],
     };
-    let answers = asked.answers.iter().filter(|_| right).map(|answer| AnswerPart {
+    let answers = results.answers.iter().filter(|_| right).map(|answer| AnswerPart {
         question: words::keys(&answer.changes),
         elapsed_s: answer.elapsed_s,
         lo_s: answer.interval_s().0,
@@ -156,15 +156,15 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
         coverage: COVERAGE,
         released: answer.released,
     });
-    let tolerance = asked.tolerances.iter().filter(|_| right);
+    let tolerance = results.tolerances.iter().filter(|_| right);
     let document = Document {
         version: VERSION,
         gammachi: env!("CARGO_PKG_VERSION"),
-        run: asked.run.directory.display().to_string(),
-        program: context::program_line(asked.run),
-        complete: asked.run.all_finished() && asked.run.missing.is_empty(),
-        missing: notes(asked),
-        clock: ClockPart::new(asked.timeline),
+        run: results.run.directory.display().to_string(),
+        program: context::program_line(results.run),
+        complete: results.run.all_finished() && results.run.missing.is_empty(),
+        missing: notes(results),
+        clock: ClockPart::new(results.timeline),
         self_replay: SelfReplay {
             recorded_s: what_if.graph.elapsed_s,
             elapsed_s: what_if.replayed.elapsed_s,
@@ -182,7 +182,7 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
             collective_steps: calibration.network.collective_steps,
             collective_bytes: calibration.network.collective_bytes,
         },
-        asked: asked.network.is_changed().then(|| asked_part(asked.network)),
+        asked: results.network.is_changed().then(|| asked_part(results.network)),
         answers: answers.collect(),
         tolerance: tolerance
             .map(|Tolerance { slowdown, latency_s, replays }| TolerancePart {
@@ -191,7 +191,7 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
                 replays: *replays,
             })
             .collect(),
-        sensitivities: right.then(|| sensitivities(asked)),
+        sensitivities: right.then(|| sensitivities(results)),
         fixed_s: what_if.graph.fixed_s,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
@@ -199,7 +199,7 @@ pub fn json(asked: &Asked) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// As documents have a limit: none where no send was seen to wait.
+/// The eager limit as documents show it: `None` if no send was seen waiting.
 fn limit(bytes: f64) -> Option<f64> {
     Some(bytes.max(0.0)).filter(|limit| limit.is_finite())
 }
@@ -224,14 +224,14 @@ fn asked_part(of: &Assembled) -> AskedPart {
     }
 }
 
-fn sensitivities(asked: &Asked) -> Sensitivities {
-    let what_if = asked.what_if;
+fn sensitivities(results: &WhatIfResults) -> Sensitivities {
+    let what_if = results.what_if;
     let path = &what_if.path;
     let [overhead, overhead_per_byte, latency_within, latency_between, within, between, ..] =
         path.by_parameter;
     let mut ranks: Vec<RankPart> = Vec::new();
     for (line, seconds) in what_if.graph.lines.iter().zip(&path.by_line) {
-        let rank = asked.run.ranks[line.position].rank;
+        let rank = results.run.ranks[line.position].rank;
         match ranks.last_mut().filter(|last| last.rank == rank) {
             Some(last) => last.seconds += seconds,
             None => ranks.push(RankPart { rank, seconds: *seconds }),

@@ -1,4 +1,4 @@
-//! The screen and the document of `gammachi whatif`, made from [`WhatIf`].
+//! Renders the answers of `gammachi whatif` ([`WhatIf`]) as a screen and as a JSON document.
 
 mod document;
 mod savings;
@@ -10,43 +10,43 @@ use crate::timeline::GlobalTimeline;
 use crate::trace::Run;
 
 pub use document::json;
-pub use savings::{Saving, aside};
+pub use savings::{Saving, savings_for_report};
 pub use screen::screen;
 pub use words::sentence;
 
-/// What is shown.
+/// Everything that the screen and the document show.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct WhatIfResults<'a> {
     /// The run.
     pub run: &'a Run,
     /// Its timeline.
     pub timeline: &'a GlobalTimeline,
     /// Its replay.
     pub what_if: &'a WhatIf<'a>,
-    /// What was asked, and the answers.
+    /// The questions with their answers.
     pub answers: &'a [Answer],
-    /// Slowdowns with the latencies that are tolerated for them.
+    /// Slowdowns, each with the latency that causes it.
     pub tolerances: &'a [Tolerance],
-    /// The hosts of the question.
+    /// The placement of ranks on hosts that the question assumes.
     pub placement: &'a Placement,
-    /// The network of the question.
+    /// The network that the question assumes.
     pub network: &'a Assembled,
-    /// What is to be known of it, in words.
+    /// Remarks on that network.
     pub notes: &'a [String],
 }
 
-/// How large a latency may be.
+/// The latency that a run tolerates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// How much longer the run may take, of one.
+    /// How much longer the run may take, as a share.
     pub slowdown: f64,
-    /// Seconds; `None` where no latency makes it so long.
+    /// Seconds; `None` if no latency makes the run take that long.
     pub latency_s: Option<f64>,
-    /// Replays that finding it took.
+    /// Number of replays needed to find it.
     pub replays: u32,
 }
 
-/// Where a parameter comes from, in a word.
+/// The word for a parameter's origin.
 fn origin(of: Origin) -> &'static str {
     match of {
         Origin::Run => "run",
@@ -56,14 +56,14 @@ fn origin(of: Origin) -> &'static str {
     }
 }
 
-/// Why a run cannot be replayed, as the end of a sentence.
+/// Why a run cannot be replayed, worded as the end of a sentence.
 pub fn reason(why: NotReplayable) -> &'static str {
     match why {
         NotReplayable::NoAttributes => {
             "it was recorded at level 0, which keeps no peers and communicators (record with --level 1)"
         }
         NotReplayable::NotWhole => {
-            "only totals are kept of some of its calls (record without --keep totals and without a \
+            "some of its calls are kept only as totals (record without --keep totals and without a \
              size limit)"
         }
         NotReplayable::MissingRanks => "some of its ranks have no file",

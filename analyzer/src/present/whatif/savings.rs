@@ -1,4 +1,4 @@
-//! What standard changes would save, in a few rows for a report.
+//! What standard changes would save, as a few rows for a report.
 
 use crate::analysis::Analysis;
 use crate::causes::Causes;
@@ -6,36 +6,39 @@ use crate::replay::{Answer, WhatIf, asked_aside};
 
 use super::words;
 
-/// Less of the run is not worth a row.
-const LEAST_PART: f64 = 0.01;
-/// Rows.
-const MOST_ROWS: usize = 3;
+/// Smallest share of the run's time that is worth a row.
+const MIN_PART: f64 = 0.01;
+/// Maximum number of rows.
+const MAX_ROWS: usize = 3;
 
 /// What a change would save.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saving {
-    /// The question, as documents name it.
+    /// The question's key in documents.
     pub question: String,
     /// The change in words.
     pub sentence: String,
-    /// Seconds of the run.
+    /// Seconds saved.
     pub seconds: f64,
-    /// In nine of ten cases the time lies so near, seconds.
+    /// Seconds by which the prediction may be off: in nine of ten cases it is off by less.
     pub uncertain_s: f64,
-    /// Of the run's time.
+    /// Share of the run's time.
     pub part: f64,
 }
 
-/// What changes would save, and T₀, the time on an ideal network, over τ: of a run whose waits are explained and that is
-/// small enough to be replayed beside a report.
-pub fn aside(analysis: &Analysis, causes: Option<&Causes>) -> (Vec<Saving>, Option<f64>) {
+/// What changes would save, and T₀ (the time on an ideal network) over τ. Both need a run that is small enough to be
+/// replayed for a report, and its causes.
+pub fn savings_for_report(
+    analysis: &Analysis,
+    causes: Option<&Causes>,
+) -> (Vec<Saving>, Option<f64>) {
     match causes.and_then(|_| asked_aside(analysis)) {
         Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
         None => (Vec::new(), None),
     }
 }
 
-/// Those that save most, and more than the replay may be wrong by.
+/// The changes that save most, and more than the prediction may be off.
 fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
     let recorded = what_if.graph.elapsed_s;
     let of = |answer: &Answer| Saving {
@@ -45,9 +48,9 @@ fn savings(what_if: &WhatIf, answers: &[Answer]) -> Vec<Saving> {
         uncertain_s: answer.uncertain_s,
         part: 1.0 - answer.elapsed_s / recorded,
     };
-    let counts = |saving: &Saving| saving.part >= LEAST_PART && saving.seconds > saving.uncertain_s;
+    let counts = |saving: &Saving| saving.part >= MIN_PART && saving.seconds > saving.uncertain_s;
     let mut all: Vec<Saving> = answers.iter().map(of).filter(counts).collect();
     all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    all.truncate(MOST_ROWS);
+    all.truncate(MAX_ROWS);
     all
 }

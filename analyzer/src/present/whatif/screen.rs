@@ -1,4 +1,4 @@
-//! The screen of `gammachi whatif`: lines for the terminal.
+//! Renders the answers of `gammachi whatif` for the terminal.
 
 use crate::present::blocks::Blocks;
 use crate::present::paragraph::wrapped;
@@ -6,30 +6,30 @@ use crate::present::quantity::{count, percent, seconds, significant};
 use crate::present::table::Table;
 use crate::replay::{Answer, Change, MOST_ERROR, Network, Placement};
 
-use super::{Asked, origin, words};
+use super::{WhatIfResults, origin, words};
 
-/// The screen. With `colour` labels are emphasised; nothing is said by colour alone.
-pub fn screen(asked: &Asked, colour: bool) -> String {
-    let mut blocks = Blocks::new(asked.run, &verdict(asked), colour);
-    if asked.what_if.is_right() {
-        blocks.block("WHAT IF", answers(asked));
-        blocks.block("TOLERATES", tolerances(asked));
+/// The screen. With `colour`, labels are emphasised; colour alone never carries information.
+pub fn screen(results: &WhatIfResults, colour: bool) -> String {
+    let mut blocks = Blocks::new(results.run, &verdict(results), colour);
+    if results.what_if.is_right() {
+        blocks.block("WHAT IF", answers(results));
+        blocks.block("TOLERATES", tolerances(results));
     }
-    blocks.block("NETWORK", network(asked));
-    blocks.block("ASKED FOR", asked_network(asked));
-    for note in notes(asked) {
+    blocks.block("NETWORK", network(results));
+    blocks.block("ASKED FOR", assumed_network(results));
+    for note in notes(results) {
         blocks.note(&note);
     }
     blocks.finish()
 }
 
-fn verdict(asked: &Asked) -> String {
-    let what_if = asked.what_if;
+fn verdict(results: &WhatIfResults) -> String {
+    let what_if = results.what_if;
     let error = percent(what_if.calibration.error.abs());
     let (recorded, calls) = (seconds(what_if.graph.elapsed_s), count(what_if.graph.calls() as u64));
     match what_if.is_right() {
         true => format!(
-            "The replay of {calls} calls gives the recorded {recorded} back within {error}{}.",
+            "The replay of {calls} calls reproduces the recorded {recorded} within {error}{}.",
             scaled(what_if.calibration.scale)
         ),
         false => format!(
@@ -37,12 +37,12 @@ fn verdict(asked: &Asked) -> String {
              {recorded}, {error} off; more than {} is not trusted. {}",
             seconds(what_if.replayed.elapsed_s),
             percent(MOST_ERROR),
-            "Ranks may have shared cores, or calls have waited for what is not recorded."
+            "Ranks may have shared cores, or calls may have waited for something that is not recorded."
         ),
     }
 }
 
-/// How the costs of transfers were fitted to the run's time.
+/// The factor by which the costs of transfers were fitted to the run's time.
 fn scaled(scale: f64) -> String {
     match scale {
         scale if (scale - 1.0).abs() < 0.005 => String::new(),
@@ -50,13 +50,12 @@ fn scaled(scale: f64) -> String {
     }
 }
 
-/// What each change would do, what wins most first.
-fn answers(asked: &Asked) -> Vec<String> {
-    let mut rows: Vec<&Answer> = asked.answers.iter().collect();
+/// What each change would save, the largest saving first.
+fn answers(results: &WhatIfResults) -> Vec<String> {
+    let mut rows: Vec<&Answer> = results.answers.iter().collect();
     rows.sort_by(|a, b| a.elapsed_s.total_cmp(&b.elapsed_s));
-    let recorded = asked.what_if.graph.elapsed_s;
-    let changes_nothing =
-        |answer: &&Answer| (answer.elapsed_s / recorded - 1.0).abs() < LEAST_CHANGE;
+    let recorded = results.what_if.graph.elapsed_s;
+    let changes_nothing = |answer: &&Answer| (answer.elapsed_s / recorded - 1.0).abs() < MIN_CHANGE;
     let nothing: Vec<&Answer> = rows.iter().copied().filter(|a| changes_nothing(a)).collect();
     if rows.len() > 1 {
         rows.retain(|answer| !changes_nothing(answer));
@@ -67,20 +66,20 @@ fn answers(asked: &Asked) -> Vec<String> {
     table.right("saves", rows.iter().map(saves));
     table.right("would take", rows.iter().map(|answer| seconds(answer.elapsed_s)));
     table.left("90 %", rows.iter().map(give_or_take));
-    let sentence = |answer: &&Answer| words::sentence(&answer.changes, asked.what_if);
+    let sentence = |answer: &&Answer| words::sentence(&answer.changes, results.what_if);
     table.left("if", rows.iter().map(sentence));
     let mut lines = if rows.is_empty() { Vec::new() } else { table.lines() };
-    if asked.answers.len() > 1 && !nothing.is_empty() {
+    if results.answers.len() > 1 && !nothing.is_empty() {
         let sentences: Vec<String> = nothing.iter().map(sentence).collect();
         lines.extend(wrapped("", &format!("No effect: {}.", sentences.join("; "))));
     }
     lines
 }
 
-/// A change of the time, of one, that nobody would see.
-const LEAST_CHANGE: f64 = 1e-3;
+/// Relative changes of the time below this count as no effect.
+const MIN_CHANGE: f64 = 1e-3;
 
-/// A part with its sign; what nobody would see is nothing.
+/// A share with its sign; a negligible one is 0 %.
 fn signed(part: f64) -> String {
     match part {
         part if part.abs() < 5e-4 => "0 %".to_owned(),
@@ -89,18 +88,18 @@ fn signed(part: f64) -> String {
     }
 }
 
-fn tolerances(asked: &Asked) -> Vec<String> {
+fn tolerances(results: &WhatIfResults) -> Vec<String> {
     let mut table = Table::default();
-    let rows = asked.tolerances;
+    let rows = results.tolerances;
     table.right("slowdown", rows.iter().map(|row| percent(row.slowdown)));
     let latency = |latency: Option<f64>| latency.map_or("any".to_owned(), seconds);
     table.right("latency", rows.iter().map(|row| latency(row.latency_s)));
     if rows.is_empty() { Vec::new() } else { table.lines() }
 }
 
-/// The parameters of the replay, and what there was to find them from.
-fn network(asked: &Asked) -> Vec<String> {
-    let calibration = &asked.what_if.calibration;
+/// The parameters of the replay, with the number of messages from which they were found.
+fn network(results: &WhatIfResults) -> Vec<String> {
+    let calibration = &results.what_if.calibration;
     let Network { overhead, latency, per_byte, eager_bytes, .. } = calibration.network;
     let row = |hop: usize| {
         [
@@ -112,15 +111,15 @@ fn network(asked: &Asked) -> Vec<String> {
         ]
     };
     let titles = ["", "latency", "bandwidth", "eager limit", "from messages"];
-    let mut lines = rows(titles, levels(&asked.what_if.placement).map(row));
+    let mut lines = rows(titles, levels(&results.what_if.placement).map(row));
     lines.push(format!("overhead of a call {}", seconds(overhead)));
     lines
 }
 
-/// The network of the question, and where each parameter comes from.
-fn asked_network(asked: &Asked) -> Vec<String> {
-    let of = asked.network;
-    if !of.is_changed() && !asked.answers.iter().any(is_placed) {
+/// The network that the question assumes, with the origin of each parameter.
+fn assumed_network(results: &WhatIfResults) -> Vec<String> {
+    let of = results.network;
+    if !of.is_changed() && !results.answers.iter().any(is_placed) {
         return Vec::new();
     }
     let Network { overhead, latency, per_byte, eager_bytes, .. } = of.network;
@@ -134,9 +133,9 @@ fn asked_network(asked: &Asked) -> Vec<String> {
         ]
     };
     let titles = ["", "latency", "bandwidth", "eager limit"];
-    let mut lines = rows(titles, levels(asked.placement).map(row));
+    let mut lines = rows(titles, levels(results.placement).map(row));
     lines.push(from(format!("overhead of a call {}", seconds(overhead)), of.overhead));
-    lines.push("what collective operations cost against messages (run)".to_owned());
+    lines.push("cost of collective operations relative to messages (run)".to_owned());
     lines
 }
 
@@ -144,10 +143,10 @@ fn is_placed(answer: &Answer) -> bool {
     answer.changes.iter().any(|change| matches!(change, Change::Placement(_)))
 }
 
-/// Names of the levels, within hosts and between.
+/// Names of the levels of the network.
 const NAMES: [&str; 2] = ["within hosts", "between hosts"];
 
-/// The levels that count.
+/// The levels that matter for a placement.
 fn levels(placement: &Placement) -> impl Iterator<Item = usize> {
     0..=placement.counts() as usize
 }
@@ -167,7 +166,7 @@ fn eager_limit(bytes: f64) -> String {
     }
 }
 
-/// A table whose first column is names.
+/// A table whose first column holds names.
 fn rows<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<String> {
     let rows: Vec<[String; N]> = rows.collect();
     let mut table = Table::default();
@@ -181,44 +180,44 @@ fn rows<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N
     table.lines()
 }
 
-/// What a reader has to know beside the answers.
-pub(super) fn notes(asked: &Asked) -> Vec<String> {
-    let what_if = asked.what_if;
+/// What a reader must know to judge the answers.
+pub(super) fn notes(results: &WhatIfResults) -> Vec<String> {
+    let what_if = results.what_if;
     let mut notes = Vec::new();
-    let ranks = asked.run.ranks.len() as f64;
+    let ranks = results.run.ranks.len() as f64;
     let fixed = what_if.graph.fixed_s / (ranks * what_if.graph.elapsed_s);
-    if fixed > LEAST_FIXED {
+    if fixed > MIN_FIXED {
         notes.push(format!(
             "{} of the ranks' time is in calls whose partners are not known (files, one-sided \
-             communication, the making of communicators): it is replayed as it was recorded.",
+             communication, creation of communicators): it is replayed as it was recorded.",
             percent(fixed)
         ));
     }
     if !what_if.calibration.samples.told_apart[what_if.hop()] {
         notes.push(
-            "Latency and bandwidth cannot be told apart: messages of less than 1 KiB and of 4 KiB or more are \
-             needed for that. Both together count."
+            "Latency and bandwidth cannot be told apart: that takes messages of less than 1 KiB and of 4 KiB or \
+             more. Only both together are known."
                 .to_owned(),
         );
     }
-    if asked.answers.iter().any(is_placed) {
+    if results.answers.iter().any(is_placed) {
         notes.push(
-            "On their new hosts ranks compute as they did: memory and caches that others share with them there are not \
+            "On their new hosts, ranks compute as before: that they share memory and caches with others there is not \
              modelled."
                 .to_owned(),
         );
     }
-    notes.extend(asked.notes.iter().cloned());
+    notes.extend(results.notes.iter().cloned());
     let released = what_if.replayed.released
-        + asked.answers.iter().map(|answer| answer.released).max().unwrap_or(0);
+        + results.answers.iter().map(|answer| answer.released).max().unwrap_or(0);
     if released > 0 {
         notes.push(format!(
-            "{} sends would have waited for ever and went on: the run itself did not stop there.",
+            "{} sends would have waited for ever in the replay and were released: the run itself did not stop there.",
             count(released)
         ));
     }
     notes
 }
 
-/// A part of the ranks' time that is worth a note.
-const LEAST_FIXED: f64 = 0.01;
+/// Smallest share of the ranks' time that is worth a note.
+const MIN_FIXED: f64 = 0.01;

@@ -1,10 +1,10 @@
-//! Puts changes into words, and names them in the document.
+//! Describes changes in words for readers, and names them in the document.
 
 use crate::present::context::plural;
 use crate::present::quantity::{count, seconds, with_prefix};
 use crate::replay::{Assembled, Change, Layout, Origin, WhatIf};
 
-/// As documents name a question; several changes with `+` between.
+/// A question's key in documents; `+` separates several changes.
 pub(super) fn keys(changes: &[Change]) -> String {
     changes.iter().map(key).collect::<Vec<_>>().join("+")
 }
@@ -30,7 +30,7 @@ fn key(change: &Change) -> String {
     }
 }
 
-/// As people read it.
+/// A question as readers see it.
 pub fn sentence(changes: &[Change], what_if: &WhatIf) -> String {
     let words: Vec<String> = changes.iter().map(|change| words(change, what_if)).collect();
     words.join(", ")
@@ -63,7 +63,7 @@ fn words(change: &Change, what_if: &WhatIf) -> String {
     }
 }
 
-/// Where another network differs.
+/// How another network differs from the run's.
 fn network(other: &Assembled) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(other.machine.as_ref().map(|name| format!("the network of {name}")));

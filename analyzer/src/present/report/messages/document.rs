@@ -1,5 +1,4 @@
-//! The part of the JSON document that is about messages: a report's message metrics come in,
-//! serialisable values go out. `docs/reference/report-json.md` says what they mean.
+//! The JSON document's part on messages, described in `docs/reference/report-json.md`.
 
 use serde::Serialize;
 
@@ -8,8 +7,8 @@ use crate::timeline::communicators::Members;
 
 use crate::present::Report;
 
-/// Ranks up to which the matrix is written out.
-pub(in crate::present::report) const MOST_RANKS: u32 = 256;
+/// Up to this many ranks, the document contains the matrix.
+pub(in crate::present::report) const MAX_RANKS: u32 = 256;
 
 #[derive(Debug, Serialize)]
 pub(in crate::present::report) struct MessagesPart<'a> {
@@ -34,7 +33,7 @@ struct Messages {
     size_mismatches: u64,
     truncated: u64,
     unknown_requests: u64,
-    /// Left out of runs without one.
+    /// Absent in runs without one-sided communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     one_sided: Option<OneSidedDocument>,
 }
@@ -103,7 +102,7 @@ pub(in crate::present::report) struct Polls {
 }
 
 impl Polls {
-    /// Sums over ranks.
+    /// Sums the polls of some ranks.
     pub fn of<'a>(ranks: impl IntoIterator<Item = &'a RankMetrics>) -> Self {
         let mut sum = Self { merged_calls: 0, records: 0, time_s: 0.0 };
         for rank in ranks {
@@ -119,7 +118,7 @@ impl<'a> MessagesPart<'a> {
     pub fn new(report: &Report<'a>) -> Self {
         let metrics = report.metrics.messages.as_ref();
         let world_size = report.run.world_size;
-        let small = |_: &&MessageMetrics| world_size <= MOST_RANKS;
+        let small = |_: &&MessageMetrics| world_size <= MAX_RANKS;
         let rows = metrics.map(|metrics| metrics.communicators.iter().map(communicator).collect());
         let sizes = metrics.into_iter().flat_map(|metrics| &metrics.sizes);
         Self {
@@ -162,7 +161,7 @@ fn messages(metrics: &MessageMetrics) -> Messages {
     }
 }
 
-/// Rows are senders, columns receivers.
+/// A full matrix; rows are senders, columns receivers.
 fn dense(matrix: &Matrix, world_size: u32) -> MatrixDocument {
     let zeros = vec![vec![0; world_size as usize]; world_size as usize];
     let mut document = MatrixDocument { count: zeros.clone(), bytes: zeros };

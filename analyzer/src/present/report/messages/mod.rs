@@ -1,7 +1,7 @@
-//! Messages and communicators of a report: lines of the screen, a part of the document.
+//! Messages and communicators of a report, for the screen and the document.
 
 mod document;
 mod screen;
 
-pub(super) use document::{MOST_RANKS, MessagesPart, Polls};
+pub(super) use document::{MAX_RANKS, MessagesPart, Polls};
 pub(super) use screen::{communicator_lines, summary_line, traffic_lines};

@@ -1,4 +1,4 @@
-//! Messages and communicators on the terminal's screen: message metrics come in, lines go out.
+//! Messages and communicators on the screen of a report.
 
 use crate::metrics::{CommunicatorMetrics, Matrix, MessageMetrics, Traffic};
 use crate::plain_text::printable;
@@ -9,18 +9,18 @@ use crate::present::context::{plural, shortened};
 use crate::present::quantity::{count, percent, with_prefix};
 use crate::present::table::Table;
 
-/// Ranks up to which the whole matrix is shown.
-const WHOLE_MATRIX: u32 = 8;
-/// Ranks beyond which traffic is shown by host.
-const BY_RANK: u32 = 64;
-/// Pairs shown where the matrix is not.
-const MOST_PAIRS: usize = 8;
-/// Communicators shown.
-const MOST_COMMUNICATORS: usize = 8;
-/// Runs of members shown of a communicator.
-const MOST_RUNS: usize = 6;
+/// Up to this many ranks, the whole matrix is shown.
+const MAX_MATRIX_RANKS: u32 = 8;
+/// Beyond this many ranks, traffic is shown by host.
+const MAX_PAIR_RANKS: u32 = 64;
+/// Maximum number of pairs shown where the matrix is not.
+const MAX_PAIRS: usize = 8;
+/// Maximum number of communicators shown.
+const MAX_COMMUNICATORS: usize = 8;
+/// Maximum number of ranges of members shown for a communicator.
+const MAX_RUNS: usize = 6;
 
-/// How many messages there were, and what could not be matched.
+/// The number of messages and of sends and receives that could not be matched.
 pub(in crate::present::report) fn summary_line(metrics: &MessageMetrics) -> String {
     let total = metrics.total;
     let mut parts = vec![format!("{} matched, {}", count(total.count), bytes(total.bytes))];
@@ -80,10 +80,10 @@ pub(in crate::present::report) fn traffic_lines(
     if metrics.matrix.pairs.is_empty() {
         return Vec::new();
     }
-    if run.world_size <= WHOLE_MATRIX {
+    if run.world_size <= MAX_MATRIX_RANKS {
         return matrix_lines(&metrics.matrix, run.world_size);
     }
-    if run.world_size <= BY_RANK {
+    if run.world_size <= MAX_PAIR_RANKS {
         return pair_lines(&metrics.matrix, "from", &|rank| rank.to_string());
     }
     let (hosts, matrix) = metrics.matrix.by_host(run);
@@ -106,7 +106,7 @@ fn matrix_lines(matrix: &Matrix, ranks: u32) -> Vec<String> {
 }
 
 fn pair_lines(matrix: &Matrix, from: &str, name: &dyn Fn(u32) -> String) -> Vec<String> {
-    let pairs = matrix.heaviest(MOST_PAIRS);
+    let pairs = matrix.heaviest(MAX_PAIRS);
     let mut table = Table::default();
     table.right(from, pairs.iter().map(|((source, _), _)| name(*source)));
     table.right("to", pairs.iter().map(|((_, destination), _)| name(*destination)));
@@ -120,7 +120,7 @@ fn pair_lines(matrix: &Matrix, from: &str, name: &dyn Fn(u32) -> String) -> Vec<
     lines
 }
 
-/// The communicators that carried most.
+/// The communicators that carried most bytes.
 pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -> Vec<String> {
     let used = |row: &&CommunicatorMetrics| {
         row.messages != Traffic::default() || row.one_sided.accesses > 0 || row.collectives > 0
@@ -133,8 +133,8 @@ pub(in crate::present::report) fn communicator_lines(metrics: &MessageMetrics) -
     rows.sort_by_key(|row| {
         std::cmp::Reverse((row.all_bytes(), row.messages.count, row.collectives))
     });
-    let hidden = rows.len().saturating_sub(MOST_COMMUNICATORS);
-    rows.truncate(MOST_COMMUNICATORS);
+    let hidden = rows.len().saturating_sub(MAX_COMMUNICATORS);
+    rows.truncate(MAX_COMMUNICATORS);
     let mut table = Table::default();
     table.left("communicator", rows.iter().map(|row| shortened(&printable(&name(row)))));
     if rows.iter().any(|row| row.instances > 1) {
@@ -197,7 +197,7 @@ pub(in crate::present::report) fn member_list(members: &Members) -> String {
         }
     };
     let mut runs = members.runs();
-    let mut texts: Vec<String> = runs.by_ref().take(MOST_RUNS).map(text).collect();
+    let mut texts: Vec<String> = runs.by_ref().take(MAX_RUNS).map(text).collect();
     if runs.next().is_some() {
         texts.push("…".into());
     }

@@ -1,4 +1,4 @@
-//! Whatever the files hold, there is a report or an error, and never a panic.
+//! Whatever the files contain, the result is a report or an error, never a panic.
 
 use super::*;
 use crate::metrics::Bound;
@@ -14,8 +14,8 @@ fn selections() -> [Selection; 3] {
     [Selection::Whole, Selection::Region("solve".into()), window]
 }
 
-/// Whether there is a report of the given selection; an error must say something.
-fn answers(path: &std::path::Path, selection: &Selection) -> bool {
+/// Whether there is a report of the given selection. An error must have a text.
+fn has_report(path: &std::path::Path, selection: &Selection) -> bool {
     match texts(path, selection) {
         Ok([screen, json]) => {
             assert!(screen.contains("TRUST") && json.contains("\"trust\""));
@@ -28,15 +28,15 @@ fn answers(path: &std::path::Path, selection: &Selection) -> bool {
     }
 }
 
-/// Bits that matter: the used parts of header, definitions and events.
+/// Bits of the bytes in use: the non-zero ones of header, definitions and events.
 fn used_bits(file: &[u8]) -> Vec<usize> {
     let used = (0..file.len()).filter(|byte| file[*byte] != 0);
     used.flat_map(|byte| (0..8).map(move |bit| 8 * byte + bit)).collect()
 }
 
 #[test]
-fn encoded_slots_are_reported_as_plain_ones_are() {
-    let said = |directory: &RunDirectory, selection: &Selection| {
+fn encoded_and_plain_slots_give_the_same_report() {
+    let report = |directory: &RunDirectory, selection: &Selection| {
         let name = directory.path().file_name().unwrap().to_string_lossy().into_owned();
         texts(directory.path(), selection).unwrap().map(|text| text.replace(&name, "RUN"))
     };
@@ -44,12 +44,12 @@ fn encoded_slots_are_reported_as_plain_ones_are() {
     let lengths = [&plain, &encoded].map(|run| std::fs::metadata(run.file(0)).unwrap().len());
     assert!(lengths[1] < lengths[0], "{lengths:?}");
     for selection in selections() {
-        assert_eq!(said(&encoded, &selection), said(&plain, &selection));
+        assert_eq!(report(&encoded, &selection), report(&plain, &selection));
     }
 }
 
 #[test]
-fn a_damaged_encoded_chunk_is_named() {
+fn reports_damaged_encoded_chunk() {
     let directory = RunDirectory::of_encoded(&solver());
     let mut file = std::fs::read(directory.file(0)).unwrap();
     let last = file.iter().rposition(|byte| *byte != 0).unwrap();
@@ -60,16 +60,16 @@ fn a_damaged_encoded_chunk_is_named() {
 }
 
 #[test]
-fn one_flipped_bit_anywhere() {
-    one_flipped_bit(&RunDirectory::of(&solver()));
+fn any_flipped_bit() {
+    flip_each_bit(&RunDirectory::of(&solver()));
 }
 
 #[test]
-fn one_flipped_bit_anywhere_in_encoded_slots() {
-    one_flipped_bit(&RunDirectory::of_encoded(&solver()));
+fn any_flipped_bit_in_encoded_slots() {
+    flip_each_bit(&RunDirectory::of_encoded(&solver()));
 }
 
-fn one_flipped_bit(directory: &RunDirectory) {
+fn flip_each_bit(directory: &RunDirectory) {
     let file = std::fs::read(directory.file(1)).unwrap();
     let granule = HEADER_BYTES as usize;
     // All bits of definitions and events, every 197th of the header, mostly function names.
@@ -80,27 +80,27 @@ fn one_flipped_bit(directory: &RunDirectory) {
         let mut damaged = file.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(directory.file(1), damaged).unwrap();
-        reported += usize::from(answers(directory.path(), selection));
+        reported += usize::from(has_report(directory.path(), selection));
     }
     assert!(reported > 1000, "{reported}");
 }
 
 #[test]
-fn cut_off_anywhere() {
+fn file_cut_at_any_length() {
     let directory = RunDirectory::of(&solver());
     let file = std::fs::read(directory.file(0)).unwrap();
     for length in (0..file.len()).step_by(499) {
         std::fs::write(directory.file(0), &file[..length]).unwrap();
-        // Rank 1's file is sound: there is always a report.
-        assert!(answers(directory.path(), &Selection::Whole), "cut to {length} bytes");
+        // Rank 1's file is undamaged, so there is always a report.
+        assert!(has_report(directory.path(), &Selection::Whole), "cut to {length} bytes");
     }
 }
 
 #[test]
-fn a_cut_that_loses_events_never_raises_efficiency_unsaid() {
+fn cut_that_loses_events_is_reported_and_counts_no_computing() {
     let directory = RunDirectory::of(&solver());
     let file = std::fs::read(directory.file(0)).unwrap();
-    // All event chunks are gone, the definitions say that the rank finalized.
+    // All event chunks are gone, but the definitions say that the rank finalized.
     let length = file[HEADER_BYTES as usize + 16..][..8].try_into().unwrap();
     let definitions = u64::from_le_bytes(length) as usize;
     std::fs::write(directory.file(0), &file[..HEADER_BYTES as usize + definitions]).unwrap();
@@ -172,7 +172,7 @@ fn rank() -> impl Strategy<Value = (Vec<Definition>, Vec<Vec<Slot>>, bool, usize
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
     #[test]
-    fn sound_files_with_absurd_content(
+    fn valid_files_with_absurd_content(
         ranks in prop::collection::vec(rank(), 1..4), sorted in any::<bool>(),
     ) {
         let directory = RunDirectory::new();
@@ -187,7 +187,7 @@ proptest! {
             directory.write(&rank);
         }
         for selection in selections() {
-            answers(directory.path(), &selection);
+            has_report(directory.path(), &selection);
         }
     }
 }

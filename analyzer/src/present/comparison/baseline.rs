@@ -1,4 +1,4 @@
-//! What is in a baseline: a table, and its document.
+//! Lists the runs of a baseline, as a table and as a JSON document.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::trace::run_json::Instant;
 
 use super::words;
 
-/// When a run began, to the minute.
+/// The time at which a run began, to the minute.
 pub(super) fn begun(record: &RunRecord) -> String {
     let utc = record.begun_ns.map(|ns| Instant::from_unix_ns(ns).utc);
     utc.map_or("-".to_owned(), |utc| utc.chars().take(16).collect::<String>().replace('T', " "))
@@ -29,14 +29,14 @@ pub(super) fn labels(record: &RunRecord) -> String {
     labels.collect::<Vec<_>>().join(" ")
 }
 
-/// Median of an iteration, nanoseconds.
+/// Median time of an iteration, nanoseconds.
 pub(super) fn iteration_ns(record: &RunRecord) -> Option<f64> {
     let figures = record.iterations.as_ref()?.elapsed.iter().map(|ns| *ns as f64);
     Some(median(&mut figures.collect::<Vec<_>>()))
 }
 
-/// The table, the oldest run first.
-pub fn kept_screen(all: &[Kept], folder: &Path) -> String {
+/// The table, in the given order.
+pub fn baseline_screen(all: &[Kept], folder: &Path) -> String {
     let records: Vec<&RunRecord> = all.iter().map(|kept| &kept.record).collect();
     let s = |ns: f64| seconds(ns * 1e-9);
     let mut table = Table::default();
@@ -78,8 +78,8 @@ struct Row<'a> {
 /// The document: each run's record with its file.
 ///
 /// # Errors
-/// When it cannot be put into JSON.
-pub fn kept_json(all: &[Kept]) -> Result<String, serde_json::Error> {
+/// If it cannot be serialised.
+pub fn baseline_json(all: &[Kept]) -> Result<String, serde_json::Error> {
     let runs =
         all.iter().map(|kept| Row { file: kept.path.display().to_string(), record: &kept.record });
     let document =

@@ -1,7 +1,7 @@
-//! The timeline in a terminal.
+//! Draws the timeline in a terminal.
 //!
-//! A cell stands for a piece of time. Its letter and its colour are those of what took the largest share of it. A
-//! call that is shorter than that does not hide what did: a row of marks below says where such calls are.
+//! Each cell covers an interval of time and shows, by letter and colour, the kind of activity that took most of it.
+//! Calls that took less are not drawn; a row of marks below the cells shows where they are.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use crate::metrics::activity::{Activity, KINDS, Kind};
 use crate::plain_text::printable;
 use crate::trace::Run;
 
-/// What is shown, and how.
+/// What the timeline shows, and in which size.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Strip {
+pub struct TextTimeline {
     /// Global seconds.
     pub seconds: Range<f64>,
     /// Positions of rows in [`Activity::rows`].
@@ -24,11 +24,11 @@ pub struct Strip {
     pub colour: bool,
 }
 
-/// Rows shown; of more, as many evenly spread.
-pub const MOST_ROWS: usize = 64;
+/// Maximum number of rows; of more, evenly spaced ones are shown.
+pub const MAX_ROWS: usize = 64;
 
-/// A kind's letter, and its place in the 256 colours of a terminal.
-fn look(kind: Kind) -> (char, u8) {
+/// A kind's letter, and its number in the terminal's palette of 256 colours.
+fn symbol(kind: Kind) -> (char, u8) {
     match kind {
         Kind::Own => ('-', 250),
         Kind::Compute => ('b', 74),
@@ -43,14 +43,14 @@ fn look(kind: Kind) -> (char, u8) {
     }
 }
 
-/// The text, ending in a line feed.
-pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
-    let every = strip.rows.len().div_ceil(MOST_ROWS).max(1);
-    let shown: Vec<usize> = strip.rows.iter().copied().step_by(every).collect();
+/// The drawn timeline, ending in a line feed.
+pub fn text(run: &Run, activity: &Activity, timeline: &TextTimeline) -> String {
+    let every = timeline.rows.len().div_ceil(MAX_ROWS).max(1);
+    let shown: Vec<usize> = timeline.rows.iter().copied().step_by(every).collect();
     let names: Vec<String> = shown.iter().map(|row| name(run, activity, *row)).collect();
     let gutter = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
-    let cells = strip.columns.saturating_sub(gutter + 1).clamp(10, 400);
-    let Range { start, end } = strip.seconds;
+    let cells = timeline.columns.saturating_sub(gutter + 1).clamp(10, 400);
+    let Range { start, end } = timeline.seconds;
     let mut text = ruler(start, end, gutter, cells);
     let mut used = [false; KINDS];
     let mut marked = false;
@@ -69,7 +69,7 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
             let shares = shares(activity, *row, from.max(start), to.min(end));
             line[first..last].copy_from_slice(&bar(&shares, last - first));
         }
-        line.iter().for_each(|cell| push_cell(&mut text, *cell, strip.colour, &mut used));
+        line.iter().for_each(|cell| push_cell(&mut text, *cell, timeline.colour, &mut used));
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
         if let Some(marks) = marks(&line) {
@@ -77,16 +77,16 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
             text.push_str(&format!("{:gutter$} {marks}\n", ""));
         }
     }
-    text.push_str(&legend(&used, strip.colour, gutter));
+    text.push_str(&legend(&used, timeline.colour, gutter));
     if marked {
-        text.push_str(&format!("{:gutter$} ' below a cell: shorter calls are in it, too\n", ""));
+        text.push_str(&format!("{:gutter$} ' below a cell: it also contains shorter calls\n", ""));
     }
-    if shown.len() < strip.rows.len() {
-        let left = strip.rows.len() - shown.len();
+    if shown.len() < timeline.rows.len() {
+        let left = timeline.rows.len() - shown.len();
         text.push_str(&format!(
             "{:gutter$} every {every}th of {} rows; {left} not shown, choose with --ranks\n",
             "",
-            strip.rows.len()
+            timeline.rows.len()
         ));
     }
     if let Some((from, to)) = activity.summed_s {
@@ -105,11 +105,11 @@ pub fn text(run: &Run, activity: &Activity, strip: &Strip) -> String {
     text
 }
 
-/// What a reader should know of a timeline some of whose calls are kept as totals.
+/// A note for a timeline in which some calls are known only as totals.
 pub(super) fn summed_note(summed_s: Option<(f64, f64)>) -> Option<String> {
     let (from, to) = summed_s?;
     Some(format!(
-        "from {} to {} calls are kept as totals: their time by kind is drawn evenly, when each was is not known",
+        "from {} to {} calls are kept as totals: their time by kind is drawn evenly; when each call was made is not known",
         seconds(from.max(0.0)),
         seconds(to)
     ))
@@ -130,7 +130,7 @@ fn name(run: &Run, activity: &Activity, row: usize) -> String {
     }
 }
 
-/// Share of each kind between two moments.
+/// Share of each kind between two times.
 fn shares(activity: &Activity, row: usize, from: f64, to: f64) -> [f64; KINDS] {
     let bin_s = activity.bin_s();
     let mut sums = [0.0; KINDS];
@@ -152,9 +152,9 @@ fn shares(activity: &Activity, row: usize, from: f64, to: f64) -> [f64; KINDS] {
 /// What a cell shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cell {
-    /// No time of the row lies here.
+    /// The row has no time here.
     Empty,
-    /// What took the largest share, and whether something else took some, too.
+    /// The kind with the largest share, and whether the cell hides shorter calls.
     Mostly(Kind, bool),
 }
 
@@ -164,7 +164,7 @@ fn cell(shares: &[f64; KINDS]) -> Cell {
         return Cell::Empty;
     }
     let largest = Kind::ALL.into_iter().max_by(|a, b| {
-        // Of equals the first.
+        // Of equal shares, the first kind wins.
         shares[*a as usize].total_cmp(&shares[*b as usize]).then((*b as usize).cmp(&(*a as usize)))
     });
     let largest = largest.unwrap_or(Kind::Own);
@@ -177,14 +177,14 @@ fn cell(shares: &[f64; KINDS]) -> Cell {
 fn push_cell(text: &mut String, cell: Cell, colour: bool, used: &mut [bool; KINDS]) {
     let Cell::Mostly(kind, _) = cell else { return text.push(' ') };
     used[kind as usize] = true;
-    let (letter, number) = look(kind);
+    let (letter, number) = symbol(kind);
     match colour {
         true => text.push_str(&format!("\x1b[38;5;{number}m█\x1b[0m")),
         false => text.push(letter),
     }
 }
 
-/// So many cells that show shares, each kind's side by side: of time of which only totals are known.
+/// A bar of `cells` cells that shows the share of each kind, for time that is known only as totals.
 fn bar(shares: &[f64; KINDS], cells: usize) -> Vec<Cell> {
     let total: f64 = shares.iter().sum();
     if total <= 0.0 {
@@ -201,7 +201,7 @@ fn bar(shares: &[f64; KINDS], cells: usize) -> Vec<Cell> {
     bar
 }
 
-/// Marks below the cells that hide calls; none where nothing is hidden.
+/// Marks below the cells that hide calls; `None` if no cell does.
 fn marks(cells: &[Cell]) -> Option<String> {
     let is_hidden = |cell: &Cell| matches!(cell, Cell::Mostly(_, true));
     let line: String = cells.iter().map(|cell| if is_hidden(cell) { '\'' } else { ' ' }).collect();
@@ -226,7 +226,7 @@ fn legend(used: &[bool; KINDS], colour: bool, gutter: usize) -> String {
     let kinds = Kind::ALL.into_iter().filter(|kind| used[*kind as usize]);
     let words: Vec<String> = kinds
         .map(|kind| {
-            let (letter, number) = look(kind);
+            let (letter, number) = symbol(kind);
             match colour {
                 true => format!("\x1b[38;5;{number}m█\x1b[0m {}", kind.name()),
                 false => format!("{letter} {}", kind.name()),
@@ -236,16 +236,16 @@ fn legend(used: &[bool; KINDS], colour: bool, gutter: usize) -> String {
     format!("{:gutter$} {}\n", "", words.join("  "))
 }
 
-/// Says how many rows of how many ranks.
-pub fn heading(run: &Run, activity: &Activity, strip: &Strip) -> String {
-    let Range { start, end } = strip.seconds;
+/// The line above the timeline: run, time window and number of rows.
+pub fn heading(run: &Run, activity: &Activity, timeline: &TextTimeline) -> String {
+    let Range { start, end } = timeline.seconds;
     format!(
         "{}: {} to {} of {}, {}\n",
         printable(&run.directory.display().to_string()),
         seconds(start),
         seconds(end),
         seconds(activity.length_s),
-        plural(strip.rows.len(), "row")
+        plural(timeline.rows.len(), "row")
     )
 }
 
