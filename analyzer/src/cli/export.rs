@@ -1,4 +1,4 @@
-//! `gammachi export`: a run directory comes in, files of another format are written.
+//! `gammachi export`: writes a run in another format.
 
 use std::fs;
 use std::io::IsTerminal;
@@ -25,12 +25,12 @@ use crate::trace::Run;
 
 /// Writes a run for other tools: tables, traces and timelines.
 ///
-/// Nothing is left under the name of PATH when it cannot be completed.
+/// If it cannot be completed, nothing is left under the name PATH.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi export hpl-20260131-120000.gammachi --to parquet --out hpl\n  \
                   gammachi export hpl-20260131-120000.gammachi --to csv --out hpl-4 --ranks 0-3 \
-                  --window 1.5,2\n\nWhat each format holds: docs/reference/export.md."
+                  --window 1.5,2\n\nWhat each format contains: docs/reference/export.md."
 )]
 pub struct ExportArguments {
     /// Run directory that `gammachi run` named when it ended
@@ -41,7 +41,7 @@ pub struct ExportArguments {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: To,
 
-    /// Where to write: a file, or with csv, parquet and otf2 a directory; must not be there yet
+    /// Where to write: a file, or for csv, parquet and otf2 a directory; must not exist yet
     #[arg(long, value_name = "PATH")]
     pub out: PathBuf,
 
@@ -53,8 +53,8 @@ pub struct ExportArguments {
     #[arg(long, value_name = "FROM,TO", allow_hyphen_values = true)]
     pub window: Option<String>,
 
-    /// Leave out what says whose the run is: names of programs, hosts, regions, communicators and files,
-    /// arguments, parameters, the date
+    /// Leave out what identifies the run: names of programs, hosts, regions, communicators and
+    /// files, arguments, parameters, the date
     #[arg(long)]
     pub anonymise: bool,
 
@@ -66,13 +66,14 @@ pub struct ExportArguments {
 /// A format to write, as the command line names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum To {
-    /// Comma-separated tables, a file each
+    /// Comma-separated tables, one file each
     Csv,
-    /// Parquet tables, a file each: DuckDB, pandas, Polars, Spark
+    /// Parquet tables, one file each: DuckDB, pandas, Polars, Spark
     Parquet,
-    /// An archive by the conventions of Score-P, for Vampir, Scalasca, TAU (needs the OTF2 library)
+    /// An archive that follows the conventions of Score-P, for Vampir, Scalasca, TAU (needs the
+    /// OTF2 library)
     Otf2,
-    /// One file for <https://ui.perfetto.dev>, with an arrow a message
+    /// One file for <https://ui.perfetto.dev>, with an arrow per message
     Perfetto,
     /// One text file for ViTE and pajeng
     Paje,
@@ -93,7 +94,7 @@ impl To {
     }
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal, nothing elsewhere.
 pub(super) struct Bar(Option<Mutex<ProgressBar>>);
 
 impl Bar {
@@ -140,8 +141,8 @@ impl Progress for Bar {
 /// Writes a run in another format.
 ///
 /// # Errors
-/// Wrong usage for ranks, a window or a path that cannot be; failure when nothing can be read, or
-/// what is written does not fit on the disk.
+/// Wrong usage for invalid ranks, an invalid window or path; failure if nothing can be read, or the
+/// output does not fit on the disk.
 pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     if arguments.to == To::Paraver {
@@ -150,12 +151,12 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             if fs::symlink_metadata(&file).is_ok() {
                 let shown = file.display();
                 return Err(CommandError::usage(format!(
-                    "--out {shown}: is there already; name another place, or remove it first"
+                    "--out {shown}: exists already; name another place, or remove it first"
                 )));
             }
         }
     }
-    // Before threads are started: they must not take the signals.
+    // Before threads are started, which must not receive the signals.
     let output = UnfinishedOutput::beside("--out", &arguments.out)?;
     let mut run =
         Run::open(&arguments.run).map_err(|error| CommandError::failed(error.to_string()))?;
@@ -168,7 +169,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     let window = window.map(|text| selection_arguments::seconds("--window", text));
     let choice = Choice { ranks: ranks.transpose()?, window_s: window.transpose()? };
     let communicators = CommunicatorTable::new(&run);
-    believable(&run, &communicators)?;
+    check_plausible(&run, &communicators)?;
     let timeline = GlobalTimeline::new(&run);
     let content = Content::new(&run, &timeline, &communicators, &choice);
     if content.head.ranks.is_empty() {
@@ -177,16 +178,16 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
             run.directory.display()
         )));
     }
-    remarks(&run, &content);
+    print_notes(&run, &content);
     if let (To::Csv | To::Parquet, Some(why)) = (arguments.to, tables::causes::left_out(&content)) {
-        say(&format!("waits, causes, iterations and the critical path are not in it: {why}"));
+        say(&format!("waits, causes, iterations and the critical path are left out: {why}"));
     }
     let bar = Bar::new();
     let scratch = directory_of(&arguments.out);
     let written = formats::write(&content, arguments.to.format(), output.path(), scratch, &bar);
     bar.finish();
     let written = written.map_err(|error| {
-        // The place that was being written to is gone when this is read.
+        // The temporary path no longer exists when the message is read.
         let part = output.path().display().to_string();
         let shown = arguments.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
@@ -213,14 +214,14 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Ranks without a file that an export may still name one by one.
-const MOST_ABSENT: u32 = 1 << 20;
+/// Maximum number of ranks without a file in an export, which names each of them.
+const MAX_ABSENT: u32 = 1 << 20;
 
-/// Refuses runs whose files claim far more ranks than there are: exports name every member.
-fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), CommandError> {
+/// Refuses runs whose files claim far more ranks than exist: exports name every member.
+fn check_plausible(run: &Run, communicators: &CommunicatorTable) -> Result<(), CommandError> {
     let directory = run.directory.display();
     let here = run.ranks.len();
-    if run.missing_count() > MOST_ABSENT {
+    if run.missing_count() > MAX_ABSENT {
         return Err(CommandError::failed(format!(
             "{directory}: its files say that the run had {} ranks, and {here} left one; an export names \
              every rank. Collect the files that are elsewhere first (gammachi collect); if there are none, \
@@ -228,8 +229,8 @@ fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), Comman
             run.world_size
         )));
     }
-    // Members of other worlds may be in a communicator, but not so many.
-    let most = run.world_size.saturating_mul(4).max(MOST_ABSENT);
+    // A communicator may have members from other worlds, but not that many.
+    let most = run.world_size.saturating_mul(4).max(MAX_ABSENT);
     match communicators.entries().iter().find(|entry| entry.size() > most) {
         Some(entry) => Err(CommandError::failed(format!(
             "{directory}: a communicator with {} members in a run of {} ranks cannot be right; a file is \
@@ -241,7 +242,7 @@ fn believable(run: &Run, communicators: &CommunicatorTable) -> Result<(), Comman
     }
 }
 
-/// `out.prv` beside `out.pcf` and `out.row`, whether `out` or `out.prv` was named.
+/// The path of `out.prv`, `out.pcf` or `out.row`, whether `out` or `out.prv` was named.
 fn paraver_file(out: &Path, ending: &str) -> PathBuf {
     let stem = match out.extension().is_some_and(|given| given == "prv") {
         true => out.with_extension(""),
@@ -252,23 +253,23 @@ fn paraver_file(out: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// What is not in what goes out, or not as good as it looks.
-fn remarks(run: &Run, content: &Content) {
+/// Prints what is missing from the output or less certain than it looks.
+fn print_notes(run: &Run, content: &Content) {
     run.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
     content.timeline.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
     run.notes.iter().for_each(|note| say(&run_note(note)));
     content.timeline.notes.iter().for_each(|note| say(&time_note(note)));
     if !run.missing.is_empty() {
-        say(&format!("{} ranks left no readable file and are not in it", run.missing_count()));
+        say(&format!("{} ranks left no readable file and are left out", run.missing_count()));
     }
     if content.head.level == 0 {
-        say("recorded at level 0, function and times: there are no messages in it");
+        say("recorded at level 0, function and times: there are no messages");
     }
     for rank in &content.head.ranks {
         for thread in &run.ranks[rank.position].file.threads {
             if let Some(totals) = &thread.totals {
                 say(&format!(
-                    "rank {} thread {}: {} calls were kept as totals only and are not in it; \
+                    "rank {} thread {}: {} calls were kept as totals only and are left out; \
                      `gammachi report` has their sums",
                     rank.rank, thread.number, totals.header.calls
                 ));
@@ -283,7 +284,7 @@ mod tests {
     use crate::synthetic_trace::{RunDirectory, SyntheticRank};
 
     #[test]
-    fn claimed_number_of_ranks_is_refused() {
+    fn refuses_implausible_number_of_ranks() {
         let directory =
             RunDirectory::of(&[SyntheticRank::complete(0, u32::MAX, 1_000_000, 2_000_000)]);
         let arguments = ExportArguments {
@@ -293,7 +294,7 @@ mod tests {
             ranks: None,
             window: None,
             anonymise: false,
-            // The umask is the whole process' own: other tests run in it.
+            // The umask belongs to the whole process, in which other tests run.
             rights: OutputRights { share: true },
         };
         let error = export(&arguments).unwrap_err().to_string();

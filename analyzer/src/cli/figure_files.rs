@@ -1,4 +1,4 @@
-//! Figures as files: names and SVG documents come in, a directory of them stands there.
+//! Writes figures as SVG files into a directory.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::{CommandError, say};
 use super::output_file;
 
-/// Writes the figures into a directory, which is made where it is missing, and says their names.
+/// Writes the figures into a directory, which is created if missing, and prints their names.
 ///
 /// # Errors
 /// Failure, naming the file.

@@ -1,4 +1,4 @@
-//! `gammachi history`: a page of a baseline's runs over time.
+//! `gammachi history`: writes a page that shows a baseline's runs over time.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::present::comparison::history::page;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  gammachi history perf --html perf.html\n  \
                   gammachi run --param commit=$(git rev-parse --short HEAD) -- mpirun -n 4 ./app\n\nA run's \
-                  parameter `commit` stands beside its point. How changes are found: docs/guide/compare.md.")]
+                  parameter `commit` is shown beside its point. How changes are found: docs/guide/compare.md.")]
 pub struct HistoryArguments {
     /// A baseline's folder, runs, or studies
     #[arg(value_name = "DIR|RUN", required = true)]

@@ -1,4 +1,4 @@
-//! `gammachi plot`: a run directory comes in, a picture for a paper goes to a file.
+//! `gammachi plot`: draws a picture of a run for a paper.
 
 use std::path::{Path, PathBuf};
 
@@ -22,11 +22,11 @@ use crate::trace::Run;
 /// What a picture shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PlotKind {
-    /// A row a rank, coloured by kind of call; arrows and bands where single calls fit
+    /// One row per rank, coloured by kind of call; arrows and bands if single calls fit
     Timeline,
     /// Every rank in τ–χ space with lines of equal efficiency
     TauChi,
-    /// Bytes from rank to rank (hosts when ranks are many)
+    /// Bytes from rank to rank (host to host if there are many ranks)
     Matrix,
     /// Messages from rank to rank
     MatrixCount,
@@ -74,13 +74,13 @@ pub struct PlotArguments {
     pub region: Option<String>,
 }
 
-/// Single calls of a picture.
+/// Maximum numbers of single calls and messages in a picture.
 const BUDGET: Budget = Budget { events: 20_000, messages: 4_000, regions: 0 };
 
 /// Writes a picture.
 ///
 /// # Errors
-/// Wrong usage for what the run does not have; failure when nothing can be read or written.
+/// Wrong usage for something the run does not have; failure if nothing can be read or written.
 pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
     arguments.rights.apply();
     refuse_other_formats(&arguments.out)?;
@@ -102,7 +102,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
     }
 }
 
-/// Refuses names of files that promise another format than SVG.
+/// Refuses file names that imply another format than SVG.
 fn refuse_other_formats(out: &Path) -> Result<(), CommandError> {
     let others = ["png", "pdf", "eps", "ps", "jpg", "jpeg", "gif", "webp"];
     let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
@@ -125,7 +125,7 @@ fn draw_timeline(
     timeline: &GlobalTimeline,
 ) -> Result<String, CommandError> {
     if arguments.region.is_some() {
-        return Err(CommandError::usage("--region: --kind timeline takes --window in its place"));
+        return Err(CommandError::usage("--region: use --window with --kind timeline"));
     }
     let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
     let window = window(arguments.window.as_deref())?;
@@ -158,7 +158,7 @@ fn draw_figures(
     let drawn = |figure: Option<Figure>, what: &str| {
         figure.map(|figure| figure.svg()).ok_or_else(|| nothing(what))
     };
-    let no_messages = "no message was recorded (or at level 0, which says nothing of messages)";
+    let no_messages = "no message was recorded (level 0 records none)";
     match kind {
         PlotKind::TauChi | PlotKind::Timeline => Ok(picture::tau_chi(&report).svg()),
         PlotKind::Sizes => drawn(picture::sizes(&report), no_messages),

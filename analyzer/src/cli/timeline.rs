@@ -1,4 +1,4 @@
-//! `gammachi timeline`: a run directory comes in, its timeline goes to the terminal.
+//! `gammachi timeline`: draws the timeline of a run in the terminal.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,8 +15,9 @@ use crate::trace::Run;
 
 /// Draws the timeline of a run in the terminal.
 ///
-/// A line is a rank, a cell a piece of time. Its colour, or its letter where the terminal has no colours, says what
-/// took most of it; a mark below says that shorter calls are in it, too.
+/// Each line is a rank, each cell a stretch of time. Its colour, or its letter on terminals without
+/// colours, shows what took most of the time; a mark below means that it contains shorter calls,
+/// too.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  gammachi timeline hpl-20260131-120000.gammachi\n  gammachi timeline \
@@ -35,7 +36,7 @@ pub struct TimelineArguments {
     #[arg(long, value_name = "LIST")]
     pub ranks: Option<String>,
 
-    /// Columns (default: those of the terminal, 100 where there is none)
+    /// Columns (default: those of the terminal, or 100 if there is none)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(20..=1000))]
     pub width: Option<u16>,
 }
@@ -43,7 +44,7 @@ pub struct TimelineArguments {
 /// Prints a run's timeline.
 ///
 /// # Errors
-/// Wrong usage for a window or ranks that cannot be; failure when nothing can be read.
+/// Wrong usage for an invalid window or invalid ranks; failure if nothing can be read.
 pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     let directory = named_or_newest(arguments.run.as_deref())?;
     let run = Run::open(&directory).map_err(|error| CommandError::failed(error.to_string()))?;
@@ -59,7 +60,7 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
             .width
             .unwrap_or_else(|| terminal::columns().filter(|it| *it >= 20).unwrap_or(100)),
     );
-    // Bins no wider than a cell, as far as memory allows.
+    // Bins no wider than a cell, as far as memory permits.
     let wanted = columns as f64 * length_s / (seconds.end - seconds.start).max(f64::MIN_POSITIVE);
     let most = 64 * bins_for(run.ranks.len());
     let bins = (wanted.ceil() as usize).clamp(columns, most.max(columns));
@@ -81,7 +82,7 @@ pub(super) fn window(text: Option<&str>) -> Result<Option<Range<f64>>, CommandEr
     text.map(|text| selection_arguments::seconds("--window", text)).transpose()
 }
 
-/// A window that lies in the run, the whole run where none is given.
+/// The part of a window that lies in the run; the whole run if no window is given.
 pub(super) fn within(
     option: &str,
     window: Option<Range<f64>>,

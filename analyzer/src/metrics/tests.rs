@@ -441,12 +441,18 @@ fn who_had_the_cores_is_told_apart() {
     // Two ranks on cores of their own, on them for 70 ms and waiting for 20.
     let mut ranks = two_ranks();
     for rank in &mut ranks {
-        rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 70 * MS, 20 * MS, 5);
+        rank.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(
+            0,
+            Phase::Finalize,
+            70 * MS,
+            20 * MS,
+            5,
+        );
     }
     assert_eq!(behind(&ranks), Behind::OtherPrograms);
     // Each has a second thread that calls no MPI and wants a core as long.
     for rank in &mut ranks {
-        rank.used(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
+        rank.thread_usage(u32::MAX, Phase::Finalize, 70 * MS, 20 * MS, 5);
     }
     let Behind::Threads { wanted, cores: 2 } = behind(&ranks) else { panic!() };
     // 180 ms in the 100 of rank 0, 180 in the 80 of rank 1.
@@ -459,8 +465,14 @@ fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
     // The first thread calls nothing between begin and end; another is in MPI_Barrier from 5 to 95 ms, and
     // ends; it was on a core all the time.
     rank.call(1, "MPI_Barrier", B + 5 * MS, B + 95 * MS);
-    rank.used(0, Phase::Init, 30 * MS, 0, 0).used(0, Phase::Finalize, 32 * MS, MS, 0);
-    rank.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 123 * MS, 90 * MS);
+    rank.thread_usage(0, Phase::Init, 30 * MS, 0, 0).thread_usage(
+        0,
+        Phase::Finalize,
+        32 * MS,
+        MS,
+        0,
+    );
+    rank.process_usage(Phase::Init, 31 * MS, 0).process_usage(Phase::Finalize, 123 * MS, 90 * MS);
     let rank = finish(rank, 100);
     let metrics = whole(std::slice::from_ref(&rank));
     let figures = &metrics.ranks[0];
@@ -472,7 +484,7 @@ fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
     // Threads that call nothing and have ended compute for the rank.
     let mut helped = rank.clone();
     helped.definitions.retain(|d| !matches!(d, Definition::ProcessUsage(_)));
-    helped.process_used(Phase::Init, 31 * MS, 0).process_used(Phase::Finalize, 213 * MS, 90 * MS);
+    helped.process_usage(Phase::Init, 31 * MS, 0).process_usage(Phase::Finalize, 213 * MS, 90 * MS);
     let cpu_time = whole(&[helped]).ranks[0].cpu_time.unwrap();
     assert_eq!([cpu_time.compute_on_cpu_s, cpu_time.asleep_s].map(ms), [92.0, 7.0]);
 }
@@ -480,7 +492,7 @@ fn a_first_thread_that_sleeps_while_others_stand_in_mpi_does_not_compute() {
 #[test]
 fn waiting_for_cores_is_never_more_than_the_time_it_was_read_for() {
     let [mut first, second] = two_ranks();
-    first.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 0, 50 * MS, 5);
+    first.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(0, Phase::Finalize, 0, 50 * MS, 5);
     // Recording stopped after 5 ms; the readings are of begin and end.
     let reason = "no space left on device".to_owned();
     first.definitions.push(Definition::Stopped { ticks: B + 5 * MS, reason });

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::comparison::guard::{Because, Check, Matching, Verdict};
+use crate::comparison::guard::{Check, Matching, UndecidedReason, Verdict};
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, RunRecord};
 use crate::plain_text::printable;
@@ -97,7 +97,7 @@ impl Checked<'_> {
             }
         };
         match check.because {
-            Some(Because::TooFewRuns) => format!(
+            Some(UndecidedReason::TooFewRuns) => format!(
                 "Cannot tell: too few runs to know how much they scatter; {wanted}. As far as is known: {}.",
                 words::change(decisive)
             ),

@@ -253,8 +253,8 @@ fn how_a_job_ended_is_the_headline() {
 #[test]
 fn a_choice_of_computation_that_does_not_fit_and_a_rank_that_sleeps_are_named() {
     let mut rank = SyntheticRank::complete(0, 1, at(0), at(1000));
-    rank.used(0, Phase::Init, 0, 0, 0).used(0, Phase::Finalize, 100 * MS, 0, 0);
-    rank.process_used(Phase::Init, 0, 0).process_used(Phase::Finalize, 100 * MS, 0);
+    rank.thread_usage(0, Phase::Init, 0, 0, 0).thread_usage(0, Phase::Finalize, 100 * MS, 0, 0);
+    rank.process_usage(Phase::Init, 0, 0).process_usage(Phase::Finalize, 100 * MS, 0);
     let mut rank = finish(rank, 1000);
     let words = |rank: &SyntheticRank| {
         let [screen, _] = texts_of(std::slice::from_ref(rank), &Selection::Whole);

@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::causes::Causes;
-use crate::replay::{Answer, WhatIf, asked_aside};
+use crate::replay::{Answer, WhatIf, standard_answers};
 
 use super::words;
 
@@ -29,7 +29,7 @@ pub struct Saving {
 /// What changes would save, and T₀, the time on an ideal network, over τ: of a run whose waits are explained and that is
 /// small enough to be replayed beside a report.
 pub fn aside(analysis: &Analysis, causes: Option<&Causes>) -> (Vec<Saving>, Option<f64>) {
-    match causes.and_then(|_| asked_aside(analysis)) {
+    match causes.and_then(|_| standard_answers(analysis)) {
         Some((what_if, answers)) => (savings(&what_if, &answers), Some(what_if.ideal())),
         None => (Vec::new(), None),
     }
