@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::error::{CommandError, print, say};
-use super::records::Only;
+use super::error::{CommandError, notify, print};
+use super::records::RunFilter;
 use crate::comparison::baseline::{self, Added, Entry};
 use crate::present::comparison::{kept_json, kept_screen};
 use crate::present::quantity::count;
@@ -38,7 +38,7 @@ enum Action {
         baseline: PathBuf,
 
         #[command(flatten)]
-        only: Only,
+        only: RunFilter,
     },
     /// Shows its runs
     Show {
@@ -85,7 +85,7 @@ pub fn baseline(arguments: &BaselineArguments) -> Result<(), CommandError> {
                 0 => String::new(),
                 known => format!("; {} had been added before", count(known as u64)),
             };
-            say(&format!("{}: {} added{known}", baseline.display(), count(new as u64)));
+            notify(&format!("{}: {} added{known}", baseline.display(), count(new as u64)));
             Ok(())
         }
         Action::Show { baseline, json } => {
@@ -103,7 +103,7 @@ pub fn baseline(arguments: &BaselineArguments) -> Result<(), CommandError> {
             let surplus: Vec<&Entry> = baseline::surplus(&all, *keep as usize);
             baseline::remove(&surplus).map_err(failed)?;
             let left = all.len() - surplus.len();
-            say(&format!(
+            notify(&format!(
                 "{}: {} removed, {} left",
                 baseline.display(),
                 count(surplus.len() as u64),

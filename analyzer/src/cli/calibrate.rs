@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde::de::DeserializeOwned;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::kernel_program::{KernelOptions, kernel_program};
 use super::program_search::{find_executable, split_command};
 use super::run::cannot_start;
@@ -88,7 +88,7 @@ pub fn calibrate(arguments: &CalibrateArguments) -> Result<(), CommandError> {
             words[program].to_string_lossy()
         )));
     }
-    let before = earlier(&arguments.out)?;
+    let before = existing_machine(&arguments.out)?;
     let kernels = kernel_program(&arguments.kernels, &words[launcher])?;
 
     let start = Instant::now();
@@ -141,7 +141,7 @@ fn noise_line(before: &Machine, now: &Machine) -> &'static str {
 }
 
 /// The machine in the file that would be replaced.
-fn earlier(out: &Path) -> Result<Option<Machine>, CommandError> {
+fn existing_machine(out: &Path) -> Result<Option<Machine>, CommandError> {
     if !out.exists() {
         let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
         if folder.is_some_and(|folder| !folder.is_dir()) {
@@ -232,7 +232,7 @@ fn run_kernel(
     let status = status.map_err(|error| failed(format!("cannot be waited for: {error}")))?;
     if status.success() {
         // Warnings of the launcher or the MPI library.
-        lines.iter().for_each(|line| say(line));
+        lines.iter().for_each(|line| notify(line));
         return Ok(text);
     }
     // The kernel's own messages, or those of the launcher if there are none.

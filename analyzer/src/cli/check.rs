@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::error::{CommandError, print};
 use super::output_file;
-use super::records::Only;
+use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
 use crate::comparison::guard::{Check, Matching, Verdict};
 use crate::comparison::{Comparison, baseline};
@@ -44,7 +44,7 @@ pub struct CheckArguments {
     at_most: f64,
 
     #[command(flatten)]
-    only: Only,
+    only: RunFilter,
 
     /// Write the result as a JUnit test report
     #[arg(long, value_name = "FILE.xml")]
@@ -93,7 +93,7 @@ pub fn check(arguments: &CheckArguments) -> Result<(), CommandError> {
         if arguments.github {
             print(&annotations(&sentence, Verdict::CannotTell))?;
         }
-        super::error::say(&sentence);
+        super::error::notify(&sentence);
         return Err(CommandError::Exit(EXIT_CANNOT_TELL));
     };
     let comparison = Comparison::new(&matching.alike, &runs, relation);

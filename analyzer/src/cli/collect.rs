@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::plain_text::printable;
 use crate::present::{number_list, range_list};
 use crate::shell_word::shell_word;
@@ -58,7 +58,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
     let found =
         Found::in_directories(&places).map_err(|error| CommandError::failed(error.to_string()))?;
     for why in &found.unreadable {
-        say(&format!("left out: {why}"));
+        notify(&format!("left out: {why}"));
     }
     let key = choose(arguments, &found)?;
     let shown = arguments.run.display();
@@ -66,7 +66,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         .map_err(|error| CommandError::failed(error.to_string()))?;
     let foreign = found.files.iter().filter(|file| file.key != key).count();
     if foreign > 0 {
-        say(&format!("{} of other runs left out", files(foreign)));
+        notify(&format!("{} of other runs left out", files(foreign)));
     }
     if arguments.remove {
         remove_sources(arguments, &key, &found)?;
@@ -89,7 +89,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<(), CommandError> {
         text.push_str(&format!("; not ended by MPI_Finalize: rank {list}"));
     }
     let word = shell_word(&arguments.run.to_string_lossy());
-    say(&format!("{text}; see: gammachi report {word}"));
+    notify(&format!("{text}; see: gammachi report {word}"));
     Ok(())
 }
 

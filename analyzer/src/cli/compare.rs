@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::output_file;
 use super::output_rights::OutputRights;
-use super::records::Only;
+use super::records::RunFilter;
 use crate::cli::terminal::has_colours;
 use crate::comparison::subject::Difference;
 use crate::comparison::{Comparison, Relation, RunRecord};
@@ -35,7 +35,7 @@ pub struct CompareArguments {
     after: Vec<PathBuf>,
 
     #[command(flatten)]
-    only: Only,
+    only: RunFilter,
 
     /// Write a page with both timelines
     #[arg(long, value_name = "FILE.html")]
@@ -109,13 +109,13 @@ fn write_page(
     path: &Path,
 ) -> Result<(), CommandError> {
     let (before, after) = sides(arguments)?;
-    let timelines = match timelines::of([&before[0], &after[0]], arguments.iteration) {
+    let timelines = match timelines::draw([&before[0], &after[0]], arguments.iteration) {
         Ok(timelines) => Some(timelines),
         Err(why) if arguments.iteration.is_some() => {
             return Err(CommandError::usage(format!("--iteration: {why}")));
         }
         Err(why) => {
-            say(&format!("--html: the page has no timelines: {why}"));
+            notify(&format!("--html: the page has no timelines: {why}"));
             None
         }
     };

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use trace_format::reader::Event;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::analysis::Analysis;
 use crate::plain_text::for_terminal;
 use crate::present::dump::{Dump, event_titles, message_titles};
@@ -77,7 +77,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     let communicators = CommunicatorTable::new(&run);
     let dump = Dump::new(&run, &timeline, &communicators);
     let mut lines =
-        Lines { out: BufWriter::new(io::stdout().lock()), json: arguments.json, failed: None };
+        LineWriter { out: BufWriter::new(io::stdout().lock()), json: arguments.json, failed: None };
     if arguments.messages {
         if !arguments.json {
             lines.line(&message_titles());
@@ -85,7 +85,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         let mut sink = MessageLines { arguments, dump: &dump, lines };
         Analysis::of(&run, &timeline).matches_in_order(&mut sink);
         sink.lines.finish()?;
-        return run.check_readable().map_err(CommandError::of_run);
+        return run.check_readable().map_err(CommandError::unreadable_run);
     }
     if !arguments.json {
         lines.line(&event_titles());
@@ -110,7 +110,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
     for trace in &run.ranks {
         for thread in &trace.file.threads {
             if let Some(totals) = &thread.totals {
-                say(&format!(
+                notify(&format!(
                     "rank {} thread {}: {} calls were kept as totals only and are not listed; \
                      `gammachi report` has their sums",
                     trace.rank, thread.number, totals.header.calls
@@ -119,7 +119,7 @@ pub fn dump(arguments: &DumpArguments) -> Result<(), CommandError> {
         }
     }
     lines.finish()?;
-    run.check_readable().map_err(CommandError::of_run)
+    run.check_readable().map_err(CommandError::unreadable_run)
 }
 
 fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
@@ -153,13 +153,13 @@ fn check(arguments: &DumpArguments, run: &Run) -> Result<(), CommandError> {
 }
 
 /// Writes lines until the first failure.
-struct Lines<W: Write> {
+struct LineWriter<W: Write> {
     out: W,
     json: bool,
     failed: Option<io::Error>,
 }
 
-impl<W: Write> Lines<W> {
+impl<W: Write> LineWriter<W> {
     fn line(&mut self, text: &str) {
         if self.failed.is_none() {
             self.failed = writeln!(self.out, "{}", for_terminal(text, false)).err();
@@ -191,7 +191,7 @@ impl<W: Write> Lines<W> {
 struct MessageLines<'a, W: Write> {
     arguments: &'a DumpArguments,
     dump: &'a Dump<'a>,
-    lines: Lines<W>,
+    lines: LineWriter<W>,
 }
 
 impl<W: Write> MatchSink for MessageLines<'_, W> {

@@ -54,7 +54,7 @@ impl CommandError {
     }
 
     /// A run that cannot be read: exit code 1.
-    pub fn of_run(error: TraceError) -> Self {
+    pub fn unreadable_run(error: TraceError) -> Self {
         Self::failed(error.to_string())
     }
 
@@ -72,14 +72,14 @@ impl CommandError {
 /// Prints the error on standard error, unless it has no message, and returns the exit code.
 pub fn report_error(error: &CommandError) -> ExitCode {
     if matches!(error, CommandError::Failed(_) | CommandError::Usage(_)) {
-        say(&error.to_string());
+        notify(&error.to_string());
     }
     ExitCode::from(error.exit_code())
 }
 
 /// Writes `gammachi: message` to standard error, filtered by [`for_terminal`]. If standard error is
 /// closed, nothing happens.
-pub fn say(message: &str) {
+pub fn notify(message: &str) {
     let _ = writeln!(io::stderr(), "gammachi: {}", for_terminal(message, false));
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::output_rights::OutputRights;
 use super::selection_arguments;
 use super::unfinished_output::{UnfinishedOutput, directory_of};
@@ -180,7 +180,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
     }
     print_notes(&run, &content);
     if let (To::Csv | To::Parquet, Some(why)) = (arguments.to, tables::causes::left_out(&content)) {
-        say(&format!("waits, causes, iterations and the critical path are left out: {why}"));
+        notify(&format!("waits, causes, iterations and the critical path are left out: {why}"));
     }
     let bar = Bar::new();
     let scratch = directory_of(&arguments.out);
@@ -192,7 +192,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
         let shown = arguments.out.display().to_string();
         CommandError::failed(error.to_string().replace(&part, &shown))
     })?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     let moves = match arguments.to {
         To::Paraver => {
             let of = |ending: &&str| {
@@ -204,7 +204,7 @@ pub fn export(arguments: &ExportArguments) -> Result<(), CommandError> {
         _ => vec![(output.path().to_owned(), arguments.out.clone())],
     };
     output.finish(&moves)?;
-    say(&format!(
+    notify(&format!(
         "{}: {} calls, {} messages, {} collective operations",
         arguments.out.display(),
         written.calls,
@@ -255,20 +255,20 @@ fn paraver_file(out: &Path, ending: &str) -> PathBuf {
 
 /// Prints what is missing from the output or less certain than it looks.
 fn print_notes(run: &Run, content: &Content) {
-    run.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
-    content.timeline.diagnoses.iter().for_each(|diagnosis| say(&diagnosis.to_string()));
-    run.notes.iter().for_each(|note| say(&run_note(note)));
-    content.timeline.notes.iter().for_each(|note| say(&time_note(note)));
+    run.diagnoses.iter().for_each(|diagnosis| notify(&diagnosis.to_string()));
+    content.timeline.diagnoses.iter().for_each(|diagnosis| notify(&diagnosis.to_string()));
+    run.notes.iter().for_each(|note| notify(&run_note(note)));
+    content.timeline.notes.iter().for_each(|note| notify(&time_note(note)));
     if !run.missing.is_empty() {
-        say(&format!("{} ranks left no readable file and are left out", run.missing_count()));
+        notify(&format!("{} ranks left no readable file and are left out", run.missing_count()));
     }
     if content.head.level == 0 {
-        say("recorded at level 0, function and times: there are no messages");
+        notify("recorded at level 0, function and times: there are no messages");
     }
     for rank in &content.head.ranks {
         for thread in &run.ranks[rank.position].file.threads {
             if let Some(totals) = &thread.totals {
-                say(&format!(
+                notify(&format!(
                     "rank {} thread {}: {} calls were kept as totals only and are left out; \
                      `gammachi report` has their sums",
                     rank.rank, thread.number, totals.header.calls

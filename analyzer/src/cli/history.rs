@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::output_file;
 use super::output_rights::OutputRights;
-use super::records::Only;
+use super::records::RunFilter;
 use crate::comparison::RunRecord;
 use crate::comparison::history::Series;
 use crate::present::comparison::history::page;
@@ -27,7 +27,7 @@ pub struct HistoryArguments {
     html: PathBuf,
 
     #[command(flatten)]
-    only: Only,
+    only: RunFilter,
 
     /// Who may read what is written
     #[command(flatten)]
@@ -45,6 +45,6 @@ pub fn history(arguments: &HistoryArguments) -> Result<(), CommandError> {
     let series = Series::all(&runs);
     let text = page(&series).map_err(|error| CommandError::failed(error.to_string()))?;
     output_file::write(&arguments.html, &text)?;
-    say(&format!("wrote {}", arguments.html.display()));
+    notify(&format!("wrote {}", arguments.html.display()));
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use super::unfinished_output::UnfinishedOutput;
 use crate::formats;
 use crate::import::{ImportError, ImportNote};
@@ -44,11 +44,11 @@ pub fn import(arguments: &ImportArguments) -> Result<(), CommandError> {
         })?;
     let moves = [(output.path().to_owned(), arguments.out.clone())];
     output.finish(&moves)?;
-    imported.notes.iter().for_each(|note| say(&sentence(note)));
+    imported.notes.iter().for_each(|note| notify(&sentence(note)));
     for (what, count) in &imported.missing {
-        say(&format!("not kept: {count} {what}"));
+        notify(&format!("not kept: {count} {what}"));
     }
-    say(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
+    notify(&format!("{shown}: {} ranks, {} calls", imported.ranks, imported.calls));
     Ok(())
 }
 

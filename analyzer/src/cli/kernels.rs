@@ -65,7 +65,7 @@ pub fn kernels(arguments: &KernelsArguments) -> Result<(), CommandError> {
         };
         CommandError::failed(format!("{}: {why}", run.directory.display()))
     })?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     print(&screen(&tables))
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use crate::cli::terminal::has_colours;
 use crate::ledger::{self, Answer, LEDGER_FILE, Ledger, Score};
 use crate::present::ledger::{Shown, differences, json, screen};
@@ -104,7 +104,7 @@ fn answer(
     })?;
     let name = search::name_in(folder, run);
     if ledger.has_answer(id, &name) {
-        say(&format!("{asked}: already in the ledger"));
+        notify(&format!("{asked}: already in the ledger"));
         return Ok(None);
     }
     let failed = |what: String| CommandError::failed(format!("{asked}: {what}"));
@@ -124,7 +124,7 @@ fn answer(
     }
     let differing = promise.subject.differences(&subject);
     if !differing.is_empty() {
-        say(&format!("{asked}: accepted, although {}", differences(&differing)));
+        notify(&format!("{asked}: accepted, although {}", differences(&differing)));
     }
     let at = Instant::now();
     Ok(Some(Answer { promise: id.to_owned(), at, run: name, seconds, named: true }))

@@ -206,7 +206,7 @@ pub fn logpq(arguments: &LogpqArguments) -> Result<(), CommandError> {
 }
 
 fn cm5(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
-    let grid = root(arguments.ranks.unwrap_or(64))?;
+    let grid = grid_size(arguments.ranks.unwrap_or(64))?;
     let orders: Vec<u64> = match arguments.n.is_empty() {
         true => (3..=10).map(|power| 1 << power).collect(),
         false => arguments.n.clone(),
@@ -278,7 +278,7 @@ fn measured(arguments: &LogpqArguments) -> Result<Findings, CommandError> {
     Ok(findings)
 }
 
-fn root(ranks: u64) -> Result<u64, CommandError> {
+fn grid_size(ranks: u64) -> Result<u64, CommandError> {
     let grid = ranks.isqrt();
     match grid * grid == ranks {
         true => Ok(grid),
@@ -304,7 +304,7 @@ fn cannon(
     products: &[CannonRun],
 ) -> Result<Option<Study>, CommandError> {
     let grid = match (arguments.ranks, products.first()) {
-        (Some(ranks), _) => root(ranks)?,
+        (Some(ranks), _) => grid_size(ranks)?,
         (None, Some(run)) => run.grid,
         (None, None) => 2,
     };
@@ -397,7 +397,7 @@ fn predict_run(
         };
         findings.runs.push(RunPrediction::new(name, &exchanges, of));
     }
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     let mpi = run.ranks.first().map_or("", |rank| rank.file.header.mpi_library.as_str());
     notes.extend(machine.doubts_for(&hosts, mpi).iter().map(doubt_sentence));
     Ok(notes)

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::observed::Observed;
 use super::remember::remember;
 use crate::formats::extra_p;
@@ -218,7 +218,7 @@ fn regression_error(error: RegressionError) -> CommandError {
 /// failure for a table that cannot be read or does not support a model.
 pub fn model(arguments: &ModelArguments) -> Result<(), CommandError> {
     let Observed { table, notes, subjects } = input::read(arguments)?;
-    notes.iter().for_each(|note| say(note));
+    notes.iter().for_each(|note| notify(note));
     let request = Request::new(arguments, &table)?;
     if let Some(path) = &arguments.write_extra_p {
         write_extra_p(path, &table, &request)?;
@@ -266,7 +266,7 @@ fn write_pictures(directory: &Path, findings: &Findings) -> Result<(), CommandEr
     for (name, svg) in model::pictures(findings) {
         let path = directory.join(name);
         write(&path, &svg)?;
-        say(&format!("wrote {}", path.display()));
+        notify(&format!("wrote {}", path.display()));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::trace::run_json::RUN_JSON;
 
 /// Folder of the first thousand rank files. Runs that were not made by `gammachi run` have no
@@ -26,7 +26,7 @@ pub fn named_or_newest(run: Option<&Path>) -> Result<PathBuf, CommandError> {
              ./app, or name a run directory",
         )
     })?;
-    say(&format!("{}: the newest run here", newest.display()));
+    notify(&format!("{}: the newest run here", newest.display()));
     Ok(newest)
 }
 

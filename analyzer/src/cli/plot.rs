@@ -8,7 +8,7 @@ use super::error::{CommandError, print};
 use super::output_file;
 use super::output_rights::OutputRights;
 use super::selection_arguments::{self, selection_sentence};
-use super::timeline::{rows, window, within};
+use super::timeline::{clamped, rows, window};
 use crate::metrics::activity::detail::{Budget, Detail};
 use crate::metrics::activity::{Activity, bins_for};
 use crate::metrics::{Metrics, Selection};
@@ -95,7 +95,7 @@ pub fn plot(arguments: &PlotArguments) -> Result<(), CommandError> {
         PlotKind::Timeline => draw_timeline(arguments, &run, &timeline)?,
         kind => draw_figures(arguments, kind, &run, &timeline)?,
     };
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     match arguments.out.as_os_str() == "-" {
         true => print(&svg),
         false => output_file::write(&arguments.out, &svg),
@@ -129,7 +129,7 @@ fn draw_timeline(
     }
     let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
     let window = window(arguments.window.as_deref())?;
-    let seconds = within("--window", window, length_s)?;
+    let seconds = clamped("--window", window, length_s)?;
     let ranks = arguments.ranks.as_deref();
     let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
     let ranks = ranks.transpose()?;

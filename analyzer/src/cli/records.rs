@@ -10,7 +10,7 @@ use crate::trace::study_json::{StudyJson, StudyRunState};
 
 /// Selects some of the named runs; shared by the commands that compare.
 #[derive(Debug, Clone, Default, clap::Args)]
-pub struct Only {
+pub struct RunFilter {
     /// Only runs with this rank count or parameter (`--only p=4 --only N=1000`)
     #[arg(long = "only", value_name = "NAME=VALUE", value_parser = pair)]
     pub pairs: Vec<(String, String)>,
@@ -23,7 +23,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-impl Only {
+impl RunFilter {
     fn matches(&self, record: &RunRecord) -> bool {
         self.pairs.iter().all(|(name, value)| match record.params.get(name) {
             Some(found) => is_same_value(found, value),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::error::{CommandError, say};
+use super::error::{CommandError, notify};
 use crate::ledger::{self, LEDGER_FILE, Ledger, Predictor, Promise, Subject};
 use crate::shell_word::shell_word;
 use crate::trace::run_json::Instant;
@@ -37,7 +37,7 @@ pub(super) fn remember(
     source: &Path,
     predictions: Vec<Prediction>,
 ) -> Result<(), CommandError> {
-    let (folder, name) = place_of(source)?;
+    let (folder, name) = folder_and_name(source)?;
     let path = folder.join(LEDGER_FILE);
     let failed = |what: &str, error: std::io::Error| {
         CommandError::failed(format!("--remember: {}: cannot be {what}: {error}", path.display()))
@@ -59,7 +59,7 @@ pub(super) fn remember(
             coverage: COVERAGE,
         };
         if let Some(known) = ledger.promises.iter().find(|other| promise.repeats(other)) {
-            say(&format!("{} is in {} already", known.id, path.display()));
+            notify(&format!("{} is in {} already", known.id, path.display()));
             continue;
         }
         ledger.promises.push(promise.clone());
@@ -70,7 +70,7 @@ pub(super) fn remember(
     }
     ledger::append(&path, &new, &[]).map_err(|error| failed("written", error))?;
     let ids: Vec<&str> = new.iter().map(|promise| promise.id.as_str()).collect();
-    say(&format!(
+    notify(&format!(
         "remembered in {} as {}; gammachi ledger {} compares with runs made from now on",
         path.display(),
         ids.join(", "),
@@ -80,7 +80,7 @@ pub(super) fn remember(
 }
 
 /// The folder that contains a run, a study or a table, and its name there.
-fn place_of(source: &Path) -> Result<(PathBuf, String), CommandError> {
+fn folder_and_name(source: &Path) -> Result<(PathBuf, String), CommandError> {
     // `.` and `..` have a name only once resolved.
     let named = match source.file_name() {
         Some(_) => Ok(source.to_owned()),
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn splits_path_into_folder_and_name() {
         let place = |text: &str| {
-            let (folder, name) = place_of(Path::new(text)).unwrap();
+            let (folder, name) = folder_and_name(Path::new(text)).unwrap();
             (folder.display().to_string(), name)
         };
         assert_eq!(place("a.gammachi"), (".".to_owned(), "a.gammachi".to_owned()));

@@ -147,7 +147,7 @@ pub fn report(arguments: &ReportArguments) -> Result<(), CommandError> {
         let colour = has_colours();
         screen(&report, colour)
     };
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     print(&text)
 }
 
@@ -211,7 +211,7 @@ fn page(
     };
     let text = html::page(&report, &activity, &detail, roofs.as_ref())
         .map_err(|error| CommandError::failed(error.to_string()))?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     write_page(file, &text)
 }
 

@@ -242,7 +242,7 @@ fn run_findings(
     let asked: Vec<Selection> = selections.iter().map(|(_, selection)| selection.clone()).collect();
     let exchanges = Exchanges::of_all(&Analysis::of(&run, &timeline), &asked);
     let findings = place(&run, &selections, exchanges, machine, sheet)?;
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     Ok(findings)
 }
 

@@ -14,7 +14,7 @@ use trace_format::settings::{EVERY_RANK, OUT, RUN_ID, RecordingOptions};
 
 use super::CommandError;
 use super::child_signals::SignalGuard;
-use super::error::{self, say};
+use super::error::{self, notify};
 use super::library_path::library_path;
 use super::open_mpi_forwarding::{self, ENV_LIST, ENV_LIST_DELIMITER, Inherited};
 use super::program_search::{self, CommandParts, base_name, find_executable, split_command};
@@ -103,7 +103,7 @@ pub fn run(arguments: &RunArguments) -> Result<(), CommandError> {
             )
         }
         Err(reason) => {
-            say(&format!("nothing will be recorded: {reason}; the program runs without it"));
+            notify(&format!("nothing will be recorded: {reason}; the program runs without it"));
             let mut command = process::Command::new(&words[0]);
             command.args(&words[1..]).env_remove(OUT.name);
             pass_on(execute(&words[0], &mut command)?)
@@ -161,7 +161,7 @@ fn report_obstacles(words: &[OsString], parts: CommandParts) -> bool {
     let mut none_recordable = 0;
     for word in &programs {
         if let Some(why) = find_executable(word).ok().and_then(|path| obstacle(&path)) {
-            say(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
+            notify(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
             none_recordable += 1;
         }
     }
@@ -190,18 +190,18 @@ fn conclude(
         let failed = failed.map(|exit| format!("the command ended with exit code {}", exit.code));
         let why: Vec<String> = failed.into_iter().chain(why()).collect();
         let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
-        say(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
+        notify(&format!("nothing was recorded{why}; {} {end}", directory.shown.display()));
         return;
     }
     let run_json = RunJson { jobs: Some(jobs.len()), ..run_json.clone() };
     for job in jobs {
         if let Err(error) = run_json.write(&job.path) {
-            say(&format!("cannot write run.json in {}: {error}", job.shown.display()));
+            notify(&format!("cannot write run.json in {}: {error}", job.shown.display()));
         }
     }
     let places: Vec<String> = jobs.iter().map(describe_job).collect();
     let first = shell_word(&jobs[0].shown.to_string_lossy());
-    say(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
+    notify(&format!("run recorded in {}; see: gammachi report {first}", places.join(", ")));
 }
 
 fn describe_job(job: &RecordedJob) -> String {
@@ -264,14 +264,14 @@ pub(super) fn cannot_start(word: &OsStr, error: &io::Error) -> CommandError {
     let word = word.to_string_lossy();
     if error.kind() == io::ErrorKind::NotFound {
         let place = if word.contains('/') { "no such file" } else { "not found in PATH" };
-        say(&format!("{word}: {place}; check the name, or load the module that provides it"));
+        notify(&format!("{word}: {place}; check the name, or load the module that provides it"));
         return CommandError::Exit(127);
     }
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => "it is not an executable file".to_owned(),
         _ => error.to_string(),
     };
-    say(&format!("{word}: cannot be started: {reason}"));
+    notify(&format!("{word}: cannot be started: {reason}"));
     CommandError::Exit(126)
 }
 

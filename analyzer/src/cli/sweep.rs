@@ -15,7 +15,7 @@ use trace_format::private_directory;
 use trace_format::settings::{Computation, LEVEL, RecordingOptions, values};
 
 use super::child_signals::SignalGuard;
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::observed::{Observed, observe};
 use crate::models::observations::{P, SUM_GAMMA_S, TAU_S};
 use crate::present::study::{Row, study_table};
@@ -105,7 +105,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         seed: arguments.seed,
     };
     plan.check().map_err(|error| CommandError::usage(error.to_string()))?;
-    let mut study = join(arguments, &plan)?;
+    let mut study = merge_with_existing(arguments, &plan)?;
     if arguments.dry_run {
         return print(&plan.describe(&study));
     }
@@ -113,7 +113,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
         .map_err(|error| cannot_write(&arguments.out, &error))?;
     let _lock = StudyLock::take(&arguments.out)?;
     // Another sweep may have been running until now.
-    study = join(arguments, &plan)?;
+    study = merge_with_existing(arguments, &plan)?;
     save(&study, &arguments.out)?;
     let pending: Vec<usize> = (0..study.runs.len())
         .filter(|at| study.runs[*at].state == StudyRunState::Pending)
@@ -125,7 +125,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
     let mut progress = Progress::new(done, &study);
     for at in pending {
         progress.begin(&study, at);
-        let outcome = runner::make(&plan, &study, at, &arguments.out, &signals)?;
+        let outcome = runner::execute(&plan, &study, at, &arguments.out, &signals)?;
         let run = &mut study.runs[at];
         run.duration_s = Some(outcome.duration_s());
         match outcome {
@@ -138,7 +138,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
             }
             Outcome::Interrupted { signal } => {
                 progress.finish();
-                say(&format!(
+                notify(&format!(
                     "interrupted; {} of {} runs are done, the same command continues",
                     study.runs.iter().filter(|r| r.state != StudyRunState::Pending).count(),
                     study.runs.len()
@@ -155,7 +155,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<(), CommandError> {
 }
 
 /// Merges the plan with the results of an earlier sweep.
-fn join(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandError> {
+fn merge_with_existing(arguments: &SweepArguments, plan: &Plan) -> Result<StudyJson, CommandError> {
     let out = &arguments.out;
     let fresh = |runs| plan.study(arguments.level, &arguments.compute, &arguments.region, runs);
     if !StudyJson::is_in(out) {
@@ -208,7 +208,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         study.runs.iter().filter(|run| run.state == StudyRunState::Failed).collect();
     if failed.len() < study.runs.len() {
         let Observed { table, notes, .. } = observe(&[out.to_owned()], None)?;
-        notes.iter().for_each(|note| say(note));
+        notes.iter().for_each(|note| notify(note));
         let mut keys: Vec<&str> = table.parameters();
         keys.push(P);
         let failure = |error: crate::models::observations::ObservationsError| {
@@ -230,7 +230,7 @@ fn conclude(study: &StudyJson, out: &Path) -> Result<(), CommandError> {
         }
         print(&study_table(&keys, rows))?;
         let word = shell_word(&out.to_string_lossy());
-        say(&format!("study in {}; see: gammachi scaling {word}", out.display()));
+        notify(&format!("study in {}; see: gammachi scaling {word}", out.display()));
     }
     match failed.first() {
         None => Ok(()),

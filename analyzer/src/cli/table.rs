@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::observed::{Observed, observe};
 
 /// Prints a study as the CSV table that scaling and model read.
@@ -32,7 +32,7 @@ pub struct TableArguments {
 /// Nothing can be read; see [`observe`].
 pub fn table(arguments: &TableArguments) -> Result<(), CommandError> {
     let Observed { table, notes, .. } = observe(&arguments.sources, arguments.region.as_deref())?;
-    notes.iter().for_each(|note| say(note));
+    notes.iter().for_each(|note| notify(note));
     let mut text = Vec::new();
     table.write_csv(&mut text).map_err(|error| CommandError::failed(error.to_string()))?;
     print(&String::from_utf8_lossy(&text))

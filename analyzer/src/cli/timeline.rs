@@ -54,7 +54,7 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     let ranks = ranks.map(|text| selection_arguments::ranks("--ranks", text, run.world_size));
     let ranks = ranks.transpose()?;
     let length_s = timeline.ranks.iter().map(|rank| rank.end_s()).fold(0.0, f64::max);
-    let seconds = within("--window", window, length_s)?;
+    let seconds = clamped("--window", window, length_s)?;
     let columns = usize::from(
         arguments
             .width
@@ -74,7 +74,7 @@ pub fn timeline(arguments: &TimelineArguments) -> Result<(), CommandError> {
     }
     let colour = terminal::has_colours();
     let strip = Strip { seconds, rows, columns, colour };
-    run.check_readable().map_err(CommandError::of_run)?;
+    run.check_readable().map_err(CommandError::unreadable_run)?;
     print(&(strip::heading(&run, &activity, &strip) + &strip::text(&run, &activity, &strip)))
 }
 
@@ -83,7 +83,7 @@ pub(super) fn window(text: Option<&str>) -> Result<Option<Range<f64>>, CommandEr
 }
 
 /// The part of a window that lies in the run; the whole run if no window is given.
-pub(super) fn within(
+pub(super) fn clamped(
     option: &str,
     window: Option<Range<f64>>,
     length_s: f64,

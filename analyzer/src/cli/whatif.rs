@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rayon::prelude::*;
 
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
 use super::remember::{Prediction, remember};
 use super::unfinished_output::UnfinishedOutput;
@@ -212,7 +212,7 @@ fn write(imagined: &Imagined, output: UnfinishedOutput, out: &Path) -> Result<()
     })?;
     let moves = [(output.path().to_owned(), out.to_owned())];
     output.finish(&moves)?;
-    say(&format!("wrote {}, an imagined run: its times were not measured", out.display()));
+    notify(&format!("wrote {}, an imagined run: its times were not measured", out.display()));
     Ok(())
 }
 

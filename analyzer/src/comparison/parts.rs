@@ -57,7 +57,7 @@ pub struct Differences {
 }
 
 /// Division with a non-negative remainder.
-fn floor(numerator: i128, denominator: i128) -> (i128, i128) {
+fn div_rem_floor(numerator: i128, denominator: i128) -> (i128, i128) {
     (numerator.div_euclid(denominator), numerator.rem_euclid(denominator))
 }
 
@@ -88,7 +88,8 @@ impl Differences {
         let elapsed =
             |side: &[RunRecord]| side.iter().map(|r| i128::from(r.elapsed_ns)).sum::<i128>();
         let whole = (elapsed(after) * n - elapsed(before) * m) * i128::from(ranks);
-        let rounded = |numerator: i128| floor(2 * numerator + denominator, 2 * denominator).0;
+        let rounded =
+            |numerator: i128| div_rem_floor(2 * numerator + denominator, 2 * denominator).0;
         let explained = rounded(numerators.iter().sum());
         let shares = integer_quotients(&numerators, denominator, explained);
         let parts = keys.into_iter().zip(shares);
@@ -162,7 +163,8 @@ impl Differences {
 /// Integer quotients with a given sum: each is rounded down, and the rest goes to the largest
 /// remainders.
 fn integer_quotients(numerators: &[i128], denominator: i128, sum: i128) -> Vec<i64> {
-    let divided: Vec<(i128, i128)> = numerators.iter().map(|of| floor(*of, denominator)).collect();
+    let divided: Vec<(i128, i128)> =
+        numerators.iter().map(|of| div_rem_floor(*of, denominator)).collect();
     let mut shares: Vec<i64> = divided.iter().map(|(whole, _)| *whole as i64).collect();
     let left = sum - divided.iter().map(|(whole, _)| whole).sum::<i128>();
     let mut order: Vec<usize> = (0..divided.len()).collect();

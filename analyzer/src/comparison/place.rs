@@ -59,7 +59,7 @@ pub struct Site {
 
 impl Site {
     /// What identifies it, except for its number and line.
-    fn home(&self) -> (&str, Option<&str>, Option<&str>, &str) {
+    fn identity(&self) -> (&str, Option<&str>, Option<&str>, &str) {
         (&self.function, self.within.as_deref(), self.file.as_deref(), &self.module)
     }
 
@@ -165,9 +165,13 @@ impl SiteTable {
         let mut sites: Vec<Site> = self.sites.into_iter().map(|(_, site)| site).collect();
         let mut counts = BTreeMap::new();
         for at in order {
-            let home = sites[at].home();
-            let home = (home.0.to_owned(), home.1.map(str::to_owned), home.2.map(str::to_owned));
-            let count = counts.entry((home, sites[at].module.clone())).or_insert(0);
+            let identity = sites[at].identity();
+            let identity = (
+                identity.0.to_owned(),
+                identity.1.map(str::to_owned),
+                identity.2.map(str::to_owned),
+            );
+            let count = counts.entry((identity, sites[at].module.clone())).or_insert(0);
             sites[at].number = *count;
             *count += 1;
         }

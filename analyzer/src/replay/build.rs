@@ -380,11 +380,11 @@ impl<'a> Graph<'a> {
             elapsed_s: clock.seconds(end - begin),
             fixed_s: 0.0,
         };
-        Ok(graph.with(ranks, &numbers, (clock, lines, begin)))
+        Ok(graph.with_operations(ranks, &numbers, (clock, lines, begin)))
     }
 
     /// Adds the operations of all ranks.
-    fn with(
+    fn with_operations(
         mut self,
         ranks: Vec<RankOps>,
         numbers: &[Vec<u32>],

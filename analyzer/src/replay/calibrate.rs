@@ -235,7 +235,7 @@ fn scale(graph: &Graph, placement: &Placement, network: Network) -> (f64, f64) {
     (best[0], best[1])
 }
 
-fn only<T: Copy>(of: &[T]) -> Option<T> {
+fn single<T: Copy>(of: &[T]) -> Option<T> {
     match of {
         [one] => Some(*one),
         _ => None,
@@ -405,7 +405,7 @@ fn collectives(graph: &Graph, placement: &Placement, network: &Network) -> BySiz
     };
     let last_senders: Vec<(f64, u32)> = graph.collectives.iter().map(last_of).collect();
     for op in 0..graph.recorded.len() {
-        let Some(link) = only(graph.links(op as OpNumber)) else { continue };
+        let Some(link) = single(graph.links(op as OpNumber)) else { continue };
         if link.kind != LinkKind::Collective {
             continue;
         }

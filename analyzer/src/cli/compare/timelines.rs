@@ -20,7 +20,7 @@ const MAX_ROWS: usize = 64;
 const MAX_BINS: f64 = 20_000.0;
 
 /// An open run and the stretch of it that is shown.
-struct Shown {
+struct OpenRun {
     run: Run,
     timeline: GlobalTimeline,
     /// Index and number of iterations.
@@ -29,7 +29,7 @@ struct Shown {
     length_s: f64,
 }
 
-impl Shown {
+impl OpenRun {
     fn of(path: &Path, iteration: Option<usize>) -> Result<Self, String> {
         let run = Run::open(path).map_err(|error| error.to_string())?;
         let timeline = GlobalTimeline::new(&run);
@@ -78,7 +78,7 @@ impl Shown {
 ///
 /// # Errors
 /// Why there is no picture, as a sentence. A baseline keeps no timelines.
-pub(super) fn of(
+pub(super) fn draw(
     [before, after]: [&Path; 2],
     iteration: Option<usize>,
 ) -> Result<Timelines, String> {
@@ -87,9 +87,9 @@ pub(super) fn of(
     if let Some(path) = [before, after].iter().find(|path| is_run(path)) {
         return Err(format!("{} is not a run; name runs to see their timelines", path.display()));
     }
-    let shown = [Shown::of(before, iteration)?, Shown::of(after, iteration)?];
+    let shown = [OpenRun::of(before, iteration)?, OpenRun::of(after, iteration)?];
     let length_s = shown.iter().map(|shown| shown.length_s).fold(0.0, f64::max);
-    let name = |shown: &Shown, side: &str| match shown.iteration {
+    let name = |shown: &OpenRun, side: &str| match shown.iteration {
         Some((at, count)) => format!("{side}: iteration {at} of {count}"),
         None => format!("{side}: the whole run"),
     };

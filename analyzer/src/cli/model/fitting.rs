@@ -24,7 +24,7 @@ impl Request {
         let mut comparison = None;
         for part in &self.parts {
             let points = self.points(&fitted, Some(&part.response))?;
-            if self.by_evidence(part) {
+            if self.uses_evidence(part) {
                 if self.compare && comparison.is_none() {
                     let held = held_rows.as_ref();
                     let held =
@@ -93,7 +93,7 @@ impl Request {
     }
 
     /// Whether the user names no functions, and the rank count is the only variable.
-    fn by_evidence(&self, part: &PartRequest) -> bool {
+    fn uses_evidence(&self, part: &PartRequest) -> bool {
         let alone = matches!(self.variables.as_slice(), [variable] if is_rank_count(variable));
         let free = part.basis.is_none() && self.powers.is_empty() && self.two_step.is_none();
         alone && free && !part.envelope && self.options.method == Method::Robust

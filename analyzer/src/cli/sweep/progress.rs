@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::cli::error::say;
+use crate::cli::error::notify;
 use crate::trace::study_json::{StudyJson, StudyRun, StudyRunState};
 
 pub(super) struct Progress {
@@ -65,7 +65,7 @@ impl Progress {
                     bar.println(format!("gammachi: {line}"));
                 }
             }
-            None => say(&line),
+            None => notify(&line),
         }
     }
 

@@ -54,7 +54,7 @@ pub(super) fn output_file(study: &Path, run: &StudyRun) -> PathBuf {
 }
 
 /// Makes a run. What an interrupted one left behind is removed first.
-pub(super) fn make(
+pub(super) fn execute(
     plan: &Plan,
     study: &StudyJson,
     at: usize,

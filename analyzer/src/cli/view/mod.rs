@@ -15,7 +15,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::server::{Answer, Loopback, random_token};
-use super::error::{CommandError, print, say};
+use super::error::{CommandError, notify, print};
 use super::newest_run::named_or_newest;
 use super::run::host_name;
 use crate::causes::MOST_CALLS_ASIDE;
@@ -96,7 +96,7 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let known = |name: &std::path::Path| extents.get(name).cloned();
     if matches!(kept, Err(Unusable::Absent | Unusable::Stale(_))) && std::io::stderr().is_terminal()
     {
-        say("reading the trace");
+        notify("reading the trace");
     }
     let run = Run::open_knowing(&directory, &known)
         .map_err(|error| CommandError::failed(error.to_string()))?;
@@ -105,13 +105,13 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
         Ok(kept) if kept.is_of(&run) => kept.index,
         other => {
             if let Err(Unusable::Stale(why)) = &other {
-                say(&format!("{INDEX_FILE} is built again: {why}"));
+                notify(&format!("{INDEX_FILE} is built again: {why}"));
             }
             make_index(&run, &timeline)
         }
     };
     for diagnosis in &run.diagnoses {
-        say(&format!("{diagnosis}"));
+        notify(&format!("{diagnosis}"));
     }
     if arguments.index_only {
         return Ok(());
@@ -131,10 +131,10 @@ pub fn view(arguments: &ViewArguments) -> Result<(), CommandError> {
     let address = server.address();
     print(&format!("{address}\n"))?;
     if std::io::stderr().is_terminal() {
-        say(&format!("ready after {}", quantity::seconds(started.elapsed().as_secs_f64())));
+        notify(&format!("ready after {}", quantity::seconds(started.elapsed().as_secs_f64())));
     }
     let redirect = if arguments.no_open { None } else { redirect::open_browser(&address) };
-    say(&instructions(redirect.is_some(), server.port()));
+    notify(&instructions(redirect.is_some(), server.port()));
     let answer = |path: &str, query: &str| {
         // Only a browser that was redirected to the page asks for more than the page.
         if let (Some(redirect), false) = (&redirect, path.is_empty()) {
@@ -185,26 +185,26 @@ fn make_index(run: &Run, timeline: &GlobalTimeline) -> ActivityIndex {
     bar.finish_and_clear();
     let running = run.ranks.iter().filter(|rank| rank.process.runs()).count();
     if running > 0 {
-        say(&format!(
+        notify(&format!(
             "{running} ranks are still running: only what they have done so far is shown; no index is kept"
         ));
         return index;
     }
     if let Err(error) = run.check_readable() {
-        say(&error.to_string());
+        notify(&error.to_string());
         return index;
     }
     let read = done.load(Ordering::Relaxed);
     let took_s = started.elapsed().as_secs_f64();
     match index_file::keep(run, &index) {
-        Ok(bytes) => say(&format!(
+        Ok(bytes) => notify(&format!(
             "index of {} events in {}: {}B in {}",
             quantity::count(read),
             quantity::seconds(took_s),
             quantity::with_prefix(bytes as f64),
             run.directory.join(INDEX_FILE).display()
         )),
-        Err(error) => say(&format!(
+        Err(error) => notify(&format!(
             "the index cannot be kept beside the trace ({error}) and will be built again next time"
         )),
     }
@@ -264,14 +264,14 @@ fn answer(view: &View, replay: Option<&Replay>, path: &str, query: &str) -> Opti
 }
 
 /// Keeps the messages and collective operations of a stretch.
-struct Stretch {
+struct StretchSink {
     from_s: f64,
     to_s: f64,
     met: Meetings,
     left_out: bool,
 }
 
-impl MatchSink for Stretch {
+impl MatchSink for StretchSink {
     fn message(&mut self, message: &Message) {
         let inside = |at: Option<f64>| at.is_some_and(|at| self.from_s <= at && at <= self.to_s);
         let (send, receive) = (&message.send, &message.receive);
@@ -297,7 +297,7 @@ impl MatchSink for Stretch {
 }
 
 fn meetings(replay: &Replay, from_s: f64, to_s: f64) -> Meetings {
-    let mut stretch = Stretch { from_s, to_s, met: Meetings::default(), left_out: false };
+    let mut stretch = StretchSink { from_s, to_s, met: Meetings::default(), left_out: false };
     let whole = replay.between(from_s, to_s, MAX_EVENTS, &mut stretch);
     let mut met = stretch.met;
     if !whole {
