@@ -40,7 +40,7 @@ enum Action {
         #[command(flatten)]
         only: RunFilter,
     },
-    /// Shows its runs
+    /// Shows the runs of a baseline
     Show {
         /// Folder of the baseline
         #[arg(long, value_name = "DIR")]
@@ -50,9 +50,9 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Removes old runs
+    /// Removes old runs from a baseline
     Trim {
-        /// Folder
+        /// Folder of the baseline
         #[arg(long, value_name = "DIR")]
         baseline: PathBuf,
 

@@ -5,9 +5,9 @@
 //! - A signal from the kernel (Ctrl-C, Ctrl-\, a terminal that hangs up) goes to the whole
 //!   foreground group, including the program: it is not forwarded.
 //! - A signal sent by a process (`kill PID`, a batch system) may have been sent to this process
-//!   alone: it is forwarded after [`GRACE`], once per kind, unless the program ends before. It is
-//!   not known whether the sender meant the whole group; if so, a program that lives on sees it
-//!   twice.
+//!   alone: it is forwarded after [`GRACE`], at most once per kind and [`GRACE`], unless the
+//!   program ends before. It is not known whether the sender meant the whole group; if so, a
+//!   program that lives on sees the signal twice.
 //! - A signal that was inherited as ignored (`nohup`) stays ignored by both.
 //!
 //! No handler is installed: the signals are blocked and received one by one, so nothing runs

@@ -30,7 +30,7 @@ use crate::trace::Run;
                   those of --messages ranks of MPI_COMM_WORLD."
 )]
 pub struct DumpArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory printed by `gammachi run`
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 

@@ -1,5 +1,5 @@
-//! Errors of the command line: each becomes one line on standard error and an exit code. All output
-//! of the command is written here.
+//! Errors of the command, each of which becomes one line on standard error and an exit code; and
+//! the functions that print messages and output.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;

@@ -33,7 +33,7 @@ use crate::trace::Run;
                   --window 1.5,2\n\nWhat each format contains: docs/reference/export.md."
 )]
 pub struct ExportArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory printed by `gammachi run`
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 

@@ -29,7 +29,7 @@ use crate::trace::Run;
     mpirun -n 16 kernels lattice --json > lattice.json\n  \
     gammachi kernels lattice.json --figures plots")]
 pub struct KernelsArguments {
-    /// Run directory that `gammachi run` named when it ended, or the lattice's JSON document
+    /// Run directory printed by `gammachi run`, or the lattice's JSON document
     #[arg(value_name = "RUN|FILE")]
     pub run: PathBuf,
 

@@ -130,7 +130,7 @@ pub struct ModelArguments {
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
-    /// Write the table for Extra-P: text, or JSON lines where the name ends in .jsonl
+    /// Write the table for Extra-P: text, or JSON lines if the name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub write_extra_p: Option<PathBuf>,
 }

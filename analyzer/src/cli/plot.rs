@@ -45,7 +45,7 @@ pub enum PlotKind {
                   standard output."
 )]
 pub struct PlotArguments {
-    /// Run directory that `gammachi run` named when it ended
+    /// Run directory printed by `gammachi run`
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
 

@@ -37,7 +37,7 @@ use crate::trace::study_json::StudyJson;
                   is 0 if a report\nwas printed, even for a damaged trace; the report names the \
                   damage.")]
 pub struct ReportArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here); with
+    /// Run directory printed by `gammachi run` (default: the newest one here); with
     /// --html also a study
     #[arg(value_name = "RUN|STUDY")]
     pub run: Option<PathBuf>,

@@ -158,14 +158,14 @@ fn run_recorded(
 /// to all of them.
 fn report_obstacles(words: &[OsString], parts: CommandParts) -> bool {
     let programs = program_search::programs(words, parts, |word| find_executable(word).is_ok());
-    let mut none_recordable = 0;
+    let mut unrecordable = 0;
     for word in &programs {
         if let Some(why) = find_executable(word).ok().and_then(|path| obstacle(&path)) {
             notify(&format!("{} cannot be recorded: {why}", word.to_string_lossy()));
-            none_recordable += 1;
+            unrecordable += 1;
         }
     }
-    none_recordable > 0 && none_recordable == programs.len()
+    unrecordable > 0 && unrecordable == programs.len()
 }
 
 /// 32 random hexadecimal digits, unique to this run.

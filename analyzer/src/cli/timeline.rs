@@ -24,7 +24,7 @@ use crate::trace::Run;
                   hpl-20260131-120000.gammachi --window 1.5,1.6 --ranks 0-3,8"
 )]
 pub struct TimelineArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 

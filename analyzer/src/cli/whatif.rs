@@ -36,7 +36,7 @@ const SLOWDOWNS: [f64; 3] = [0.01, 0.02, 0.05];
                   options the standard questions are answered. How a replay works, and how far to trust it: \
                   docs/guide/predict.md, docs/measurements/accuracy.md.")]
 pub struct WhatIfArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 

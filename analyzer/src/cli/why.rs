@@ -21,7 +21,7 @@ use crate::trace::Run;
                   gammachi why hpl-20260131-120000.gammachi --rank 3 --json\n\nThe terms are explained \
                   in docs/causes.md, the keys of --json in docs/reference/why-json.md.")]
 pub struct WhyArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 

@@ -1,6 +1,6 @@
 //! Replays a run on another machine. The computing of every rank and the dependencies between calls
 //! stay the same; a model determines the cost of messages and collective operations
-//! (docs/causes.md).
+//! (docs/guide/predict.md).
 //!
 //! | file | task |
 //! |---|---|

@@ -41,7 +41,7 @@ use crate::trace::Run;
                   8123:127.0.0.1:8123 HOST, then gammachi view RUN --no-open --port 8123 there, and \
                   open the\naddress that it prints here. See docs/guide/read.md.")]
 pub struct ViewArguments {
-    /// Run directory that `gammachi run` named when it ended (default: the newest one here)
+    /// Run directory printed by `gammachi run` (default: the newest one here)
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
 
