@@ -43,8 +43,8 @@ pub struct LedgerArguments {
 /// Prints the ledger.
 ///
 /// # Errors
-/// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that cannot be read or
-/// written; a run that cannot be read.
+/// Wrong usage: no such promise, or a run that cannot answer it. Failure: no ledger, or one that
+/// cannot be read or written; a run that cannot be read.
 pub fn ledger(arguments: &LedgerArguments) -> Result<(), CommandError> {
     let folder = &arguments.folder;
     let path = folder.join(LEDGER_FILE);

@@ -102,7 +102,7 @@ pub struct WhatIfArguments {
     json: bool,
 }
 
-/// Prints how long a run would take.
+/// Answers questions about a run and prints the answers.
 ///
 /// # Errors
 /// Wrong usage for ranks, hosts and regions that the run does not have; failure if it cannot be

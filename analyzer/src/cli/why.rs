@@ -42,7 +42,7 @@ pub struct WhyArguments {
     pub iteration: Option<usize>,
 }
 
-/// Prints why the ranks of a run waited.
+/// Analyses a run and prints why its ranks waited.
 ///
 /// # Errors
 /// Wrong usage for a rank that the run does not have; failure if nothing can be determined.
